@@ -1,0 +1,1 @@
+//! BitTorrent as pure state machines.

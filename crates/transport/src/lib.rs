@@ -1,0 +1,1 @@
+//! TCP as pure state machines, and congestion controllers.
