@@ -1,0 +1,104 @@
+//! What a peer tells its driver to do.
+
+use crate::Message;
+use flashcrowd_base::Time;
+use serde::{Deserialize, Serialize};
+
+/// The number of a peer in the swarm: the driver's index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PeerId(pub u32);
+
+/// One peer's own number for one of its connections. Small, and used again after
+/// the connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConnId(pub u32);
+
+/// Why a peer announces itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// For the first time.
+    Started,
+    /// The download is complete.
+    Completed,
+    /// It leaves.
+    Stopped,
+    /// Regularly, or for want of peers.
+    None,
+}
+
+/// Why an unchoke came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnchokeEnd {
+    /// A mainline seed's round found it with no request queued, or its socket not flushed,
+    /// and ranked it behind all others (`clients.md` A.4).
+    Idle,
+    /// Its turn was over: the optimistic place moved on, or a seed had newer unchokes to make.
+    Rotation,
+    /// Others gave, or took, more.
+    Outranked,
+    /// It wanted nothing any more.
+    NotInterested,
+    /// The connection was closed by either side.
+    Disconnected,
+}
+
+/// What the driver has to do. Drain with [`Peer::poll`](crate::Peer::poll) after every call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Open a connection to `remote`; then call `on_connected` or `on_closed`.
+    Connect {
+        /// The number under which the peer will know it.
+        conn: ConnId,
+        /// To whom.
+        remote: PeerId,
+    },
+    /// Close this connection, after what was written. The number is free at once: the driver
+    /// must not report anything about the old connection any more, `on_closed` included.
+    Close {
+        /// Which.
+        conn: ConnId,
+    },
+    /// Append `bytes` to the stream of this connection. The peer has counted them against the
+    /// space that it knows; the driver tells it the true space afterwards with `on_space`.
+    Write {
+        /// Which connection.
+        conn: ConnId,
+        /// How many bytes.
+        bytes: u32,
+        /// The message whose last byte they contain, if any.
+        completes: Option<Message>,
+    },
+    /// Tell the tracker; answer with `on_peers` or `on_announce_failed`.
+    Announce {
+        /// Why.
+        event: Event,
+        /// How many peers are wanted; `None` leaves it to the tracker.
+        numwant: Option<u16>,
+    },
+    /// A piece is whole.
+    PieceCompleted {
+        /// Which.
+        piece: u32,
+    },
+    /// All pieces are there. Follows the last `PieceCompleted`.
+    Completed,
+    /// For the record: we choked somebody whom we had unchoked.
+    UnchokeEnded {
+        /// On which connection.
+        conn: ConnId,
+        /// To whom.
+        remote: PeerId,
+        /// When the unchoke began.
+        started: Time,
+        /// Bytes of blocks fully written during it.
+        bytes: u64,
+        /// Blocks fully written during it.
+        blocks: u32,
+        /// Why it ended.
+        cause: UnchokeEnd,
+    },
+}

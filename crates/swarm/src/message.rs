@@ -1,0 +1,94 @@
+//! The messages of the wire protocol, without payload.
+
+use crate::Bitfield;
+use std::sync::Arc;
+
+/// One message of the peer wire protocol (BEP 3). Block data is not carried: whoever owns bytes
+/// knows from `piece`, `begin` and `length` which they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The first message in each direction.
+    Handshake,
+    /// Nothing but a sign of life.
+    KeepAlive,
+    /// No more blocks for now.
+    Choke,
+    /// Requests will be answered.
+    Unchoke,
+    /// You have something that I lack.
+    Interested,
+    /// You have nothing that I lack.
+    NotInterested,
+    /// The sender completed a piece.
+    Have {
+        /// Which piece.
+        piece: u32,
+    },
+    /// The pieces that the sender has. Only directly after the handshake.
+    Bitfield(Arc<Bitfield>),
+    /// Asks for a block.
+    Request {
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+    },
+    /// Brings a block.
+    Piece {
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+    },
+    /// Takes a request back.
+    Cancel {
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+    },
+}
+
+/// Bytes of a handshake.
+pub const HANDSHAKE_BYTES: u32 = 68;
+/// Bytes of a PIECE message before its block.
+pub const PIECE_HEADER_BYTES: u32 = 13;
+
+impl Message {
+    /// Bytes on the wire, length prefix and block included.
+    pub fn size(&self) -> u32 {
+        match self {
+            Message::Handshake => HANDSHAKE_BYTES,
+            Message::KeepAlive => 4,
+            Message::Choke | Message::Unchoke | Message::Interested | Message::NotInterested => 5,
+            Message::Have { .. } => 9,
+            Message::Bitfield(pieces) => 5 + pieces.len().div_ceil(8),
+            Message::Request { .. } | Message::Cancel { .. } => 17,
+            Message::Piece { length, .. } => PIECE_HEADER_BYTES.saturating_add(*length),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_stay_small_in_memory() {
+        assert!(size_of::<Message>() <= 24);
+    }
+
+    #[test]
+    fn sizes_on_the_wire() {
+        let block = Message::Piece { piece: 0, begin: 0, length: 16384 };
+        assert_eq!(block.size(), 16397);
+        assert_eq!(Message::Bitfield(Arc::new(Bitfield::new(200))).size(), 30);
+        assert_eq!(Message::Have { piece: 3 }.size(), 9);
+    }
+}

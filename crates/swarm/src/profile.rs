@@ -1,0 +1,280 @@
+//! What one client does, as data: every rule that differs between clients, and every coupling
+//! whose effect somebody may want to remove, is a field here.
+//!
+//! A profile crosses from Python as resolved JSON: there are no serde defaults, unknown keys are
+//! errors, enums are kebab-case strings, spans are whole nanoseconds in fields named `*_ns`.
+//! [`named`] has the complete ones.
+
+use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+
+mod named;
+
+pub use named::{NAMES, all, named};
+
+/// Everything that one client does, with no default left open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The name under which the profile ships, or any name for a variation.
+    pub name: String,
+    /// Whether the driver leaves Nagle's algorithm on. Mainline sets no socket option
+    /// (`clients.md` A.1), libtorrent sets TCP_NODELAY.
+    pub nagle: bool,
+    /// Whether control messages wait for the end of a half-written PIECE to the same peer
+    /// (A.5). Off is an idealisation for ablations: they overtake inside the byte stream, which
+    /// no real connection allows.
+    pub control_behind_piece: bool,
+    /// Whom to connect to, and how many.
+    pub connections: Connections,
+    /// When to ask the tracker.
+    pub announce: Announce,
+    /// How the tracker answers. The driver takes it from the profile of the whole swarm.
+    pub tracker: TrackerRules,
+    /// Asking for blocks.
+    pub requests: Requests,
+    /// Choosing pieces.
+    pub picker: Picker,
+    /// Measuring rates.
+    pub meter: MeterRules,
+    /// Choosing whom to upload to.
+    pub choker: Choker,
+    /// Spreading the upload limit over time and connections.
+    pub limiter: LimiterRules,
+}
+
+/// Limits and timeouts of connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Open no more connections while this many exist or are being opened. Mainline
+    /// `max_initiate` 40 (A.1).
+    pub max_initiate: u32,
+    /// Refuse incoming connections while this many exist. Mainline `max_allow_in` 80 (A.1).
+    pub max_connections: u32,
+    /// A peer that is complete closes its connections to complete peers (A.8).
+    pub drop_seed_to_seed: bool,
+    /// A keep-alive goes out on every connection this often. Mainline 120 s (A.1).
+    pub keepalive_ns: Span,
+    /// A connection that brought nothing for this long is closed. Mainline 300 s (A.1).
+    pub timeout_ns: Span,
+    /// How often connections are checked for `timeout_ns`. Mainline 60 s (A.1).
+    pub timeout_sweep_ns: Span,
+}
+
+/// When a peer announces itself, and what it asks for (A.9).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Announce {
+    /// How often the peer looks whether an announce is due. Mainline 60 s.
+    pub check_ns: Span,
+    /// With fewer connections than this, ask before the tracker's interval is over. Mainline 20.
+    pub min_peers: u32,
+    /// Replaces `min_peers` once any incoming connection has been seen. Mainline 6.
+    pub min_peers_reachable: u32,
+    /// Least time between two such early announces. Mainline `rerequest_interval` 300 s.
+    pub min_interval_ns: Span,
+    /// How many peers to ask for; `null` leaves the number to the tracker. Mainline none,
+    /// libtorrent 200.
+    pub numwant: Option<u16>,
+    /// With this many connections ask for no peers (numwant 0). Mainline 40 (`max_initiate`).
+    pub enough_peers: u32,
+    /// Time until the first retry after a failed announce. Mainline 50 s.
+    pub retry_ns: Span,
+    /// Every further retry waits longer by a factor drawn uniformly from `retry_growth_min` ...
+    pub retry_growth_min: f64,
+    /// ... to `retry_growth_max`. Mainline 1.4 to 1.6.
+    pub retry_growth_max: f64,
+    /// Longest wait between retries. Mainline `max_announce_retry` 1800 s.
+    pub max_retry_ns: Span,
+}
+
+/// How a tracker answers (A.9).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrackerRules {
+    /// The interval it tells its clients. Mainline 1800 s.
+    pub interval_ns: Span,
+    /// Peers in an answer to a client that names no number. Mainline 50.
+    pub default_peers: u16,
+    /// Peers in an answer at most. Mainline 200.
+    pub max_peers: u16,
+    /// The lists from which answers are dealt live no longer than this. Mainline 600 s.
+    pub reshuffle_ns: Span,
+    /// Whether seeds are told to seeds. Mainline no.
+    pub seeds_to_seeds: bool,
+    /// A peer that has not announced for this long is forgotten. Mainline `timeout_downloaders_interval` 2700 s.
+    pub forget_ns: Span,
+}
+
+/// Asking for blocks (A.7, E).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Bytes asked for in one request. Mainline `download_slice_size` 16384 (A.1).
+    pub block_bytes: u32,
+    /// A request for more than this closes the connection. Mainline 16384 (A.1).
+    pub max_block_bytes: u32,
+    /// Requests beyond this many waiting on one connection are dropped (E:
+    /// `max_allowed_in_request_queue` 2000; mainline has no limit).
+    pub max_queue: u32,
+    /// How many requests are kept outstanding at each peer.
+    pub backlog: Backlog,
+    /// Whether a peer that sends nothing for `snub_after_ns` loses its standing with the
+    /// choker (A.3) and, under [`Backlog::QueueTime`], gets one request at a time (E).
+    pub snubbing: bool,
+    /// The time without a block after which a peer counts as snubbing us. Mainline 30 s, libtorrent 60 s.
+    pub snub_after_ns: Span,
+    /// Whether the last blocks are asked of every peer that has them, with CANCEL on arrival (A.8).
+    pub end_game: bool,
+}
+
+/// How many requests to keep outstanding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Backlog {
+    /// 2 + floor(4 s × rate / 16384), above 50 max(50, floor(0.075 × that)), never less than
+    /// `initial` (A.7; 2 in 4.0.2, 10 in 5.x).
+    Mainline {
+        /// The least number of requests.
+        initial: u32,
+    },
+    /// Always the same number, whatever the rate. Cuts the coupling to the rate meter.
+    Fixed(u32),
+    /// libtorrent: what arrives in `queue_time_ns` at the metered rate, at least `min`, at most
+    /// `max`; one while snubbed; one more for every block while the rate still rises (E).
+    QueueTime {
+        /// `request_queue_time`, 3 s.
+        queue_time_ns: Span,
+        /// Least number, 2.
+        min: u32,
+        /// `max_out_request_queue`, 500.
+        max: u32,
+    },
+}
+
+/// Choosing pieces (A.8).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Picker {
+    /// Pieces already begun come before all others.
+    pub strict_priority: bool,
+    /// Until this many pieces are complete, new pieces are taken in a fixed random order.
+    /// Mainline `rarest_first_cutoff` 4, libtorrent `initial_picker_threshold` 4.
+    pub random_first_pieces: u32,
+    /// In which order new pieces are taken after that.
+    pub order: PieceOrder,
+}
+
+/// In which order new pieces are begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PieceOrder {
+    /// Least owners among the neighbours first, ties at random.
+    RarestFirst,
+    /// A fixed random order for each peer.
+    Random,
+}
+
+/// The rate meter (A.6).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeterRules {
+    /// The memory. Mainline `max_rate_period` 20 s.
+    pub window_ns: Span,
+    /// How long before its creation a meter pretends to have begun. Mainline 5 s.
+    pub head_start_ns: Span,
+    /// When meters begin to count.
+    pub start: MeterStart,
+}
+
+/// When a download meter begins to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeterStart {
+    /// With the connection: an unchoke on an old connection starts from about zero (A.6).
+    Connection,
+    /// Afresh with every unchoke and without the head start: the true rate is known from the
+    /// first block on. Removes the ramp of the meter.
+    Unchoke,
+}
+
+/// Choosing whom to upload to (A.2, A.3, A.4, E).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choker {
+    /// How many uploads there are at a time.
+    pub slots: Slots,
+    /// Floor on the number of optimistic places less the preferred peers. Mainline 2 (A.3).
+    pub min_uploads: u32,
+    /// Time between rounds. Mainline 10 s, libtorrent `unchoke_interval` 15 s.
+    pub round_ns: Span,
+    /// Every how many rounds the optimistic unchoke moves on. Mainline 3, libtorrent 2 (30 s).
+    pub optimistic_rounds: u32,
+    /// The rule while pieces are missing.
+    pub leech: LeechChoker,
+    /// The rule once all are there.
+    pub seed: SeedChoker,
+    /// Mainline seeds: whether peers without a queued request, or whose socket is not flushed,
+    /// are ranked behind all others when a round falls (A.4).
+    pub idle_class: bool,
+    /// Mainline seeds: an unchoke younger than this many rounds is never idle. Mainline 3 (A.4).
+    pub protected_rounds: u32,
+    /// Whether a change of interest of an unchoked peer, or its loss, re-chokes at once (A.3).
+    pub rechoke_on_change: bool,
+    /// Round robin (E): an upload is over after this many pieces and ...
+    pub quota_pieces: u32,
+    /// ... at least this long. libtorrent `seeding_piece_quota` 20 and 60 s.
+    pub quota_time_ns: Span,
+}
+
+/// The number of uploads at a time, the optimistic one included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Slots {
+    /// By the upload limit in units of 1024 B/s: none 7, below 9 2, below 15 3, below 42 4, else
+    /// floor(sqrt(0.6 R)) (A.2).
+    MainlineByRate,
+    /// Always so many. libtorrent `unchoke_slots_limit` 8.
+    Fixed(u32),
+}
+
+/// The rule by which a leecher ranks its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeechChoker {
+    /// Mainline 4: by metered download rate, snubbed peers out, the rest by a rotating list (A.3).
+    Mainline,
+    /// libtorrent: by bytes received since the last round; one place in five is optimistic (E).
+    Modern,
+}
+
+/// The rule by which a seed ranks its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SeedChoker {
+    /// Mainline 4: most recently unchoked first, with forced new unchokes (A.4).
+    Mainline,
+    /// libtorrent `round_robin`: until the quota is used up (E).
+    RoundRobin,
+    /// libtorrent `fastest_upload`: by bytes sent since the last round (E).
+    FastestUpload,
+    /// libtorrent `anti_leech`: peers that are new or nearly done (E).
+    AntiLeech,
+}
+
+/// The upload limiter (A.5, E).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimiterRules {
+    /// Bytes written to one connection before the next has its turn. Mainline
+    /// `upload_unit_size` 1380.
+    pub write_unit: u32,
+    /// The unit of a peer without a limit. Mainline 17000.
+    pub unlimited_write_unit: u32,
+    /// `null`: wake exactly when the debt is paid (mainline). Otherwise only at multiples of
+    /// this, several units at a time (libtorrent: 500 ms).
+    pub tick_ns: Option<Span>,
+    /// Idle time that may be saved up as credit. Mainline none, libtorrent 3 s.
+    pub credit_ns: Span,
+}

@@ -1,0 +1,136 @@
+//! The profiles that ship.
+
+use super::*;
+
+/// The names that [`named`] knows, in the order in which they are shown.
+pub const NAMES: [&str; 2] = ["mainline-4.0.2", "modern"];
+
+/// The profile of this name.
+pub fn named(name: &str) -> Option<Profile> {
+    match name {
+        "mainline-4.0.2" => Some(mainline()),
+        "modern" => Some(modern()),
+        _ => None,
+    }
+}
+
+/// Every profile that ships, in the order of [`NAMES`].
+pub fn all() -> Vec<Profile> {
+    NAMES.iter().filter_map(|name| named(name)).collect()
+}
+
+/// BitTorrent mainline 4.0.2 of March 2005, the client of rao2010 (`clients.md` A).
+fn mainline() -> Profile {
+    Profile {
+        name: "mainline-4.0.2".to_owned(),
+        nagle: true,
+        control_behind_piece: true,
+        connections: Connections {
+            max_initiate: 40,
+            max_connections: 80,
+            drop_seed_to_seed: true,
+            keepalive_ns: Span::from_secs(120),
+            timeout_ns: Span::from_secs(300),
+            timeout_sweep_ns: Span::from_secs(60),
+        },
+        announce: Announce {
+            check_ns: Span::from_secs(60),
+            min_peers: 20,
+            min_peers_reachable: 6,
+            min_interval_ns: Span::from_secs(300),
+            numwant: None,
+            enough_peers: 40,
+            retry_ns: Span::from_secs(50),
+            retry_growth_min: 1.4,
+            retry_growth_max: 1.6,
+            max_retry_ns: Span::from_secs(1800),
+        },
+        tracker: TrackerRules {
+            interval_ns: Span::from_secs(1800),
+            default_peers: 50,
+            max_peers: 200,
+            reshuffle_ns: Span::from_secs(600),
+            seeds_to_seeds: false,
+            forget_ns: Span::from_secs(2700),
+        },
+        requests: Requests {
+            block_bytes: 16384,
+            max_block_bytes: 16384,
+            max_queue: 2000,
+            backlog: Backlog::Mainline { initial: 2 },
+            snubbing: true,
+            snub_after_ns: Span::from_secs(30),
+            end_game: true,
+        },
+        picker: Picker {
+            strict_priority: true,
+            random_first_pieces: 4,
+            order: PieceOrder::RarestFirst,
+        },
+        meter: MeterRules {
+            window_ns: Span::from_secs(20),
+            head_start_ns: Span::from_secs(5),
+            start: MeterStart::Connection,
+        },
+        choker: Choker {
+            slots: Slots::MainlineByRate,
+            min_uploads: 2,
+            round_ns: Span::from_secs(10),
+            optimistic_rounds: 3,
+            leech: LeechChoker::Mainline,
+            seed: SeedChoker::Mainline,
+            idle_class: true,
+            protected_rounds: 3,
+            rechoke_on_change: true,
+            quota_pieces: 20,
+            quota_time_ns: Span::from_secs(60),
+        },
+        limiter: LimiterRules {
+            write_unit: 1380,
+            unlimited_write_unit: 17000,
+            tick_ns: None,
+            credit_ns: Span::ZERO,
+        },
+    }
+}
+
+/// libtorrent of the 2020s with its default settings (`clients.md` E).
+fn modern() -> Profile {
+    let mainline = mainline();
+    Profile {
+        name: "modern".to_owned(),
+        nagle: false,
+        control_behind_piece: false,
+        connections: Connections {
+            max_initiate: 200,
+            max_connections: 200,
+            timeout_ns: Span::from_secs(120),
+            ..mainline.connections
+        },
+        announce: Announce { numwant: Some(200), enough_peers: 200, ..mainline.announce },
+        tracker: mainline.tracker,
+        requests: Requests {
+            backlog: Backlog::QueueTime { queue_time_ns: Span::from_secs(3), min: 2, max: 500 },
+            snub_after_ns: Span::from_secs(60),
+            ..mainline.requests
+        },
+        picker: mainline.picker,
+        meter: MeterRules { window_ns: Span::from_secs(5), ..mainline.meter },
+        choker: Choker {
+            slots: Slots::Fixed(8),
+            round_ns: Span::from_secs(15),
+            optimistic_rounds: 2,
+            leech: LeechChoker::Modern,
+            seed: SeedChoker::RoundRobin,
+            idle_class: false,
+            rechoke_on_change: false,
+            ..mainline.choker
+        },
+        limiter: LimiterRules {
+            write_unit: 1460,
+            tick_ns: Some(Span::from_millis(500)),
+            credit_ns: Span::from_secs(3),
+            ..mainline.limiter
+        },
+    }
+}
