@@ -1,0 +1,98 @@
+use flashcrowd_base::{Probability, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// What one direction of a link is like. Pure data; the timeline may replace it while packets are
+/// on the link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Serialisation rate in bit/s; without one, packets never wait and the link costs no event.
+    pub rate_bps: Option<Rate>,
+    /// Where a drop-tail queue is full. Only with a rate; without limits the queue is endless.
+    pub queue: QueueLimit,
+    /// Propagation delay.
+    pub delay_ns: Span,
+    /// Random extra delay.
+    pub jitter: Option<Jitter>,
+    /// Random loss.
+    pub loss: Option<Loss>,
+    /// Bytes a frame costs on this link beyond its IP packet: 38 for Ethernet with preamble and
+    /// gap, 14 for what a Linux shaper counts, 0 for IP alone.
+    pub overhead_bytes: u32,
+}
+
+/// Limits of a drop-tail queue; the packet in transmission counts. Both may be given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueLimit {
+    /// The most packets.
+    pub packets: Option<u32>,
+    /// The most bytes, framing included.
+    pub bytes: Option<u64>,
+}
+
+/// Random delay on top of the propagation delay, drawn for each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// The shape of the distribution.
+    pub shape: JitterShape,
+    /// Width of the uniform distribution [0, width], or standard deviation of the normal one
+    /// (around the propagation delay, cut off at no delay at all).
+    pub spread_ns: Span,
+    /// Whether packets may overtake each other; if not, a packet waits for the one before it.
+    pub reorder: bool,
+}
+
+/// Distribution of the random delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitterShape {
+    /// Uniform in [0, spread].
+    Uniform,
+    /// Normal with standard deviation `spread`.
+    Normal,
+}
+
+/// Random loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// Where packets are lost.
+    pub side: Side,
+    /// How they are lost.
+    pub model: LossModel,
+}
+
+/// At which end of the link packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// Before the queue, where a super-segment is still one packet: all of it is lost.
+    Sender,
+    /// After the queue: a lost packet has taken its share of the link, and each frame of a
+    /// super-segment is lost on its own.
+    Receiver,
+}
+
+/// Which packets are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LossModel {
+    /// Each packet independently.
+    Bernoulli {
+        /// Probability of loss.
+        probability: Probability,
+    },
+    /// A two-state Markov chain that takes one step a packet (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability to go from the good to the bad state.
+        to_bad: Probability,
+        /// Probability to go from the bad to the good state.
+        to_good: Probability,
+        /// Probability of loss in the good state.
+        loss_good: Probability,
+        /// Probability of loss in the bad state.
+        loss_bad: Probability,
+    },
+}
