@@ -1,0 +1,75 @@
+# Everything here works in a fresh clone with Rust, a C compiler and Python 3.11 or newer.
+# Tools come from the package index into .tools/ and .venv/; nothing outside the checkout changes.
+
+UV_VERSION := 0.13.9
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11 python
+PYTHON     ?= $(shell for p in $(CANDIDATES); do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	$$p -c 'import sys; print(sys.executable)' && break; done)
+
+UV  := .tools/bin/uv
+BIN := .venv/bin
+
+export UV_PYTHON := $(PYTHON)
+export UV_PYTHON_DOWNLOADS := never
+export UV_PROJECT_ENVIRONMENT := .venv
+unexport VIRTUAL_ENV
+unexport PYTHONPATH
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-rust test-python test-slow lint format bench lock clean
+
+help: ## List the tasks
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(UV): | check-python
+	@echo "Fetching uv $(UV_VERSION) into .tools/"
+	@"$(PYTHON)" -m venv --clear .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+
+.PHONY: check-python
+check-python:
+	@test -n "$(PYTHON)" || { echo "flashcrowd needs Python 3.11 or newer; found none. Set PYTHON=/path/to/python3."; exit 1; }
+	@command -v cargo >/dev/null || { echo "flashcrowd needs Rust (https://rustup.rs); 'cargo' is not on the PATH."; exit 1; }
+
+build: $(UV) ## Build the extension module and set up .venv with the flashcrowd command
+	@$(UV) sync --locked --quiet
+
+demo: build ## Run studies/latency.toml on all cores, print a summary, write the report
+	@$(BIN)/flashcrowd run studies/latency.toml --out results/latency
+	@$(BIN)/flashcrowd report results/latency
+
+test: test-rust test-python ## All tests but those marked slow
+
+test-rust:
+	cargo test --workspace --locked
+
+test-python: build
+	$(BIN)/pytest -m "not slow"
+
+test-slow: build ## The tests marked slow
+	$(BIN)/pytest -m slow
+
+lint: build ## Formatting, clippy, ruff, pyright, and the stub against the module
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/python -m mypy.stubtest flashcrowd._core
+
+format: build ## Format Rust and Python sources in place
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+bench: build ## Benchmarks: event queue, link, TCP, swarm, and the headline run
+	cargo bench --workspace
+	@if [ -f benches/headline.py ]; then $(BIN)/python benches/headline.py; fi
+
+lock: $(UV) ## Take newer versions of dependencies into uv.lock and Cargo.lock
+	$(UV) lock --upgrade
+	cargo update --workspace
+
+clean: ## Remove what was built (results stay)
+	rm -rf .venv .tools target
