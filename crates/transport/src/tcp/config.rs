@@ -1,0 +1,251 @@
+use crate::congestion::{HyStartKind, Kind};
+use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+
+/// IPv4 and TCP headers without options.
+pub(super) const BARE_HEADER_BYTES: u32 = 40;
+/// What the timestamp option adds to every segment (RFC 7323, padded).
+pub(super) const TIMESTAMP_BYTES: u32 = 12;
+
+/// Everything about a TCP stack that can change a number. Times are in nanoseconds, sizes in bytes
+/// of payload unless the field says otherwise.
+///
+/// There are no defaults: a configuration is written out in full, so that it can be saved with the
+/// results. [`profiles`](super::profiles) has complete ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub struct Config {
+    /// What reports call this stack.
+    pub name: String,
+    /// Largest IP packet. The segment size is this less 40 bytes of headers, and less 12 more
+    /// where timestamps are in use.
+    pub mtu_bytes: u32,
+    /// Offer timestamps (RFC 7323). Used if both ends offer them.
+    pub timestamps: bool,
+    /// Offer window scaling. Unless both ends do, windows end at 65535 bytes.
+    pub window_scaling: bool,
+    /// Offer selective acknowledgements (RFC 2018). Used if both ends offer them; without, recovery
+    /// is NewReno's (RFC 6582).
+    pub sack: bool,
+    /// With SACK, count everything below the highest SACKed byte as having left the network
+    /// (FACK, as Linux did until 4.15). Otherwise segments count that were SACKed (RFC 6675).
+    pub forward_ack: bool,
+    /// With SACK, find losses by time: a segment is lost when one sent sufficiently later has
+    /// arrived (RFC 8985). Replaces both counts.
+    pub rack: bool,
+    /// How the window comes down during recovery.
+    pub reduction: Reduction,
+    /// The congestion controller.
+    pub controller: Kind,
+    /// How slow start ends before a loss ends it. CUBIC only.
+    pub hystart: HyStartKind,
+    /// Send one new segment on each of the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Probe after about two round trips of silence instead of waiting for the retransmission
+    /// timer (RFC 8985, section 7). Needs SACK.
+    pub tail_loss_probe: bool,
+    /// Take a window reduction back when timestamps prove that nothing was lost (RFC 3522, RFC 4015).
+    pub undo: bool,
+    /// Initial window, in segments.
+    pub initial_window_segments: u32,
+    /// Retransmission timeout before the first round-trip sample.
+    pub initial_rto_ns: Span,
+    /// Least retransmission timeout.
+    pub min_rto_ns: Span,
+    /// Greatest retransmission timeout, back-off included.
+    pub max_rto_ns: Span,
+    /// What `min_rto_ns` bounds.
+    pub rto_floor: RtoFloor,
+    /// When the receiver acknowledges.
+    pub delayed_ack: DelayedAck,
+    /// When a segment that is not full must wait.
+    pub nagle: Nagle,
+    /// What the receiver advertises.
+    pub receive_window: ReceiveWindow,
+    /// How much unacknowledged and unsent data the sender holds.
+    pub send_buffer: SendBuffer,
+    /// Grow the congestion window only if it was the limit: in slow start while it is below twice
+    /// the data that was in flight, later only if it was full (Linux; compare RFC 7661). Also let
+    /// it decay while the application leaves it unused (RFC 2861).
+    pub app_limited_validation: bool,
+    /// After silence for longer than the retransmission timeout, halve the window once per timeout,
+    /// down to the initial window (RFC 2861, RFC 5681 section 4.1).
+    pub idle_restart: bool,
+    /// Largest super-segment that the sender hands to its network card to cut up; 0 for none.
+    pub tso_bytes: u32,
+    /// How often a SYN is repeated before the connection fails.
+    pub syn_retries: u32,
+    /// How often in a row the timer may resend data before the connection fails.
+    pub data_retries: u32,
+    /// How long the end that closed first stays to answer a repeated FIN.
+    pub time_wait_ns: Span,
+}
+
+/// How the congestion window comes down to the controller's new value during recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reduction {
+    /// At once (RFC 6582, RFC 6675): silence for part of a round trip, then one segment per
+    /// acknowledgement.
+    Classic,
+    /// One segment less for every second acknowledgement (Linux before 3.2).
+    RateHalving,
+    /// In proportion to what is delivered (RFC 9937).
+    Prr,
+}
+
+/// What the least retransmission timeout bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RtoFloor {
+    /// The variance term, which is moreover the greatest deviation of a round (Linux): the timeout
+    /// is at least the smoothed round trip and the floor.
+    Variance,
+    /// The timeout itself (RFC 6298).
+    Timeout,
+}
+
+/// When a segment that is not full must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// Never (`TCP_NODELAY`).
+    Off,
+    /// While anything is unacknowledged (RFC 896).
+    Classic,
+    /// While another segment that was not full is unacknowledged (Minshall's variant, which Linux uses).
+    Minshall,
+}
+
+/// When the receiver acknowledges data that arrives in order. Out-of-order data and data that fills
+/// a gap are acknowledged at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelayedAck {
+    /// Acknowledge at once when this many full segments have arrived. 1 acknowledges everything.
+    pub segments: u32,
+    /// Shortest wait for more data. Between this and `max_ns` the wait follows the time between
+    /// segments, as in Linux.
+    pub min_ns: Span,
+    /// Longest wait.
+    pub max_ns: Span,
+    /// How many segments are acknowledged one by one at the start and after a gap longer than the
+    /// retransmission timeout, unless data also flows the other way (Linux: 16).
+    pub quick_acks: u32,
+}
+
+/// What the receiver advertises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveWindow {
+    /// First window. It opens by two segments per full segment received, up to `buffer_bytes`.
+    pub initial_bytes: u64,
+    /// The receive buffer before any tuning.
+    pub buffer_bytes: u64,
+    /// The receive buffer's limit when it is tuned.
+    pub max_bytes: u64,
+    /// Enlarge the buffer to twice of what the application reads in a round trip (dynamic right-sizing).
+    pub autotune: bool,
+}
+
+/// How much unacknowledged and unsent data the sender holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendBuffer {
+    /// Size before any tuning.
+    pub initial_bytes: u64,
+    /// Limit when tuned.
+    pub max_bytes: u64,
+    /// Keep it at twice the congestion window.
+    pub autotune: bool,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct ConfigError {
+    /// The field, as a dotted path.
+    pub field: &'static str,
+    /// What is allowed.
+    pub reason: &'static str,
+}
+
+impl Config {
+    /// Payload of a full segment if both ends use what this one offers.
+    pub fn segment_bytes(&self) -> u32 {
+        self.mtu_bytes - BARE_HEADER_BYTES - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
+    }
+
+    /// Refuses values with which a connection could not work. A [`super::Connection`] may be made
+    /// only with a configuration that passes.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let rules = [
+            (
+                (256..=65_535).contains(&self.mtu_bytes),
+                "mtu_bytes",
+                "must lie between 256 and 65535",
+            ),
+            (
+                (1..=1000).contains(&self.initial_window_segments),
+                "initial_window_segments",
+                "must lie between 1 and 1000",
+            ),
+            (
+                self.initial_rto_ns >= Span::from_millis(1),
+                "initial_rto_ns",
+                "must be at least 1 ms",
+            ),
+            (self.min_rto_ns >= Span::from_millis(1), "min_rto_ns", "must be at least 1 ms"),
+            (
+                self.max_rto_ns >= self.min_rto_ns && self.max_rto_ns >= self.initial_rto_ns,
+                "max_rto_ns",
+                "must not be less than min_rto_ns and initial_rto_ns",
+            ),
+            (self.max_rto_ns <= Span::from_secs(3600), "max_rto_ns", "must be at most one hour"),
+            (self.delayed_ack.segments >= 1, "delayed_ack.segments", "must be at least 1"),
+            (
+                self.delayed_ack.min_ns <= self.delayed_ack.max_ns,
+                "delayed_ack.max_ns",
+                "must not be less than delayed_ack.min_ns",
+            ),
+            (
+                self.delayed_ack.max_ns <= Span::from_secs(1),
+                "delayed_ack.max_ns",
+                "must be at most one second",
+            ),
+            (
+                self.receive_window.initial_bytes >= 2 * u64::from(self.mtu_bytes),
+                "receive_window.initial_bytes",
+                "must be at least two packets",
+            ),
+            (
+                self.receive_window.buffer_bytes >= self.receive_window.initial_bytes,
+                "receive_window.buffer_bytes",
+                "must not be less than receive_window.initial_bytes",
+            ),
+            (
+                self.receive_window.max_bytes >= self.receive_window.buffer_bytes
+                    && self.receive_window.max_bytes <= 1 << 30,
+                "receive_window.max_bytes",
+                "must lie between receive_window.buffer_bytes and 1 GiB",
+            ),
+            (
+                self.send_buffer.initial_bytes >= 2 * u64::from(self.mtu_bytes),
+                "send_buffer.initial_bytes",
+                "must be at least two packets",
+            ),
+            (
+                self.send_buffer.max_bytes >= self.send_buffer.initial_bytes,
+                "send_buffer.max_bytes",
+                "must not be less than send_buffer.initial_bytes",
+            ),
+            (self.tso_bytes <= 1 << 20, "tso_bytes", "must be at most 1 MiB"),
+            (self.syn_retries <= 100, "syn_retries", "must be at most 100"),
+            (self.data_retries <= 100, "data_retries", "must be at most 100"),
+        ];
+        match rules.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, field, reason)) => Err(ConfigError { field, reason }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! TCP: one [`Connection`] is one end, both directions.
+//!
+//! # Driving a connection
+//!
+//! 1. Call any of [`Connection::receive`], [`Connection::on_timer`], [`Connection::write`],
+//!    [`Connection::read`], [`Connection::close`], [`Connection::abort`].
+//! 2. Call [`Connection::poll_transmit`] until it returns `None`, and put each [`Segment`] on the wire.
+//! 3. Ask [`Connection::next_timer`], and call [`Connection::on_timer`] at that instant or later,
+//!    unless step 1 happens first.
+//!
+//! # Offsets
+//!
+//! Sequence and acknowledgement numbers are offsets into the stream that never wrap: byte 0 is the
+//! first byte the application wrote. A SYN occupies no offset (it is acknowledged by any segment
+//! that carries [`Flags::ACK`]); a FIN occupies the one after the last byte. The numbers on the wire
+//! are `initial + 1 + offset` modulo 2^32, which is a codec's business.
+
+mod config;
+mod connection;
+pub mod profiles;
+mod segment;
+
+pub use config::{
+    Config, ConfigError, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
+};
+pub use connection::{CloseReason, Connection, State, Stats};
+pub use segment::{Flags, MAX_SACK_RANGES, Segment};

@@ -1,0 +1,147 @@
+//! Stacks that people run or ran, as complete configurations.
+
+use super::config::{Config, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer};
+use crate::congestion::{HyStartKind, Kind};
+use flashcrowd_base::Span;
+
+/// The profile of this name.
+pub fn named(name: &str) -> Option<Config> {
+    all().into_iter().find(|profile| profile.name == name)
+}
+
+/// All profiles.
+pub fn all() -> Vec<Config> {
+    vec![linux_2_6(), linux_6(), windows_xp()]
+}
+
+/// A Linux of about 2010, as on the testbeds of the papers (2.6.29 to 2.6.38).
+pub fn linux_2_6() -> Config {
+    Config {
+        name: "linux-2.6".into(),
+        mtu_bytes: 1500,
+        timestamps: true,
+        window_scaling: true,
+        sack: true,
+        forward_ack: true,
+        rack: false,
+        reduction: Reduction::RateHalving,
+        controller: Kind::CubicLinux,
+        hystart: HyStartKind::Linux,
+        limited_transmit: true,
+        tail_loss_probe: false,
+        undo: true,
+        initial_window_segments: 3,
+        initial_rto_ns: Span::from_secs(3),
+        min_rto_ns: Span::from_millis(200),
+        max_rto_ns: Span::from_secs(120),
+        rto_floor: RtoFloor::Variance,
+        delayed_ack: linux_delayed_ack(),
+        nagle: Nagle::Minshall,
+        // 4 segments at first; tcp_rmem 87380 and 4 MiB, of which 3/4 are window (adv_win_scale 2).
+        receive_window: ReceiveWindow {
+            initial_bytes: 5840,
+            buffer_bytes: 65_535,
+            max_bytes: 3_145_728,
+            autotune: true,
+        },
+        send_buffer: SendBuffer { initial_bytes: 16_384, max_bytes: 4_194_304, autotune: true },
+        app_limited_validation: true,
+        idle_restart: true,
+        tso_bytes: 0,
+        syn_retries: 5,
+        data_retries: 15,
+        time_wait_ns: Span::from_secs(60),
+    }
+}
+
+/// A Linux of today (6.x).
+pub fn linux_6() -> Config {
+    Config {
+        name: "linux-6".into(),
+        forward_ack: false,
+        rack: true,
+        reduction: Reduction::Prr,
+        tail_loss_probe: true,
+        initial_window_segments: 10,
+        initial_rto_ns: Span::from_secs(1),
+        // tcp_rmem 131072 and 6 MiB, of which half is window.
+        receive_window: ReceiveWindow {
+            initial_bytes: 64_240,
+            buffer_bytes: 65_536,
+            max_bytes: 3_145_728,
+            autotune: true,
+        },
+        syn_retries: 6,
+        ..linux_2_6()
+    }
+}
+
+/// Windows XP on a line of 1 to 100 Mbit/s: 12 segments of window, and nothing tuned.
+pub fn windows_xp() -> Config {
+    Config {
+        name: "windows-xp".into(),
+        mtu_bytes: 1500,
+        timestamps: false,
+        window_scaling: false,
+        sack: true,
+        forward_ack: false,
+        rack: false,
+        reduction: Reduction::Classic,
+        controller: Kind::NewReno,
+        hystart: HyStartKind::None,
+        limited_transmit: true,
+        tail_loss_probe: false,
+        undo: false,
+        initial_window_segments: 2,
+        initial_rto_ns: Span::from_secs(3),
+        min_rto_ns: Span::from_millis(300),
+        max_rto_ns: Span::from_secs(240),
+        rto_floor: RtoFloor::Timeout,
+        delayed_ack: DelayedAck {
+            segments: 2,
+            min_ns: Span::from_millis(200),
+            max_ns: Span::from_millis(200),
+            quick_acks: 0,
+        },
+        nagle: Nagle::Classic,
+        receive_window: ReceiveWindow {
+            initial_bytes: 17_520,
+            buffer_bytes: 17_520,
+            max_bytes: 17_520,
+            autotune: false,
+        },
+        send_buffer: SendBuffer { initial_bytes: 17_520, max_bytes: 17_520, autotune: false },
+        app_limited_validation: false,
+        idle_restart: true,
+        tso_bytes: 0,
+        syn_retries: 2,
+        data_retries: 5,
+        time_wait_ns: Span::from_secs(240),
+    }
+}
+
+/// `TCP_ATO_MIN` 40 ms, `TCP_DELACK_MAX` 200 ms, `TCP_MAX_QUICKACKS` 16.
+fn linux_delayed_ack() -> DelayedAck {
+    DelayedAck {
+        segments: 2,
+        min_ns: Span::from_millis(40),
+        max_ns: Span::from_millis(200),
+        quick_acks: 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_usable_and_found_by_name() {
+        for profile in all() {
+            assert_eq!(profile.check(), Ok(()), "{}", profile.name);
+            assert_eq!(named(&profile.name), Some(profile));
+        }
+        assert_eq!(named("linux-1.2"), None);
+        assert_eq!(linux_6().segment_bytes(), 1448);
+        assert_eq!(windows_xp().segment_bytes(), 1460);
+    }
+}
