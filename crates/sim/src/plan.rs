@@ -3,7 +3,7 @@
 
 use flashcrowd_base::{Quantiles, Rate, Span};
 use flashcrowd_link::Conditions;
-use flashcrowd_swarm::Profile;
+use flashcrowd_swarm::{Profile, Role};
 use flashcrowd_transport::tcp;
 use serde::{Deserialize, Serialize};
 
@@ -153,16 +153,6 @@ pub struct Population {
     pub departure: Departure,
     /// Whether a peer that left is followed at once by a new leecher on the same host.
     pub replace: bool,
-}
-
-/// How much of the file a peer brings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// All of it.
-    Seed,
-    /// Nothing.
-    Leecher,
 }
 
 /// When the peers of a population come.

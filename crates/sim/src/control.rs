@@ -1,0 +1,34 @@
+use flashcrowd_base::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The line between a run and whoever started it, on another thread: how far it is, and stop.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    /// Bits of an `f64` between 0 and 1.
+    progress: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Control {
+    /// Asks the run to stop; it returns [`Error::Cancelled`](crate::Error::Cancelled) soon.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+    /// Whether somebody asked the run to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+    /// Best estimate of the share of the work that is done, between 0 and 1.
+    pub fn progress(&self) -> f64 {
+        f64::from_bits(self.progress.load(Ordering::Relaxed))
+    }
+    /// Simulated time so far.
+    pub fn simulated(&self) -> Time {
+        Time::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+    pub(crate) fn report(&self, now: Time, progress: f64) {
+        self.progress.store(progress.clamp(0.0, 1.0).to_bits(), Ordering::Relaxed);
+        self.nanos.store(now.nanos(), Ordering::Relaxed);
+    }
+}

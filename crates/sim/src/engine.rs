@@ -1,0 +1,389 @@
+use crate::control::Control;
+use crate::network::{Addressee, Network, Passage};
+use crate::pings::Pings;
+use crate::plan::{Plan, What, Workload};
+use crate::queue::EventQueue;
+use crate::sampler::Sampler;
+use crate::sockets::{Owner, Sockets, other};
+use crate::swarms::Swarms;
+use crate::tally::Tally;
+use crate::transfers::Transfers;
+use crate::{Error, Table, check, tables};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
+use std::sync::Arc;
+
+/// What happens at an instant: a kind and an index, small because millions of them are moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    kind: Kind,
+    index: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Packet,
+    Socket,
+    Peer,
+    Arrival,
+    Departure,
+    Tracker,
+    FlowStart,
+    FlowStop,
+    FlowTick,
+    Ping,
+    Change,
+    Sample,
+    Watch,
+    End,
+}
+
+macro_rules! events {
+    ($($name:ident => $kind:ident),* $(,)?) => {
+        impl Event {
+            $(pub(crate) fn $name(index: u32) -> Event {
+                Event { kind: Kind::$kind, index }
+            })*
+        }
+    };
+}
+events! {
+    packet => Packet, socket => Socket, peer => Peer, arrival => Arrival, departure => Departure,
+    tracker => Tracker, flow_start => FlowStart, flow_stop => FlowStop, flow_tick => FlowTick,
+    ping => Ping, change => Change, sample => Sample, watch => Watch, end => End,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything that can finish has finished.
+    Completed,
+    /// Something can never finish; why.
+    Stalled(String),
+    /// The horizon came first; what was unfinished.
+    Horizon(String),
+    /// The timeline stopped the last workload.
+    Stopped(String),
+}
+
+/// One run: the event loop and the parts that it joins. The parts' own `impl Sim` blocks stand in
+/// their files.
+pub(crate) struct Sim<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) seed: u64,
+    pub(crate) now: Time,
+    pub(crate) queue: EventQueue<Event>,
+    pub(crate) network: Network,
+    pub(crate) sockets: Sockets,
+    pub(crate) tally: Tally,
+    pub(crate) swarms: Swarms,
+    pub(crate) transfers: Transfers,
+    pub(crate) pings: Pings,
+    pub(crate) sampler: Sampler,
+    stacks: Vec<Arc<Config>>,
+    /// The same stacks for applications that switch Nagle's algorithm off.
+    nodelay: Vec<Arc<Config>>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) events: u64,
+}
+
+/// Runs `plan` with `seed` to its end, in virtual time, on this thread.
+///
+/// The same plan and seed give the same tables, bit for bit.
+///
+/// # Errors
+/// [`Error::Plan`] if the plan contradicts itself, [`Error::Cancelled`] if `control` says so.
+pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>, Error> {
+    check::check(plan)?;
+    let mut sim = Sim::new(plan, seed);
+    sim.begin();
+    sim.run(control)?;
+    Ok(tables::tables(&mut sim))
+}
+
+/// How many events pass between two looks at the control.
+const EVENTS_PER_LOOK: u64 = 1 << 14;
+
+impl<'a> Sim<'a> {
+    fn new(plan: &'a Plan, seed: u64) -> Sim<'a> {
+        let cores_change = plan.timeline.iter().any(|c| matches!(c.what, What::Core { .. }));
+        let nodelay = |stack: &Config| Arc::new(Config { nagle: Nagle::Off, ..stack.clone() });
+        let mut tally = Tally::new(&plan.measures);
+        Sim {
+            plan,
+            seed,
+            now: Time::START,
+            queue: EventQueue::new(),
+            network: Network::new(&plan.network, seed, cores_change),
+            sockets: Sockets::new(),
+            swarms: Swarms::new(plan, seed, &mut tally),
+            transfers: Transfers::new(plan, seed),
+            pings: Pings::new(plan),
+            sampler: Sampler::new(plan),
+            tally,
+            stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
+            nodelay: plan.stacks.iter().map(nodelay).collect(),
+            outcome: None,
+            events: 0,
+        }
+    }
+
+    fn begin(&mut self) {
+        for (index, change) in self.plan.timeline.iter().enumerate() {
+            self.queue.schedule(Time::START + change.at_ns, Event::change(index as u32));
+        }
+        self.begin_swarms();
+        self.begin_transfers();
+        self.begin_pings();
+        self.begin_sampling();
+        self.queue.schedule(Time::START + self.watch_interval(), Event::watch(0));
+        self.queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::end(0));
+    }
+
+    fn run(&mut self, control: &Control) -> Result<(), Error> {
+        while self.outcome.is_none() {
+            let Some((now, event)) = self.queue.pop() else { break };
+            self.now = now;
+            self.events += 1;
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                control.report(now, self.progress());
+                if control.is_cancelled() {
+                    return Err(Error::Cancelled);
+                }
+            }
+            self.handle(event);
+        }
+        control.report(self.now, 1.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        let index = event.index;
+        match event.kind {
+            Kind::Packet => match self.network.on_event(&mut self.queue, self.now, index) {
+                Passage::Travels => {}
+                Passage::Arrived(Addressee::Socket(socket), segment) => {
+                    self.deliver(socket, &segment);
+                }
+                Passage::Gone(Addressee::Socket(socket)) => self.sockets.settle(socket),
+                Passage::Arrived(Addressee::Ping { ping, reply }, segment) => {
+                    self.deliver_ping(ping, reply, &segment);
+                }
+                Passage::Gone(Addressee::Ping { .. }) => {}
+            },
+            Kind::Socket => {
+                if self.sockets.take_timer(index, self.now) {
+                    self.on_socket_timer(index);
+                }
+            }
+            Kind::Peer => self.on_peer_timer(index),
+            Kind::Arrival => self.arrive(index),
+            Kind::Departure => self.depart(index),
+            Kind::Tracker => self.on_tracker(index),
+            Kind::FlowStart => self.start_flow(index),
+            Kind::FlowStop => self.stop_flow(index),
+            Kind::FlowTick => self.tick_flow(index),
+            Kind::Ping => self.send_ping(index),
+            Kind::Change => self.change(index),
+            Kind::Sample => self.sample(index),
+            Kind::Watch => self.watch(),
+            Kind::End => self.end(),
+        }
+    }
+
+    /// A new pair of sockets; the first end's SYN is on its way when this returns.
+    pub(crate) fn open(
+        &mut self,
+        hosts: (u32, u32),
+        owners: (Owner, Owner),
+        classes: (u32, u32),
+        nagle: (bool, bool),
+    ) -> u32 {
+        let stack = |sim: &Self, host, nagle| {
+            let index = sim.network.host(host).stack as usize;
+            Arc::clone(if nagle { &sim.stacks[index] } else { &sim.nodelay[index] })
+        };
+        let stacks = (stack(self, hosts.0, nagle.0), stack(self, hosts.1, nagle.1));
+        let routes = (self.network.route(hosts.0, hosts.1), self.network.route(hosts.1, hosts.0));
+        let socket = self.sockets.open(self.now, stacks, routes, owners, classes);
+        self.flush(socket);
+        socket
+    }
+
+    #[inline]
+    pub(crate) fn flush(&mut self, socket: u32) {
+        let (network, queue) = (&mut self.network, &mut self.queue);
+        self.sockets.flush(socket, self.now, network, queue, &mut self.tally);
+    }
+
+    /// A segment arrived: the transport answers first, as a kernel would, then its owner.
+    #[inline]
+    fn deliver(&mut self, socket: u32, segment: &Segment) {
+        self.sockets.settle(socket);
+        match &mut self.sockets.get_mut(socket).tcp {
+            Some(tcp) => tcp.receive(self.now, segment),
+            None if segment.flags.contains(Flags::SYN) => return self.on_syn(socket, segment),
+            None => return self.sockets.retire(socket),
+        }
+        self.flush(socket);
+        self.attend(socket);
+    }
+
+    fn on_syn(&mut self, socket: u32, syn: &Segment) {
+        let owner = match self.sockets.get(socket).owner {
+            Owner::Listener { peer } => self.accept_peer(peer, socket),
+            owner @ Owner::Receiver { .. } => Some(owner),
+            _ => None,
+        };
+        self.sockets.accept(socket, self.now, syn, owner.unwrap_or(Owner::Nobody));
+        if let (None, Some(tcp)) = (owner, &mut self.sockets.get_mut(socket).tcp) {
+            tcp.abort(self.now);
+        }
+        self.flush(socket);
+    }
+
+    fn on_socket_timer(&mut self, socket: u32) {
+        if let Some(tcp) = &mut self.sockets.get_mut(socket).tcp {
+            tcp.on_timer(self.now);
+            self.flush(socket);
+            self.attend(socket);
+        }
+    }
+
+    /// Tells the owner what is new at its socket, then sends what that led to.
+    #[inline]
+    fn attend(&mut self, socket: u32) {
+        let end = self.sockets.get_mut(socket);
+        let owner = end.owner;
+        let Some(tcp) = &end.tcp else { return };
+        let connected = !end.announced && tcp.is_established();
+        end.announced |= connected;
+        let bytes = self.sockets.read(socket, self.now);
+        match owner {
+            Owner::Peer { peer, conn } => {
+                if connected {
+                    self.peer_connected(peer, conn, socket);
+                }
+                if bytes > 0 {
+                    self.peer_reads(peer, conn, socket);
+                }
+                self.peer_space(peer, conn, socket);
+            }
+            Owner::Sender { flow } => self.pump(flow),
+            Owner::Receiver { flow } => self.flow_received(flow, bytes),
+            Owner::Nobody | Owner::Listener { .. } => {
+                while self.sockets.next_message(socket).is_some() {}
+            }
+        }
+        let Some(tcp) = &self.sockets.get(socket).tcp else { return };
+        let (ended, closed) = (tcp.peer_closed(), tcp.is_closed());
+        if bytes > 0 {
+            self.flush(socket);
+        }
+        if ended || closed {
+            self.lose(socket);
+        }
+    }
+
+    /// The other end closed, or the connection failed: the owner lets go and this end closes too.
+    fn lose(&mut self, socket: u32) {
+        let owner = std::mem::replace(&mut self.sockets.get_mut(socket).owner, Owner::Nobody);
+        match owner {
+            Owner::Peer { peer, conn } => self.peer_disconnected(peer, conn),
+            Owner::Sender { flow } | Owner::Receiver { flow } => self.flow_closed(flow),
+            Owner::Nobody | Owner::Listener { .. } => {}
+        }
+        self.close(socket);
+        self.sockets.retire(socket);
+    }
+
+    /// The owner is done with this end: FIN after what was written, or RST where nothing stands.
+    pub(crate) fn close(&mut self, socket: u32) {
+        let end = self.sockets.get_mut(socket);
+        end.owner = Owner::Nobody;
+        if let Some(tcp) = &mut end.tcp {
+            if end.announced {
+                tcp.close(self.now)
+            } else {
+                tcp.abort(self.now)
+            }
+            self.flush(socket);
+        }
+        // An end that never heard of the connection listens for nobody any more.
+        let peer = self.sockets.get_mut(other(socket));
+        if peer.tcp.is_none() {
+            peer.owner = Owner::Nobody;
+        }
+    }
+
+    fn change(&mut self, index: u32) {
+        let plan = self.plan;
+        match &plan.timeline[index as usize].what {
+            What::Link { link, conditions } => {
+                self.network.change_link(&mut self.queue, self.now, *link, conditions);
+            }
+            What::Core { core, conditions } => self.network.change_core(*core, conditions),
+            What::Stop { workload } => match &plan.workloads[*workload as usize] {
+                Workload::Swarm(_) => self.stop_swarm(*workload),
+                Workload::Transfer(_) => self.stop_transfer(*workload),
+                Workload::Ping(_) => self.stop_pings(*workload),
+            },
+            What::Upload { workload, population, upload_bps } => {
+                self.set_upload(*workload, *population, *upload_bps);
+            }
+            What::TransferRate { workload, rate_bps } => {
+                self.set_flow_rate(*workload, *rate_bps);
+            }
+        }
+    }
+
+    /// Ends the run if nothing is left that can finish.
+    pub(crate) fn finish_if_done(&mut self) {
+        if self.outcome.is_some() || !self.has_finite_work() {
+            return;
+        }
+        if self.swarms_done() && self.transfers_done() {
+            let stopped = self.swarms_stopped();
+            self.outcome = Some(match stopped {
+                None => Outcome::Completed,
+                Some(reason) => Outcome::Stopped(reason),
+            });
+        }
+    }
+
+    fn has_finite_work(&self) -> bool {
+        self.swarms_finite() || self.transfers_finite()
+    }
+
+    fn watch_interval(&self) -> Span {
+        (self.plan.stop.stall_ns / 8).max(Span::from_millis(100))
+    }
+
+    fn watch(&mut self) {
+        if let Some(reason) = self.stalled_swarm() {
+            self.outcome = Some(Outcome::Stalled(reason));
+        }
+        self.queue.schedule(self.now + self.watch_interval(), Event::watch(0));
+    }
+
+    /// The horizon: a cut for what could have finished, the ordinary end for what could not.
+    fn end(&mut self) {
+        let unfinished: Vec<String> =
+            self.unfinished_swarms().into_iter().chain(self.unfinished_transfers()).collect();
+        self.outcome = Some(if unfinished.is_empty() {
+            Outcome::Completed
+        } else {
+            Outcome::Horizon(unfinished.join("; "))
+        });
+    }
+
+    fn progress(&self) -> f64 {
+        let time = self.now.seconds() / self.plan.stop.horizon_ns.seconds();
+        if self.has_finite_work() {
+            time.max(self.swarm_progress().min(self.transfer_progress()))
+        } else {
+            time
+        }
+    }
+}

@@ -1,0 +1,248 @@
+use crate::engine::Event;
+use crate::network::{Addressee, Network};
+use crate::queue::EventQueue;
+use crate::tally::Tally;
+use flashcrowd_base::Time;
+use flashcrowd_swarm::{ConnId, Message};
+use flashcrowd_transport::tcp::{Config, Connection, Segment, State};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Who reads and writes a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nobody any more: what arrives is read and forgotten.
+    Nobody,
+    /// Waits for a SYN to this peer.
+    Listener { peer: u32 },
+    /// A connection of a peer.
+    Peer { peer: u32, conn: ConnId },
+    /// The sending end of a flow of a transfer.
+    Sender { flow: u32 },
+    /// The receiving end.
+    Receiver { flow: u32 },
+}
+
+/// One end of a connection: its transport, its way to the other end, and the application stream.
+///
+/// No bytes move: a stream is its length, and a message is known by the offset at which it ends.
+pub(crate) struct Socket {
+    /// Absent while listening, and in a free pair.
+    pub(crate) tcp: Option<Connection>,
+    pub(crate) owner: Owner,
+    /// The host's stack.
+    stack: Arc<Config>,
+    route: u32,
+    /// Instant of the earliest pending timer event; any other is out of date.
+    armed: Time,
+    /// Whether the owner has been told that the connection stands.
+    pub(crate) announced: bool,
+    /// Room in the send buffer, as the owner was told last.
+    pub(crate) space_told: u64,
+    /// Bytes written to this end, and read from it.
+    written: u64,
+    read: u64,
+    /// Messages on their way to this end, with the offset at which each ends.
+    inbox: VecDeque<(u64, Message)>,
+    /// Packets sent by this end, and packets for it that arrived or were lost.
+    sent: u64,
+    settled: u64,
+    /// When this end last sent block data, for the distribution of send gaps.
+    pub(crate) last_send: Option<Time>,
+    /// Where its payload lengths are counted.
+    pub(crate) class: u32,
+    /// Whether this pair may be used again.
+    free: bool,
+}
+
+/// All sockets; those of a connection are neighbours, the one that connects first.
+pub(crate) struct Sockets {
+    all: Vec<Socket>,
+    free: Vec<u32>,
+    /// Frames sent again, of connections that are no more.
+    pub(crate) retransmitted: u64,
+}
+
+/// The other end's socket.
+pub(crate) fn other(socket: u32) -> u32 {
+    socket ^ 1
+}
+
+impl Sockets {
+    pub(crate) fn new() -> Sockets {
+        Sockets { all: Vec::new(), free: Vec::new(), retransmitted: 0 }
+    }
+
+    pub(crate) fn get(&self, socket: u32) -> &Socket {
+        &self.all[socket as usize]
+    }
+    pub(crate) fn get_mut(&mut self, socket: u32) -> &mut Socket {
+        &mut self.all[socket as usize]
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Socket> {
+        self.all.iter()
+    }
+
+    /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        stacks: (Arc<Config>, Arc<Config>),
+        routes: (u32, u32),
+        owners: (Owner, Owner),
+        classes: (u32, u32),
+    ) -> u32 {
+        let end = |stack, route, owner, class| Socket {
+            tcp: None,
+            owner,
+            stack,
+            route,
+            armed: Time::NEVER,
+            announced: false,
+            space_told: 0,
+            written: 0,
+            read: 0,
+            inbox: VecDeque::new(),
+            sent: 0,
+            settled: 0,
+            last_send: None,
+            class,
+            free: false,
+        };
+        let mut active = end(stacks.0, routes.0, owners.0, classes.0);
+        active.tcp = Some(Connection::connect(&active.stack, now));
+        let passive = end(stacks.1, routes.1, owners.1, classes.1);
+        match self.free.pop() {
+            Some(first) => {
+                self.all[first as usize] = active;
+                self.all[first as usize + 1] = passive;
+                first
+            }
+            None => {
+                self.all.push(active);
+                self.all.push(passive);
+                (self.all.len() - 2) as u32
+            }
+        }
+    }
+
+    /// Gives a pair back when both ends are over and nothing is on its way between them.
+    pub(crate) fn retire(&mut self, socket: u32) {
+        let first = socket & !1;
+        let (a, b) = (&self.all[first as usize], &self.all[first as usize + 1]);
+        let over = |end: &Socket| {
+            end.owner == Owner::Nobody
+                && end
+                    .tcp
+                    .as_ref()
+                    .is_none_or(|tcp| matches!(tcp.state(), State::Closed { .. } | State::TimeWait))
+        };
+        let quiet = a.sent == b.settled && b.sent == a.settled;
+        if a.free || !quiet || !over(a) || !over(b) {
+            return;
+        }
+        for end in [first, first + 1] {
+            let end = &mut self.all[end as usize];
+            if let Some(tcp) = end.tcp.take() {
+                self.retransmitted += tcp.stats().segments_retransmitted;
+            }
+            end.free = true;
+            end.armed = Time::NEVER;
+            end.inbox = VecDeque::new();
+        }
+        self.free.push(first);
+    }
+
+    /// A packet for this end is not on its way any more.
+    pub(crate) fn settle(&mut self, socket: u32) {
+        self.all[socket as usize].settled += 1;
+    }
+
+    /// Whether a timer event at `now` is the one that this socket waits for.
+    pub(crate) fn take_timer(&mut self, socket: u32, now: Time) -> bool {
+        let end = &mut self.all[socket as usize];
+        let due = end.armed == now;
+        if due {
+            end.armed = Time::NEVER;
+        }
+        due
+    }
+
+    /// Puts what the transport has to send on the wire, and arms its timer.
+    #[inline]
+    pub(crate) fn flush(
+        &mut self,
+        socket: u32,
+        now: Time,
+        network: &mut Network,
+        queue: &mut EventQueue<Event>,
+        tally: &mut Tally,
+    ) {
+        let end = &mut self.all[socket as usize];
+        let Some(tcp) = &mut end.tcp else { return };
+        while let Some(segment) = tcp.poll_transmit(now) {
+            tally.payload(end.class, segment.len);
+            let to = Addressee::Socket(other(socket));
+            let bytes = segment.wire_bytes() as u32;
+            let launched = network.send(queue, now, end.route, to, segment, bytes);
+            end.sent += u64::from(launched);
+        }
+        if let Some(deadline) = tcp.next_timer() {
+            let deadline = deadline.max(now);
+            if deadline < end.armed {
+                end.armed = deadline;
+                queue.schedule(deadline, Event::socket(socket));
+            }
+        }
+    }
+
+    /// A SYN arrived at a listening end.
+    pub(crate) fn accept(&mut self, socket: u32, now: Time, syn: &Segment, owner: Owner) {
+        let end = &mut self.all[socket as usize];
+        end.owner = owner;
+        end.tcp = Some(Connection::accept(&end.stack, now, syn));
+    }
+
+    /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.
+    pub(crate) fn write(
+        &mut self,
+        socket: u32,
+        now: Time,
+        bytes: u64,
+        message: Option<Message>,
+    ) -> u64 {
+        let end = &mut self.all[socket as usize];
+        let Some(tcp) = &mut end.tcp else { return 0 };
+        let taken = tcp.write(now, bytes);
+        let space = tcp.write_space();
+        debug_assert_eq!(taken, bytes, "the owner writes no more than there is room for");
+        end.written += taken;
+        let offset = end.written;
+        if let Some(message) = message {
+            self.all[other(socket) as usize].inbox.push_back((offset, message));
+        }
+        space
+    }
+
+    /// Reads whatever has arrived; the bytes.
+    pub(crate) fn read(&mut self, socket: u32, now: Time) -> u64 {
+        let end = &mut self.all[socket as usize];
+        let Some(tcp) = &mut end.tcp else { return 0 };
+        let bytes = tcp.readable();
+        if bytes > 0 {
+            tcp.read(now, bytes);
+            end.read += bytes;
+        }
+        bytes
+    }
+
+    /// The next message that has been read to its end.
+    pub(crate) fn next_message(&mut self, socket: u32) -> Option<Message> {
+        let end = &mut self.all[socket as usize];
+        let (offset, _) = end.inbox.front()?;
+        if *offset > end.read {
+            return None;
+        }
+        end.inbox.pop_front().map(|(_, message)| message)
+    }
+}

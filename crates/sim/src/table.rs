@@ -1,0 +1,54 @@
+/// A table of results: named columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// What the rows are.
+    pub name: &'static str,
+    /// The columns, in a fixed order.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Real numbers.
+    F64(Vec<f64>),
+    /// Real numbers, some of which do not exist.
+    MaybeF64(Vec<Option<f64>>),
+    /// Counts.
+    U64(Vec<u64>),
+    /// Indices and small counts.
+    U32(Vec<u32>),
+    /// Names: codes into a dictionary.
+    Text(Vec<u32>, Vec<String>),
+}
+
+impl Column {
+    /// A column of one name.
+    pub(crate) fn text(value: &str) -> Column {
+        Column::Text(vec![0], vec![value.to_owned()])
+    }
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::F64(values) => values.len(),
+            Column::MaybeF64(values) => values.len(),
+            Column::U64(values) => values.len(),
+            Column::U32(values) | Column::Text(values, _) => values.len(),
+        }
+    }
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Table {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+    /// The column of this name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|(column, _)| *column == name).map(|(_, column)| column)
+    }
+}

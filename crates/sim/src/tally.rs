@@ -1,0 +1,117 @@
+use crate::plan::Measures;
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::tcp::Connection;
+
+/// Counts that are kept per packet or per send, for each population of each swarm: what the paper
+/// of Rao et al. (2010) plots. Nothing is counted unless it was asked for.
+pub(crate) struct Tally {
+    payloads: bool,
+    gaps: bool,
+    rtts: bool,
+    pub(crate) populations: Vec<Class>,
+}
+
+/// The counts of one population.
+pub(crate) struct Class {
+    pub(crate) workload: u32,
+    pub(crate) population: u32,
+    /// Segments by payload length.
+    pub(crate) payloads: Vec<u64>,
+    /// Sends by whole milliseconds since the last one on the same connection.
+    pub(crate) gaps: Vec<u64>,
+    pub(crate) rtts: Rtts,
+}
+
+/// TCP's smoothed round-trip time, sampled at each send.
+#[derive(Default)]
+pub(crate) struct Rtts {
+    pub(crate) samples: u64,
+    sum: Span,
+    least: Option<Span>,
+    most: Span,
+}
+
+impl Rtts {
+    /// Mean, minimum and maximum in seconds.
+    pub(crate) fn summary(&self) -> Option<(f64, f64, f64)> {
+        let least = self.least?;
+        let mean = self.sum.seconds() / self.samples as f64;
+        Some((mean, least.seconds(), self.most.seconds()))
+    }
+}
+
+/// The class of sockets that no population owns.
+pub(crate) const NO_CLASS: u32 = u32::MAX;
+
+impl Tally {
+    pub(crate) fn new(measures: &Measures) -> Tally {
+        Tally {
+            payloads: measures.payloads,
+            gaps: measures.send_gaps,
+            rtts: measures.rtts,
+            populations: Vec::new(),
+        }
+    }
+    /// How many classes there are, so the number of the next one.
+    pub(crate) fn classes(&self) -> u32 {
+        self.populations.len() as u32
+    }
+    pub(crate) fn add_class(&mut self, workload: u32, population: u32) {
+        self.populations.push(Class {
+            workload,
+            population,
+            payloads: Vec::new(),
+            gaps: Vec::new(),
+            rtts: Rtts::default(),
+        });
+    }
+
+    /// A segment with `len` bytes of payload goes out; those without are not counted.
+    #[inline]
+    pub(crate) fn payload(&mut self, class: u32, len: u32) {
+        if self.payloads && len > 0 {
+            if let Some(class) = self.populations.get_mut(class as usize) {
+                count(&mut class.payloads, len as usize);
+            }
+        }
+    }
+
+    /// Whether sends have to be reported.
+    #[inline]
+    pub(crate) fn watches_sends(&self) -> bool {
+        self.gaps || self.rtts
+    }
+
+    /// A peer writes block data to a connection.
+    pub(crate) fn send(
+        &mut self,
+        class: u32,
+        last: Option<Time>,
+        now: Time,
+        tcp: Option<&Connection>,
+    ) {
+        let Some(class) = self.populations.get_mut(class as usize) else { return };
+        if let (true, Some(last)) = (self.gaps, last) {
+            let millis = (now - last).nanos() / 1_000_000;
+            count(&mut class.gaps, (millis as usize).min(LONGEST_GAP));
+        }
+        let srtt = tcp.map_or(Span::ZERO, |tcp| tcp.stats().srtt);
+        if self.rtts && !srtt.is_zero() {
+            let rtts = &mut class.rtts;
+            rtts.samples += 1;
+            rtts.sum += srtt;
+            rtts.least = Some(rtts.least.map_or(srtt, |least| least.min(srtt)));
+            rtts.most = rtts.most.max(srtt);
+        }
+    }
+}
+
+/// Longer gaps, in milliseconds, share the last bin.
+const LONGEST_GAP: usize = 3_600_000;
+
+fn count(bins: &mut Vec<u64>, bin: usize) {
+    if bins.len() <= bin {
+        bins.resize(bin + 1, 0);
+    }
+    bins[bin] += 1;
+}
