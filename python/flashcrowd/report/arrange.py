@@ -1,0 +1,109 @@
+"""Which point becomes a line, and which a panel: laying a sweep out on paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flashcrowd.report.points import Axis, Point, Points
+
+#: More lines than this in one panel cannot be told apart.
+MOST_LINES = 10
+
+#: More panels than this in one figure cannot be read.
+MOST_PANELS = 8
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points that differ in one axis only, in its order."""
+
+    label: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines that belong together."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a study is laid out.
+
+    Attributes:
+        along: the axis that a figure of means has as its abscissa; ``None`` without a sweep.
+        panels: one line for each combination of the other axes.
+    """
+
+    along: int | None
+    panels: tuple[Panel, ...]
+
+
+def main_axis(points: Points) -> int | None:
+    """The axis with the most numeric levels, or the longest one if none is numeric."""
+    swept = [i for i, axis in enumerate(points.axes) if len(axis.levels) > 1]
+    if not swept:
+        return None
+    return max(
+        swept, key=lambda i: (points.axes[i].scale is not None, len(points.axes[i].levels), -i)
+    )
+
+
+def layout(points: Points, *, most_lines: int = 6) -> Layout:
+    """Lines along the main axis, one for each combination of the others.
+
+    If they are more than `most_lines`, the axis with the fewest levels makes panels.
+    """
+    along = main_axis(points)
+    others = [
+        i for i, axis in enumerate(points.axes) if i != along and len(axis.levels) > 1
+    ]  # fmt: skip
+    combinations = _split(points.points, others)
+    by_panel: list[int] = []
+    if len(combinations) > most_lines and len(others) > 1:
+        by_panel = [min(others, key=lambda i: len(points.axes[i].levels))]
+    inner = [i for i in others if i not in by_panel]
+    panels = []
+    for levels, members in _split(points.points, by_panel).items():
+        lines = [
+            Line(_name(points.axes, inner, key), tuple(sorted(found, key=_order(along))))
+            for key, found in _split(members, inner).items()
+        ]
+        panels.append(Panel(_name(points.axes, by_panel, levels), tuple(lines)))
+    return Layout(along, tuple(panels))
+
+
+def curves(points: Points) -> Layout:
+    """One line a point, along the main axis inside a panel, a panel for each other combination."""
+    along = main_axis(points)
+    others = [i for i, axis in enumerate(points.axes) if i != along and len(axis.levels) > 1]
+    panels = []
+    for key, members in _split(points.points, others).items():
+        lines = []
+        for point in sorted(members, key=_order(along)):
+            name = "" if along is None else points.axes[along].label(point.levels[along])
+            lines.append(Line(name, (point,)))
+        panels.append(Panel(_name(points.axes, others, key), tuple(lines)))
+    return Layout(along, tuple(panels))
+
+
+def _order(along: int | None):
+    return lambda point: point.index if along is None else point.levels[along]
+
+
+def _split(
+    points: tuple[Point, ...] | list[Point], axes: list[int]
+) -> dict[tuple[int, ...], list[Point]]:
+    found: dict[tuple[int, ...], list[Point]] = {}
+    for point in points:
+        found.setdefault(tuple(point.levels[i] for i in axes), []).append(point)
+    return found
+
+
+def _name(axes: tuple[Axis, ...], which: list[int], levels: tuple[int, ...]) -> str:
+    return ", ".join(
+        f"{axes[i].name} {axes[i].label(level)}" for i, level in zip(which, levels, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""One file for each kind of figure; every function gives a finished figure or nothing."""

@@ -1,0 +1,54 @@
+"""When the crowd has the file: completion curves and the distribution of download times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flashcrowd.report import downloads
+from flashcrowd.report.blocks import Figure
+from flashcrowd.report.charts.lines import Band, Frame, line_figure
+from flashcrowd.report.downloads import Leechers
+from flashcrowd.report.points import Point, Points
+
+_INSTANTS = 240
+
+
+def completion_curves(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
+    """Share of the leechers that have the file, over time: mean over runs with their range."""
+    done = who.completed_s[~np.isnan(who.completed_s)]
+    if not len(done):
+        return None
+    begin, end = float(done.min()), float(done.max())
+    margin = 0.03 * (end - begin) or 0.01 * end
+    begin = max(0.0, begin - margin) if begin > 0.4 * end else 0.0
+    t_s = np.linspace(begin, end + margin, _INSTANTS)
+
+    def band(point: Point) -> Band | None:
+        curve = downloads.completion_curve(who, point, t_s)
+        return None if curve is None else Band(t_s, curve.mean, curve.low, curve.high)
+
+    caption = (
+        f"Share of the leechers of {swarm} that have the whole file. Lines are means over runs, "
+        f"bands the range of the runs; {points.count()} a line."
+    )
+    if begin:
+        caption += f" The axis begins at {begin:.0f} s, before the first completion."
+    frame = Frame(slug, "time since the start of the run (s)", "leechers done", caption, share=True)
+    return line_figure(points, band, frame)
+
+
+def duration_distribution(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
+    """Cumulative distribution of download times, all leechers of all runs of a point together."""
+    share = np.linspace(0, 1, 201)
+
+    def band(point: Point) -> Band | None:
+        pooled = downloads.pooled_durations(who, point)
+        return Band(np.quantile(pooled, share), share) if len(pooled) else None
+
+    caption = (
+        f"Distribution of the download times of single leechers of {swarm}, from arrival to the "
+        f"complete file. All runs of a point together, {points.count()} a line; leechers that did "
+        "not finish are left out."
+    )
+    frame = Frame(slug, "download time of a leecher (s)", "share of leechers", caption, share=True)
+    return line_figure(points, band, frame)

@@ -1,0 +1,129 @@
+"""One line a point, panels for the other axes: the frame of curves and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from flashcrowd.report import arrange
+from flashcrowd.report.arrange import Layout, Panel
+from flashcrowd.report.blocks import Figure
+from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
+from flashcrowd.report.points import Point, Points
+from flashcrowd.report.style import looks
+
+
+@dataclass(frozen=True)
+class Band:
+    """A line with the range around it.
+
+    Attributes:
+        x: abscissae, increasing.
+        y: the line.
+        low: lower edge of the band, or ``None`` for a line without a band.
+        high: upper edge.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands around the lines.
+
+    Attributes:
+        slug: name of the figure's file.
+        x: label of the abscissa, with unit.
+        y: label of the ordinate, with unit.
+        share: the ordinate is a share, shown in per cent up to 100.
+        caption: the caption but for what was left out.
+        log: logarithmic abscissa.
+        xlim: ends of the abscissa, if not those of the data.
+        step: draw steps.
+    """
+
+    slug: str
+    x: str
+    y: str
+    caption: str
+    share: bool = False
+    log: bool = False
+    xlim: tuple[float, float] | None = None
+    step: bool = False
+
+
+def line_figure(
+    points: Points, band_of: Callable[[Point], Band | None], frame: Frame
+) -> Figure | None:
+    """The figure, or ``None`` if no point has a line."""
+    bands = {point.index: band_of(point) for point in points.points}
+    if not any(bands.values()):
+        return None
+    plan = arrange.curves(points)
+    shown = plan.panels[: arrange.MOST_PANELS]
+    columns = 1 if len(shown) == 1 else 2
+    rows = -(-len(shown) // columns)
+    with canvas(columns, rows, height=3.1 if columns == 1 else 2.5) as drawing:
+        for number, panel in enumerate(drawing.panels):
+            if number >= len(shown):
+                panel.set_visible(False)
+                continue
+            _panel(drawing, panel, shown[number], bands, frame)
+            if number + columns >= len(shown):
+                panel.set_xlabel(frame.x)
+                panel.tick_params(labelbottom=True)
+            if number % columns == 0:
+                panel.set_ylabel(frame.y)
+        if plan.along is not None:
+            key(drawing, points.axes[plan.along].name, columns=6)
+        svg = drawing.svg()
+    caption = frame.caption + _left_out(plan)
+    return Figure(frame.slug, svg, caption, frame.caption.split(". ")[0])
+
+
+def _panel(
+    drawing: Canvas,
+    panel: Axes,
+    content: Panel,
+    bands: dict[int, Band | None],
+    frame: Frame,
+) -> None:
+    shown = looks(len(content.lines), ordered=True)
+    for number, (line, look) in enumerate(zip(content.lines, shown, strict=True)):
+        band = bands[line.points[0].index]
+        if band is None:
+            continue
+        if band.low is not None and band.high is not None:
+            panel.fill_between(
+                band.x, band.low, band.high, color=look.color, alpha=0.16, linewidth=0,
+                step="post" if frame.step else None,
+            )  # fmt: skip
+        (drawn,) = panel.plot(
+            band.x, band.y, color=look.color, linestyle=look.dashes, marker=look.marker,
+            markevery=(0.03 + 0.028 * number, 0.3), label=line.label or None,
+            drawstyle="steps-post" if frame.step else "default",
+        )  # fmt: skip
+        drawing.tip(drawn, line.points[0].label)
+    panel.set_title(content.title)
+    if frame.log:
+        panel.set_xscale("log")
+    if frame.xlim:
+        panel.set_xlim(*frame.xlim)
+    if frame.share:
+        panel.set_ylim(0, 1.03)
+        per_cent(panel)
+    else:
+        panel.set_ylim(bottom=0)
+
+
+def _left_out(plan: Layout) -> str:
+    hidden = len(plan.panels) - arrange.MOST_PANELS
+    if hidden <= 0:
+        return ""
+    return f" Only the first {arrange.MOST_PANELS} of {len(plan.panels)} combinations are drawn."

@@ -1,0 +1,189 @@
+"""The tables of a report: measures by point, outcomes, unchokes, links, round-trip estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from flashcrowd.report import source, wording
+from flashcrowd.report.blocks import Cell, Table
+from flashcrowd.report.measures import Measure
+from flashcrowd.report.points import Point, Points
+from flashcrowd.report.quantity import shown
+from flashcrowd.report.statistics import Estimate, estimate
+
+#: The busiest links are shown up to this many.
+_MOST_LINKS = 12
+
+
+def of_measure(measure: Measure, points: Points) -> Table:
+    """Mean, interval, range and change against the baseline, a row a point."""
+    header = [*_headings(points), "runs", f"mean ({measure.unit})", "smallest to largest run"]
+    compared = len(points.points) > 1
+    if compared:
+        header.append("change against the first row")
+    rows: list[list[str | Cell]] = []
+    for point in points.points:
+        found = measure.at(point)
+        row: list[str | Cell] = [*_values(points, point), _count(point, found)]
+        if found is None:
+            row += [Cell("no complete run", mark="bad"), ""]
+        else:
+            row += [
+                Cell(wording.mean(found), wording.interval(found)),
+                wording.spread(found) if found.n > 1 else "",
+            ]
+        if compared:
+            row.append(_change(measure, point, points))
+        rows.append(row)
+    caption = (
+        f"{measure.name.capitalize()}. {measure.note} Means over runs with 95 % intervals in "
+        "brackets; changes are taken in pairs of runs that share a seed."
+    )
+    return Table(header, rows, caption, _words(points))
+
+
+def _change(measure: Measure, point: Point, points: Points) -> str | Cell:
+    if point is points.baseline:
+        return "baseline"
+    change = measure.change(point, points.baseline)
+    if change is None:
+        return "–"
+    return Cell(*wording.change(change))
+
+
+def _count(point: Point, found: Estimate | None) -> str | Cell:
+    counted = 0 if found is None else found.n
+    bad = len(point.runs) - len(point.good_runs)
+    text = f"n = {counted}"
+    return Cell(text, f"{bad} of {len(point.runs)} not complete", "bad") if bad else text
+
+
+def outcomes(points: Points) -> Table | None:
+    """Every run that did not end as planned, with the reason; ``None`` if all did."""
+    bad = [(point, run) for point in points.points for run in point.runs if not run.good]
+    if not bad:
+        return None
+    rows = [
+        [*_values(points, point), str(run.repeat), str(run.seed), Cell(run.outcome, mark="bad"),
+         run.reason or "no reason given", wording.plain(run.end_s)]
+        for point, run in bad
+    ]  # fmt: skip
+    header = [*_headings(points), "repeat", "seed", "outcome", "reason", "ended at (s)"]
+    caption = (
+        f"{wording.count(len(bad), 'run')} of {len(points.runs)} did not end as planned. "
+        "They are drawn in the curves and left out of every mean."
+    )
+    words = _words(points) | {len(points.axes) + 2, len(points.axes) + 3}
+    return Table(header, rows, caption, frozenset(words))
+
+
+def unchokes(rows: pa.Table, points: Points) -> Table:
+    """How many unchokes of seeds ended, and how many of them abruptly, a row a point."""
+    runs = source.integers(rows, "run")
+    seeding = source.integers(rows, "seeding") == 1
+    idle = source.strings(rows, "cause") == "idle"
+    length = source.numbers(rows, "end_s") - source.numbers(rows, "start_s")
+    body: list[list[str | Cell]] = []
+    for point in points.points:
+        ended, abrupt, lengths = [], [], []
+        for run in point.good_runs:
+            mine = (runs == run.run) & seeding
+            ended.append(float(mine.sum()))
+            abrupt.append(float((mine & idle).sum()))
+            if mine.any():
+                lengths.append(float(length[mine].mean()))
+        cells = map(_cell, (ended, abrupt, lengths))
+        body.append([*_values(points, point), f"n = {len(ended)}", *cells])
+    header = [*_headings(points), "runs", "unchokes ended", "of these, idle", "mean length (s)"]
+    caption = (
+        "Unchokes by peers that have the whole file, per run. Idle: a round of the choker came "
+        "while the leecher's next request was still on its way, and the slot was taken away."
+    )
+    return Table(header, body, caption, _words(points), folded=len(body) > 12)
+
+
+def rtts(rows: pa.Table, points: Points) -> Table:
+    """TCP's own estimate of the round-trip time, a row for each point and population."""
+    runs = source.integers(rows, "run")
+    names = source.strings(rows, "population")
+    mean_ms = source.numbers(rows, "mean_s") * 1e3
+    body: list[list[str | Cell]] = []
+    for point in points.points:
+        good = [run.run for run in point.good_runs]
+        for name in dict.fromkeys(names.tolist()):
+            values = mean_ms[np.isin(runs, good) & (names == name)]
+            body.append([*_values(points, point), name, f"n = {len(values)}", _cell(values)])
+    header = [*_headings(points), "population", "runs", "mean estimate (ms)"]
+    caption = "TCP's smoothed round-trip time, sampled at each send; mean of a run, then of runs."
+    words = _words(points) | {len(points.axes)}
+    return Table(header, body, caption, frozenset(words), folded=len(body) > 12)
+
+
+def links(rows: pa.Table, points: Points) -> Table:
+    """The busiest links, a row for each point and link."""
+    runs, names = source.integers(rows, "run"), source.strings(rows, "link")
+    columns = [
+        (source.numbers(rows, "utilisation") * 100, "utilisation (%)"),
+        (source.numbers(rows, "mean_queue_delay_s") * 1e3, "queueing delay (ms)"),
+        (source.numbers(rows, "max_queue_packets"), "longest queue (packets)"),
+        (source.numbers(rows, "dropped"), "packets dropped"),
+        (source.numbers(rows, "lost"), "packets lost"),
+    ]
+    load = np.nan_to_num(columns[0][0])
+    distinct = list(dict.fromkeys(names.tolist()))
+    busiest = sorted(distinct, key=lambda name: -float(load[names == name].mean()))[:_MOST_LINKS]
+    body: list[list[str | Cell]] = []
+    for point in points.points:
+        good = [run.run for run in point.good_runs]
+        for name in busiest:
+            chosen = np.isin(runs, good) & (names == name)
+            cells = [_cell(values[chosen & ~np.isnan(values)]) for values, _ in columns]
+            body.append([*_values(points, point), name, f"n = {int(chosen.sum())}", *cells])
+    header = [*_headings(points), "link", "runs", *(title for _, title in columns)]
+    kept = (
+        f" The {len(busiest)} busiest of {len(distinct)}." if len(distinct) > len(busiest) else ""
+    )
+    caption = f"Links with a rate; means over runs with 95 % intervals.{kept}"
+    words = _words(points) | {len(points.axes)}
+    return Table(header, body, caption, frozenset(words), folded=True)
+
+
+def _cell(values: Sequence[float] | np.ndarray) -> Cell:
+    if not len(values):
+        return Cell("–")
+    found = estimate(values)
+    return Cell(wording.mean(found), wording.interval(found))
+
+
+def _headings(points: Points) -> list[str]:
+    return [axis.name for axis in points.axes] or ["point"]
+
+
+def _values(points: Points, point: Point) -> list[str | Cell]:
+    if not points.axes:
+        return ["the only one"]
+    return [axis.label(level) for axis, level in zip(points.axes, point.levels, strict=True)]
+
+
+def _words(points: Points) -> frozenset[int]:
+    return frozenset(range(max(1, len(points.axes))))
+
+
+def settings(values: object, path: str = "") -> list[tuple[str, str]]:
+    """A resolved study as dotted paths with values, in its own order."""
+    if isinstance(values, dict):
+        found = []
+        for name, inner in values.items():
+            found += settings(inner, f"{path}.{name}" if path else str(name))
+        return found
+    if isinstance(values, list | tuple) and any(isinstance(v, dict | list) for v in values):
+        found = []
+        for index, inner in enumerate(values):
+            found += settings(inner, f"{path}[{index}]")
+        return found
+    if isinstance(values, list | tuple):
+        return [(path, ", ".join(shown(v) for v in values))]
+    return [(path, shown(values))]

@@ -1,0 +1,201 @@
+"""The points of a study: which sweep values each has, and which runs belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from flashcrowd.report.quantity import Scale, scale, shown
+
+#: Columns of the table ``runs`` that are not sweep values.
+RUN_COLUMNS = frozenset(
+    {
+        "run", "point", "repeat", "seed", "outcome", "reason", "end_s", "events", "packets_sent",
+        "packets_delivered", "packets_lost", "packets_dropped", "payload_bytes_delivered",
+        "retransmitted_packets",
+    }
+)  # fmt: skip
+
+#: Outcomes after which the numbers of a run are complete.
+GOOD_OUTCOMES = ("completed", "stopped")
+
+
+_ACRONYMS = frozenset({"rtt", "tso", "tcp", "mtu", "rto"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row of ``runs``, as far as a report needs it."""
+
+    run: int
+    point: int
+    repeat: int
+    seed: int
+    outcome: str
+    reason: str
+    end_s: float
+
+    @property
+    def good(self) -> bool:
+        """Whether the run ended as planned, so that its means stand for all its peers."""
+        return self.outcome in GOOD_OUTCOMES
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One swept setting, or several that the sweep changes together.
+
+    Attributes:
+        paths: dotted paths as in the study file.
+        name: short name for headings.
+        levels: its values, one tuple over `paths` each, in order of the study.
+    """
+
+    paths: tuple[str, ...]
+    name: str
+    levels: tuple[tuple[object, ...], ...]
+
+    @cached_property
+    def scale(self) -> Scale | None:
+        """The levels as numbers, if the axis is one setting and all are quantities."""
+        if len(self.paths) != 1:
+            return None
+        return scale(level[0] for level in self.levels)
+
+    def label(self, level: int) -> str:
+        """The level as text: ``400 ms``, or ``50 KB/s / 20 KB/s`` for settings swept together."""
+        return " / ".join(dict.fromkeys(shown(value) for value in self.levels[level]))
+
+    @property
+    def title(self) -> str:
+        """Name with unit, for the axis of a figure."""
+        unit = self.scale.unit if self.scale else ""
+        return f"{self.name} ({unit})" if unit else self.name
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of sweep values."""
+
+    index: int
+    levels: tuple[int, ...]
+    label: str
+    runs: tuple[Run, ...]
+
+    @property
+    def good_runs(self) -> tuple[Run, ...]:
+        """The runs whose numbers count."""
+        return tuple(run for run in self.runs if run.good)
+
+
+@dataclass(frozen=True)
+class Points:
+    """All points of a study, in its order; the first is the baseline of comparisons."""
+
+    axes: tuple[Axis, ...]
+    points: tuple[Point, ...]
+
+    @property
+    def baseline(self) -> Point:
+        """The point that the others are compared with."""
+        return self.points[0]
+
+    @cached_property
+    def runs(self) -> dict[int, Run]:
+        """All runs by number."""
+        return {run.run: run for point in self.points for run in point.runs}
+
+    def count(self) -> str:
+        """How many runs each point has, as ``n = 10`` or ``n = 8 to 10``."""
+        counts = [len(point.runs) for point in self.points]
+        least, most = min(counts), max(counts)
+        return f"n = {least}" if least == most else f"n = {least} to {most}"
+
+
+def read(runs: pa.Table, sweep: Sequence[Sequence[str]] | None = None) -> Points:
+    """The points that the table ``runs`` describes.
+
+    Args:
+        runs: the table.
+        sweep: paths that are swept together, one group an axis, in order; without it, settings
+            that always change together are taken for one axis.
+    """
+    rows = sorted(runs.to_pylist(), key=lambda row: (row["point"], row["repeat"], row["run"]))
+    paths = [name for name in runs.column_names if name not in RUN_COLUMNS]
+    by_point: dict[int, list[Run]] = {}
+    values: dict[int, dict[str, object]] = {}
+    for row in rows:
+        index = int(row["point"])
+        values.setdefault(index, {path: row[path] for path in paths})
+        by_point.setdefault(index, []).append(_run(row))
+    groups = [tuple(group) for group in sweep] if sweep else _together(paths, values)
+    axes = _axes(groups, values)
+    points = []
+    for index, members in by_point.items():
+        levels = tuple(
+            axis.levels.index(tuple(values[index][path] for path in axis.paths)) for axis in axes
+        )
+        points.append(Point(index, levels, _label(axes, levels), tuple(members)))
+    return Points(axes, tuple(points))
+
+
+def _run(row: Mapping[str, object]) -> Run:
+    return Run(
+        run=int(str(row["run"])),
+        point=int(str(row["point"])),
+        repeat=int(str(row["repeat"])),
+        seed=int(str(row["seed"])),
+        outcome=str(row["outcome"]),
+        reason=str(row.get("reason") or ""),
+        end_s=float(str(row.get("end_s") or 0.0)),
+    )
+
+
+def _together(paths: Sequence[str], values: Mapping[int, Mapping[str, object]]) -> list[tuple]:
+    """Group paths whose values determine each other over all points."""
+    groups: list[list[str]] = []
+    for path in paths:
+        for group in groups:
+            pairs = {(repr(v[group[0]]), repr(v[path])) for v in values.values()}
+            left, right = {a for a, _ in pairs}, {b for _, b in pairs}
+            if len(pairs) == len(left) == len(right) > 1:
+                group.append(path)
+                break
+        else:
+            groups.append([path])
+    return [tuple(group) for group in groups]
+
+
+def _axes(
+    groups: Sequence[tuple[str, ...]], values: Mapping[int, Mapping[str, object]]
+) -> tuple[Axis, ...]:
+    every = [path for group in groups for path in group]
+    axes = []
+    for group in groups:
+        levels = dict.fromkeys(tuple(v[path] for path in group) for v in values.values())
+        name = " / ".join(dict.fromkeys(short_name(path, every) for path in group))
+        axes.append(Axis(tuple(group), name, tuple(levels)))
+    return tuple(axes)
+
+
+def _label(axes: Sequence[Axis], levels: Sequence[int]) -> str:
+    if not axes:
+        return "the only point"
+    return ", ".join(
+        f"{axis.name} {axis.label(level)}" for axis, level in zip(axes, levels, strict=True)
+    )
+
+
+def short_name(path: str, among: Sequence[str]) -> str:
+    """The shortest tail of a dotted path that no other path shares, in words."""
+    parts = path.split(".")
+    tail = parts
+    for take in range(1, len(parts) + 1):
+        tail = parts[-take:]
+        if sum(other.split(".")[-take:] == tail for other in among) == 1:
+            break
+    words = " ".join(tail).replace("_", " ").split()
+    return " ".join(word.upper() if word in _ACRONYMS else word for word in words)

@@ -1,0 +1,146 @@
+"""The report of a study: what was run, what came out, and what was given in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from flashcrowd.report import downloads, listings, page, source, wording, words
+from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
+from flashcrowd.report.charts import completion, histograms, means, series
+from flashcrowd.report.measures import all_measures
+from flashcrowd.report.points import Points, read
+from flashcrowd.report.source import Source
+
+#: How the intervals are made, for the foot of every page.
+METHOD = (
+    "Every mean is taken over runs, never over peers, and stands beside its count of runs n. "
+    "Intervals cover 95 %: from five runs up by the bootstrap over runs (BCa, at the level "
+    "widened for small n), with two to four runs by Student's t; a single run is called a sample. "
+    "Changes compare runs of the same seed in pairs."
+)
+
+
+def write(results: Source, folder: Path) -> Path:
+    """Write ``report.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
+    return page.save(build(results), folder)
+
+
+def build(results: Source) -> Page:
+    """The page, not yet laid out."""
+    points = read(results.tables["runs"])
+    sections = [
+        Section("What was run", "what", list(_what(results, points))),
+        *_outcome(points),
+        *_results(results, points),
+        Section("In detail", "detail", list(_detail(results))),
+    ]
+    return Page(
+        title=words.title(results.study),
+        lead=words.lead(points),
+        sections=[section for section in sections if section.blocks],
+        foot=METHOD,
+        warnings=_warnings(points),
+    )
+
+
+def _warnings(points: Points) -> list[str]:
+    bad = [run for point in points.points for run in point.runs if not run.good]
+    if not bad:
+        return []
+    kinds = ", ".join(
+        wording.count(sum(run.outcome == kind for run in bad), f"{kind} run")
+        for kind in dict.fromkeys(run.outcome for run in bad)
+    )
+    return [
+        f"{kinds} of {len(points.runs)}: these did not end as planned and are left out of the "
+        "means."
+    ]
+
+
+def _what(results: Source, points: Points) -> Iterator[Block]:
+    for paragraph in words.description(results.study):
+        yield Text(paragraph)
+    yield Facts(words.facts(results, points))
+
+
+def _outcome(points: Points) -> Iterator[Section]:
+    table = listings.outcomes(points)
+    if table:
+        yield Section("Runs that did not end as planned", "outcomes", [table])
+
+
+def _results(results: Source, points: Points) -> Iterator[Section]:
+    measures = all_measures(results, points)
+    blocks: list[Block] = []
+    for number, measure in enumerate(measures):
+        blocks.append(listings.of_measure(measure, points))
+        figure = means.means(measure, points, f"mean-{number + 1}-{_slug(measure.name)}")
+        if figure:
+            blocks.append(figure)
+    yield Section("Means and changes", "means", blocks)
+    yield from _swarms(results, points)
+    yield Section("Echo requests", "pings", histograms.ping_times(results, points))
+    yield Section("Time series", "series", series.series(results, points))
+    rows = source.table(results, "links")
+    if rows is not None:
+        yield Section("Links", "links", [listings.links(rows, points)])
+
+
+def _swarms(results: Source, points: Points) -> Iterator[Section]:
+    names = downloads.swarms(results)
+    for name in names:
+        who = downloads.leechers(results, name)
+        suffix = f"-{_slug(name)}" if len(names) > 1 else ""
+        of = f"swarm {name}"
+        blocks: list[Block | None] = [
+            completion.completion_curves(who, points, f"completion{suffix}", of),
+            completion.duration_distribution(who, points, f"durations{suffix}", of),
+        ]
+        for population, rows in _parts(results, "pieces", name):
+            slug = f"pieces{suffix}-{_slug(population)}"
+            blocks.append(series.pieces(rows, points, slug, f"population {population}"))
+        for population, rows in _parts(results, "send_gaps", name):
+            slug = f"send-gaps{suffix}-{_slug(population)}"
+            blocks.append(histograms.send_gaps(rows, points, slug, f"population {population}"))
+        for population, rows in _parts(results, "payloads", name):
+            slug = f"payloads{suffix}-{_slug(population)}"
+            blocks.append(histograms.payloads(rows, points, slug, f"population {population}"))
+        for table, listing in (("unchokes", listings.unchokes), ("rtts", listings.rtts)):
+            rows = source.table(results, table)
+            if rows is not None:
+                blocks.append(listing(source.where(rows, "swarm", name), points))
+        title = "The swarm" if len(names) == 1 else f"Swarm {name}"
+        yield Section(title, f"swarm-{_slug(name)}", [block for block in blocks if block])
+
+
+def _parts(results: Source, table: str, swarm: str) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of `table` for each population of `swarm`."""
+    rows = source.table(results, table)
+    if rows is None:
+        return
+    rows = source.where(rows, "swarm", swarm)
+    for name in source.distinct(rows, "population"):
+        yield name, source.where(rows, "population", name)
+
+
+def _detail(results: Source) -> Iterator[Block]:
+    settings = [[path, value] for path, value in listings.settings(dict(results.study))]
+    yield Table(
+        ["setting", "value"], settings,
+        f"The resolved study: all {len(settings)} settings, defaults included.",
+        frozenset({0, 1}), folded=True,
+    )  # fmt: skip
+    provenance = [[path, value] for path, value in listings.settings(dict(results.provenance))]
+    if provenance:
+        yield Table(
+            ["", ""], provenance, "Provenance: program, machine and time.",
+            frozenset({0, 1}), folded=True,
+        )  # fmt: skip
+
+
+def _slug(text: str) -> str:
+    words_only = "".join(c if c.isalnum() else " " for c in text).split()
+    return "-".join(words_only).lower()

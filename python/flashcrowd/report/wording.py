@@ -1,0 +1,89 @@
+"""Numbers as text: as many digits as the interval supports, and always the count of runs."""
+
+from __future__ import annotations
+
+import math
+
+from flashcrowd.report.statistics import Estimate
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def decimals(value: float, half_width: float | None) -> int:
+    """How many decimals `value` deserves, given half the width of its interval."""
+    if half_width and half_width > 0:
+        return min(4, max(0, 1 - math.floor(math.log10(half_width))))
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return min(4, max(0, 3 - math.floor(math.log10(abs(value)))))
+
+
+def number(value: float, places: int, *, sign: bool = False) -> str:
+    """A number with `places` decimals, a true minus and thin spaces between thousands."""
+    text = f"{abs(value):,.{places}f}".replace(",", "\u202f")
+    if float(f"{value:.{places}f}") == 0:
+        return text
+    return (MINUS if value < 0 else "+" if sign else "") + text
+
+
+def plain(value: float) -> str:
+    """A sample, four significant digits."""
+    return number(value, decimals(value, None))
+
+
+def mean(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
+    """The mean alone, with its unit."""
+    text = number(estimate.mean, _places(estimate), sign=sign)
+    return f"{text} {unit}" if unit else text
+
+
+def interval(estimate: Estimate, *, sign: bool = False) -> str:
+    """The interval in brackets, or the word that there is none."""
+    if estimate.low is None or estimate.high is None:
+        return "sample"
+    places = _places(estimate)
+    low, high = (number(end, places, sign=sign) for end in (estimate.low, estimate.high))
+    return f"[{low}, {high}]"
+
+
+def change(estimate: Estimate) -> tuple[str, str]:
+    """A relative change as a percentage, and its interval with the count of pairs."""
+    places = min(2, _places(estimate.scaled(100)))
+    text = f"{number(100 * estimate.mean, places, sign=True)} %"
+    if estimate.low is None or estimate.high is None:
+        return text, f"sample, {runs(estimate.n)}"
+    low, high = (number(100 * end, places, sign=True) for end in (estimate.low, estimate.high))
+    return text, f"[{low}, {high}], {runs(estimate.n)}"
+
+
+def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
+    """Mean, interval and count of runs on one line."""
+    return f"{mean(estimate, unit, sign=sign)} {interval(estimate, sign=sign)}, {runs(estimate.n)}"
+
+
+def per_cent(estimate: Estimate) -> str:
+    """A relative change with its interval and count: ``+3.2 % [+2.9, +3.5], n = 10``."""
+    return " ".join(change(estimate))
+
+
+def spread(estimate: Estimate) -> str:
+    """Smallest and largest run."""
+    places = _places(estimate)
+    return f"{number(estimate.minimum, places)} to {number(estimate.maximum, places)}"
+
+
+def runs(count: int) -> str:
+    """``n = 10``."""
+    return f"n = {count}"
+
+
+def count(amount: int, singular: str, plural: str | None = None) -> str:
+    """An amount with its noun: ``1 run``, ``3 runs``."""
+    noun = singular if amount == 1 else plural or f"{singular}s"
+    return f"{number(amount, 0)} {noun}"
+
+
+def _places(estimate: Estimate) -> int:
+    if estimate.low is None or estimate.high is None:
+        return decimals(estimate.mean, None)
+    return decimals(estimate.mean, (estimate.high - estimate.low) / 2)

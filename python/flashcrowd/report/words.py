@@ -1,0 +1,186 @@
+"""A resolved study in words: what was run, for somebody who has not seen the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flashcrowd.report import wording
+from flashcrowd.report.points import Points
+from flashcrowd.report.quantity import shown
+from flashcrowd.report.source import Source
+
+_ARRIVALS = {
+    "flash-crowd": "come together within {spread} from {start}",
+    "poisson": "come one by one, {gap} apart on average",
+    "times": "come at given instants",
+}
+_DEPARTURES = {
+    "at-once": "leave as soon as they have the file",
+    "after": "leave {mean} after completion on average",
+    "after-share": "leave after {share} of their own download time on average",
+    "never": "stay to the end",
+    "all-done": "stay until all are done",
+}
+
+
+def title(study: Mapping[str, Any]) -> str:
+    """The title that the study gives itself."""
+    return str(study.get("title") or "A study without a title")
+
+
+def lead(points: Points) -> str:
+    """One sentence on the size of the study."""
+    swept = [axis for axis in points.axes if len(axis.levels) > 1]
+    product = " × ".join(f"{len(axis.levels)} of {axis.name}" for axis in swept)
+    what = wording.count(len(points.points), "point") + (f" ({product})" if swept else "")
+    return f"{what}, {wording.count(len(points.runs), 'run')} in all, {points.count()} a point."
+
+
+def description(study: Mapping[str, Any]) -> Iterator[str]:
+    """What the study's author says, if anything."""
+    text = study.get("description")
+    if text:
+        yield str(text)
+
+
+def facts(results: Source, points: Points) -> list[tuple[str, str]]:
+    """The network, the workloads, the sweep, the seeds and the program, a line each."""
+    study = results.study
+    found = [*_network(_table(study.get("network"))), *_workloads(study)]
+    for axis in points.axes:
+        labels = [axis.label(i) for i in range(len(axis.levels))]
+        found.append((f"swept: {axis.name}", ", ".join(labels)))
+    if study.get("timeline"):
+        found.append(("timeline", "; ".join(_change(c) for c in study["timeline"])))
+    seeds = list(dict.fromkeys(run.seed for run in points.runs.values()))
+    found.append(("seeds of the runs", _few([str(seed) for seed in seeds])))
+    return [*found, *_provenance(results.provenance)]
+
+
+def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not network:
+        return
+    between = [_between("round-trip time", network.get("rtt"))]
+    for name in ("jitter", "loss"):
+        if network.get(name) not in (None, "none"):
+            between.append(_between(name, network[name]))
+    yield "between any two hosts", ", ".join(between)
+    for name, group in _table(network.get("groups")).items():
+        group = _table(group)
+        parts = [f"{wording.count(int(group.get('hosts', 1)), 'host')}"]
+        access = group.get("access")
+        parts.append(f"line {_line(access)}" if access not in (None, "none") else "no line limit")
+        stack = group.get("stack", "inherit")
+        parts.append(f"TCP {network.get('stack', '') if stack == 'inherit' else stack}")
+        if isinstance(group.get("devices"), Mapping):
+            devices = group["devices"]
+            parts.append(
+                f"devices: loopback {devices.get('loopback')}, Ethernet {devices.get('ethernet')}"
+            )
+        yield f"group {name}", ", ".join(parts)
+    for name, link in _table(network.get("links")).items():
+        link = _table(link)
+        yield (
+            f"shared link {name}",
+            f"{link.get('rate')}, queue {link.get('queue')}, delay {link.get('delay')}",
+        )
+
+
+def _between(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        if value.get("kind") == "distribution":
+            return f"{name} drawn for each pair from {value.get('file') or 'given points'}"
+        inner = ", ".join(
+            f"{key} {shown(v)}" for key, v in value.items() if not isinstance(v, list | Mapping)
+        )
+        return f"{name} ({inner})"
+    return f"{name} {shown(value)}"
+
+
+def _line(access: object) -> str:
+    if isinstance(access, Mapping):
+        if access.get("name"):
+            return str(access["name"])
+        up, down = (_table(access.get(way)).get("rate", "?") for way in ("up", "down"))
+        return f"{up} up, {down} down"
+    return str(access)
+
+
+def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, workload in _table(study.get("workloads")).items():
+        workload = _table(workload)
+        kind = str(workload.get("kind", "workload"))
+        if kind == "swarm":
+            tracker = workload.get("tracker")
+            yield (
+                f"swarm {name}",
+                f"{workload.get('size')} in pieces of {workload.get('piece')}"
+                + (f", tracker on {tracker}" if tracker not in (None, "none") else ""),
+            )
+            for of, population in _table(workload.get("populations")).items():
+                yield f"{name}: {of}", _population(_table(population))
+        else:
+            inner = ", ".join(
+                f"{key} {shown(value)}"
+                for key, value in workload.items()
+                if key != "kind" and not isinstance(value, Mapping | list)
+            )
+            yield f"{kind} {name}", inner
+
+
+def _population(population: Mapping[str, Any]) -> str:
+    group = population.get("group")
+    groups = " and ".join(group) if isinstance(group, list) else str(group)
+    role = "seeds" if population.get("role") == "seed" else "leechers"
+    hosts = population.get("hosts", "all")
+    who = f"{role} on all hosts of {groups}" if hosts == "all" else f"{role} on {hosts} of {groups}"
+    upload = population.get("upload")
+    limit = "no upload limit" if upload in (None, "unlimited") else f"upload limit {upload}"
+    parts = [who, f"client {population.get('profile')}", limit]
+    parts.append(_phrase(_ARRIVALS, population.get("arrivals")))
+    if role == "leechers":
+        parts.append(_phrase(_DEPARTURES, population.get("departure")))
+    if population.get("replace"):
+        parts.append("each leaver is followed by a new leecher")
+    return ", ".join(part for part in parts if part)
+
+
+def _phrase(phrases: Mapping[str, str], given: object) -> str:
+    values = dict(given) if isinstance(given, Mapping) else {"kind": given}
+    phrase = phrases.get(str(values.get("kind")), "")
+    try:
+        return phrase.format(**values)
+    except KeyError:
+        return phrase.split("{")[0].strip()
+
+
+def _change(change: object) -> str:
+    values = _table(change)
+    if "stop" in values:
+        return f"at {values.get('at')} {values['stop']} stops"
+    return f"at {values.get('at')} {values.get('change')} becomes {shown(values.get('to'))}"
+
+
+def _provenance(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    version, commit = provenance.get("version"), provenance.get("commit")
+    if version:
+        engine = provenance.get("engine")
+        text = f"flashcrowd {version}" + (f", commit {commit}" if commit else "")
+        yield "program", text + (f", engine {engine}" if engine else "")
+    sessions = provenance.get("sessions") or []
+    if sessions:
+        machine = _table(sessions[-1].get("machine"))
+        yield "when", f"{sessions[0].get('started')} to {sessions[-1].get('finished')}"
+        parts = [machine.get("processor"), machine.get("system"), machine.get("architecture")]
+        yield "machine", ", ".join(str(part) for part in parts if part)
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _few(items: list[str], most: int = 10) -> str:
+    if len(items) <= most:
+        return ", ".join(items)
+    return ", ".join(items[:most]) + f" and {len(items) - most} more"

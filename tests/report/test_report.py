@@ -1,0 +1,140 @@
+import io
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from flashcrowd.report import summary, write
+
+Swarm = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, swarm: Swarm) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    return write(swarm(stalled=True), folder).read_text(encoding="utf-8")
+
+
+def _shown(results: Any, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(summary(results))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_it_says_what_was_run(page: str) -> None:
+    assert "<h1>Latency and loss in a small crowd</h1>" in page
+    assert "6 points (3 of RTT × 2 of loss), 36 runs in all" in page
+    assert "flashcrowd 0.1.0, commit 0123abc" in page
+
+
+def test_every_kind_of_table_has_its_figure_or_listing(page: str) -> None:
+    for caption in (
+        "Mean download time",
+        "Share of the leechers of swarm crowd that have the whole file",
+        "Distribution of the download times",
+        "Pieces that the leechers have",
+        "Time between successive sends",
+        "Payload of the TCP segments",
+        "Unchokes by peers that have the whole file",
+        "smoothed round-trip time",
+        "Round-trip times of the echo requests of phone",
+        "Download rate of the swarm",
+        "Links with a rate",
+    ):
+        assert caption in page, caption
+
+
+def test_runs_that_stalled_stand_at_the_top_with_their_reason(page: str) -> None:
+    assert "1 stalled run of 36" in page
+    assert "no seed left, 3 pieces missing" in page
+    assert "1 of 6 not complete" in page
+
+
+def test_it_loads_nothing_from_anywhere(page: str) -> None:
+    wanted = re.findall(r'(?:src|href|action|data|poster)\s*=\s*"([^"]*)"', page)
+    wanted += re.findall(r"url\(([^)]*)\)", page)
+    outside = [w for w in wanted if not w.startswith(("#", "data:"))]
+    assert outside == []
+    assert "<script" not in page
+    assert "@import" not in page
+    assert len(page) < 1_500_000
+
+
+def test_every_figure_and_every_row_has_its_count_of_runs(page: str) -> None:
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
+    drawings = [caption for caption in captions if 'class="file"' in caption]
+    assert drawings
+    assert all("n = 6" in caption for caption in drawings)
+    tables = [t for t in re.findall(r"<table>(.*?)</table>", page, re.DOTALL) if "mean" in t]
+    for table in tables:
+        for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]:
+            assert "n = " in row, row
+
+
+def test_ids_are_unique_although_figures_share_the_document(page: str) -> None:
+    seen: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            del tag
+            seen.extend(value for name, value in attrs if name == "id" and value)
+
+    Reader().feed(page)
+    assert len(seen) == len(set(seen))
+
+
+def test_figures_and_page_are_the_same_bytes_each_time(tmp_path: Path, swarm: Swarm) -> None:
+    results = swarm(repeats=5)
+    for name in ("once", "again"):
+        write(results, tmp_path / name)
+    files = sorted(p.relative_to(tmp_path / "once") for p in (tmp_path / "once").rglob("*.*"))
+    assert len(files) > 8
+    for file in files:
+        assert (tmp_path / "once" / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+
+
+def test_figures_are_files_of_their_own(tmp_path: Path, swarm: Swarm) -> None:
+    write(swarm(repeats=5), tmp_path)
+    svg = (tmp_path / "figures" / "completion.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert "http://www.w3.org/2000/svg" in svg
+    assert "Date" not in svg
+
+
+def test_texts_from_the_study_cannot_become_markup(tmp_path: Path, swarm: Swarm) -> None:
+    results = swarm(repeats=2, extras=False)
+    results.study["title"] = "<script>alert(1)</script>"
+    text = write(results, tmp_path).read_text(encoding="utf-8")
+    assert "<script" not in text
+
+
+def test_one_run_a_point_is_called_a_sample(tmp_path: Path, swarm: Swarm) -> None:
+    text = write(swarm(repeats=1), tmp_path).read_text(encoding="utf-8")
+    assert "<small>sample</small>" in text
+    assert "sample" in _shown(swarm(repeats=1))
+
+
+def test_a_study_without_sweep_has_a_report(tmp_path: Path, swarm: Swarm) -> None:
+    results = swarm(rtts_ms=(0,), losses=("0 %",), repeats=3)
+    results.tables["runs"] = results.tables["runs"].drop_columns(["network.rtt", "network.loss"])
+    text = write(results, tmp_path).read_text(encoding="utf-8")
+    assert "1 point, 3 runs in all" in text
+
+
+def test_the_summary_has_means_changes_and_what_went_wrong(swarm: Swarm) -> None:
+    text = _shown(swarm(stalled=True))
+    assert "Mean download time (s)" in text
+    assert "baseline" in text
+    assert re.search(r"400 ms +0 % +6 +\S+ +\[\S+, \S+\] +\+3\.\d+ %", text)
+    assert "1 stalled" in text
+    assert "1 run stalled: no seed left, 3 pieces missing" in text
+
+
+def test_the_summary_of_nothing_says_so(swarm: Swarm) -> None:
+    results = swarm(repeats=1, extras=False)
+    results.tables.pop("downloads")
+    assert "No run has a number to summarise" in _shown(results)
