@@ -8,9 +8,15 @@
 //! No payload moves through this crate, only its length.
 
 mod action;
+pub mod assembly;
+pub mod backlog;
 mod bitfield;
+pub mod choker;
+pub mod limiter;
 mod message;
+pub mod meter;
 mod peer;
+pub mod picker;
 pub mod profile;
 mod torrent;
 mod tracker;

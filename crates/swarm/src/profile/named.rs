@@ -100,7 +100,8 @@ fn modern() -> Profile {
     Profile {
         name: "modern".to_owned(),
         nagle: false,
-        control_behind_piece: false,
+        // Its send buffer is one stream: control messages are appended behind the blocks in it.
+        control_behind_piece: true,
         connections: Connections {
             max_initiate: 200,
             max_connections: 200,
@@ -123,7 +124,6 @@ fn modern() -> Profile {
             leech: LeechChoker::Modern,
             seed: SeedChoker::RoundRobin,
             idle_class: false,
-            rechoke_on_change: false,
             ..mainline.choker
         },
         limiter: LimiterRules {

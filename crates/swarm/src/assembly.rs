@@ -1,0 +1,195 @@
+//! The blocks of the file: which are there, which are asked for, which are not.
+
+use crate::{Bitfield, Torrent};
+use std::sync::Arc;
+
+/// One block of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its piece.
+    pub piece: u32,
+    /// Its number within the piece.
+    pub index: u16,
+}
+
+/// What the arrival of a block meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was there already.
+    Duplicate,
+    /// Its piece still lacks blocks.
+    Part,
+    /// Its piece is whole.
+    Whole,
+}
+
+/// A piece on its way. Every block is free, or asked for, or here.
+#[derive(Clone, Debug)]
+struct Part {
+    free: u16,
+    missing: u16,
+    /// One bit a block: first whether it is free, then, in as many words, whether it is here.
+    /// Empty until the first block is asked for.
+    bits: Vec<u64>,
+}
+
+/// The file as far as it is here.
+#[derive(Clone, Debug)]
+pub struct Assembly {
+    torrent: Arc<Torrent>,
+    have: Bitfield,
+    parts: Vec<Part>,
+    free: u64,
+}
+
+impl Assembly {
+    /// Everything or nothing.
+    pub fn new(torrent: Arc<Torrent>, full: bool) -> Assembly {
+        let pieces = torrent.pieces();
+        let part = |piece| {
+            // The geometry admits no more than 65535 blocks a piece.
+            let blocks = if full { 0 } else { torrent.blocks(piece) as u16 };
+            Part { free: blocks, missing: blocks, bits: Vec::new() }
+        };
+        let parts: Vec<Part> = (0..pieces).map(part).collect();
+        let free = parts.iter().map(|part| u64::from(part.free)).sum();
+        let have = if full { Bitfield::full(pieces) } else { Bitfield::new(pieces) };
+        Assembly { torrent, have, parts, free }
+    }
+    /// The pieces that are whole.
+    pub fn have(&self) -> &Bitfield {
+        &self.have
+    }
+    /// The geometry.
+    pub fn torrent(&self) -> &Torrent {
+        &self.torrent
+    }
+    /// Whether a block of `piece` has not been asked for.
+    #[inline]
+    pub fn has_free(&self, piece: u32) -> bool {
+        self.parts.get(piece as usize).is_some_and(|part| part.free > 0)
+    }
+    /// Whether every block has been asked for or is here.
+    pub fn all_requested(&self) -> bool {
+        self.free == 0
+    }
+    /// Takes the first free block of `piece`.
+    pub fn take(&mut self, piece: u32) -> Option<Block> {
+        let part = self.parts.get_mut(piece as usize).filter(|part| part.free > 0)?;
+        if part.bits.is_empty() {
+            let blocks = u32::from(part.free);
+            let words = blocks.div_ceil(64) as usize;
+            part.bits = vec![0; 2 * words];
+            for (index, word) in part.bits[..words].iter_mut().enumerate() {
+                let rest = blocks - 64 * index as u32;
+                *word = if rest >= 64 { u64::MAX } else { (1 << rest) - 1 };
+            }
+        }
+        let words = part.bits.len() / 2;
+        let (index, word) =
+            part.bits[..words].iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+        let bit = word.trailing_zeros();
+        *word &= *word - 1;
+        part.free -= 1;
+        self.free -= 1;
+        Some(Block { piece, index: (64 * index as u32 + bit) as u16 })
+    }
+    /// A block that was asked for will not come: it is free again. False if it was not taken.
+    pub fn give_back(&mut self, block: Block) -> bool {
+        let Some(part) = self.parts.get_mut(block.piece as usize) else { return false };
+        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let words = part.bits.len() / 2;
+        if word >= words || (part.bits[word] | part.bits[words + word]) & bit != 0 {
+            return false;
+        }
+        part.bits[word] |= bit;
+        part.free += 1;
+        self.free += 1;
+        true
+    }
+    /// A block that was asked for is here.
+    pub fn arrived(&mut self, block: Block) -> Arrival {
+        let Some(part) = self.parts.get_mut(block.piece as usize) else {
+            return Arrival::Duplicate;
+        };
+        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let words = part.bits.len() / 2;
+        if word >= words || (part.bits[word] | part.bits[words + word]) & bit != 0 {
+            return Arrival::Duplicate;
+        }
+        part.bits[words + word] |= bit;
+        part.missing -= 1;
+        if part.missing > 0 {
+            return Arrival::Part;
+        }
+        part.bits = Vec::new();
+        self.have.set(block.piece);
+        Arrival::Whole
+    }
+    /// Where a block lies in its piece: first byte, bytes.
+    pub fn range(&self, block: Block) -> (u32, u32) {
+        let index = u32::from(block.index);
+        (index * self.torrent.block_bytes(), self.torrent.block_len(block.piece, index))
+    }
+    /// The block that lies exactly there, if there is one.
+    pub fn block_at(&self, piece: u32, begin: u32, length: u32) -> Option<Block> {
+        if !self.torrent.contains(piece, begin, length) {
+            return None;
+        }
+        let index = begin / self.torrent.block_bytes();
+        let block = Block { piece, index: index as u16 };
+        (self.range(block) == (begin, length)).then_some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembly() -> Assembly {
+        Assembly::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), false)
+    }
+
+    #[test]
+    fn blocks_are_taken_in_rising_order_and_come_back() {
+        let mut a = assembly();
+        let first: Vec<u16> = (0..3).map(|_| a.take(0).unwrap().index).collect();
+        assert_eq!(first, [0, 1, 2]);
+        assert!(a.give_back(Block { piece: 0, index: 1 }));
+        assert!(!a.give_back(Block { piece: 0, index: 1 }), "it is free already");
+        assert!(!a.give_back(Block { piece: 1, index: 0 }), "it was never taken");
+        assert_eq!(a.take(0).unwrap().index, 1);
+        assert_eq!(a.take(0).unwrap().index, 3);
+    }
+
+    #[test]
+    fn a_piece_is_whole_with_its_last_block() {
+        let mut a = assembly();
+        let mut taken = Vec::new();
+        while let Some(block) = a.take(1) {
+            taken.push(block);
+        }
+        assert_eq!(taken.len(), 30);
+        assert!(!a.has_free(1) && a.has_free(0) && !a.all_requested());
+        let (last, rest) = taken.split_last().unwrap();
+        assert!(rest.iter().all(|block| a.arrived(*block) == Arrival::Part));
+        assert_eq!(a.arrived(rest[0]), Arrival::Duplicate);
+        assert_eq!(a.arrived(*last), Arrival::Whole);
+        assert_eq!(a.arrived(*last), Arrival::Duplicate);
+        assert_eq!(a.have().iter().collect::<Vec<_>>(), [1]);
+        assert!(!a.give_back(*last));
+    }
+
+    #[test]
+    fn more_than_sixty_four_blocks_a_piece_are_fine() {
+        let mut a = assembly();
+        for index in 0..70 {
+            assert_eq!(a.take(0), Some(Block { piece: 0, index }));
+        }
+        assert_eq!(a.take(0), None);
+        assert_eq!(a.range(Block { piece: 0, index: 69 }), (690, 10));
+        assert_eq!(a.block_at(0, 690, 10), Some(Block { piece: 0, index: 69 }));
+        assert_eq!(a.block_at(0, 685, 10), None);
+        assert_eq!(a.block_at(1, 290, 10), Some(Block { piece: 1, index: 29 }));
+    }
+}

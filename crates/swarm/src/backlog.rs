@@ -1,0 +1,153 @@
+//! How many requests to keep outstanding (`clients.md` A.7, E).
+
+use crate::profile::{Backlog, Requests};
+use flashcrowd_base::{Span, Time};
+
+/// What the rule looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The metered download rate in bytes per second.
+    pub rate: f64,
+    /// Whether the remote has sent nothing for too long.
+    pub snubbed: bool,
+    /// The slow start of this connection.
+    pub growth: Growth,
+}
+
+/// How many requests to keep outstanding, and up to how many to go when filling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// Requests are made only while fewer than this are outstanding.
+    pub refill: u32,
+    /// Once a piece is being asked for, it is asked for up to this many.
+    pub fill: u32,
+}
+
+/// Applies the rule.
+pub fn depth(rules: &Requests, pace: Pace) -> Depth {
+    let limit = rules.max_queue.max(1);
+    match rules.backlog {
+        Backlog::Mainline { initial } => {
+            let four_seconds =
+                2.0 + libm::floor(4.0 * pace.rate / f64::from(rules.block_bytes.max(1)));
+            let wanted = if four_seconds > 50.0 {
+                libm::floor(0.075 * four_seconds).max(50.0)
+            } else {
+                four_seconds
+            };
+            let refill = (wanted as u32).max(initial).clamp(1, limit);
+            let fill = refill.saturating_sub(2).saturating_mul(5).saturating_add(2);
+            Depth { refill, fill: fill.clamp(1, limit) }
+        }
+        Backlog::Fixed(number) => Depth::flat(number.clamp(1, limit)),
+        Backlog::QueueTime { queue_time_ns, min, max } => {
+            if rules.snubbing && pace.snubbed {
+                return Depth::flat(1);
+            }
+            let steady = pace.rate * queue_time_ns.seconds() / f64::from(rules.block_bytes.max(1));
+            let wanted = if pace.growth.over { steady as u32 } else { pace.growth.blocks };
+            Depth::flat(wanted.max(min).min(max.max(min)).clamp(1, limit))
+        }
+    }
+}
+
+impl Depth {
+    fn flat(number: u32) -> Depth {
+        Depth { refill: number, fill: number }
+    }
+}
+
+/// libtorrent's slow start of the request queue: one more request for every block, until a second
+/// brings no more than the one before and 5000 bytes (E).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    blocks: u32,
+    over: bool,
+    second: Time,
+    this: u32,
+    previous: u32,
+}
+
+const GAIN: u32 = 5000;
+
+impl Growth {
+    /// Begins with nothing.
+    pub fn new(now: Time) -> Growth {
+        Growth { blocks: 2, over: false, second: now, this: 0, previous: 0 }
+    }
+    /// A block arrived.
+    pub fn block(&mut self, now: Time, bytes: u32) {
+        if self.over {
+            return;
+        }
+        if now.since(self.second) >= Span::from_secs(1) {
+            self.over = self.this > 0 && self.this <= self.previous.saturating_add(GAIN);
+            self.previous = self.this;
+            self.this = 0;
+            self.second = now;
+        }
+        self.this = self.this.saturating_add(bytes);
+        self.blocks += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::named;
+
+    fn mainline(rate: f64) -> Depth {
+        let rules = named("mainline-4.0.2").unwrap().requests;
+        depth(&rules, Pace { rate, snubbed: false, growth: Growth::new(Time::START) })
+    }
+
+    #[test]
+    fn stationary_values_of_mainline() {
+        let at = |kilobytes: f64| mainline(kilobytes * 1024.0).refill;
+        assert_eq!([at(0.0), at(3.4), at(5.0), at(10.0), at(14.6)], [2, 2, 3, 4, 5]);
+        assert_eq!((at(196.0), at(200.0), at(4000.0)), (51 - 1, 50, 75));
+    }
+
+    #[test]
+    fn mainline_fills_five_times_what_is_above_two() {
+        assert_eq!(mainline(0.0), Depth { refill: 2, fill: 2 });
+        assert_eq!(mainline(5120.0), Depth { refill: 3, fill: 7 });
+        assert_eq!(mainline(10_240.0), Depth { refill: 4, fill: 12 });
+    }
+
+    #[test]
+    fn five_x_begins_with_ten() {
+        let mut rules = named("mainline-4.0.2").unwrap().requests;
+        rules.backlog = Backlog::Mainline { initial: 10 };
+        let pace = Pace { rate: 0.0, snubbed: false, growth: Growth::new(Time::START) };
+        assert_eq!(depth(&rules, pace).refill, 10);
+    }
+
+    #[test]
+    fn a_fixed_number_is_blind_to_the_rate() {
+        let mut rules = named("mainline-4.0.2").unwrap().requests;
+        rules.backlog = Backlog::Fixed(5);
+        for rate in [0.0, 1e9] {
+            let pace = Pace { rate, snubbed: true, growth: Growth::new(Time::START) };
+            assert_eq!(depth(&rules, pace), Depth { refill: 5, fill: 5 });
+        }
+    }
+
+    #[test]
+    fn modern_keeps_three_seconds_after_its_slow_start_and_one_request_while_snubbed() {
+        let rules = named("modern").unwrap().requests;
+        let mut growth = Growth::new(Time::START);
+        let at = |millis| Time::START + Span::from_millis(millis);
+        for millis in [100, 200, 300] {
+            growth.block(at(millis), 16_384);
+        }
+        let pace = Pace { rate: 100_000.0, snubbed: false, growth };
+        assert_eq!(depth(&rules, pace).refill, 5);
+        growth.block(at(1000), 16_384);
+        growth.block(at(2000), 16_384);
+        let pace = Pace { rate: 100_000.0, snubbed: false, growth };
+        assert_eq!(depth(&rules, pace).refill, 18);
+        assert_eq!(depth(&rules, Pace { snubbed: true, ..pace }).refill, 1);
+        assert_eq!(depth(&rules, Pace { rate: 1e9, ..pace }).refill, 500);
+    }
+}

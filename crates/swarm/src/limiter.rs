@@ -1,0 +1,227 @@
+//! The upload limiter (`clients.md` A.5): a byte debt for the whole client, and a ring of
+//! connections that have something to send.
+
+use crate::ConnId;
+use crate::profile::LimiterRules;
+use flashcrowd_base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Says whose turn it is, and when. What is written is the caller's business.
+#[derive(Clone, Debug)]
+pub struct Limiter {
+    rate: Option<Rate>,
+    rules: LimiterRules,
+    /// In bits times nanoseconds, so that no rounding accumulates.
+    debt: i64,
+    settled: Time,
+    wake: Time,
+    ring: VecDeque<ConnId>,
+}
+
+/// One byte of debt.
+const BYTE: i64 = 8_000_000_000;
+
+impl Limiter {
+    /// Without debt and with an empty ring; `None` is no limit.
+    pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Limiter {
+        let ring = VecDeque::new();
+        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, ring }
+    }
+    /// Bytes that a connection may write in its turn.
+    #[inline]
+    pub fn unit(&self) -> u32 {
+        match self.rate {
+            Some(_) => self.rules.write_unit.min(self.rules.unlimited_write_unit),
+            None => self.rules.unlimited_write_unit,
+        }
+        .max(1)
+    }
+    /// When the next turn is, or `NEVER` while the ring is empty.
+    #[inline]
+    pub fn wake(&self) -> Time {
+        self.wake
+    }
+    /// `conn`, which is not in the ring, has something to send. True if the ring was empty: the
+    /// caller gives out turns at once, as no timer does.
+    pub fn queue(&mut self, now: Time, conn: ConnId) -> bool {
+        let first = self.ring.is_empty();
+        self.ring.push_back(conn);
+        if first {
+            self.settle(now);
+            // No more than the credit is saved up in idle times.
+            let credit = self.earned(self.rules.credit_ns);
+            self.debt = self.debt.max(-credit);
+        }
+        first
+    }
+    /// Takes `conn` out of the ring, if it is there.
+    pub fn remove(&mut self, conn: ConnId) {
+        self.ring.retain(|other| *other != conn);
+        if self.ring.is_empty() {
+            self.wake = Time::NEVER;
+        }
+    }
+    /// Time has passed: the debt shrinks.
+    #[inline]
+    pub fn settle(&mut self, now: Time) {
+        let earned = self.earned(now.since(self.settled));
+        self.debt = self.debt.saturating_sub(earned);
+        self.settled = now;
+    }
+    fn earned(&self, span: Span) -> i64 {
+        match self.rate {
+            Some(rate) => {
+                let earned = u128::from(span.nanos()) * u128::from(rate.bps());
+                i64::try_from(earned).unwrap_or(i64::MAX)
+            }
+            None => i64::MAX,
+        }
+    }
+    /// Whose turn it is now, if anybody's; it leaves the ring. Answer with [`Limiter::wrote`].
+    #[inline]
+    pub fn turn(&mut self) -> Option<ConnId> {
+        if self.debt > 0 && self.rate.is_some() { None } else { self.ring.pop_front() }
+    }
+    /// The connection whose turn it was wrote so much, and comes back to the end of the ring if it
+    /// `stays`.
+    #[inline]
+    pub fn wrote(&mut self, conn: ConnId, bytes: u32, stays: bool) {
+        self.debt = self.debt.saturating_add(i64::from(bytes) * BYTE);
+        if stays {
+            self.ring.push_back(conn);
+        }
+    }
+    /// Nobody has a turn any more: sets the alarm.
+    #[inline]
+    pub fn rest(&mut self, now: Time) {
+        self.wake = match self.rate {
+            Some(rate) if !self.ring.is_empty() => {
+                let pause = (self.debt.max(0) as u64).div_ceil(rate.bps());
+                let due = now + Span::from_nanos(pause);
+                match self.rules.tick_ns {
+                    Some(tick) if !tick.is_zero() => Time::from_nanos(
+                        due.nanos().div_ceil(tick.nanos()).saturating_mul(tick.nanos()),
+                    ),
+                    _ => due,
+                }
+            }
+            _ => Time::NEVER,
+        };
+    }
+    /// Changes the limit in place and forgives the debt, as mainline does. The caller gives
+    /// out turns afterwards.
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
+        self.rate = rate;
+        self.debt = 0;
+        self.settled = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::named;
+
+    fn kilobytes(n: u64) -> Option<Rate> {
+        Rate::from_bps(n * 1024 * 8)
+    }
+    fn limiter(rate: Option<Rate>) -> Limiter {
+        Limiter::new(rate, named("mainline-4.0.2").unwrap().limiter, Time::START)
+    }
+    /// Everybody always has a full unit to send: who wrote when.
+    fn turns(limiter: &mut Limiter, conns: u32, count: usize) -> Vec<(Time, u32)> {
+        let mut now = Time::START;
+        let mut log = Vec::new();
+        for conn in 0..conns {
+            limiter.queue(now, ConnId(conn));
+        }
+        while log.len() < count {
+            limiter.settle(now);
+            while let Some(conn) = limiter.turn() {
+                log.push((now, conn.0));
+                limiter.wrote(conn, limiter.unit(), true);
+            }
+            limiter.rest(now);
+            now = limiter.wake();
+        }
+        log
+    }
+
+    #[test]
+    fn the_period_between_sends_is_the_unit_over_the_rate() {
+        for (rate, millis) in [(10, 134.8), (20, 67.4), (50, 27.0), (100, 13.5)] {
+            let log = turns(&mut limiter(kilobytes(rate)), 3, 1001);
+            let period = (log[1000].0 - log[0].0).seconds();
+            assert!((period - millis).abs() < 0.05, "{rate} KB/s: {period} ms");
+        }
+    }
+
+    #[test]
+    fn connections_take_turns() {
+        let who: Vec<u32> = turns(&mut limiter(kilobytes(20)), 3, 7).iter().map(|t| t.1).collect();
+        assert_eq!(who, [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn an_empty_ring_earns_no_credit_but_a_debt_is_paid_off() {
+        let mut limiter = limiter(kilobytes(20));
+        let turn = |limiter: &mut Limiter, now| {
+            limiter.settle(now);
+            let conn = limiter.turn();
+            if let Some(conn) = conn {
+                limiter.wrote(conn, 1380, false);
+            }
+            limiter.rest(now);
+            conn.is_some()
+        };
+        assert!(limiter.queue(Time::START, ConnId(0)));
+        assert!(turn(&mut limiter, Time::START));
+        assert_eq!(limiter.wake(), Time::NEVER);
+        // 10 ms later 1175 of the 1380 bytes are still owed.
+        let soon = Time::START + Span::from_millis(10);
+        limiter.queue(soon, ConnId(0));
+        assert!(!turn(&mut limiter, soon));
+        assert_eq!((limiter.wake() - Time::START).nanos(), 67_382_813);
+        limiter.remove(ConnId(0));
+        // An hour later one unit goes out, not an hour's worth.
+        let late = Time::START + Span::from_secs(3600);
+        limiter.queue(late, ConnId(0));
+        limiter.queue(late, ConnId(1));
+        assert!(turn(&mut limiter, late));
+        assert!(!turn(&mut limiter, late));
+    }
+
+    #[test]
+    fn a_tick_lets_several_units_out_together_and_credit_is_bounded() {
+        let mut rules = named("modern").unwrap().limiter;
+        rules.write_unit = 1000;
+        let mut limiter = Limiter::new(Rate::from_bps(80_000), rules, Time::START);
+        let log = turns(&mut limiter, 2, 50);
+        let at = |millis| {
+            let time = Time::START + Span::from_millis(millis);
+            log.iter().filter(|(when, _)| *when == time).count()
+        };
+        assert_eq!((at(500), at(1000), at(700)), (5, 5, 0));
+        limiter.remove(ConnId(0));
+        limiter.remove(ConnId(1));
+        let late = Time::START + Span::from_secs(100);
+        limiter.queue(late, ConnId(0));
+        let mut burst = 0;
+        while let Some(conn) = limiter.turn() {
+            limiter.wrote(conn, 1000, true);
+            burst += 1;
+        }
+        assert_eq!(burst, 31, "three seconds' worth, and the unit that crosses the line");
+    }
+
+    #[test]
+    fn without_a_limit_there_is_always_a_turn() {
+        let mut limiter = limiter(None);
+        limiter.queue(Time::START, ConnId(7));
+        for _ in 0..1000 {
+            let conn = limiter.turn().unwrap();
+            limiter.wrote(conn, 17_000, true);
+        }
+        assert_eq!(limiter.unit(), 17_000);
+    }
+}

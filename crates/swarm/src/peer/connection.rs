@@ -1,0 +1,325 @@
+//! One connection: its two halves of state, and the way out.
+
+use crate::assembly::Block;
+use crate::backlog::Growth;
+use crate::meter::Meter;
+use crate::profile::MeterRules;
+use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
+use flashcrowd_base::Time;
+use std::collections::VecDeque;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The transport is being set up.
+    Opening,
+    /// The other's handshake has not arrived.
+    Greeting,
+    /// Messages flow.
+    Open,
+}
+
+/// A block that was asked of us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) piece: u32,
+    pub(super) begin: u32,
+    pub(super) length: u32,
+}
+
+/// Everything known about one neighbour.
+#[derive(Debug)]
+pub(super) struct Conn {
+    pub(super) remote: PeerId,
+    pub(super) initiated: bool,
+    pub(super) stage: Stage,
+    pub(super) got_anything: bool,
+    pub(super) last_heard: Time,
+
+    /// What the socket buffer takes, less what the driver has still to carry out.
+    space: u64,
+    unpolled: u64,
+    /// What the socket buffer did not take.
+    pending: VecDeque<(u32, Option<Message>)>,
+    /// Control messages behind the half-written PIECE.
+    waiting: Vec<Message>,
+
+    pub(super) interested_in_us: bool,
+    pub(super) choked: bool,
+    /// What the remote knows; differs from `choked` only while a PIECE is half-written.
+    pub(super) choke_sent: bool,
+    pub(super) preferred: bool,
+    pub(super) optimistic: bool,
+    pub(super) in_ring: bool,
+    pub(super) queue: VecDeque<Wanted>,
+    sending: Wanted,
+    /// Bytes of the PIECE being sent that are not written.
+    left: u32,
+    pub(super) up_meter: Meter,
+    pub(super) unchoked_round: u32,
+    pub(super) unchoked_at: Option<Time>,
+    pub(super) optimistic_at: Option<Time>,
+    pub(super) up_since_round: u64,
+    pub(super) up_since_unchoke: u64,
+    pub(super) record: Record,
+    pub(super) end: UnchokeEnd,
+
+    pub(super) have: Bitfield,
+    /// Pieces that it has and of which blocks are free.
+    pub(super) wanted: u32,
+    pub(super) interested: bool,
+    pub(super) choking_us: bool,
+    pub(super) active: Vec<Block>,
+    pub(super) down_meter: Meter,
+    pub(super) last_block: Option<Time>,
+    pub(super) growth: Growth,
+    pub(super) down_since_round: u64,
+}
+
+/// What an unchoke brought so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) started: Time,
+    pub(super) bytes: u64,
+    pub(super) blocks: u32,
+}
+
+/// What one turn of the limiter did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Bytes, control messages that came along included.
+    pub(super) bytes: u32,
+    /// The length of the block that was completed.
+    pub(super) block: Option<u32>,
+    /// Whether CHOKE or UNCHOKE went out behind it.
+    pub(super) told: bool,
+}
+
+impl Conn {
+    pub(super) fn new(now: Time, remote: PeerId, initiated: bool, meter: &MeterRules) -> Conn {
+        Conn {
+            remote,
+            initiated,
+            stage: Stage::Opening,
+            got_anything: false,
+            last_heard: now,
+            space: 0,
+            unpolled: 0,
+            pending: VecDeque::new(),
+            waiting: Vec::new(),
+            interested_in_us: false,
+            choked: true,
+            choke_sent: true,
+            preferred: false,
+            optimistic: false,
+            in_ring: false,
+            queue: VecDeque::new(),
+            sending: Wanted { piece: 0, begin: 0, length: 0 },
+            left: 0,
+            up_meter: Meter::new(now, meter),
+            unchoked_round: 0,
+            unchoked_at: None,
+            optimistic_at: None,
+            up_since_round: 0,
+            up_since_unchoke: 0,
+            record: Record { started: now, bytes: 0, blocks: 0 },
+            end: UnchokeEnd::Disconnected,
+            have: Bitfield::new(0),
+            wanted: 0,
+            interested: false,
+            choking_us: true,
+            active: Vec::new(),
+            down_meter: Meter::new(now, meter),
+            last_block: None,
+            growth: Growth::new(now),
+            down_since_round: 0,
+        }
+    }
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+    /// Nothing waits for room in the socket buffer.
+    #[inline]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+    /// A PIECE is half-written.
+    #[inline]
+    pub(super) fn is_sending(&self) -> bool {
+        self.left > 0
+    }
+    /// There is a block to send.
+    pub(super) fn has_block(&self) -> bool {
+        self.left > 0 || !self.queue.is_empty()
+    }
+
+    /// Sends a control message, if need be behind the half-written PIECE.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        id: ConnId,
+        message: Message,
+        behind_piece: bool,
+        out: &mut VecDeque<Action>,
+    ) {
+        if behind_piece && self.left > 0 {
+            self.waiting.push(message);
+        } else {
+            self.write(id, message.size(), Some(message), out);
+        }
+    }
+    #[inline]
+    fn write(
+        &mut self,
+        conn: ConnId,
+        bytes: u32,
+        completes: Option<Message>,
+        out: &mut VecDeque<Action>,
+    ) {
+        if self.pending.is_empty() && u64::from(bytes) <= self.space {
+            self.space -= u64::from(bytes);
+            self.unpolled += u64::from(bytes);
+            out.push_back(Action::Write { conn, bytes, completes });
+        } else {
+            self.pending.push_back((bytes, completes));
+            self.drain(conn, out);
+        }
+    }
+    /// Gives the socket buffer as much as it takes.
+    fn drain(&mut self, conn: ConnId, out: &mut VecDeque<Action>) {
+        while let Some((bytes, completes)) = self.pending.front_mut() {
+            let part = u64::from(*bytes).min(self.space);
+            if part == 0 {
+                return;
+            }
+            self.space -= part;
+            self.unpolled += part;
+            // No more than `bytes`, which has 32 bits.
+            let part = part as u32;
+            *bytes -= part;
+            let whole = *bytes == 0;
+            let completes = if whole { completes.take() } else { None };
+            out.push_back(Action::Write { conn, bytes: part, completes });
+            if whole {
+                self.pending.pop_front();
+            }
+        }
+    }
+    /// The driver took a write of so many bytes.
+    #[inline]
+    pub(super) fn polled(&mut self, bytes: u32) {
+        self.unpolled = self.unpolled.saturating_sub(u64::from(bytes));
+    }
+    /// The socket buffer takes `space`. True if something waited for it and nothing does any more.
+    #[inline]
+    pub(super) fn set_space(&mut self, id: ConnId, space: u64, out: &mut VecDeque<Action>) -> bool {
+        self.space = space.saturating_sub(self.unpolled);
+        if self.pending.is_empty() {
+            return false;
+        }
+        self.drain(id, out);
+        self.pending.is_empty()
+    }
+
+    /// One turn of the limiter: writes up to `unit` bytes of the PIECE under way, or of the next
+    /// one; the last part takes along what waited behind it.
+    #[inline]
+    pub(super) fn take_turn(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        unit: u32,
+        meter: &MeterRules,
+        out: &mut VecDeque<Action>,
+    ) -> Turn {
+        if self.left == 0 {
+            let Some(next) = self.queue.pop_front() else { return Turn::default() };
+            self.up_meter.update(now, next.length, meter);
+            self.left = crate::PIECE_HEADER_BYTES + next.length;
+            self.sending = next;
+        }
+        if unit < self.left {
+            self.left -= unit;
+            self.write(id, unit, None, out);
+            return Turn { bytes: unit, ..Turn::default() };
+        }
+        let Wanted { piece, begin, length } = self.sending;
+        let mut bytes = self.left;
+        self.left = 0;
+        self.write(id, bytes, Some(Message::Piece { piece, begin, length }), out);
+        let told = self.choke_sent != self.choked;
+        if told {
+            self.choke_sent = self.choked;
+            self.waiting.push(if self.choked { Message::Choke } else { Message::Unchoke });
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for message in waiting.drain(..) {
+            bytes = bytes.saturating_add(message.size());
+            self.write(id, message.size(), Some(message), out);
+        }
+        self.waiting = waiting;
+        Turn { bytes, block: Some(length), told }
+    }
+}
+
+/// The connections of a peer by number.
+#[derive(Debug, Default)]
+pub(super) struct Conns {
+    slots: Vec<Option<Conn>>,
+    free: Vec<ConnId>,
+    /// Closed, but the driver has not yet been told everything about them.
+    fading: Vec<ConnId>,
+    live: u32,
+}
+
+impl Conns {
+    #[inline]
+    pub(super) fn get(&self, id: ConnId) -> Option<&Conn> {
+        self.slots.get(id.0 as usize)?.as_ref()
+    }
+    #[inline]
+    pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.slots.get_mut(id.0 as usize)?.as_mut()
+    }
+    pub(super) fn insert(&mut self, conn: Conn) -> ConnId {
+        self.live += 1;
+        if let Some(id) = self.free.pop() {
+            self.slots[id.0 as usize] = Some(conn);
+            return id;
+        }
+        self.slots.push(Some(conn));
+        ConnId(self.slots.len() as u32 - 1)
+    }
+    pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        let conn = self.slots.get_mut(id.0 as usize)?.take()?;
+        self.live -= 1;
+        self.fading.push(id);
+        Some(conn)
+    }
+    /// The driver knows of every close: the numbers may be used again.
+    #[inline]
+    pub(super) fn drained(&mut self) {
+        if !self.fading.is_empty() {
+            self.free.append(&mut self.fading);
+        }
+    }
+    /// All of them, those being opened included.
+    pub(super) fn live(&self) -> u32 {
+        self.live
+    }
+    /// One more than the highest number ever used.
+    pub(super) fn end(&self) -> u32 {
+        self.slots.len() as u32
+    }
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Conn)> {
+        let numbered = self.slots.iter().enumerate();
+        numbered.filter_map(|(n, conn)| Some((ConnId(n as u32), conn.as_ref()?)))
+    }
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnId, &mut Conn)> {
+        let numbered = self.slots.iter_mut().enumerate();
+        numbered.filter_map(|(n, conn)| Some((ConnId(n as u32), conn.as_mut()?)))
+    }
+    pub(super) fn to(&self, remote: PeerId) -> Option<(ConnId, &Conn)> {
+        self.iter().find(|(_, conn)| conn.remote == remote)
+    }
+}

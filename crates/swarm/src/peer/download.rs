@@ -1,0 +1,297 @@
+//! The downloading half: what others have, what we ask of whom, and whether we are interested.
+//!
+//! A peer is interesting while it has a piece with a block that has not been asked for (`wanted`
+//! counts those pieces), while something is under way from it, or while it has a block that the
+//! end game still wants.
+
+use super::Peer;
+use super::connection::Conn;
+use crate::assembly::{Arrival, Block};
+use crate::backlog::{Depth, Pace, depth};
+use crate::meter::Meter;
+use crate::profile::MeterStart;
+use crate::{Action, Bitfield, ConnId, Message};
+use flashcrowd_base::Time;
+
+impl Peer {
+    pub(super) fn on_have(&mut self, now: Time, id: ConnId, piece: u32) {
+        let drops_seeds = self.drops_seeds();
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !c.have.set(piece) {
+            if piece >= self.assembly.torrent().pieces() {
+                self.close(now, id);
+            }
+            return;
+        }
+        self.picker.gained(piece, &mut self.stream);
+        if drops_seeds && c.have.is_full() {
+            self.close(now, id);
+        } else if self.endgame.is_some() {
+            self.fix_endgame(now, id);
+        } else if self.assembly.has_free(piece) {
+            c.wanted += 1;
+            if !c.choking_us {
+                self.request_more(now, id, Some(&[piece]));
+            } else {
+                self.show_interest(id, true);
+            }
+        }
+    }
+    pub(super) fn on_bitfield(&mut self, now: Time, id: ConnId, pieces: &Bitfield) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if pieces.len() != self.assembly.torrent().pieces() {
+            return self.close(now, id);
+        }
+        c.have = pieces.clone();
+        for piece in pieces.iter() {
+            self.picker.gained(piece, &mut self.stream);
+            c.wanted += u32::from(self.assembly.has_free(piece));
+        }
+        let wanted = match &self.endgame {
+            Some(blocks) => blocks.iter().any(|block| pieces.has(block.piece)),
+            None => c.wanted > 0,
+        };
+        if pieces.is_full() && self.drops_seeds() {
+            self.close(now, id);
+        } else if wanted {
+            self.show_interest(id, true);
+        }
+    }
+    fn drops_seeds(&self) -> bool {
+        self.is_complete() && self.profile.connections.drop_seed_to_seed
+    }
+    pub(super) fn on_choke(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !std::mem::replace(&mut c.choking_us, true) {
+            let active = std::mem::take(&mut c.active);
+            self.let_go(now, active);
+        }
+    }
+    pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if std::mem::replace(&mut c.choking_us, false) {
+            if self.profile.meter.start == MeterStart::Unchoke {
+                c.down_meter = Meter::fresh(now);
+            }
+            if c.interested {
+                self.request_more(now, id, None);
+            }
+        }
+    }
+
+    pub(super) fn on_piece(&mut self, now: Time, id: ConnId, piece: u32, begin: u32, length: u32) {
+        self.bytes_down += u64::from(length);
+        let Some(c) = self.conns.get_mut(id) else { return };
+        let Some(block) = self.assembly.block_at(piece, begin, length) else { return };
+        // Late blocks of a request that was given up are thrown away.
+        let Some(position) = c.active.iter().position(|other| *other == block) else { return };
+        c.active.remove(position);
+        c.last_block = Some(now);
+        c.down_since_round += u64::from(length);
+        c.down_meter.update(now, length, &self.profile.meter);
+        c.growth.block(now, length);
+        let whole = self.assembly.arrived(block) == Arrival::Whole;
+        if whole {
+            self.picker.complete(piece);
+            self.actions.push_back(Action::PieceCompleted { piece });
+        }
+        let complete = whole && self.is_complete();
+        if complete {
+            self.actions.push_back(Action::Completed);
+            self.announcer.complete();
+        }
+        if let Some(blocks) = &mut self.endgame {
+            blocks.retain(|other| *other != block);
+            self.cancel_elsewhere(now, id, block);
+        }
+        self.request_more(now, id, None);
+        if complete && self.profile.connections.drop_seed_to_seed {
+            for number in 0..self.conns.end() {
+                let id = ConnId(number);
+                if self.conns.get(id).is_some_and(|c| c.is_open() && c.have.is_full()) {
+                    self.close(now, id);
+                }
+            }
+        }
+        if whole {
+            self.tell_everybody(&Message::Have { piece });
+        }
+        if complete {
+            self.check_announce(now);
+        }
+    }
+    /// End game: a block came from `id`; the others need not send it.
+    fn cancel_elsewhere(&mut self, now: Time, id: ConnId, block: Block) {
+        let (begin, length) = self.assembly.range(block);
+        for number in 0..self.conns.end() {
+            let other = ConnId(number);
+            let Some(c) = self.conns.get_mut(other) else { continue };
+            if other == id || !c.interested {
+                continue;
+            }
+            if !c.choking_us {
+                let Some(position) = c.active.iter().position(|b| *b == block) else { continue };
+                c.active.remove(position);
+                self.send(other, Message::Cancel { piece: block.piece, begin, length });
+            }
+            self.fix_endgame(now, other);
+        }
+    }
+
+    fn depth(&mut self, now: Time, id: ConnId) -> Option<Depth> {
+        let rules = &self.profile.requests;
+        let c = self.conns.get_mut(id)?;
+        let snubbed = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
+        let rate = c.down_meter.rate(now, &self.profile.meter);
+        Some(depth(rules, Pace { rate, snubbed, growth: c.growth }))
+    }
+    /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
+    pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {
+        let Some(depth) = self.depth(now, id) else { return };
+        let behind = self.profile.control_behind_piece;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if c.choking_us || c.active.len() as u64 >= u64::from(depth.refill) {
+            return;
+        }
+        if self.endgame.is_some() {
+            return self.fix_endgame(now, id);
+        }
+        let of_seed = c.have.is_full();
+        let mut exhausted = false;
+        // Borrowed anew in every turn: an exhausted piece concerns everybody.
+        while let Some(c) = self.conns.get_mut(id)
+            && (c.active.len() as u64) < u64::from(depth.refill)
+            && c.wanted > 0
+        {
+            let assembly = &self.assembly;
+            let want = |piece: u32| c.have.has(piece) && assembly.has_free(piece);
+            let offered = only.and_then(|pieces| pieces.iter().copied().find(|p| want(*p)));
+            // If nothing of the offer is for us, only an idle line takes something else.
+            let piece = match (only, offered) {
+                (_, Some(piece)) => Some(piece),
+                (Some(_), None) if !c.active.is_empty() => None,
+                _ => self.picker.next(of_seed, &mut self.stream, want),
+            };
+            let Some(piece) = piece else { break };
+            if !std::mem::replace(&mut c.interested, true) {
+                c.send(id, Message::Interested, behind, &mut self.actions);
+            }
+            self.picker.requested(piece, of_seed);
+            while (c.active.len() as u64) < u64::from(depth.fill)
+                && let Some(block) = self.assembly.take(piece)
+            {
+                c.active.push(block);
+                let (begin, length) = self.assembly.range(block);
+                let request = Message::Request { piece, begin, length };
+                c.send(id, request, behind, &mut self.actions);
+            }
+            if !self.assembly.has_free(piece) {
+                exhausted = true;
+                for (_, c) in self.conns.iter_mut() {
+                    c.wanted -= u32::from(c.have.has(piece));
+                }
+            }
+        }
+        let nothing = |c: &Conn| c.interested && c.active.is_empty() && c.wanted == 0;
+        if self.conns.get(id).is_some_and(nothing) {
+            self.show_interest(id, false);
+        }
+        if exhausted {
+            for (other, c) in self.conns.iter_mut() {
+                if nothing(c) {
+                    c.interested = false;
+                    c.send(other, Message::NotInterested, behind, &mut self.actions);
+                }
+            }
+            if self.profile.requests.end_game && self.assembly.all_requested() {
+                self.begin_endgame(now);
+            }
+        }
+    }
+    fn show_interest(&mut self, id: ConnId, interested: bool) {
+        let behind = self.profile.control_behind_piece;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if c.interested != interested {
+            c.interested = interested;
+            let message = if interested { Message::Interested } else { Message::NotInterested };
+            c.send(id, message, behind, &mut self.actions);
+        }
+    }
+    /// These requests will not be answered: others may take them over at once, in random order.
+    pub(super) fn let_go(&mut self, now: Time, active: Vec<Block>) {
+        if self.endgame.is_some() || active.is_empty() {
+            return;
+        }
+        let mut lost: Vec<u32> = Vec::new();
+        for block in active {
+            let was_free = self.assembly.has_free(block.piece);
+            if self.assembly.give_back(block) && !was_free {
+                for (_, c) in self.conns.iter_mut() {
+                    c.wanted += u32::from(c.have.has(block.piece));
+                }
+            }
+            if !lost.contains(&block.piece) {
+                lost.push(block.piece);
+            }
+        }
+        let willing = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
+        let mut willing: Vec<ConnId> = willing.map(|(id, _)| id).collect();
+        self.stream.shuffle(&mut willing);
+        for id in willing {
+            self.request_more(now, id, Some(&lost));
+        }
+        lost.retain(|piece| self.assembly.has_free(*piece));
+        let behind = self.profile.control_behind_piece;
+        for (id, c) in self.conns.iter_mut() {
+            if c.choking_us && !c.interested && lost.iter().any(|piece| c.have.has(*piece)) {
+                c.interested = true;
+                c.send(id, Message::Interested, behind, &mut self.actions);
+            }
+        }
+    }
+
+    /// Every block has been asked for: from now on of everybody.
+    fn begin_endgame(&mut self, now: Time) {
+        let active = self.conns.iter().flat_map(|(_, c)| c.active.iter().copied());
+        self.endgame = Some(active.collect());
+        for number in 0..self.conns.end() {
+            self.fix_endgame(now, ConnId(number));
+        }
+    }
+    /// Brings interest and requests of one connection up to what the end game wants.
+    fn fix_endgame(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get(id).filter(|c| c.is_open()) else { return };
+        let mut want = std::mem::take(&mut self.blocks);
+        want.clear();
+        let missing = self.endgame.iter().flatten();
+        want.extend(missing.filter(|b| c.have.has(b.piece) && !c.active.contains(b)));
+        if want.is_empty() {
+            if c.active.is_empty() {
+                self.show_interest(id, false);
+            }
+        } else {
+            self.show_interest(id, true);
+            self.request_blocks(now, id, &mut want);
+        }
+        self.blocks = want;
+    }
+    fn request_blocks(&mut self, now: Time, id: ConnId, want: &mut Vec<Block>) {
+        if self.conns.get(id).is_none_or(|c| c.choking_us) {
+            return;
+        }
+        let Some(depth) = self.depth(now, id) else { return };
+        let behind = self.profile.control_behind_piece;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        let room = (depth.refill as usize).saturating_sub(c.active.len());
+        if room > 0 {
+            self.stream.shuffle(want);
+            want.truncate(room);
+            for block in want.iter() {
+                c.active.push(*block);
+                let (begin, length) = self.assembly.range(*block);
+                let request = Message::Request { piece: block.piece, begin, length };
+                c.send(id, request, behind, &mut self.actions);
+            }
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! One peer: what its parts know and do, joined.
+//!
+//! [`connection`] holds what is known about one neighbour, [`upload`] answers requests and chokes,
+//! [`download`] makes requests and keeps interest, [`announce`] deals with the tracker. This file
+//! is the face: what the driver calls.
+
+mod announce;
+mod connection;
+mod download;
+mod upload;
+
+use crate::assembly::{Assembly, Block};
+use crate::choker::{Candidate, Choker, Verdict};
+use crate::limiter::Limiter;
+use crate::picker::Picker;
+use crate::{Action, Bitfield, ConnId, Event, Message, PeerId, Profile, Torrent, UnchokeEnd};
+use announce::Announcer;
+use connection::{Conn, Conns, Stage};
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a peer has when it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Everything.
+    Seed,
+    /// Nothing.
+    Leecher,
+}
+
+/// One client in one swarm.
+///
+/// The driver owns clock, transport and tracker. It reports what happened, and after every call
+/// drains [`poll`](Peer::poll); it calls [`on_timer`](Peer::on_timer) at
+/// [`next_timer`](Peer::next_timer). Calls about a connection that does not exist any more are
+/// ignored.
+#[derive(Debug)]
+pub struct Peer {
+    profile: Arc<Profile>,
+    id: PeerId,
+    limit: Option<Rate>,
+    stream: Stream,
+    actions: VecDeque<Action>,
+    conns: Conns,
+    /// Connections whose handshake is complete.
+    open: u32,
+    /// Peers that the tracker named while there were enough connections.
+    spares: Vec<PeerId>,
+    reachable: bool,
+    gone: bool,
+
+    assembly: Assembly,
+    picker: Picker,
+    /// In the end game: every block that is under way.
+    endgame: Option<Vec<Block>>,
+    choker: Choker,
+    limiter: Limiter,
+    announcer: Announcer,
+
+    round_at: Time,
+    keepalive_at: Time,
+    sweep_at: Time,
+    /// The earliest of the three and of the announcer's.
+    slow_at: Time,
+
+    bytes_down: u64,
+    bytes_up: u64,
+    // Kept for their capacity.
+    candidates: Vec<Candidate>,
+    verdicts: Vec<Verdict>,
+    blocks: Vec<Block>,
+}
+
+/// A period of nothing would never end.
+const LEAST_PERIOD: Span = Span::from_millis(1);
+
+impl Peer {
+    /// A peer that knows nobody yet. `upload_limit` is for block data with its headers and
+    /// whatever is written along with it; `None` is no limit.
+    pub fn new(
+        profile: Arc<Profile>,
+        torrent: Arc<Torrent>,
+        role: Role,
+        id: PeerId,
+        upload_limit: Option<Rate>,
+        mut stream: Stream,
+        now: Time,
+    ) -> Peer {
+        let full = role == Role::Seed;
+        let picker = Picker::new(profile.picker.clone(), torrent.pieces(), full, &mut stream);
+        Peer {
+            id,
+            limit: upload_limit,
+            actions: VecDeque::new(),
+            conns: Conns::default(),
+            open: 0,
+            spares: Vec::new(),
+            reachable: false,
+            gone: false,
+            assembly: Assembly::new(torrent, full),
+            picker,
+            endgame: None,
+            choker: Choker::default(),
+            limiter: Limiter::new(upload_limit, profile.limiter.clone(), now),
+            announcer: Announcer::new(profile.tracker.interval_ns),
+            round_at: Time::NEVER,
+            keepalive_at: Time::NEVER,
+            sweep_at: Time::NEVER,
+            slow_at: Time::NEVER,
+            bytes_down: 0,
+            bytes_up: 0,
+            candidates: Vec::new(),
+            verdicts: Vec::new(),
+            blocks: Vec::new(),
+            stream,
+            profile,
+        }
+    }
+
+    /// Enters the swarm: announces `started`.
+    pub fn start(&mut self, now: Time) {
+        if self.gone || self.round_at != Time::NEVER {
+            return;
+        }
+        self.round_at = now + self.profile.choker.round_ns.max(LEAST_PERIOD);
+        self.keepalive_at = now + self.profile.connections.keepalive_ns.max(LEAST_PERIOD);
+        self.sweep_at = now + self.profile.connections.timeout_sweep_ns.max(LEAST_PERIOD);
+        self.announcer.start(now, &self.profile.announce);
+        self.set_slow_alarm();
+        self.announce(Event::Started);
+    }
+    /// Leaves the swarm: closes every connection and announces `stopped`. Nothing more happens.
+    pub fn leave(&mut self, now: Time) {
+        if self.gone {
+            return;
+        }
+        self.gone = true;
+        self.spares.clear();
+        for number in 0..self.conns.end() {
+            self.close(now, ConnId(number));
+        }
+        self.slow_at = Time::NEVER;
+        self.announce(Event::Stopped);
+    }
+
+    /// The tracker's answer.
+    pub fn on_peers(&mut self, now: Time, peers: &[PeerId]) {
+        if self.gone {
+            return;
+        }
+        self.announcer.on_answer(now);
+        for peer in peers {
+            self.connect(now, *peer);
+        }
+        self.check_announce(now);
+    }
+    /// No answer from the tracker.
+    pub fn on_announce_failed(&mut self, now: Time) {
+        if !self.gone {
+            self.announcer.on_failure(now, &self.profile.announce, &mut self.stream);
+        }
+    }
+
+    /// Somebody connects: the number of the new connection, or `None` if it is refused. The driver
+    /// calls [`on_connected`](Peer::on_connected) next, as for an own connection.
+    ///
+    /// When two peers connect to each other at once, the connection of the one with the lower
+    /// number stays.
+    pub fn accept(&mut self, now: Time, remote: PeerId) -> Option<ConnId> {
+        if self.gone || remote == self.id {
+            return None;
+        }
+        if let Some((id, conn)) = self.conns.to(remote) {
+            if conn.stage != Stage::Opening || !conn.initiated || remote > self.id {
+                return None;
+            }
+            self.close(now, id);
+        }
+        if self.conns.live() >= self.profile.connections.max_connections {
+            return None;
+        }
+        Some(self.conns.insert(Conn::new(now, remote, false, &self.profile.meter)))
+    }
+    /// The transport is up and its socket buffer takes `space` bytes. The side that connected sends
+    /// its handshake, the other answers it, and then come the bitfields.
+    pub fn on_connected(&mut self, now: Time, conn: ConnId, space: u64) {
+        let Some(c) = self.conns.get_mut(conn) else { return };
+        c.last_heard = now;
+        if c.stage == Stage::Opening {
+            c.stage = Stage::Greeting;
+            if c.initiated {
+                c.send(conn, Message::Handshake, true, &mut self.actions);
+            }
+        }
+        self.on_space(now, conn, space);
+    }
+    /// The other side closed, or the transport failed.
+    pub fn on_closed(&mut self, now: Time, conn: ConnId) {
+        self.forget(now, conn);
+    }
+    /// One complete message arrived, in order.
+    pub fn on_message(&mut self, now: Time, conn: ConnId, message: Message) {
+        let Some(c) = self.conns.get_mut(conn) else { return };
+        c.last_heard = now;
+        if !c.is_open() {
+            if message == Message::Handshake && c.stage == Stage::Greeting {
+                self.open(now, conn);
+            } else {
+                self.close(now, conn);
+            }
+            return;
+        }
+        let first = !std::mem::replace(&mut c.got_anything, true);
+        match message {
+            Message::Have { piece } => self.on_have(now, conn, piece),
+            Message::Piece { piece, begin, length } => {
+                self.on_piece(now, conn, piece, begin, length);
+            }
+            Message::Request { piece, begin, length } => {
+                self.on_request(now, conn, piece, begin, length);
+            }
+            Message::Cancel { piece, begin, length } => {
+                c.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
+            }
+            Message::Choke => self.on_choke(now, conn),
+            Message::Unchoke => self.on_unchoke(now, conn),
+            Message::Interested => self.on_interested(now, conn),
+            Message::NotInterested => self.on_not_interested(now, conn),
+            Message::Bitfield(pieces) if first => self.on_bitfield(now, conn, &pieces),
+            Message::KeepAlive => c.got_anything = !first,
+            Message::Handshake | Message::Bitfield(_) => self.close(now, conn),
+        }
+    }
+    /// The socket buffer takes `space` bytes now. Call after a write has been carried out, and when
+    /// a connection with [`wants_space`](Peer::wants_space) has room again.
+    #[inline]
+    pub fn on_space(&mut self, now: Time, conn: ConnId, space: u64) {
+        let Some(c) = self.conns.get_mut(conn) else { return };
+        if c.set_space(conn, space, &mut self.actions) && c.is_open() && !c.in_ring && c.has_block()
+        {
+            self.queue_for_turn(now, conn);
+        }
+    }
+    /// Whether something waits for room in this connection's socket buffer.
+    pub fn wants_space(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(|c| !c.is_flushed())
+    }
+    /// The limit changes in place; `None` is no limit. The number of slots by rate follows.
+    pub fn set_upload_limit(&mut self, now: Time, limit: Option<Rate>) {
+        self.limit = limit;
+        self.limiter.set_rate(now, limit);
+        self.give_turns(now);
+    }
+    /// When to call [`on_timer`](Peer::on_timer) next. Cheap.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        let next = self.limiter.wake().min(self.slow_at);
+        (next != Time::NEVER).then_some(next)
+    }
+    /// Time has come. Early calls are harmless.
+    #[inline]
+    pub fn on_timer(&mut self, now: Time) {
+        if now >= self.limiter.wake() {
+            self.limiter.settle(now);
+            self.give_turns(now);
+        }
+        if now >= self.slow_at {
+            self.on_slow_timer(now);
+        }
+    }
+    /// The next thing to do, until there is none.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Action> {
+        let Some(action) = self.actions.pop_front() else {
+            self.conns.drained();
+            return None;
+        };
+        if let Action::Write { conn, bytes, .. } = action
+            && let Some(c) = self.conns.get_mut(conn)
+        {
+            c.polled(bytes);
+        }
+        Some(action)
+    }
+
+    fn set_slow_alarm(&mut self) {
+        self.slow_at =
+            self.round_at.min(self.keepalive_at).min(self.sweep_at).min(self.announcer.check_at);
+    }
+    #[cold]
+    fn on_slow_timer(&mut self, now: Time) {
+        let profile = self.profile.clone();
+        if now >= self.round_at {
+            self.round_at = now + profile.choker.round_ns.max(LEAST_PERIOD);
+            self.choke_round(now);
+        }
+        if now >= self.keepalive_at {
+            self.keepalive_at = now + profile.connections.keepalive_ns.max(LEAST_PERIOD);
+            self.tell_everybody(&Message::KeepAlive);
+        }
+        if now >= self.sweep_at {
+            self.sweep_at = now + profile.connections.timeout_sweep_ns.max(LEAST_PERIOD);
+            for number in 0..self.conns.end() {
+                let id = ConnId(number);
+                let timeout = profile.connections.timeout_ns;
+                if self.conns.get(id).is_some_and(|c| now.since(c.last_heard) > timeout) {
+                    self.close(now, id);
+                }
+            }
+        }
+        if now >= self.announcer.check_at {
+            self.announcer.check_at = now + profile.announce.check_ns.max(LEAST_PERIOD);
+            self.check_announce(now);
+        }
+        self.set_slow_alarm();
+    }
+    fn check_announce(&mut self, now: Time) {
+        let due = self.announcer.due(now, &self.profile.announce, self.open, self.reachable);
+        if let Some(event) = due {
+            self.announce(event);
+        }
+    }
+    fn announce(&mut self, event: Event) {
+        let rules = &self.profile.announce;
+        let numwant = if self.open >= rules.enough_peers { Some(0) } else { rules.numwant };
+        self.actions.push_back(Action::Announce { event, numwant });
+    }
+
+    fn connect(&mut self, now: Time, remote: PeerId) {
+        if remote == self.id || self.conns.to(remote).is_some() {
+            return;
+        }
+        let limit = self.profile.connections.max_initiate;
+        if self.conns.live() >= limit {
+            if (self.spares.len() as u64) < u64::from(limit) && !self.spares.contains(&remote) {
+                self.spares.push(remote);
+            }
+            return;
+        }
+        let conn = self.conns.insert(Conn::new(now, remote, true, &self.profile.meter));
+        self.actions.push_back(Action::Connect { conn, remote });
+    }
+    /// The other's handshake is here.
+    fn open(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        c.stage = Stage::Open;
+        self.open += 1;
+        // The state of a mainline connection begins here, its meters included.
+        let opened = Conn::new(now, c.remote, c.initiated, &self.profile.meter);
+        c.up_meter = opened.up_meter;
+        c.down_meter = opened.down_meter;
+        c.growth = opened.growth;
+        c.have = Bitfield::new(self.assembly.torrent().pieces());
+        if !c.initiated {
+            self.reachable = true;
+            c.send(id, Message::Handshake, true, &mut self.actions);
+        }
+        if !self.assembly.have().is_empty() {
+            let have = Message::Bitfield(Arc::new(self.assembly.have().clone()));
+            c.send(id, have, true, &mut self.actions);
+        }
+        self.choker.insert(id, &mut self.stream);
+    }
+    /// Closes a connection for a reason of ours.
+    fn close(&mut self, now: Time, id: ConnId) {
+        if self.conns.get(id).is_some() {
+            self.actions.push_back(Action::Close { conn: id });
+            self.forget(now, id);
+        }
+    }
+    /// A connection is gone.
+    fn forget(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.remove(id) else { return };
+        if c.in_ring {
+            self.limiter.remove(id);
+        }
+        if !c.choke_sent {
+            self.record_end(id, &c, UnchokeEnd::Disconnected);
+        }
+        if c.is_open() {
+            self.open -= 1;
+            self.choker.remove(id);
+            for piece in c.have.iter() {
+                self.picker.lost(piece, &mut self.stream);
+            }
+            if !self.gone {
+                self.let_go(now, c.active);
+                if self.profile.choker.rechoke_on_change && c.interested_in_us && !c.choked {
+                    self.rechoke(now, false);
+                }
+            }
+        }
+        while self.conns.live() < self.profile.connections.max_initiate
+            && let Some(spare) = self.spares.pop()
+        {
+            self.connect(now, spare);
+        }
+    }
+    fn send(&mut self, id: ConnId, message: Message) {
+        if let Some(c) = self.conns.get_mut(id) {
+            c.send(id, message, self.profile.control_behind_piece, &mut self.actions);
+        }
+    }
+    /// To every neighbour with a complete handshake.
+    fn tell_everybody(&mut self, message: &Message) {
+        let behind = self.profile.control_behind_piece;
+        for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.is_open()) {
+            c.send(id, message.clone(), behind, &mut self.actions);
+        }
+    }
+
+    /// What the client does.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    /// Its number in the swarm.
+    pub fn id(&self) -> PeerId {
+        self.id
+    }
+    /// The pieces that it has.
+    pub fn bitfield(&self) -> &Bitfield {
+        self.assembly.have()
+    }
+    /// How many pieces it has.
+    pub fn pieces_have(&self) -> u32 {
+        self.assembly.have().count()
+    }
+    /// Whether it has all.
+    pub fn is_complete(&self) -> bool {
+        self.assembly.have().is_full()
+    }
+    /// Whether it has left.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+    /// Bytes of blocks received, duplicates of the end game included.
+    pub fn bytes_down(&self) -> u64 {
+        self.bytes_down
+    }
+    /// Bytes of blocks fully written.
+    pub fn bytes_up(&self) -> u64 {
+        self.bytes_up
+    }
+    /// How many connections have completed their handshake.
+    pub fn connections(&self) -> usize {
+        self.open as usize
+    }
+    /// How many neighbours it uploads to that want something.
+    pub fn unchoked(&self) -> usize {
+        self.conns.iter().filter(|(_, c)| !c.choked && c.interested_in_us).count()
+    }
+    /// Who is at the other end of a connection.
+    pub fn remote(&self, conn: ConnId) -> Option<PeerId> {
+        self.conns.get(conn).map(|c| c.remote)
+    }
+}

@@ -1,0 +1,258 @@
+//! The uploading half: requests, turns, chokes.
+
+use super::Peer;
+use super::connection::{Conn, Wanted};
+use crate::choker::{Candidate, Verdict, mainline_leech, mainline_seed, modern, slots};
+use crate::profile::{LeechChoker, SeedChoker};
+use crate::{Action, ConnId, Message, UnchokeEnd};
+use flashcrowd_base::Time;
+
+impl Peer {
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        piece: u32,
+        begin: u32,
+        length: u32,
+    ) {
+        let rules = &self.profile.requests;
+        let good = length <= rules.max_block_bytes
+            && self.assembly.torrent().contains(piece, begin, length)
+            && self.assembly.have().has(piece);
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !good || !c.interested_in_us || c.queue.len() as u64 >= u64::from(rules.max_queue.max(1))
+        {
+            self.close(now, id);
+        } else if !c.choke_sent {
+            c.queue.push_back(Wanted { piece, begin, length });
+            if !c.in_ring && c.is_flushed() {
+                self.queue_for_turn(now, id);
+            }
+        }
+    }
+    pub(super) fn queue_for_turn(&mut self, now: Time, id: ConnId) {
+        if let Some(c) = self.conns.get_mut(id) {
+            c.in_ring = true;
+            if self.limiter.queue(now, id) {
+                self.give_turns(now);
+            }
+        }
+    }
+    /// Lets connections write until the limit says stop.
+    #[inline]
+    pub(super) fn give_turns(&mut self, now: Time) {
+        let unit = self.limiter.unit();
+        while let Some(id) = self.limiter.turn() {
+            let Some(c) = self.conns.get_mut(id) else { continue };
+            let turn = c.take_turn(now, id, unit, &self.profile.meter, &mut self.actions);
+            c.in_ring = turn.bytes > 0 && c.is_flushed();
+            self.limiter.wrote(id, turn.bytes, c.in_ring);
+            if let Some(length) = turn.block {
+                self.bytes_up += u64::from(length);
+                c.up_since_round += u64::from(length);
+                c.up_since_unchoke += u64::from(length);
+                c.record.bytes += u64::from(length);
+                c.record.blocks += 1;
+            }
+            if turn.told {
+                self.told_choke(now, id);
+            }
+        }
+        self.limiter.rest(now);
+    }
+
+    pub(super) fn on_interested(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if std::mem::replace(&mut c.interested_in_us, true) {
+            return;
+        }
+        if !c.choked {
+            self.rechoke_on_change(now);
+        } else if self.rule_is_modern() && (self.unchoked() as u64) < u64::from(self.slots()) {
+            self.unchoke(now, id);
+        }
+    }
+    pub(super) fn on_not_interested(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !std::mem::replace(&mut c.interested_in_us, false) {
+            return;
+        }
+        c.queue.clear();
+        if !c.choked {
+            self.rechoke_on_change(now);
+        }
+    }
+    fn rechoke_on_change(&mut self, now: Time) {
+        if self.profile.choker.rechoke_on_change {
+            self.rechoke(now, false);
+        }
+    }
+    fn slots(&self) -> u32 {
+        slots(self.profile.choker.slots, self.limit)
+    }
+    fn rule_is_modern(&self) -> bool {
+        if self.is_complete() {
+            self.profile.choker.seed != SeedChoker::Mainline
+        } else {
+            self.profile.choker.leech == LeechChoker::Modern
+        }
+    }
+
+    /// The choke timer.
+    pub(super) fn choke_round(&mut self, now: Time) {
+        self.choker.round += 1;
+        self.rechoke(now, true);
+        for (_, c) in self.conns.iter_mut() {
+            c.down_since_round = 0;
+            c.up_since_round = 0;
+        }
+    }
+    /// Decides anew about everybody: in a `round`, or because something changed between rounds.
+    pub(super) fn rechoke(&mut self, now: Time, round: bool) {
+        let profile = self.profile.clone();
+        let rules = &profile.choker;
+        let slots = self.slots();
+        let number = self.choker.round;
+        let turn = round && number.is_multiple_of(rules.optimistic_rounds.max(1));
+        let modern = self.rule_is_modern();
+        let seed = self.is_complete();
+        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.collect(now, !modern, &mut candidates);
+        let mut next = 0;
+        if modern {
+            let torrent = self.assembly.torrent();
+            let (piece_bytes, pieces) = (torrent.piece_bytes(0), torrent.pieces());
+            let round = modern::Round { now, slots, turn, piece_bytes, pieces };
+            modern::decide(&candidates, rules, round, &mut verdicts);
+        } else if seed {
+            let made = self.choker.unchokes_since_round;
+            let forced = if round { mainline_seed::forced(slots, number, made) } else { 0 };
+            let walk =
+                mainline_seed::decide(&candidates, rules, slots, number, forced, &mut verdicts);
+            self.choker.unchokes_since_round = if round { 0 } else { made + walk.open };
+            next = walk.next;
+        } else {
+            if turn {
+                let first = mainline_leech::rotation(&candidates);
+                candidates.rotate_left(first);
+                self.choker.rotate_to(first);
+            }
+            let snubbing = profile.requests.snubbing;
+            mainline_leech::decide(&candidates, slots, rules.min_uploads, snubbing, &mut verdicts);
+        }
+        for (position, verdict) in verdicts.iter().enumerate() {
+            let Some(&id) = self.choker.order().get(position) else { break };
+            self.apply(now, id, *verdict);
+        }
+        self.choker.rotate_to(next);
+        self.candidates = candidates;
+        self.verdicts = verdicts;
+    }
+    /// What is known about everybody, in walking order. Reading a meter moves it, so only those
+    /// are read that the mainline rules look at.
+    fn collect(&mut self, now: Time, metered: bool, candidates: &mut Vec<Candidate>) {
+        let profile = &*self.profile;
+        let seed = self.assembly.have().is_full();
+        candidates.clear();
+        for &id in self.choker.order() {
+            let Some(c) = self.conns.get_mut(id) else { continue };
+            let silence =
+                c.last_block.is_none_or(|last| now.since(last) > profile.requests.snub_after_ns);
+            let interested = c.interested_in_us;
+            let ranked = interested && !(silence && profile.requests.snubbing);
+            let metered = metered && interested;
+            candidates.push(Candidate {
+                interested,
+                choked: c.choked,
+                preferred: c.preferred,
+                optimistic: c.optimistic,
+                snubbed: silence,
+                queued: !c.queue.is_empty(),
+                flushed: c.is_flushed(),
+                download_rate: if metered && !seed && ranked {
+                    c.down_meter.rate(now, &profile.meter)
+                } else {
+                    0.0
+                },
+                upload_rate: if metered && seed && !c.choked {
+                    c.up_meter.rate(now, &profile.meter)
+                } else {
+                    0.0
+                },
+                unchoked_round: c.unchoked_round,
+                unchoked_at: c.unchoked_at,
+                optimistic_at: c.optimistic_at,
+                down_since_round: c.down_since_round,
+                up_since_round: c.up_since_round,
+                up_since_unchoke: c.up_since_unchoke,
+                pieces: c.have.count(),
+            });
+        }
+    }
+    fn apply(&mut self, now: Time, id: ConnId, verdict: Verdict) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if verdict != Verdict::Leave {
+            c.preferred = verdict == Verdict::Prefer;
+            let optimistic = verdict == Verdict::Turn;
+            if optimistic && !c.optimistic {
+                c.optimistic_at = Some(now);
+            }
+            c.optimistic = optimistic;
+        }
+        match verdict {
+            Verdict::Prefer | Verdict::Turn => self.unchoke(now, id),
+            Verdict::Choke(cause) => self.choke(now, id, cause),
+            Verdict::Leave => {}
+        }
+    }
+    fn unchoke(&mut self, now: Time, id: ConnId) {
+        let round = self.choker.round;
+        let behind = self.profile.control_behind_piece;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !std::mem::replace(&mut c.choked, false) {
+            return;
+        }
+        c.unchoked_round = round;
+        c.unchoked_at = Some(now);
+        c.up_since_unchoke = 0;
+        if !(behind && c.is_sending()) {
+            c.choke_sent = false;
+            c.send(id, Message::Unchoke, behind, &mut self.actions);
+            self.told_choke(now, id);
+        }
+    }
+    fn choke(&mut self, now: Time, id: ConnId, cause: UnchokeEnd) {
+        let behind = self.profile.control_behind_piece;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if std::mem::replace(&mut c.choked, true) {
+            return;
+        }
+        c.end = cause;
+        if !(behind && c.is_sending()) {
+            c.choke_sent = true;
+            c.send(id, Message::Choke, behind, &mut self.actions);
+            self.told_choke(now, id);
+        }
+    }
+    /// CHOKE or UNCHOKE has just been sent.
+    fn told_choke(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if c.choke_sent {
+            c.queue.clear();
+            let ended = ended(id, c, c.end);
+            self.actions.push_back(ended);
+        } else {
+            c.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
+        }
+    }
+    pub(super) fn record_end(&mut self, id: ConnId, c: &Conn, cause: UnchokeEnd) {
+        self.actions.push_back(ended(id, c, cause));
+    }
+}
+
+fn ended(conn: ConnId, c: &Conn, cause: UnchokeEnd) -> Action {
+    let super::connection::Record { started, bytes, blocks } = c.record;
+    Action::UnchokeEnded { conn, remote: c.remote, started, bytes, blocks, cause }
+}

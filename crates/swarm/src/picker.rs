@@ -1,0 +1,237 @@
+//! Which piece to ask for next (`clients.md` A.8).
+
+use crate::profile::{Picker as Rules, PieceOrder};
+use flashcrowd_base::Stream;
+
+/// Availability counters, kept as buckets of pieces with as many owners, each in random order.
+#[derive(Clone, Debug)]
+pub struct Picker {
+    rules: Rules,
+    owners: Vec<u32>,
+    /// Where a piece stands in its bucket; `DONE` if we have it.
+    place: Vec<u32>,
+    buckets: Vec<Vec<u32>>,
+    scrambled: Vec<u32>,
+    started: Vec<u32>,
+    started_from_seed: Vec<u32>,
+    complete: u32,
+}
+
+const DONE: u32 = u32::MAX;
+
+impl Picker {
+    /// Nobody has anything; `full` if we have everything.
+    pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut Stream) -> Picker {
+        let all: Vec<u32> = (0..pieces).collect();
+        let mut scrambled = all.clone();
+        stream.shuffle(&mut scrambled);
+        Picker {
+            rules,
+            owners: vec![0; pieces as usize],
+            place: if full { vec![DONE; pieces as usize] } else { all.clone() },
+            buckets: vec![if full { Vec::new() } else { all }],
+            scrambled,
+            started: Vec::new(),
+            started_from_seed: Vec::new(),
+            complete: if full { pieces } else { 0 },
+        }
+    }
+    /// One neighbour more has `piece`.
+    #[inline]
+    pub fn gained(&mut self, piece: u32, stream: &mut Stream) {
+        let owners = self.owners[piece as usize];
+        self.owners[piece as usize] = owners + 1;
+        if self.place[piece as usize] != DONE {
+            if owners as usize + 1 == self.buckets.len() {
+                self.buckets.push(Vec::new());
+            }
+            self.unlist(piece, owners);
+            self.list(piece, owners + 1, stream);
+        }
+    }
+    /// One neighbour less has `piece`.
+    pub fn lost(&mut self, piece: u32, stream: &mut Stream) {
+        let owners = self.owners[piece as usize];
+        debug_assert!(owners > 0, "lost an owner that was never counted");
+        self.owners[piece as usize] = owners.saturating_sub(1);
+        if self.place[piece as usize] != DONE && owners > 0 {
+            self.unlist(piece, owners);
+            self.list(piece, owners - 1, stream);
+        }
+    }
+    fn unlist(&mut self, piece: u32, bucket: u32) {
+        let place = self.place[piece as usize] as usize;
+        let bucket = &mut self.buckets[bucket as usize];
+        bucket.swap_remove(place);
+        if let Some(&moved) = bucket.get(place) {
+            self.place[moved as usize] = place as u32;
+        }
+    }
+    /// Swaps the piece into a random place.
+    fn list(&mut self, piece: u32, bucket: u32, stream: &mut Stream) {
+        let bucket = &mut self.buckets[bucket as usize];
+        let place = stream.below(bucket.len() + 1);
+        let end = bucket.len();
+        bucket.push(piece);
+        bucket.swap(place, end);
+        self.place[bucket[end] as usize] = end as u32;
+        self.place[piece as usize] = place as u32;
+    }
+    /// A block of `piece` has been asked for, of somebody who has everything if `of_seed`.
+    pub fn requested(&mut self, piece: u32, of_seed: bool) {
+        if !self.started.contains(&piece) {
+            self.started.push(piece);
+        }
+        if of_seed && !self.started_from_seed.contains(&piece) {
+            self.started_from_seed.push(piece);
+        }
+    }
+    /// We have `piece` now.
+    pub fn complete(&mut self, piece: u32) {
+        self.unlist(piece, self.owners[piece as usize]);
+        self.place[piece as usize] = DONE;
+        self.complete += 1;
+        self.started.retain(|other| *other != piece);
+        self.started_from_seed.retain(|other| *other != piece);
+    }
+    /// How many neighbours have `piece`.
+    pub fn owners(&self, piece: u32) -> u32 {
+        self.owners[piece as usize]
+    }
+    /// The piece to ask for next, among those that `want` accepts: begun ones first, then a random
+    /// order for the first few, then the rarest. `of_seed` if the remote has everything.
+    pub fn next(
+        &self,
+        of_seed: bool,
+        stream: &mut Stream,
+        want: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        if self.rules.strict_priority
+            && let Some(piece) = self.begun(of_seed, stream, &want)
+        {
+            return Some(piece);
+        }
+        let rarest = self.rules.order == PieceOrder::RarestFirst;
+        if !rarest || self.complete < self.rules.random_first_pieces {
+            return self.scrambled.iter().copied().find(|piece| want(*piece));
+        }
+        self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece))
+    }
+    fn begun(&self, of_seed: bool, stream: &mut Stream, want: impl Fn(u32) -> bool) -> Option<u32> {
+        let begun = if of_seed { &self.started_from_seed } else { &self.started };
+        let wanted = || begun.iter().copied().filter(|piece| want(*piece));
+        let fewest = wanted().map(|piece| self.owners(piece)).min()?;
+        let mut rarest = wanted().filter(|piece| self.owners(*piece) == fewest);
+        let ties = rarest.clone().count();
+        rarest.nth(if ties > 1 { stream.below(ties) } else { 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::named;
+    use proptest::prelude::*;
+
+    fn stream() -> Stream {
+        Stream::new(1, "picker", 0)
+    }
+    fn rules() -> Rules {
+        named("mainline-4.0.2").unwrap().picker
+    }
+    /// 10 pieces of which piece p has p + 1 owners, and `complete` complete ones from the top.
+    fn graded(rules: Rules, complete: u32) -> (Picker, Stream) {
+        let mut stream = stream();
+        let mut picker = Picker::new(rules, 10, false, &mut stream);
+        for piece in 0..10 {
+            (0..=piece).for_each(|_| picker.gained(piece, &mut stream));
+        }
+        (0..complete).for_each(|n| picker.complete(9 - n));
+        (picker, stream)
+    }
+
+    #[test]
+    fn the_first_four_pieces_come_in_a_fixed_random_order_and_then_the_rarest() {
+        let (picker, mut stream) = graded(rules(), 3);
+        let first = picker.scrambled.iter().copied().find(|piece| *piece < 7);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 7), first);
+        let (picker, mut stream) = graded(rules(), 4);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6), Some(0));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece > 2 && piece < 6), Some(3));
+    }
+
+    #[test]
+    fn begun_pieces_come_first_the_rarest_of_them() {
+        let (mut picker, mut stream) = graded(rules(), 4);
+        picker.requested(5, false);
+        picker.requested(3, true);
+        assert_eq!(picker.next(false, &mut stream, |_| true), Some(3));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3), Some(5));
+        picker.complete(3);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3), Some(5));
+    }
+
+    #[test]
+    fn of_a_seed_only_pieces_begun_at_a_seed_come_first() {
+        let (mut picker, mut stream) = graded(rules(), 4);
+        picker.requested(5, false);
+        assert_eq!(picker.next(true, &mut stream, |_| true), Some(0));
+        picker.requested(4, true);
+        assert_eq!(picker.next(true, &mut stream, |_| true), Some(4));
+    }
+
+    #[test]
+    fn each_rule_can_be_switched_off() {
+        let (mut picker, mut stream) = graded(Rules { strict_priority: false, ..rules() }, 4);
+        picker.requested(5, false);
+        assert_eq!(picker.next(false, &mut stream, |_| true), Some(0));
+        let (picker, mut stream) = graded(Rules { order: PieceOrder::Random, ..rules() }, 4);
+        let first = picker.scrambled.iter().copied().find(|piece| *piece < 6);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6), first);
+    }
+
+    #[test]
+    fn ties_are_broken_at_random() {
+        let mut seen = [0; 4];
+        for seed in 0..400 {
+            let mut stream = Stream::new(seed, "ties", 0);
+            let rules = Rules { random_first_pieces: 0, ..rules() };
+            let mut picker = Picker::new(rules, 4, false, &mut stream);
+            (0..4).for_each(|piece| picker.gained(piece, &mut stream));
+            let piece = picker.next(false, &mut stream, |_| true).unwrap();
+            seen[piece as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 60), "{seen:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_always_hold_exactly_the_missing_pieces(
+            steps in prop::collection::vec((0u8..3, 0u32..12), 0..200),
+        ) {
+            let mut stream = stream();
+            let mut picker = Picker::new(rules(), 12, false, &mut stream);
+            let mut owners = [0u32; 12];
+            let mut have = [false; 12];
+            for (step, piece) in steps {
+                let index = piece as usize;
+                match step {
+                    0 => { picker.gained(piece, &mut stream); owners[index] += 1; }
+                    1 if owners[index] > 0 => { picker.lost(piece, &mut stream); owners[index] -= 1; }
+                    2 if !have[index] => { picker.complete(piece); have[index] = true; }
+                    _ => {}
+                }
+                for piece in 0..12u32 {
+                    let index = piece as usize;
+                    prop_assert_eq!(picker.owners(piece), owners[index]);
+                    let listed = picker.buckets.iter().flatten().filter(|p| **p == piece).count();
+                    prop_assert_eq!(listed, usize::from(!have[index]));
+                    if !have[index] {
+                        let place = picker.place[index] as usize;
+                        prop_assert_eq!(picker.buckets[owners[index] as usize][place], piece);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Peers on message pipes: every connection delays what is written by a fixed time, loses nothing
+//! and carries any rate; its socket buffer holds so many bytes, which leave it after the delay.
+
+#![allow(dead_code, reason = "every test file uses a part")]
+
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_swarm::{
+    Action, ConnId, Event, Message, Peer, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// One end of a connection.
+type End = (usize, ConnId);
+
+#[derive(Debug)]
+enum Happening {
+    Start(usize),
+    Leave(usize),
+    Answer(usize, Vec<PeerId>),
+    Syn { from: End, to: usize, serial: u64 },
+    SynAck { from: End, serial: u64, to: End },
+    Refused { from: End, serial: u64 },
+    Deliver { to: End, serial: u64, message: Message },
+    Drained { from: End, serial: u64, bytes: u64 },
+    Closed { to: End, serial: u64 },
+    Timer(usize),
+}
+
+#[derive(Debug)]
+struct Half {
+    serial: u64,
+    /// The other end, once accepted.
+    other: Option<End>,
+    in_flight: u64,
+}
+
+/// What one peer experienced.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    pub completed: Option<Time>,
+    pub pieces: Vec<(Time, u32)>,
+    pub written: u64,
+    pub most_connections: usize,
+    pub unchokes: Vec<(Span, u64, u32, UnchokeEnd)>,
+    pub writes: Vec<(Time, ConnId, u32)>,
+    pub announces: Vec<(Time, Event)>,
+    pub received: BTreeMap<&'static str, u64>,
+    /// Time between the last byte of a block and that of the next message that is no block.
+    pub sent: Vec<(Time, PeerId, Message)>,
+}
+
+/// A swarm in one process.
+pub struct Swarm {
+    pub now: Time,
+    pub peers: Vec<Peer>,
+    pub logs: Vec<Log>,
+    pub tracker: Tracker,
+    pub delay: Span,
+    pub buffer: u64,
+    pub verbose: bool,
+    stream: Stream,
+    queue: BTreeMap<(Time, u64), Happening>,
+    halves: BTreeMap<End, Half>,
+    timers: Vec<Option<Time>>,
+    sequence: u64,
+}
+
+pub fn name(message: &Message) -> &'static str {
+    match message {
+        Message::Handshake => "handshake",
+        Message::KeepAlive => "keep-alive",
+        Message::Choke => "choke",
+        Message::Unchoke => "unchoke",
+        Message::Interested => "interested",
+        Message::NotInterested => "not interested",
+        Message::Have { .. } => "have",
+        Message::Bitfield(_) => "bitfield",
+        Message::Request { .. } => "request",
+        Message::Piece { .. } => "piece",
+        Message::Cancel { .. } => "cancel",
+    }
+}
+
+/// Of what a swarm is made.
+pub struct Make {
+    pub profile: Profile,
+    pub seeds: usize,
+    pub leechers: usize,
+    pub torrent: Torrent,
+    pub kilobytes: Option<u64>,
+    pub seed_kilobytes: Option<u64>,
+    pub delay: Span,
+    pub buffer: u64,
+    pub seed: u64,
+    /// Leechers start evenly over so long.
+    pub arrivals: Span,
+}
+
+impl Make {
+    pub fn new(profile: Profile, leechers: usize, torrent: Torrent) -> Make {
+        Make {
+            profile,
+            seeds: 1,
+            leechers,
+            torrent,
+            kilobytes: Some(50),
+            seed_kilobytes: Some(50),
+            delay: Span::from_millis(50),
+            buffer: 16_384,
+            seed: 1,
+            arrivals: Span::from_secs(5),
+        }
+    }
+    pub fn build(self) -> Swarm {
+        let profile = Arc::new(self.profile);
+        let torrent = Arc::new(self.torrent);
+        let mut swarm = Swarm {
+            now: Time::START,
+            peers: Vec::new(),
+            logs: Vec::new(),
+            tracker: Tracker::new(profile.tracker.clone()),
+            delay: self.delay,
+            buffer: self.buffer,
+            verbose: false,
+            stream: Stream::new(self.seed, "tracker", 0),
+            queue: BTreeMap::new(),
+            halves: BTreeMap::new(),
+            timers: Vec::new(),
+            sequence: 0,
+        };
+        for number in 0..self.seeds + self.leechers {
+            let seed = number < self.seeds;
+            let role = if seed { Role::Seed } else { Role::Leecher };
+            let limit = if seed { self.seed_kilobytes } else { self.kilobytes };
+            let limit = limit.and_then(|kilobytes| Rate::from_bps(kilobytes * 8192));
+            let stream = Stream::new(self.seed, "peer", number as u64);
+            let peer = Peer::new(
+                profile.clone(),
+                torrent.clone(),
+                role,
+                PeerId(number as u32),
+                limit,
+                stream,
+                Time::START,
+            );
+            swarm.peers.push(peer);
+            swarm.logs.push(Log::default());
+            swarm.timers.push(None);
+            let nth = number.saturating_sub(self.seeds) as u64;
+            let start = self.arrivals * nth / self.leechers.max(1) as u64;
+            swarm.at(Time::START + start, Happening::Start(number));
+        }
+        swarm
+    }
+}
+
+impl Swarm {
+    fn at(&mut self, time: Time, what: Happening) {
+        self.sequence += 1;
+        self.queue.insert((time, self.sequence), what);
+    }
+    pub fn leave_at(&mut self, time: Time, peer: usize) {
+        self.at(time, Happening::Leave(peer));
+    }
+    /// Until everybody is complete who has not left, or `limit`. True if all are.
+    pub fn run(&mut self, limit: Time) -> bool {
+        while !self.peers.iter().all(|peer| peer.is_complete() || peer.is_gone()) {
+            if !self.step(limit) {
+                return false;
+            }
+        }
+        true
+    }
+    pub fn run_until(&mut self, limit: Time) {
+        while self.step(limit) {}
+    }
+    fn step(&mut self, limit: Time) -> bool {
+        let Some(entry) = self.queue.first_entry() else { return false };
+        if entry.key().0 > limit {
+            return false;
+        }
+        let ((now, _), what) = entry.remove_entry();
+        self.now = now;
+        self.happen(what);
+        true
+    }
+    fn happen(&mut self, what: Happening) {
+        let now = self.now;
+        match what {
+            Happening::Start(peer) => {
+                self.peers[peer].start(now);
+                self.settle(peer);
+            }
+            Happening::Leave(peer) => {
+                self.peers[peer].leave(now);
+                self.settle(peer);
+            }
+            Happening::Answer(peer, peers) => {
+                self.peers[peer].on_peers(now, &peers);
+                self.settle(peer);
+            }
+            Happening::Syn { from, to, serial } => {
+                let accepted = if self.is(from, serial) {
+                    self.peers[to].accept(now, PeerId(from.0 as u32))
+                } else {
+                    None
+                };
+                // Accepting may have closed a connection of its own.
+                self.settle(to);
+                match accepted {
+                    Some(conn) => {
+                        let end = (to, conn);
+                        self.halves.insert(end, Half { serial, other: Some(from), in_flight: 0 });
+                        self.peers[to].on_connected(now, conn, self.buffer);
+                        self.settle(to);
+                        self.at(now + self.delay, Happening::SynAck { from, serial, to: end });
+                    }
+                    None => self.at(now + self.delay, Happening::Refused { from, serial }),
+                }
+            }
+            Happening::SynAck { from, serial, to } => {
+                if self.is(from, serial) {
+                    if let Some(half) = self.halves.get_mut(&from) {
+                        half.other = Some(to);
+                    }
+                    self.peers[from.0].on_connected(now, from.1, self.buffer);
+                    self.settle(from.0);
+                } else {
+                    self.at(now + self.delay, Happening::Closed { to, serial });
+                }
+            }
+            Happening::Refused { from: end, serial } | Happening::Closed { to: end, serial } => {
+                if self.is(end, serial) {
+                    self.halves.remove(&end);
+                    self.peers[end.0].on_closed(now, end.1);
+                    self.settle(end.0);
+                }
+            }
+            Happening::Deliver { to, serial, message } => {
+                if self.is(to, serial) {
+                    *self.logs[to.0].received.entry(name(&message)).or_default() += 1;
+                    self.peers[to.0].on_message(now, to.1, message);
+                    self.settle(to.0);
+                }
+            }
+            Happening::Drained { from, serial, bytes } => {
+                if self.is(from, serial) {
+                    let mut free = 0;
+                    if let Some(half) = self.halves.get_mut(&from) {
+                        half.in_flight -= bytes;
+                        free = self.buffer - half.in_flight;
+                    }
+                    if self.peers[from.0].wants_space(from.1) {
+                        self.peers[from.0].on_space(now, from.1, free);
+                        self.settle(from.0);
+                    }
+                }
+            }
+            Happening::Timer(peer) => {
+                self.timers[peer] = None;
+                self.peers[peer].on_timer(now);
+                self.settle(peer);
+            }
+        }
+    }
+    fn is(&self, end: End, serial: u64) -> bool {
+        self.halves.get(&end).is_some_and(|half| half.serial == serial)
+    }
+    /// Carries out what a peer wants, and sets its alarm.
+    fn settle(&mut self, peer: usize) {
+        while let Some(action) = self.peers[peer].poll() {
+            self.carry_out(peer, action);
+        }
+        let log = &mut self.logs[peer];
+        log.most_connections = log.most_connections.max(self.peers[peer].connections());
+        if let Some(next) = self.peers[peer].next_timer()
+            && self.timers[peer].is_none_or(|set| next < set)
+        {
+            self.timers[peer] = Some(next);
+            self.at(next.max(self.now), Happening::Timer(peer));
+        }
+    }
+    fn carry_out(&mut self, peer: usize, action: Action) {
+        let now = self.now;
+        match action {
+            Action::Connect { conn, remote } => {
+                self.sequence += 1;
+                let serial = self.sequence;
+                let from = (peer, conn);
+                let old = self.halves.insert(from, Half { serial, other: None, in_flight: 0 });
+                assert!(old.is_none(), "the number of a living connection was used again");
+                let to = remote.0 as usize;
+                self.at(now + self.delay, Happening::Syn { from, to, serial });
+            }
+            Action::Close { conn } => {
+                let half = self.halves.remove(&(peer, conn)).expect("closed what is not there");
+                if let Some(to) = half.other {
+                    let serial = half.serial;
+                    self.at(now + self.delay, Happening::Closed { to, serial });
+                }
+            }
+            Action::Write { conn, bytes, completes } => {
+                let end = (peer, conn);
+                let half = self.halves.get_mut(&end).expect("wrote to what is not there");
+                half.in_flight += u64::from(bytes);
+                assert!(half.in_flight <= self.buffer, "more than the socket buffer takes");
+                let (serial, free) = (half.serial, self.buffer - half.in_flight);
+                let to = half.other.expect("wrote before it was connected");
+                self.logs[peer].written += u64::from(bytes);
+                if self.verbose {
+                    self.logs[peer].writes.push((now, conn, bytes));
+                }
+                if let Some(message) = completes {
+                    if self.verbose {
+                        let remote = PeerId(to.0 as u32);
+                        self.logs[peer].sent.push((now, remote, message.clone()));
+                    }
+                    self.at(now + self.delay, Happening::Deliver { to, serial, message });
+                }
+                let bytes = u64::from(bytes);
+                self.at(now + self.delay, Happening::Drained { from: end, serial, bytes });
+                self.peers[peer].on_space(now, conn, free);
+            }
+            Action::Announce { event, numwant } => {
+                self.logs[peer].announces.push((now, event));
+                let seed = self.peers[peer].is_complete();
+                let id = PeerId(peer as u32);
+                let answer = self.tracker.announce(now, id, event, numwant, seed, &mut self.stream);
+                if event != Event::Stopped {
+                    self.at(now + self.delay * 2, Happening::Answer(peer, answer.peers));
+                }
+            }
+            Action::PieceCompleted { piece } => self.logs[peer].pieces.push((now, piece)),
+            Action::Completed => self.logs[peer].completed = Some(now),
+            Action::UnchokeEnded { started, bytes, blocks, cause, .. } => {
+                self.logs[peer].unchokes.push((now - started, bytes, blocks, cause));
+            }
+        }
+    }
+    /// Mean time to completion of those that did, in seconds.
+    pub fn mean_completion(&self) -> f64 {
+        let times: Vec<f64> =
+            self.logs.iter().filter_map(|log| Some(log.completed?.seconds())).collect();
+        times.iter().sum::<f64>() / times.len() as f64
+    }
+    /// How often a message of this kind was received.
+    pub fn received(&self, name: &str) -> u64 {
+        self.logs.iter().filter_map(|log| log.received.get(name)).sum()
+    }
+}
+
+/// `pieces` pieces of 256 KiB.
+pub fn torrent(pieces: u64) -> Torrent {
+    Torrent::new(pieces << 18, 1 << 18, 1 << 14).expect("a sane geometry")
+}
+pub fn secs(seconds: u64) -> Time {
+    Time::START + Span::from_secs(seconds)
+}
