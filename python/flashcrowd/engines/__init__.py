@@ -1,0 +1,67 @@
+"""Engines: each turns a plan and a seed into tables. Nothing but the runner asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class Control(Protocol):
+    """Watches and cancels one run from another thread."""
+
+    def cancel(self) -> None:
+        """End the run soon; it raises `Cancelled`."""
+
+    @property
+    def progress(self) -> float:
+        """How far the run is, 0 to 1, as far as anybody can tell."""
+        ...
+
+
+class Engine(Protocol):
+    """What the runner needs of an engine. All methods may be called from any thread."""
+
+    name: str
+
+    def control(self) -> Control:
+        """A control for one run."""
+        ...
+
+    def check(self, plan_json: str) -> None:
+        """Raise `PlanRejected` if the engine cannot read a plan."""
+
+    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+        """One run's tables.
+
+        Args:
+            plan_json: the plan.
+            seed: seed of all random streams, 0 to 2**64 - 1.
+            control: from `control`.
+
+        Raises:
+            Cancelled: the control was used.
+            EngineError: there will be no tables.
+        """
+        ...
+
+    def build(self) -> Mapping[str, Any]:
+        """What the engine's code is: `version`, `engine` (digest of sources), `commit`, …"""
+        ...
+
+
+class Cancelled(Exception):
+    """A run was cancelled; it has no tables."""
+
+
+class EngineError(Exception):
+    """A run ended without tables."""
+
+
+class PlanRejected(EngineError):
+    """An engine cannot run this plan; the message names the place."""
+
+
+class EngineFault(EngineError):
+    """A bug in an engine. Not the user's fault, and worth a report."""

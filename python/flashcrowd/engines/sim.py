@@ -1,0 +1,50 @@
+"""The simulator: packet by packet, in virtual time. Compiled; runs without Python's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from flashcrowd import _core
+from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
+from flashcrowd.store.manifest import plan_digest
+
+
+class Simulator:
+    """The engine `sim`."""
+
+    name = "sim"
+
+    def control(self) -> _core.Control:
+        """A control for one run."""
+        return _core.Control()
+
+    def check(self, plan_json: str) -> None:
+        """Raise `PlanRejected` if the simulator cannot read a plan."""
+        try:
+            _core.check_plan(plan_json)
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+
+    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+        """One run's tables, see `Engine.run`."""
+        try:
+            tables = _core.simulate(plan_json, seed, control)
+        except _core.Cancelled:
+            raise Cancelled from None
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+        except _core.EngineFault as error:
+            build = _core.build_info()
+            raise EngineFault(
+                f"engine fault, please report it: {error}\n"
+                f"  flashcrowd {build['version']}, engine {build['engine']}, "
+                f"plan {plan_digest(plan_json)}, seed {seed}"
+            ) from None
+        return {name: pa.table(table) for name, table in tables.items()}
+
+    def build(self) -> Mapping[str, Any]:
+        """Version, commit, compiler, and the digest of the engine's sources."""
+        return _core.build_info()

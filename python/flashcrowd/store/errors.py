@@ -1,0 +1,61 @@
+"""What can be wrong with a results folder. Each error names the file and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class ResultsError(Exception):
+    """A results folder cannot be used.
+
+    Attributes:
+        path: the file or folder.
+        what: what is wrong with it.
+        remedy: what to do.
+    """
+
+    def __init__(self, path: Path, what: str, remedy: str) -> None:
+        super().__init__(f"{path}: {what}\n  {remedy}")
+        self.path = path
+        self.what = what
+        self.remedy = remedy
+
+
+class IncompleteResults(ResultsError):
+    """The folder is sound, but runs are missing.
+
+    Attributes:
+        done: how many runs are finished.
+        total: how many the study means.
+    """
+
+    def __init__(self, path: Path, done: int, total: int) -> None:
+        super().__init__(
+            path,
+            f"{done} of {total} runs are finished, so there are no tables yet",
+            "Run the study again with the same --out; it goes on where it stopped.",
+        )
+        self.done = done
+        self.total = total
+
+
+class ResultsDiffer(ResultsError):
+    """The folder holds results of another study or of another version of the code.
+
+    Attributes:
+        changes: what differs, one line each.
+    """
+
+    def __init__(self, path: Path, changes: Sequence[str]) -> None:
+        shown = list(changes[:12])
+        if len(changes) > len(shown):
+            shown.append(f"… and {len(changes) - len(shown)} more")
+        what = "holds results that do not belong to this study as it is now\n"
+        super().__init__(
+            path,
+            what + "\n".join(f"    {change}" for change in shown),
+            "Nothing was run. Use --fresh for a new folder beside it, another --out, "
+            "or delete the folder.",
+        )
+        self.changes = tuple(changes)

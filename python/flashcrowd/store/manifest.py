@@ -1,0 +1,188 @@
+"""What a results folder is for: its points, its runs, and the code that makes them.
+
+Two things decide every number of a run: its plan with its seed, and the engine's code. A folder
+goes on only where both are what they were; a new title or more repeats change neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.store import schema
+from flashcrowd.store.errors import ResultsError
+
+FORMAT = 1
+"""Version of the results folder."""
+
+FILE = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of sweep values.
+
+    Attributes:
+        values: dotted path to value as written.
+        plan: digest of its plan, see `plan_digest`.
+    """
+
+    values: Mapping[str, Any]
+    plan: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a point of the sweep, the number of the repeat, and the seed."""
+
+    point: int
+    repeat: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Name of its folder; more repeats do not change it."""
+        return f"p{self.point:04d}-r{self.repeat:04d}"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The code behind the numbers: which engine, its version, and a digest of its sources."""
+
+    name: str
+    version: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} ({self.digest})"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that a folder promises. Runs are numbered by their place in `runs`."""
+
+    name: str
+    fingerprint: str
+    engine: Engine
+    points: tuple[Point, ...]
+    runs: tuple[Run, ...]
+    format: int = FORMAT
+    tables: int = schema.VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, the format's version first."""
+        plain = asdict(self)
+        return {"format": plain.pop("format"), "tables": plain.pop("tables"), **plain}
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The manifest of a results folder.
+
+        Raises:
+            ResultsError: it is missing, damaged or of another format.
+        """
+        path = folder / FILE
+        try:
+            plain = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ResultsError(
+                folder, "is not a results folder (no manifest.json)", "Look for the right path."
+            ) from None
+        except (OSError, ValueError) as error:
+            raise _damaged(path, str(error)) from error
+        version = plain.get("format") if isinstance(plain, dict) else None
+        if version != FORMAT:
+            raise ResultsError(
+                path,
+                f"has format {version!r}, this version of flashcrowd reads {FORMAT}",
+                "Use the version that wrote it, see provenance.json, or run the study again.",
+            )
+        try:
+            return cls(
+                name=plain["name"],
+                fingerprint=plain["fingerprint"],
+                engine=Engine(**plain["engine"]),
+                points=tuple(Point(**point) for point in plain["points"]),
+                runs=tuple(Run(**run) for run in plain["runs"]),
+                format=version,
+                tables=plain["tables"],
+            )
+        except (KeyError, TypeError) as error:
+            raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def plan_digest(plan_json: str) -> str:
+    """Digest of what a plan does: its title, and how it is written, do not count."""
+    plan = json.loads(plan_json)
+    plan.pop("title", None)
+    text = json.dumps(plan, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def differences(
+    old: Manifest, new: Manifest, old_study: Mapping[str, Any], new_study: Mapping[str, Any]
+) -> list[str]:
+    """Why a folder made for `old` cannot go on as `new`, one line a reason; empty if it can."""
+    changes = []
+    if old.tables != new.tables:
+        changes.append(f"version of the tables: was {old.tables}, is {new.tables}")
+    if old.engine != new.engine:
+        changes.append(f"engine: was {old.engine}, is {new.engine}")
+    plans = [point.plan for point in old.points] != [point.plan for point in new.points]
+    lost = _lost_runs(old.runs, new.runs)
+    if plans or lost:
+        told = _changed_settings(old_study, new_study)
+        changes += told
+        if plans and not told:
+            changes.append("plans: the same study is lowered to another plan by this version")
+        if lost and not told:
+            changes.append(lost)
+    return changes
+
+
+def _lost_runs(old: Sequence[Run], new: Sequence[Run]) -> str:
+    """Which runs of the folder would no longer belong to it, in words."""
+    wanted = {(run.point, run.repeat): run.seed for run in new}
+    for run in old:
+        seed = wanted.get((run.point, run.repeat))
+        if seed is None:
+            return f"runs: had repeat {run.repeat} of point {run.point}, which is not wanted now"
+        if seed != run.seed:
+            return f"seed of repeat {run.repeat} of point {run.point}: was {run.seed}, is {seed}"
+    return ""
+
+
+def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    before, after = _flat(old), _flat(new)
+    lines = []
+    for path in sorted(before.keys() | after.keys()):
+        was, now = (json.dumps(flat.get(path), ensure_ascii=False) for flat in (before, after))
+        if path in before and path in after:
+            if was != now:
+                lines.append(f"{path}: was {was}, is {now}")
+        elif path in before:
+            lines.append(f"{path}: was {was}, is gone")
+        else:
+            lines.append(f"{path}: is new, {now}")
+    return lines
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    """Dotted path to leaf."""
+    if isinstance(value, Mapping):
+        items = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+    elif isinstance(value, list | tuple) and any(isinstance(i, Mapping | list) for i in value):
+        items = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+    else:
+        return {path: value}
+    return {place: leaf for key, item in items for place, leaf in _flat(item, key).items()}
+
+
+def _damaged(path: Path, why: str) -> ResultsError:
+    return ResultsError(
+        path, f"is damaged: {why}", "Delete the folder, or use another --out, and run again."
+    )

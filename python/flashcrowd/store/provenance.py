@@ -1,0 +1,69 @@
+"""Where results come from: the code, the machine, and each session that added runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from flashcrowd.store import atomic
+from flashcrowd.store.folder import read_json
+
+FILE = "provenance.json"
+
+
+def now() -> str:
+    """The time of day as ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def record(
+    folder: Path, build: Mapping[str, Any], seeds: Sequence[int], started: str, added: int
+) -> None:
+    """Write `provenance.json` anew, with one more session.
+
+    Args:
+        folder: the results folder.
+        build: what the engine says of itself.
+        seeds: distinct seeds of all runs, in order of use.
+        started: when this session began.
+        added: how many runs it finished.
+    """
+    path = folder / FILE
+    sessions = read_json(path)["sessions"] if path.exists() else []
+    session = {
+        "started": started,
+        "finished": now(),
+        "runs": added,
+        "argv": list(sys.argv),
+        "python": platform.python_version(),
+        "pyarrow": pa.__version__,
+        "machine": _machine(),
+    }
+    sessions.append(session)
+    head = {key: build.get(key) for key in ("version", "commit", "engine", "profile", "rustc")}
+    atomic.write_json(path, {**head, "seeds": list(seeds), "sessions": sessions})
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

@@ -1,0 +1,359 @@
+"""The tables of a results folder: every column with its type, unit and meaning.
+
+This is the contract between engines, results folders and everybody who reads them. Engines yield
+the tables of one run without the column `run`; the store adds it and casts to the types given here.
+`docs/tables.md` is made from this file: ``python -m flashcrowd.store.schema > docs/tables.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+VERSION = 1
+"""Version of the tables. It grows when a column changes its name, unit or meaning."""
+
+Kind = Literal["text", "count", "seed", "real", "real?"]
+
+_TYPES: dict[Kind, pa.DataType] = {
+    "text": pa.string(),
+    "count": pa.int64(),
+    "seed": pa.uint64(),
+    "real": pa.float64(),
+    "real?": pa.float64(),
+}
+
+_WORDS: dict[Kind, str] = {
+    "text": "text",
+    "count": "integer",
+    "seed": "unsigned integer",
+    "real": "number",
+    "real?": "number or null",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: what it is called, how it is stored, its unit, and what it means."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+
+    @property
+    def field(self) -> pa.Field:
+        """As Arrow has it, with unit and meaning as metadata."""
+        metadata = {"unit": self.unit, "meaning": self.meaning}
+        return pa.field(self.name, _TYPES[self.kind], nullable=self.kind == "real?").with_metadata(
+            {key: value for key, value in metadata.items() if value}
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One table: what a row is, and its columns after `run`."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+    optional: str = ""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of one run's rows, without the column `run`."""
+        return pa.schema([column.field for column in self.columns])
+
+    @property
+    def final_schema(self) -> pa.Schema:
+        """The schema in the results folder, `run` first."""
+        return pa.schema([RUN.field, *self.schema], metadata=metadata(self.name))
+
+    def cast(self, table: pa.Table) -> pa.Table:
+        """An engine's table with exactly these columns and types.
+
+        Raises:
+            ValueError: columns are missing or unknown, or a value does not fit its type.
+        """
+        expected = [column.name for column in self.columns]
+        if table.column_names != expected:
+            missing = [name for name in expected if name not in table.column_names]
+            unknown = [name for name in table.column_names if name not in expected]
+            raise ValueError(
+                f"table {self.name!r}: columns missing {missing}, unknown {unknown}, "
+                f"in the order {table.column_names}"
+            )
+        try:
+            return table.cast(self.schema).combine_chunks()
+        except (pa.ArrowInvalid, ValueError) as error:
+            raise ValueError(f"table {self.name!r}: {error}") from error
+
+    def empty(self) -> pa.Table:
+        """No rows of one run."""
+        return self.schema.empty_table()
+
+
+def metadata(table: str) -> dict[str, str]:
+    """What a table's file says of itself. Nothing here may depend on when or where it is made."""
+    return {"flashcrowd.table": table, "flashcrowd.tables_version": str(VERSION)}
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """Columns as ``name | kind | unit | meaning``; a line that is indented more goes on."""
+    columns = []
+    for line in re.sub(r"\n {8,}", " ", text.strip()).splitlines():
+        name, kind, unit, meaning = (cell.strip() for cell in line.split("|", 3))
+        columns.append(Column(name, kind, unit, meaning))  # pyright: ignore[reportArgumentType]
+    return tuple(columns)
+
+
+RUN = Column("run", "count", "", "number of the run, from 0, in the order of the study")
+
+RUN_KEYS = _columns("""
+    point | count | | number of the point of the sweep, from 0
+    repeat | count | | number of the repeat, from 0
+    seed | seed | | seed of the run; equal for the same repeat of all points, so that they pair
+""")
+"""Columns that the store puts between `run` and the sweep values in the table `runs`."""
+
+ENGINE_TABLES: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout(
+            "run",
+            "the run itself; becomes a row of `runs`",
+            _columns("""
+    outcome | text | | `completed`: all leechers and sized transfers ended. `stopped`: a stop
+        rule held. `horizon`: cut off in time. `stalled`: a swarm could not go on
+    reason | text | | why, in words; empty when completed
+    end_s | real | s | simulated time at the end
+    events | count | | events handled by the event loop
+    packets_sent | count | packets | packets that senders put on the network
+    packets_delivered | count | packets | packets that reached their destination
+    packets_lost | count | packets | packets lost by a link's loss model
+    packets_dropped | count | packets | packets dropped by full queues
+    payload_bytes_delivered | count | B | TCP payload delivered in order to applications
+    retransmitted_packets | count | packets | data packets sent again
+"""),
+        ),
+        Layout(
+            "downloads",
+            "one peer of one swarm; a host whose peer was replaced has several",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | name of the population in the swarm
+    host | text | | name of the peer's host
+    peer | count | | number of the peer in its swarm, from 0, in order of arrival
+    arrived_s | real | s | when it came
+    completed_s | real? | s | when it had the whole file; null if never. A seed has it on arrival
+    left_s | real? | s | when it left; null if it stayed to the end
+    duration_s | real? | s | from arrival to completion; null for seeds and for leechers without
+        the file
+    downloaded_bytes | count | B | payload of blocks received, useful or not
+    uploaded_bytes | count | B | payload of blocks sent
+    pieces | count | pieces | whole pieces that it had at its end
+"""),
+        ),
+        Layout(
+            "transfers",
+            "one flow of one transfer",
+            _columns("""
+    transfer | text | | name of the transfer
+    flow | count | | number of the flow in the transfer, from 0
+    from | text | | sending host
+    to | text | | receiving host
+    start_s | real | s | when the connection was opened
+    end_s | real? | s | when the last byte was acknowledged or the flow stopped; null if it ran
+        to the end
+    bytes | count | B | payload delivered
+    goodput_bps | real | bit/s | payload delivered per second, from start to end
+    segments | count | packets | data packets sent, those sent again included
+    retransmits | count | packets | data packets sent again
+    timeouts | count | | retransmission timeouts
+    mean_rtt_s | real? | s | mean of the round-trip time samples of the sender; null without one
+    min_rtt_s | real? | s | least of them
+"""),
+        ),
+        Layout(
+            "pings",
+            "one echo request",
+            _columns("""
+    ping | text | | name of the ping
+    seq | count | | number of the request, from 0
+    sent_s | real | s | when it was sent
+    rtt_s | real? | s | until the answer came; null if none came before the run ended
+"""),
+        ),
+        Layout(
+            "series",
+            "one sample of one time series",
+            _columns("""
+    what | text | | what was sampled: `queue-packets`, `queue-delay` (s), `link-rate` (bit/s),
+        `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`
+    source | text | | the link, flow or swarm that it belongs to
+    t_s | real | s | when
+    value | real | see `what` | the sample
+"""),
+            optional="measures.series",
+        ),
+        Layout(
+            "pieces",
+            "one count of the pieces that leechers have",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | name of the population
+    t_s | real | s | when
+    leechers | count | | leechers online that are not complete
+    mean | real | pieces | mean number of whole pieces that they have
+    min | count | pieces | least
+    max | count | pieces | most
+"""),
+            optional="measures.pieces",
+        ),
+        Layout(
+            "send_gaps",
+            "one bin of a histogram of the time between sends on one connection",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the sending peer
+    gap_ms | count | ms | lower edge of the bin, which is 1 ms wide
+    count | count | | sends that followed the one before by this long
+"""),
+            optional="measures.send_gaps",
+        ),
+        Layout(
+            "payloads",
+            "one length of TCP payload",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the sending peer
+    bytes | count | B | payload of the packet as it leaves the host (before the card cuts it,
+        with TSO)
+    count | count | packets | packets of this length
+"""),
+            optional="measures.payloads",
+        ),
+        Layout(
+            "rtts",
+            "TCP's round-trip time estimates in one population",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the sending peer
+    samples | count | | samples, one at each send
+    mean_s | real? | s | mean of the smoothed round-trip times; null without a sample
+    min_s | real? | s | least of them
+    max_s | real? | s | greatest of them
+"""),
+            optional="measures.rtts",
+        ),
+        Layout(
+            "unchokes",
+            "one unchoke that ended",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the unchoking peer
+    peer | count | | number of the unchoking peer
+    remote | count | | number of the unchoked peer
+    seeding | count | | 1 if the unchoking peer had the whole file at the end of the unchoke, else 0
+    start_s | real | s | begin
+    end_s | real | s | end
+    bytes | count | B | payload of blocks sent meanwhile
+    blocks | count | blocks | whole blocks sent meanwhile
+    cause | text | | why it ended
+"""),
+            optional="measures.unchokes",
+        ),
+        Layout(
+            "links",
+            "one direction of one shared link",
+            _columns("""
+    link | text | | name of the link
+    packets | count | packets | packets carried
+    bytes | count | B | bytes carried, framing included
+    dropped | count | packets | packets dropped by its full queue
+    lost | count | packets | packets lost by its loss model
+    mean_queue_delay_s | real | s | mean wait in its queue, over packets carried
+    max_queue_packets | count | packets | most packets that ever waited
+    utilisation | real | 0 to 1 | share of the run in which it was sending; 0 for a link without
+        a rate
+"""),
+        ),
+    )
+}
+"""What an engine yields, by name."""
+
+POINTS = Layout(
+    "points",
+    "one swept setting of one point",
+    _columns("""
+    point | count | | number of the point, from 0
+    path | text | | dotted path of the setting
+    value | text | | its value as written
+    number | real? | SI unit | the value as a number in the SI unit of its dimension (s, bit/s,
+        B, share); null if it is none
+"""),
+)
+"""The sweep in long form, without the column `run`."""
+
+TIMINGS = Layout(
+    "timings",
+    "what one run cost; the only table that differs between two executions of one study",
+    _columns("""
+    wall_s | real | s | wall-clock time of the engine
+    worker | count | | number of the worker thread that ran it, from 0
+    peak_bytes | real? | B | most memory that the whole process had had when it ended; null if
+        unknown
+"""),
+)
+"""Costs, with the column `run`."""
+
+TABLES: tuple[str, ...] = (
+    "runs",
+    "points",
+    *(name for name in ENGINE_TABLES if name != "run"),
+    "timings",
+)
+"""Names of the final tables, in the order of the documentation."""
+
+
+def markdown() -> str:
+    """The page `docs/tables.md`."""
+    out = [
+        "# The tables",
+        "",
+        f"Version {VERSION}. Made from `python/flashcrowd/store/schema.py`; a test compares them.",
+        "",
+        "A results folder has these tables as `tables/NAME.parquet`. Every column carries its unit "
+        "and meaning as Arrow field metadata. Times are simulated seconds from the start of the "
+        "run, unless they say otherwise. All tables but `timings` are byte-identical for one "
+        "study, seed and version on one architecture.",
+        "",
+    ]
+    sweep = Column("*dotted path*", "text", "", "one column for each swept setting, as written")
+    runs = (RUN, *RUN_KEYS, sweep, *ENGINE_TABLES["run"].columns)
+    out += _section("runs", "one run", runs)
+    out += _section("points", POINTS.row, POINTS.columns)
+    for name, layout in ENGINE_TABLES.items():
+        if name != "run":
+            out += _section(name, layout.row, (RUN, *layout.columns), layout.optional)
+    out += _section("timings", TIMINGS.row, (RUN, *TIMINGS.columns))
+    return "\n".join(out)
+
+
+def _section(name: str, row: str, columns: tuple[Column, ...], optional: str = "") -> list[str]:
+    out = [f"## `{name}`", "", f"A row is {row}."]
+    if optional:
+        out[-1] += f" Empty unless the study asks for it (`{optional}`)."
+    out += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
+    for column in columns:
+        title = column.name if column.name.startswith("*") else f"`{column.name}`"
+        kind = _WORDS[column.kind] if title[0] == "`" else "text or number"
+        out.append(f"| {title} | {kind} | {column.unit} | {column.meaning} |")
+    return [*out, ""]
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,94 @@
+"""Run a study: from a file, or from Python, to results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from flashcrowd.engines import Engine
+from flashcrowd.engines.pool import cores
+from flashcrowd.plan import lower
+from flashcrowd.store.manifest import Engine as EngineCard
+from flashcrowd.store.manifest import Manifest, Point, Run, plan_digest
+from flashcrowd.store.results import Results
+from flashcrowd.study import Study
+from flashcrowd.study.campaign import Campaign, conduct
+
+
+def run(
+    study: Study | str | Path,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    progress: bool = True,
+    *,
+    fresh: bool = False,
+    engine: Engine | None = None,
+) -> Results:
+    """Run a study and give its results; runs that the folder already has are not run again.
+
+    Args:
+        study: a study, or the path of a study file.
+        out: results folder; without, `results/` and the study's name.
+        jobs: runs at a time; without, as many as there are cores.
+        progress: show a progress bar if there is a terminal or a notebook to show it in.
+        fresh: begin in a new folder beside `out` if that exists.
+        engine: what runs it; without, the simulator.
+
+    Raises:
+        StudyError: the study is wrong.
+        ResultsDiffer: the folder holds results of another study or version.
+        ResultsError: the folder cannot be used.
+        EngineError: a run failed.
+        KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
+    """
+    loaded = study if isinstance(study, Study) else Study.load(study)
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs: {jobs}; at least 1 is needed")
+    path = Path(out) if out is not None else default_folder(loaded)
+    chosen = engine or _simulator()
+    campaign = prepare(loaded, chosen)
+    return conduct(campaign, chosen, unused(path) if fresh else path, jobs or cores(), progress)
+
+
+def prepare(study: Study, engine: Engine) -> Campaign:
+    """Lower every point of a study to its plan, and check that the engine can read it."""
+    points, plans = [], []
+    for point in study.points():
+        plan = lower(point.scenario).to_json()
+        engine.check(plan)
+        plans.append(plan)
+        points.append(Point(dict(point.values), plan_digest(plan)))
+    build = engine.build()
+    manifest = Manifest(
+        name=folder_name(study),
+        fingerprint=study.fingerprint(),
+        engine=EngineCard(engine.name, str(build["version"]), str(build["engine"])),
+        points=tuple(points),
+        runs=tuple(Run(one.point, one.repeat, one.seed) for one in study.runs()),
+    )
+    return Campaign(manifest, study.resolved(), tuple(plans), study.source)
+
+
+def default_folder(study: Study) -> Path:
+    """Where results go if nobody says: `results/` and the study's name."""
+    return Path("results") / folder_name(study)
+
+
+def folder_name(study: Study) -> str:
+    """The study's name as a folder may be called."""
+    return re.sub(r"[^a-z0-9._-]+", "-", study.name.lower()).strip("-.") or "study"
+
+
+def unused(path: Path) -> Path:
+    """The path, or the first of `path-2`, `path-3`, … that does not exist."""
+    number, candidate = 1, path
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
+
+
+def _simulator() -> Engine:
+    from flashcrowd.engines.sim import Simulator
+
+    return Simulator()
