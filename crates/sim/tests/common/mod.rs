@@ -1,0 +1,155 @@
+//! Plans that tests and benchmarks share.
+
+#![allow(dead_code)] // Every user needs only some of them.
+
+use flashcrowd_base::{Probability, Rate, Span};
+use flashcrowd_link::{Conditions, Loss, LossModel, QueueLimit, Side};
+use flashcrowd_sim::plan::*;
+use flashcrowd_sim::{Column, Table};
+use flashcrowd_swarm::{Role, profile};
+use flashcrowd_transport::tcp::profiles;
+
+/// An empty plan for one group of `hosts` hosts with the given stack and path between them.
+pub fn plan(hosts: u32, stack: &str, core: Conditions) -> Plan {
+    let host = |index| Host {
+        name: format!("host-{index}"),
+        group: 0,
+        stack: 0,
+        up: Vec::new(),
+        down: Vec::new(),
+    };
+    Plan {
+        format: FORMAT,
+        title: "test".to_owned(),
+        network: Network {
+            groups: vec!["all".to_owned()],
+            hosts: (0..hosts).map(host).collect(),
+            links: Vec::new(),
+            cores: vec![Core { links: Vec::new(), conditions: core, draw: None }],
+            core_of: vec![0],
+        },
+        stacks: vec![profiles::named(stack).expect("the profile exists")],
+        profiles: vec![profile::named("mainline-4.0.2").expect("the profile exists")],
+        workloads: Vec::new(),
+        timeline: Vec::new(),
+        measures: Measures::default(),
+        stop: Stop { horizon_ns: Span::from_secs(100_000), stall_ns: Span::from_secs(3600) },
+    }
+}
+
+/// A path without a queue.
+pub fn path(rtt: Span, loss: f64) -> Conditions {
+    let probability = Probability::new(loss).expect("a probability");
+    let model = LossModel::Bernoulli { probability };
+    Conditions {
+        delay_ns: rtt / 2,
+        loss: (loss > 0.0).then_some(Loss { side: Side::Receiver, model }),
+        ..Conditions::default()
+    }
+}
+
+/// A rate limit as clients mean it: kilobytes of 1024 bytes per second.
+pub fn kilobytes(per_second: u64) -> Option<Rate> {
+    Rate::from_bps(per_second * 1024 * 8)
+}
+
+/// A flash crowd: one seed and `leechers` leechers who all stay.
+pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Conditions) -> Plan {
+    let mut plan = plan(leechers + 1, "linux-2.6", core);
+    let population = |name: &str, role, hosts: Vec<u32>| Population {
+        name: name.to_owned(),
+        role,
+        hosts,
+        profile: 0,
+        upload_bps: upload,
+        arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_secs(10) },
+        departure: Departure::AllDone,
+        replace: false,
+    };
+    let mut seeds = population("seeds", Role::Seed, vec![0]);
+    seeds.arrivals = Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO };
+    let leechers = population("leechers", Role::Leecher, (1..=leechers).collect());
+    plan.workloads.push(Workload::Swarm(Swarm {
+        name: "swarm".to_owned(),
+        size_bytes: bytes,
+        piece_bytes: 262_144,
+        block_bytes: 16_384,
+        tracker: None,
+        populations: vec![seeds, leechers],
+        stop_after_completions: None,
+    }));
+    plan
+}
+
+/// `hosts` hosts on asymmetric access lines around a core without limits, each sending to
+/// `flows` others until the horizon.
+pub fn star(hosts: u32, flows: u32, seconds: u64) -> Plan {
+    let mut plan = plan(hosts, "linux-6", Conditions::default());
+    let line = |bps| Conditions {
+        rate_bps: Rate::from_bps(bps),
+        queue: QueueLimit { packets: Some(200), bytes: None },
+        delay_ns: Span::from_micros(12_500),
+        ..Conditions::default()
+    };
+    for (index, host) in plan.network.hosts.iter_mut().enumerate() {
+        for (direction, bps) in [("up", 1_000_000), ("down", 8_000_000)] {
+            let link = plan.network.links.len() as u32;
+            let name = format!("host-{index} {direction}");
+            plan.network.links.push(Link { name, conditions: line(bps) });
+            if direction == "up" { host.up.push(link) } else { host.down.push(link) }
+        }
+    }
+    for from in 0..hosts {
+        for step in 1..=flows {
+            let mut flow = transfer(from, (from + step * 7) % hosts);
+            flow.name = format!("{from}-{step}");
+            flow.spread_ns = Span::from_secs(1);
+            plan.workloads.push(Workload::Transfer(flow));
+        }
+    }
+    plan.stop.horizon_ns = Span::from_secs(seconds);
+    plan
+}
+
+/// One endless flow from the start.
+pub fn transfer(from: u32, to: u32) -> Transfer {
+    Transfer {
+        name: format!("{from} to {to}"),
+        from,
+        to,
+        flows: 1,
+        size_bytes: None,
+        rate_bps: None,
+        start_ns: Span::ZERO,
+        spread_ns: Span::ZERO,
+        stop_ns: None,
+    }
+}
+
+/// The table of this name.
+pub fn table<'a>(tables: &'a [Table], name: &str) -> &'a Table {
+    tables.iter().find(|table| table.name == name).expect("the table exists")
+}
+/// The numbers of a column, whatever their type; those that do not exist are left out.
+pub fn numbers(tables: &[Table], name: &str, column: &str) -> Vec<f64> {
+    match table(tables, name).column(column).expect("the column exists") {
+        Column::F64(values) => values.clone(),
+        Column::MaybeF64(values) => values.iter().flatten().copied().collect(),
+        Column::U64(values) => values.iter().map(|value| *value as f64).collect(),
+        Column::U32(values) => values.iter().map(|value| f64::from(*value)).collect(),
+        Column::Text(..) => panic!("{column} is a text"),
+    }
+}
+/// The texts of a column.
+pub fn texts(tables: &[Table], name: &str, column: &str) -> Vec<String> {
+    match table(tables, name).column(column).expect("the column exists") {
+        Column::Text(codes, names) => {
+            codes.iter().map(|code| names[*code as usize].clone()).collect()
+        }
+        _ => panic!("{column} is not a text"),
+    }
+}
+/// Mean of some numbers.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

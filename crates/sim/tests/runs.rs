@@ -1,0 +1,285 @@
+//! Whole runs: what a plan says must be what the tables show.
+
+mod common;
+
+use common::*;
+use flashcrowd_base::{Probability, Quantiles, Rate, Span};
+use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, QueueLimit, Side};
+use flashcrowd_sim::plan::*;
+use flashcrowd_sim::{Control, Error, Plan, Table, simulate};
+
+fn run(plan: &Plan, seed: u64) -> Vec<Table> {
+    simulate(plan, seed, &Control::default()).expect("the plan runs")
+}
+fn outcome(tables: &[Table]) -> (String, String) {
+    (texts(tables, "run", "outcome")[0].clone(), texts(tables, "run", "reason")[0].clone())
+}
+fn small_crowd() -> Plan {
+    flash_crowd(20, 2 << 20, kilobytes(50), path(Span::from_millis(100), 0.0))
+}
+fn population(plan: &mut Plan, index: usize) -> &mut Population {
+    let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
+    &mut swarm.populations[index]
+}
+
+#[test]
+fn a_flash_crowd_gets_its_file() {
+    let tables = run(&small_crowd(), 1);
+    assert_eq!(outcome(&tables), ("completed".to_owned(), String::new()));
+    let durations = numbers(&tables, "downloads", "duration_s");
+    assert_eq!(durations.len(), 20);
+    // 2 MiB at 50 KB/s take 41 s; a crowd of 20 cannot be faster than its one seed, nor should
+    // it take more than three times as long.
+    let mean = mean(&durations);
+    assert!((41.0..123.0).contains(&mean), "{mean}");
+    for pieces in numbers(&tables, "downloads", "pieces") {
+        assert_eq!(pieces, 8.0);
+    }
+    // What peers sent each other is what they received: nothing appears from nowhere.
+    let down: f64 = numbers(&tables, "downloads", "downloaded_bytes").iter().sum();
+    let up: f64 = numbers(&tables, "downloads", "uploaded_bytes").iter().sum();
+    assert!(down >= 20.0 * f64::from(2 << 20) && up <= down, "{up} up, {down} down");
+}
+
+#[test]
+fn packets_are_conserved() {
+    let mut lossy = small_crowd();
+    lossy.network.cores[0].conditions = path(Span::from_millis(100), 0.05);
+    for plan in [small_crowd(), lossy, star(10, 3, 20)] {
+        let tables = run(&plan, 3);
+        let one = |column| numbers(&tables, "run", column)[0];
+        let settled = one("packets_delivered") + one("packets_lost") + one("packets_dropped");
+        let travelling = one("packets_sent") - settled;
+        // What is still on its way when a run ends: queues and wires, not more.
+        assert!((0.0..20_000.0).contains(&travelling), "{travelling}");
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_tables_and_others_do_not() {
+    let mut plan = small_crowd();
+    plan.network.cores[0].conditions.jitter =
+        Some(Jitter { shape: JitterShape::Normal, spread_ns: Span::from_millis(5), reorder: true });
+    plan.measures = Measures {
+        series: vec![Series { what: Sampled::SwarmRate, every_ns: Span::from_secs(1) }],
+        pieces_ns: Some(Span::from_secs(5)),
+        send_gaps: true,
+        payloads: true,
+        rtts: true,
+        unchokes: true,
+    };
+    let first = run(&plan, 7);
+    assert_eq!(first, run(&plan, 7));
+    let elsewhere = std::thread::spawn(move || (run(&plan, 7), run(&plan, 8)));
+    let (same, other) = elsewhere.join().expect("the thread ran");
+    assert_eq!(first, same);
+    assert_ne!(first, other);
+    for name in ["series", "pieces", "send_gaps", "payloads", "rtts", "unchokes"] {
+        assert!(table(&first, name).rows() > 0, "{name} is empty");
+    }
+}
+
+#[test]
+fn a_swarm_without_its_seed_is_reported_not_waited_for() {
+    let mut plan = small_crowd();
+    // The seed leaves after a few seconds, with pieces that nobody else has.
+    population(&mut plan, 0).departure = Departure::After { mean_ns: Span::from_secs(5) };
+    let (outcome, reason) = outcome(&run(&plan, 1));
+    assert_eq!(outcome, "stalled");
+    assert!(reason.contains("no seed left") && reason.contains("of 8 pieces missing"), "{reason}");
+}
+
+#[test]
+fn a_swarm_in_which_nothing_moves_is_stalled() {
+    let mut plan = small_crowd();
+    plan.stop.stall_ns = Span::from_secs(60);
+    let all = LossModel::Bernoulli { probability: Probability::new(1.0).unwrap() };
+    plan.network.cores[0].conditions.loss = Some(Loss { side: Side::Receiver, model: all });
+    let tables = run(&plan, 1);
+    let (outcome, reason) = outcome(&tables);
+    assert_eq!(outcome, "stalled");
+    assert!(reason.contains("no block arrived for"), "{reason}");
+    assert!(numbers(&tables, "run", "end_s")[0] < 100.0);
+}
+
+#[test]
+fn the_horizon_cuts_and_says_what_was_unfinished() {
+    let mut plan = small_crowd();
+    plan.stop.horizon_ns = Span::from_secs(30);
+    let (outcome, reason) = outcome(&run(&plan, 1));
+    assert_eq!(
+        (outcome.as_str(), reason.as_str()),
+        ("horizon", "swarm swarm: 0 of 20 leechers complete")
+    );
+}
+
+#[test]
+fn peers_that_leave_are_replaced() {
+    let mut plan = small_crowd();
+    let leechers = population(&mut plan, 1);
+    leechers.departure = Departure::AtOnce;
+    leechers.replace = true;
+    let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
+    swarm.stop_after_completions = Some(30);
+    let tables = run(&plan, 1);
+    assert_eq!(outcome(&tables).0, "completed");
+    assert_eq!(numbers(&tables, "downloads", "completed_s").len(), 30);
+    assert!(numbers(&tables, "downloads", "left_s").len() >= 29);
+    assert!(table(&tables, "downloads").rows() >= 49);
+}
+
+#[test]
+fn arrivals_come_when_the_plan_says() {
+    let mut plan = small_crowd();
+    let times: Vec<Span> = (0..20).map(|i| Span::from_secs(3 * i)).collect();
+    population(&mut plan, 1).arrivals = Arrivals::Times { at_ns: times.clone() };
+    let arrived = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    assert_eq!(arrived, times.iter().map(|time| time.seconds()).collect::<Vec<_>>());
+    population(&mut plan, 1).arrivals =
+        Arrivals::Poisson { start_ns: Span::ZERO, gap_ns: Span::from_secs(10) };
+    let arrived = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    let last = arrived.iter().copied().fold(0.0, f64::max);
+    assert!((80.0..400.0).contains(&last), "20 gaps of 10 s ended at {last}");
+}
+
+/// Two hosts on either side of one queue.
+fn bottleneck(bps: u64, packets: u32, rtt: Span) -> Plan {
+    let mut plan = plan(2, "linux-6", path(rtt, 0.0));
+    let conditions = Conditions {
+        rate_bps: Rate::from_bps(bps),
+        queue: QueueLimit { packets: Some(packets), bytes: None },
+        ..Conditions::default()
+    };
+    plan.network.links.push(Link { name: "bottleneck".to_owned(), conditions });
+    plan.network.hosts[0].up.push(0);
+    plan.stop.horizon_ns = Span::from_secs(60);
+    plan
+}
+
+#[test]
+fn a_transfer_fills_its_bottleneck_and_a_ping_feels_it() {
+    let mut plan = bottleneck(10_000_000, 100, Span::from_millis(20));
+    plan.workloads.push(Workload::Transfer(transfer(0, 1)));
+    plan.workloads.push(Workload::Ping(Ping {
+        name: "bystander".to_owned(),
+        from: 0,
+        to: 1,
+        size_bytes: 84,
+        interval_ns: Span::from_millis(500),
+        start_ns: Span::ZERO,
+        stop_ns: None,
+    }));
+    let tables = run(&plan, 1);
+    assert_eq!(outcome(&tables).0, "completed");
+    let goodput = numbers(&tables, "transfers", "goodput_bps")[0];
+    // 1448 of 1500 bytes are payload: 9.65 Mbit/s at best.
+    assert!((9.2e6..9.66e6).contains(&goodput), "{goodput}");
+    let rtts = numbers(&tables, "pings", "rtt_s");
+    let worst = rtts.iter().copied().fold(0.0, f64::max);
+    // 100 packets of 1.2 ms: 120 ms of queue on top of 20 ms.
+    assert!(rtts[0] < 0.021 && (0.1..0.142).contains(&worst), "{} {worst}", rtts[0]);
+    assert!(numbers(&tables, "links", "max_queue_packets")[0] <= 100.0);
+}
+
+#[test]
+fn the_timeline_changes_a_link_in_place() {
+    let mut plan = bottleneck(10_000_000, 100, Span::from_millis(20));
+    plan.workloads.push(Workload::Transfer(transfer(0, 1)));
+    let mut slow = plan.network.links[0].conditions.clone();
+    slow.rate_bps = Rate::from_bps(1_000_000);
+    let what = What::Link { link: 0, conditions: slow };
+    plan.timeline.push(Change { at_ns: Span::from_secs(30), what });
+    plan.measures.series = vec![Series { what: Sampled::Goodput, every_ns: Span::from_secs(5) }];
+    let tables = run(&plan, 1);
+    let goodput = numbers(&tables, "series", "value");
+    assert!((9.0e6..9.7e6).contains(&goodput[5]), "{}", goodput[5]);
+    assert!((0.85e6..0.97e6).contains(&goodput[11]), "{}", goodput[11]);
+    let one = |column| numbers(&tables, "run", column)[0];
+    let settled = one("packets_delivered") + one("packets_lost") + one("packets_dropped");
+    assert!(one("packets_sent") - settled <= 110.0, "the change lost or doubled packets");
+}
+
+#[test]
+fn a_finite_transfer_ends_and_a_limited_one_keeps_its_rate() {
+    let mut plan = bottleneck(10_000_000, 100, Span::from_millis(20));
+    let finite = Transfer { size_bytes: Some(1_000_000), ..transfer(0, 1) };
+    let limited = Transfer {
+        name: "limited".to_owned(),
+        rate_bps: Rate::from_bps(400_000),
+        stop_ns: Some(Span::from_secs(20)),
+        ..transfer(1, 0)
+    };
+    plan.workloads = vec![Workload::Transfer(finite), Workload::Transfer(limited)];
+    let tables = run(&plan, 1);
+    assert_eq!(outcome(&tables), ("completed".to_owned(), String::new()));
+    assert_eq!(numbers(&tables, "transfers", "bytes")[0], 1_000_000.0);
+    let goodput = numbers(&tables, "transfers", "goodput_bps")[1];
+    assert!((goodput / 400_000.0 - 1.0).abs() < 0.02, "{goodput}");
+    assert!((numbers(&tables, "run", "end_s")[0] - 20.0).abs() < 0.001);
+}
+
+#[test]
+fn pairs_draw_their_paths_and_keep_them() {
+    let mut plan = plan(30, "linux-6", Conditions::default());
+    let rtt = Quantiles::new(vec![(0.0, 0.02), (0.5, 0.1), (1.0, 0.9)]);
+    plan.network.cores[0].draw = Some(Draw { rtt_s: rtt, loss: None });
+    for to in 1..30 {
+        plan.workloads.push(Workload::Ping(Ping {
+            name: format!("to-{to}"),
+            from: 0,
+            to,
+            size_bytes: 84,
+            interval_ns: Span::from_secs(1),
+            start_ns: Span::ZERO,
+            stop_ns: None,
+        }));
+    }
+    plan.stop.horizon_ns = Span::from_millis(3_900);
+    let rtts = numbers(&run(&plan, 1), "pings", "rtt_s");
+    // Three answers or more for each, all alike, and the pairs differ.
+    let pairs: Vec<_> = rtts.chunk_by(|a, b| a == b).collect();
+    assert_eq!(pairs.len(), 29);
+    let median = {
+        let mut r: Vec<f64> = pairs.iter().map(|p| p[0]).collect();
+        r.sort_by(f64::total_cmp);
+        r[14]
+    };
+    assert!((0.05..0.3).contains(&median), "{median}");
+}
+
+#[test]
+fn a_run_can_be_cancelled() {
+    let control = Control::default();
+    control.cancel();
+    assert_eq!(simulate(&small_crowd(), 1, &control), Err(Error::Cancelled));
+}
+
+#[test]
+fn impossible_plans_are_refused_with_their_place() {
+    let refused = |spoil: &dyn Fn(&mut Plan)| {
+        let mut plan = small_crowd();
+        spoil(&mut plan);
+        simulate(&plan, 1, &Control::default()).expect_err("refused").to_string()
+    };
+    assert_eq!(
+        refused(&|plan| plan.network.hosts[3].stack = 9),
+        "plan: network.hosts[3].stack: 9 does not exist: there are 1"
+    );
+    assert_eq!(
+        refused(&|plan| plan.network.cores[0].conditions.rate_bps = Rate::from_bps(1)),
+        "plan: network.cores[0].conditions: a pair's own piece of path has no rate: use a link"
+    );
+    assert!(refused(&|plan| plan.format = 2).contains("must be 1"));
+    assert!(refused(&|plan| population(plan, 1).profile = 4).contains("populations[1].profile"));
+    assert!(refused(&|plan| plan.stop.horizon_ns = Span::ZERO).contains("stop.horizon_ns"));
+}
+
+#[test]
+fn a_plan_survives_being_saved() {
+    let mut plan = star(5, 2, 10);
+    plan.timeline.push(Change { at_ns: Span::from_secs(1), what: What::Stop { workload: 0 } });
+    let text = serde_json::to_string(&plan).expect("it can be written");
+    let read: Plan = serde_json::from_str(&text).expect("it can be read");
+    assert_eq!(serde_json::to_string(&read).expect("and written again"), text);
+    assert_eq!(run(&plan, 1), run(&read, 1));
+}
