@@ -1,5 +1,19 @@
-//! Congestion controllers: a [`Controller`] hears events and answers one question, how many bytes
-//! may be in flight. One file each, and one enum that lists them.
+//! Congestion controllers: a [`Controller`] hears events and answers how many bytes may be in
+//! flight. One file each; [`AnyController`] lists them.
+//!
+//! A controller neither knows how losses are found nor how the window comes down during recovery:
+//! it says where the window should be, and the transport goes there its own way.
+
+mod cubic;
+mod cubic_linux;
+mod hystart;
+mod new_reno;
+mod window;
+
+pub use cubic::Cubic;
+pub use cubic_linux::CubicLinux;
+pub use hystart::HyStartKind;
+pub use new_reno::NewReno;
 
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -16,19 +30,6 @@ pub enum Kind {
     CubicLinux,
 }
 
-/// How slow start ends before a loss ends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum HyStartKind {
-    /// By a loss only.
-    None,
-    /// When a train of acknowledgements spans half the least round trip, or the round trip grows
-    /// by an eighth (Ha and Rhee 2011, as in Linux).
-    Linux,
-    /// When the round trip grows by an eighth, and then cautiously (HyStart++, RFC 9406).
-    PlusPlus,
-}
-
 /// What an acknowledgement tells a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -42,14 +43,160 @@ pub struct Ack {
     pub one_way_delay: Option<Span>,
     /// Bytes in flight before this acknowledgement.
     pub in_flight: u64,
-    /// Whether the congestion window limited the sender during the last window of data.
+    /// Whether the window limited the sender during the last window of data.
     pub window_limited: bool,
+    /// Whether the transport repairs a loss that the controller has been told of: then the
+    /// window must not grow.
+    pub recovering: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
-    /// Least round-trip time; `Span::MAX` before the first sample.
+    /// Least round-trip time; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     /// Offset up to which everything is acknowledged now.
     pub una: u64,
-    /// Offset of the next byte to be sent: acknowledging it ends a round that begins now.
+    /// Offset of the next byte to be sent: when it is acknowledged, a round has passed.
     pub nxt: u64,
+}
+
+/// What a loss tells a controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When it was noticed.
+    pub now: Time,
+    /// The window that proved too large, in bytes.
+    pub window: u64,
+    /// Bytes still in flight, what is lost taken off.
+    pub in_flight: u64,
+}
+
+/// What a controller is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// The first window in bytes.
+    pub initial_window: u64,
+    /// How slow start ends before a loss ends it.
+    pub hystart: HyStartKind,
+    /// Grow by at most one segment per acknowledgement in slow start, however much it covers.
+    pub count_acks: bool,
+}
+
+/// Events, and one query.
+pub trait Controller {
+    /// Data was delivered.
+    fn on_ack(&mut self, ack: &Ack);
+    /// A loss was found in a window of data that has not had one before: fast recovery begins.
+    fn on_loss(&mut self, loss: &Loss);
+    /// Fast recovery is over, and the window should not be above `limit` now.
+    fn on_recovered(&mut self, limit: u64);
+    /// The retransmission timer fired. `again` if it is the same data as the last time.
+    fn on_timeout(&mut self, loss: &Loss, again: bool);
+    /// The last reduction was for no loss.
+    fn on_undo(&mut self);
+    /// The application left the window unused, and it has decayed to `window`.
+    fn on_decay(&mut self, window: u64);
+    /// The sender goes on after having had nothing in flight for the span `idle`.
+    fn on_resume(&mut self, now: Time, idle: Span);
+    /// How many bytes may be in flight.
+    fn window(&self) -> u64;
+    /// The slow-start threshold; `u64::MAX` before the first reduction.
+    fn threshold(&self) -> u64;
+}
+
+/// One of the controllers, without a box.
+#[derive(Clone, Debug)]
+pub enum AnyController {
+    /// See [`NewReno`].
+    NewReno(NewReno),
+    /// See [`Cubic`].
+    Cubic(Cubic),
+    /// See [`CubicLinux`].
+    CubicLinux(CubicLinux),
+}
+
+impl AnyController {
+    /// A controller of this kind.
+    pub fn new(kind: Kind, params: Params) -> AnyController {
+        match kind {
+            Kind::NewReno => AnyController::NewReno(NewReno::new(params)),
+            Kind::Cubic => AnyController::Cubic(Cubic::new(params)),
+            Kind::CubicLinux => AnyController::CubicLinux(CubicLinux::new(params)),
+        }
+    }
+}
+
+macro_rules! each {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            AnyController::NewReno($inner) => $call,
+            AnyController::Cubic($inner) => $call,
+            AnyController::CubicLinux($inner) => $call,
+        }
+    };
+}
+
+impl Controller for AnyController {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        each!(self, c => c.on_ack(ack))
+    }
+    fn on_loss(&mut self, loss: &Loss) {
+        each!(self, c => c.on_loss(loss))
+    }
+    fn on_recovered(&mut self, limit: u64) {
+        each!(self, c => c.on_recovered(limit))
+    }
+    fn on_timeout(&mut self, loss: &Loss, again: bool) {
+        each!(self, c => c.on_timeout(loss, again))
+    }
+    fn on_undo(&mut self) {
+        each!(self, c => c.on_undo())
+    }
+    fn on_decay(&mut self, window: u64) {
+        each!(self, c => c.on_decay(window))
+    }
+    fn on_resume(&mut self, now: Time, idle: Span) {
+        each!(self, c => c.on_resume(now, idle))
+    }
+    #[inline]
+    fn window(&self) -> u64 {
+        each!(self, c => c.window())
+    }
+    #[inline]
+    fn threshold(&self) -> u64 {
+        each!(self, c => c.threshold())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A controller of 1000-byte segments.
+    pub(super) fn params(segments: u64) -> Params {
+        Params {
+            mss: 1000,
+            initial_window: 1000 * segments,
+            hystart: HyStartKind::None,
+            count_acks: false,
+        }
+    }
+
+    /// A sender that uses its whole window, 100 ms away.
+    pub(super) fn ack(acked: u64) -> Ack {
+        Ack {
+            now: Time::START,
+            acked,
+            rtt: None,
+            one_way_delay: None,
+            in_flight: 0,
+            window_limited: true,
+            recovering: false,
+            srtt: Span::from_millis(100),
+            min_rtt: Span::from_millis(100),
+            una: 0,
+            nxt: 0,
+        }
+    }
 }

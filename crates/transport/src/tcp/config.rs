@@ -39,6 +39,9 @@ pub struct Config {
     pub controller: Kind,
     /// How slow start ends before a loss ends it. CUBIC only.
     pub hystart: HyStartKind,
+    /// Count acknowledgements instead of bytes: slow start grows by one segment for each, however
+    /// much it covers (Linux before 3.13, Windows XP).
+    pub count_acks: bool,
     /// Send one new segment on each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
     /// Probe after about two round trips of silence instead of waiting for the retransmission

@@ -1,173 +1,407 @@
-use super::config::Config;
-use super::segment::Segment;
+use super::config::{BARE_HEADER_BYTES, Config, TIMESTAMP_BYTES};
+use super::receiver::Receiver;
+use super::segment::{Flags, Segment};
+use super::sender::{Sender, clock};
+use super::state::{CloseReason, State, Stats};
 use flashcrowd_base::{Span, Time};
 use std::sync::Arc;
 
-/// Where a connection stands (RFC 9293, without LISTEN, which is the driver's).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// A SYN was sent, or received and answered; nothing is agreed yet.
-    Connecting,
-    /// Data flows both ways.
-    Established,
-    /// This end has closed: its FIN is sent or waits behind data. The other end still may write.
-    Closing,
-    /// The other end has closed, this one has not.
-    PeerClosed,
-    /// Both ends have closed, and our FIN is not acknowledged yet.
-    LastAck,
-    /// Both ends have closed and everything is acknowledged; the connection stays to answer a
-    /// repeated FIN. A driver may drop it if nothing is in the network.
-    TimeWait,
-    /// Over.
-    Closed {
-        /// Why.
-        reason: CloseReason,
-    },
-}
+/// The smallest segment size that is believed (RFC 9293, section 3.7.1).
+const LEAST_SEGMENT: u32 = 64;
 
-/// Why a connection is over.
+/// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// Both ends closed and everything was delivered.
-    Finished,
-    /// This end called [`Connection::abort`].
-    Aborted,
-    /// The other end sent RST.
-    Reset,
-    /// The other end did not answer for too long.
-    TimedOut,
-}
-
-/// Counters and estimates of one connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Smoothed round-trip time; zero before the first sample.
-    pub srtt: Span,
-    /// The latest round-trip sample; zero before the first.
-    pub rtt: Span,
-    /// Least round-trip time; zero before the first sample.
-    pub min_rtt: Span,
-    /// Retransmission timeout, back-off included.
-    pub rto: Span,
-    /// Congestion window in bytes.
-    pub cwnd: u64,
-    /// Slow-start threshold in bytes; `u64::MAX` before the first reduction.
-    pub ssthresh: u64,
-    /// Bytes believed to be in the network.
-    pub in_flight: u64,
-    /// What the other end accepts beyond the acknowledged data, in bytes.
-    pub peer_window: u64,
-    /// Segments sent, super-segments counted as one; pure acknowledgements included.
-    pub segments_sent: u64,
-    /// Data segments sent again, counted in frames.
-    pub segments_retransmitted: u64,
-    /// Payload bytes sent again.
-    pub bytes_retransmitted: u64,
-    /// Own payload bytes that the other end acknowledged.
-    pub bytes_acked: u64,
-    /// Payload bytes that arrived in order.
-    pub bytes_received: u64,
-    /// Segments received.
-    pub segments_received: u64,
-    /// How often the retransmission timer fired.
-    pub timeouts: u32,
-    /// How often fast recovery began.
-    pub recoveries: u32,
-    /// How often a reduction was taken back as spurious.
-    pub undone: u32,
+enum Opening {
+    /// A SYN is sent, or about to be.
+    Calling,
+    /// A SYN was received and is answered.
+    Answering,
+    /// Done.
+    Done,
 }
 
 /// One end of a TCP connection, both directions. See the [module](super) for how to drive it.
 #[derive(Clone, Debug)]
 pub struct Connection {
     config: Arc<Config>,
+    sender: Sender,
+    receiver: Receiver,
+    opening: Opening,
+    over: Option<CloseReason>,
+    /// What both ends offered.
+    sack: bool,
+    timestamps: bool,
+    scaled: bool,
+    mss: u16,
+    /// A SYN, or a RST, is to be sent.
+    syn_due: bool,
+    reset_due: bool,
+    /// This end closed before the other did, and stays in TIME-WAIT.
+    closed_first: bool,
+    syn_tries: u32,
+    /// When the SYN is repeated, or TIME-WAIT ends.
+    opening_at: Time,
+    syn_sent: Time,
+    segments_sent: u64,
+    segments_received: u64,
 }
 
-#[allow(unused_variables)]
 impl Connection {
+    fn new(config: &Arc<Config>, now: Time, opening: Opening) -> Connection {
+        let mss = config.segment_bytes();
+        Connection {
+            config: Arc::clone(config),
+            sender: Sender::new(config, now, mss, config.sack, config.timestamps),
+            receiver: Receiver::new(config, now),
+            opening,
+            over: None,
+            sack: config.sack,
+            timestamps: config.timestamps,
+            scaled: config.window_scaling,
+            mss: mss as u16,
+            syn_due: true,
+            reset_due: false,
+            closed_first: false,
+            syn_tries: 0,
+            opening_at: Time::NEVER,
+            syn_sent: now,
+            segments_sent: 0,
+            segments_received: 0,
+        }
+    }
+
     /// Opens a connection: a SYN can be polled at once.
     pub fn connect(config: &Arc<Config>, now: Time) -> Connection {
-        todo!()
+        Connection::new(config, now, Opening::Calling)
     }
 
     /// Answers a SYN that arrived: a SYN with ACK can be polled at once.
     pub fn accept(config: &Arc<Config>, now: Time, syn: &Segment) -> Connection {
-        todo!()
+        let mut connection = Connection::new(config, now, Opening::Answering);
+        connection.segments_received = 1;
+        connection.agree(now, syn);
+        connection
+    }
+
+    /// Takes the lesser of what this end and `syn` offer.
+    fn agree(&mut self, now: Time, syn: &Segment) {
+        let config = &self.config;
+        self.sack &= syn.flags.contains(Flags::SACK_PERMITTED);
+        self.timestamps &= syn.flags.contains(Flags::TIMESTAMPS);
+        self.scaled &= syn.flags.contains(Flags::WINDOW_SCALE);
+        let largest = (config.mtu_bytes - BARE_HEADER_BYTES).min(u32::from(syn.mss));
+        let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let mss = largest.max(LEAST_SEGMENT + options) - options;
+        self.mss = mss as u16;
+        self.sender.agree(config, mss, self.sack, self.timestamps);
+        self.receiver.agree(self.scaled, mss);
+        self.receiver.echo = syn.timestamp;
+        self.sender.open(now, syn.window);
+    }
+
+    /// The other end has answered our SYN.
+    fn open(&mut self, now: Time) {
+        self.opening = Opening::Done;
+        self.opening_at = Time::NEVER;
+        self.syn_due = false;
+        if self.syn_tries == 1 {
+            self.sender.sample(&self.config, now, now.since(self.syn_sent));
+        } else if self.syn_tries > 2 {
+            self.sender.start_small();
+        }
     }
 
     /// A segment arrived.
+    #[inline]
     pub fn receive(&mut self, now: Time, segment: &Segment) {
-        todo!()
+        if self.over.is_some() {
+            return;
+        }
+        self.segments_received += 1;
+        if self.opening != Opening::Done
+            || segment.flags.contains(Flags::RST)
+            || segment.flags.contains(Flags::SYN)
+        {
+            if !self.receive_opening(now, segment) {
+                return;
+            }
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.sender.on_ack(&self.config, now, segment);
+        }
+        let timeout = self.sender.round_trip().timeout();
+        let smoothed = self.sender.round_trip().smoothed();
+        self.receiver.on_segment(&self.config, now, segment, timeout, smoothed);
+        if self.receiver.is_finished() {
+            self.consider_end(now);
+        }
+    }
+
+    /// Anything that is not plain data and acknowledgements. Returns whether the rest of the
+    /// segment counts.
+    fn receive_opening(&mut self, now: Time, segment: &Segment) -> bool {
+        if segment.flags.contains(Flags::RST) {
+            let done = self.sender.is_finished() && self.receiver.is_finished();
+            self.end(if done { CloseReason::Finished } else { CloseReason::Reset });
+            return false;
+        }
+        let syn = segment.flags.contains(Flags::SYN);
+        let ack = segment.flags.contains(Flags::ACK);
+        match self.opening {
+            Opening::Calling if syn && ack => {
+                self.agree(now, segment);
+                self.open(now);
+                self.receiver.acks.due = true;
+                false
+            }
+            Opening::Calling => false,
+            Opening::Answering if syn => {
+                // The caller repeats its SYN: our answer was lost.
+                self.syn_due = true;
+                false
+            }
+            Opening::Answering if ack => {
+                self.open(now);
+                self.sender.open(now, segment.window);
+                true
+            }
+            Opening::Answering => false,
+            Opening::Done => {
+                // A repeated SYN with ACK: our acknowledgement was lost.
+                self.receiver.acks.due = true;
+                false
+            }
+        }
     }
 
     /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        todo!()
+        if self.opening != Opening::Done || self.over.is_some() {
+            return self.poll_opening(now);
+        }
+        let mut segment = Segment {
+            mss: self.mss,
+            flags: if self.timestamps { Flags::ACK | Flags::TIMESTAMPS } else { Flags::ACK },
+            ..Segment::default()
+        };
+        if let Some(burst) = self.sender.poll(&self.config, now) {
+            segment.seq = burst.seq;
+            segment.len = burst.len;
+            if burst.push {
+                segment.flags |= Flags::PSH;
+            }
+            if burst.fin {
+                segment.flags |= Flags::FIN;
+            }
+        } else if self.sender.take_window_probe() {
+            segment.seq = self.sender.probe_offset();
+        } else if self.receiver.acks.due {
+            segment.seq = self.sender.next_offset();
+        } else {
+            return None;
+        }
+        self.finish(now, &mut segment);
+        Some(segment)
     }
 
-    /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way with every other call.
+    #[inline]
+    fn finish(&mut self, now: Time, segment: &mut Segment) {
+        if self.timestamps {
+            segment.timestamp = clock(now);
+        }
+        self.receiver.stamp(now, segment, self.sack);
+        self.segments_sent += 1;
+    }
+
+    fn poll_opening(&mut self, now: Time) -> Option<Segment> {
+        let mut segment = Segment { mss: self.mss, ..Segment::default() };
+        if self.over.is_some() {
+            if !std::mem::take(&mut self.reset_due) {
+                return None;
+            }
+            segment.flags = Flags::RST | Flags::ACK;
+            segment.seq = self.sender.next_offset();
+            segment.ack = self.receiver.next();
+            self.segments_sent += 1;
+            return Some(segment);
+        }
+        if !std::mem::take(&mut self.syn_due) {
+            return None;
+        }
+        segment.flags = Flags::SYN;
+        segment.mss = (self.config.mtu_bytes - BARE_HEADER_BYTES) as u16;
+        if self.opening == Opening::Answering {
+            segment.flags |= Flags::ACK;
+        }
+        let offers = [
+            (self.sack, Flags::SACK_PERMITTED),
+            (self.timestamps, Flags::TIMESTAMPS),
+            (self.scaled, Flags::WINDOW_SCALE),
+        ];
+        for (_, flag) in offers.into_iter().filter(|(offered, _)| *offered) {
+            segment.flags |= flag;
+        }
+        self.syn_sent = now;
+        let wait = self.config.initial_rto_ns * (1 << self.syn_tries.min(20));
+        self.opening_at = now + wait.min(self.config.max_rto_ns);
+        self.syn_tries += 1;
+        self.finish(now, &mut segment);
+        Some(segment)
+    }
+
+    /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way
+    /// with every other call.
+    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        todo!()
+        let at = self.sender.alarm_at().min(self.receiver.acks.deadline).min(self.opening_at);
+        (at != Time::NEVER).then_some(at)
     }
 
     /// Time has passed. Early calls do nothing.
     pub fn on_timer(&mut self, now: Time) {
-        todo!()
+        if self.over.is_some() {
+            return;
+        }
+        if now >= self.opening_at {
+            self.opening_at = Time::NEVER;
+            if self.opening == Opening::Done {
+                self.end(CloseReason::Finished);
+                return;
+            }
+            if self.syn_tries > self.config.syn_retries {
+                self.end(CloseReason::TimedOut);
+                return;
+            }
+            self.syn_due = true;
+        }
+        if now >= self.receiver.acks.deadline {
+            let timeout = self.sender.round_trip().timeout();
+            self.receiver.acks.on_timer(&self.config.delayed_ack, timeout);
+        }
+        if !self.sender.on_timer(&self.config, now) {
+            self.end(CloseReason::TimedOut);
+        }
     }
 
-    /// The application offers `bytes`; returns how many the send buffer took. Nothing after [`close`](Connection::close).
-    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
-        todo!()
+    /// The application offers `bytes`; returns how many the send buffer took. Nothing after
+    /// [`close`](Connection::close).
+    pub fn write(&mut self, _now: Time, bytes: u64) -> u64 {
+        if self.over.is_some() { 0 } else { self.sender.write(&self.config, bytes) }
     }
 
     /// How many bytes [`write`](Connection::write) would take.
     pub fn write_space(&self) -> u64 {
-        todo!()
+        if self.over.is_some() { 0 } else { self.sender.write_space(&self.config) }
     }
 
     /// Bytes that arrived in order and were not read.
+    #[inline]
     pub fn readable(&self) -> u64 {
-        todo!()
+        self.receiver.readable()
     }
 
     /// The application consumed `bytes`, at most [`readable`](Connection::readable).
+    #[inline]
     pub fn read(&mut self, now: Time, bytes: u64) {
-        todo!()
+        self.receiver.read(&self.config, now, bytes);
     }
 
     /// Sends FIN after everything that is queued. Reading goes on.
     pub fn close(&mut self, now: Time) {
-        todo!()
+        if self.over.is_some() || self.sender.is_closed() {
+            return;
+        }
+        self.closed_first = !self.receiver.is_finished();
+        self.sender.close();
+        self.consider_end(now);
     }
 
     /// Ends the connection with a RST, which can be polled at once.
-    pub fn abort(&mut self, now: Time) {
-        todo!()
+    pub fn abort(&mut self, _now: Time) {
+        if self.over.is_none() {
+            self.reset_due = self.opening == Opening::Done || self.syn_tries > 0;
+            self.end(CloseReason::Aborted);
+        }
+    }
+
+    /// The other end's FIN has arrived: is ours acknowledged as well?
+    fn consider_end(&mut self, now: Time) {
+        if !(self.sender.is_finished() && self.receiver.is_finished()) {
+            return;
+        }
+        if !self.closed_first {
+            self.end(CloseReason::Finished);
+        } else {
+            // Begun anew by a repeated FIN.
+            self.opening_at = now + self.config.time_wait_ns;
+        }
+    }
+
+    fn end(&mut self, reason: CloseReason) {
+        self.over = Some(reason);
+        self.opening_at = Time::NEVER;
+        self.receiver.acks.deadline = Time::NEVER;
+        self.sender.stop();
     }
 
     /// Where the connection stands.
     pub fn state(&self) -> State {
-        todo!()
+        if let Some(reason) = self.over {
+            return State::Closed { reason };
+        }
+        match (self.opening, self.sender.is_closed(), self.receiver.is_finished()) {
+            (Opening::Calling | Opening::Answering, ..) => State::Connecting,
+            (_, false, false) => State::Established,
+            (_, true, false) => State::Closing,
+            (_, false, true) => State::PeerClosed,
+            (_, true, true) if self.sender.is_finished() => State::TimeWait,
+            (_, true, true) => State::LastAck,
+        }
     }
 
     /// Whether the handshake is done and the connection not over.
+    #[inline]
     pub fn is_established(&self) -> bool {
-        todo!()
+        self.opening == Opening::Done && self.over.is_none()
     }
 
     /// Whether the connection is over.
+    #[inline]
     pub fn is_closed(&self) -> bool {
-        todo!()
+        self.over.is_some()
     }
 
     /// Whether the other end's FIN has arrived and everything before it was read: end of file.
+    #[inline]
     pub fn peer_closed(&self) -> bool {
-        todo!()
+        self.receiver.is_read_to_the_end()
     }
 
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
-        todo!()
+        let rtt = self.sender.round_trip();
+        let counters = self.sender.counters;
+        let least = rtt.least();
+        Stats {
+            srtt: rtt.smoothed(),
+            rtt: rtt.latest(),
+            min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            rto: self.sender.timeout(&self.config),
+            cwnd: self.sender.window(),
+            ssthresh: self.sender.threshold(),
+            in_flight: self.sender.in_flight(),
+            peer_window: self.sender.peer_window(),
+            segments_sent: self.segments_sent,
+            segments_retransmitted: counters.segments_retransmitted,
+            bytes_retransmitted: counters.bytes_retransmitted,
+            bytes_acked: self.sender.bytes_acked(),
+            bytes_received: self.receiver.received(),
+            segments_received: self.segments_received,
+            timeouts: counters.timeouts,
+            recoveries: counters.recoveries,
+            undone: counters.undone,
+            ranges_held: self.receiver.ranges() + self.sender.capacity(),
+        }
     }
 }

@@ -15,13 +15,22 @@
 //! that carries [`Flags::ACK`]); a FIN occupies the one after the last byte. The numbers on the wire
 //! are `initial + 1 + offset` modulo 2^32, which is a codec's business.
 
+mod acknowledger;
 mod config;
 mod connection;
 pub mod profiles;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
 mod segment;
+mod sender;
+mod state;
 
 pub use config::{
     Config, ConfigError, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
-pub use connection::{CloseReason, Connection, State, Stats};
+pub use connection::Connection;
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};
+pub use state::{CloseReason, State, Stats};

@@ -70,13 +70,15 @@ pub struct Segment {
     pub timestamp: u32,
     /// The timestamp echoed.
     pub echo: u32,
-    /// SACK ranges as (start, end) relative to `ack`, the most recent first.
-    sack: [(u32, u32); MAX_SACK_RANGES],
+    /// SACK ranges as (start, end) relative to `ack`, the most recent first. Only the first
+    /// `sack_len` count; [`sack_ranges`](Segment::sack_ranges) reads them.
+    pub sack: [(u32, u32); MAX_SACK_RANGES],
     /// The sender's segment size: in a SYN the largest it accepts.
     pub mss: u16,
     /// Control bits.
     pub flags: Flags,
-    sack_ranges: u8,
+    /// How many SACK ranges there are.
+    pub sack_len: u8,
 }
 
 impl Segment {
@@ -88,16 +90,16 @@ impl Segment {
         else {
             return false;
         };
-        let Some(slot) = self.sack.get_mut(usize::from(self.sack_ranges)) else { return false };
+        let Some(slot) = self.sack.get_mut(usize::from(self.sack_len)) else { return false };
         *slot = (low, high);
-        self.sack_ranges += 1;
+        self.sack_len += 1;
         true
     }
 
     /// The SACK ranges in stream offsets, the most recent first.
     pub fn sack_ranges(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
         let ack = self.ack;
-        self.sack[..usize::from(self.sack_ranges)]
+        self.sack[..usize::from(self.sack_len)]
             .iter()
             .map(move |&(low, high)| (ack + u64::from(low), ack + u64::from(high)))
     }
@@ -105,7 +107,7 @@ impl Segment {
     /// Whether there is a SACK range.
     #[inline]
     pub fn has_sack(&self) -> bool {
-        self.sack_ranges > 0
+        self.sack_len > 0
     }
 
     /// Bytes of IP and TCP headers, options included, of each frame.
@@ -122,7 +124,7 @@ impl Segment {
             return BARE_HEADER_BYTES + 4 + options + scale;
         }
         let timestamps = if self.flags.contains(Flags::TIMESTAMPS) { TIMESTAMP_BYTES } else { 0 };
-        let sack = if self.has_sack() { 4 + 8 * u32::from(self.sack_ranges) } else { 0 };
+        let sack = if self.has_sack() { 4 + 8 * u32::from(self.sack_len) } else { 0 };
         BARE_HEADER_BYTES + timestamps + sack
     }
 

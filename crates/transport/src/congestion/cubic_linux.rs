@@ -1,0 +1,266 @@
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use super::window::Window;
+use super::{Ack, Controller, Loss, Params};
+use flashcrowd_base::{Span, Time};
+
+/// What a loss leaves of the window, in 1024ths.
+const BETA: u64 = 717;
+/// C of 0.4, in 1024ths, as the kernel derives it from `bic_scale` 41.
+const C_SCALED: u64 = 410;
+/// How many eighths of a window Reno acknowledges per segment of growth, with the same reduction.
+const RENO_EIGHTHS: u64 = 8 * (1024 + BETA) / 3 / (1024 - BETA);
+const TICK_NANOS: u64 = 1_000_000;
+
+/// CUBIC as Linux computes it since 2.6.19: the window is whole segments, time is milliseconds,
+/// growth is one segment per `every` acknowledged ones, never more than one in two, and at
+/// least one in twenty before the first loss. Where a window is small, this is not RFC 9438 to
+/// within rounding: it is what runs.
+#[derive(Clone, Debug)]
+pub struct CubicLinux {
+    window: Window,
+    hystart: HyStart,
+    /// Segments acknowledged towards the next one of growth, in bytes.
+    credit: u64,
+    /// Window at the last reduction in segments, or less by fast convergence; 0 before the first
+    /// and after a timeout.
+    last_max: u64,
+    /// When this stage of congestion avoidance began, in ticks.
+    epoch: Option<u64>,
+    /// Top of the curve in segments, and the time until it is reached in 1024ths of a second.
+    origin: u64,
+    k: u64,
+    /// One segment of growth per so many acknowledged.
+    every: u64,
+    /// Tick and window of the last look at the curve.
+    looked: (u64, u64),
+    /// What Reno would have, and bytes acknowledged towards its next segment.
+    reno: u64,
+    reno_credit: u64,
+    least_rtt: Span,
+}
+
+impl CubicLinux {
+    /// A controller at its first window.
+    pub fn new(params: Params) -> CubicLinux {
+        CubicLinux {
+            window: Window::new(&params),
+            hystart: HyStart::new(params.hystart),
+            credit: 0,
+            last_max: 0,
+            epoch: None,
+            origin: 0,
+            k: 0,
+            every: 0,
+            looked: (0, 0),
+            reno: 0,
+            reno_credit: 0,
+            least_rtt: Span::ZERO,
+        }
+    }
+
+    /// Sets `every`, at most once a tick.
+    fn look_at_the_curve(&mut self, now: Time, acked: u64) {
+        let tick = now.nanos() / TICK_NANOS;
+        let cwnd = self.window.segments();
+        self.reno_credit += acked;
+        if self.looked.1 == cwnd && tick - self.looked.0 <= 1000 / 32 {
+            return;
+        }
+        if self.epoch.is_none() || tick != self.looked.0 {
+            self.looked = (tick, cwnd);
+            let epoch = *self.epoch.get_or_insert_with(|| {
+                self.reno_credit = acked;
+                self.reno = cwnd;
+                let below = self.last_max.saturating_sub(cwnd);
+                self.k = libm::cbrt(((1u64 << 40) / C_SCALED * below) as f64) as u64;
+                self.origin = self.last_max.max(cwnd);
+                tick
+            });
+            let t = (tick - epoch + self.least_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
+            let from_top = t.abs_diff(self.k);
+            // A connection that has been growing for days is as good as at the greatest offset.
+            let from_top = from_top.min(1 << 17);
+            let distance = (C_SCALED * from_top * from_top / 1024 * from_top) >> 30;
+            let target = if t < self.k {
+                self.origin.saturating_sub(distance)
+            } else {
+                self.origin + distance
+            };
+            self.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+            if self.last_max == 0 {
+                self.every = self.every.min(20);
+            }
+        }
+        let per_segment = (self.window.bytes * RENO_EIGHTHS) >> 3;
+        if self.reno_credit > per_segment {
+            let grown = self.reno_credit / per_segment;
+            self.reno_credit -= grown * per_segment;
+            self.reno += grown;
+        }
+        if self.reno > cwnd {
+            self.every = self.every.min(cwnd / (self.reno - cwnd));
+        }
+        self.every = self.every.max(2);
+    }
+
+    fn grow(&mut self, acked: u64) {
+        let price = self.every * self.window.mss;
+        // Credit earned at a higher price is spent gently.
+        if self.credit >= price {
+            self.credit = 0;
+            self.window.bytes += self.window.mss;
+        }
+        self.credit += acked;
+        if self.credit >= price {
+            let segments = self.credit / price;
+            self.credit -= segments * price;
+            self.window.bytes += segments * self.window.mss;
+        }
+    }
+
+    fn forget(&mut self) {
+        self.last_max = 0;
+        self.epoch = None;
+        self.looked = (0, 0);
+        self.least_rtt = Span::ZERO;
+        self.hystart.reset();
+    }
+
+    fn sample(&mut self, ack: &Ack) -> Verdict {
+        let Some(rtt) = ack.rtt else { return Verdict::Go };
+        // Samples just after a recovery say little.
+        let tick = ack.now.nanos() / TICK_NANOS;
+        if self.epoch.is_some_and(|epoch| tick.saturating_sub(epoch) < 1000) {
+            return Verdict::Go;
+        }
+        if self.least_rtt.is_zero() || rtt < self.least_rtt {
+            self.least_rtt = rtt;
+        }
+        if !self.window.in_slow_start() {
+            return Verdict::Go;
+        }
+        self.hystart.on_ack(
+            &Ack { min_rtt: self.least_rtt, ..*ack },
+            self.window.bytes,
+            self.window.mss,
+        )
+    }
+}
+
+impl Controller for CubicLinux {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let verdict = self.sample(ack);
+        if verdict == Verdict::Leave {
+            self.window.threshold = self.window.bytes;
+        }
+        if ack.recovering || !ack.window_limited {
+            return;
+        }
+        let mut acked = ack.acked;
+        if self.window.in_slow_start() {
+            acked = self.window.counted(acked);
+            if verdict == Verdict::Slow {
+                acked /= CSS_GROWTH_DIVISOR;
+            }
+            acked = self.window.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.look_at_the_curve(ack.now, acked);
+        self.grow(acked);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let window = loss.window.div_ceil(self.window.mss);
+        self.epoch = None;
+        self.last_max = if window < self.last_max { window * (1024 + BETA) / 2048 } else { window };
+        self.credit = 0;
+        self.window.reduce(window * BETA / 1024 * self.window.mss);
+    }
+
+    fn on_recovered(&mut self, limit: u64) {
+        self.window.limit(limit);
+    }
+
+    fn on_timeout(&mut self, loss: &Loss, again: bool) {
+        if !again {
+            self.on_loss(loss);
+        }
+        self.forget();
+        self.window.collapse(loss.in_flight.next_multiple_of(self.window.mss));
+    }
+
+    fn on_undo(&mut self) {
+        self.window.undo();
+    }
+
+    fn on_decay(&mut self, window: u64) {
+        self.window.decay(window / self.window.mss * self.window.mss);
+    }
+
+    fn on_resume(&mut self, now: Time, idle: Span) {
+        let tick = now.nanos() / TICK_NANOS;
+        self.epoch = self.epoch.map(|epoch| (epoch + idle.nanos() / TICK_NANOS).min(tick));
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.window.bytes
+    }
+
+    #[inline]
+    fn threshold(&self) -> u64 {
+        self.window.threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack, params};
+    use super::*;
+
+    fn after_loss(window: u64) -> CubicLinux {
+        let mut cubic = CubicLinux::new(params(10));
+        cubic.on_loss(&Loss { now: Time::START, window, in_flight: 0 });
+        cubic
+    }
+
+    #[test]
+    fn the_curve_is_that_of_the_rfc_in_the_kernels_units() {
+        let mut cubic = after_loss(100_000);
+        assert_eq!((cubic.window(), cubic.last_max), (70_000, 100));
+        cubic.look_at_the_curve(Time::START + Span::from_millis(1), 1000);
+        assert!((cubic.k as f64 / 1024.0 - 4.217).abs() < 2e-3, "{}", cubic.k);
+        assert_eq!(cubic.origin, 100);
+        // At the top the curve is flat: one segment per 100 windows, unless Reno is faster.
+        cubic.reno = 0;
+        cubic.window.bytes = 100_000;
+        cubic.look_at_the_curve(Time::START + Span::from_millis(4218), 1000);
+        assert_eq!(cubic.every, 100 * 100);
+        // Twice as late it is as far above as it was below.
+        cubic.window.bytes = 100_000;
+        cubic.look_at_the_curve(Time::START + Span::from_millis(2 * 4217 + 20), 1000);
+        assert_eq!(cubic.every, 100 / 30);
+    }
+
+    #[test]
+    fn growth_is_at_most_one_segment_for_two_acknowledged() {
+        let mut cubic = after_loss(1_000_000);
+        cubic.on_ack(&Ack { now: Time::START + Span::from_secs(30), ..ack(1000) });
+        let before = cubic.window();
+        cubic.on_ack(&Ack { now: Time::START + Span::from_secs(60), ..ack(1000) });
+        for _ in 0..100 {
+            cubic.on_ack(&Ack { now: Time::START + Span::from_secs(60), ..ack(1000) });
+        }
+        assert_eq!((cubic.window() - before) / 1000, 50);
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_curve() {
+        let mut cubic = after_loss(10_000);
+        cubic.on_timeout(&Loss { now: Time::START, window: 10_000, in_flight: 0 }, false);
+        assert_eq!((cubic.threshold(), cubic.window(), cubic.last_max), (7000, 1000, 0));
+    }
+}

@@ -1,0 +1,175 @@
+use super::Ack;
+use flashcrowd_base::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// How slow start ends before a loss ends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HyStartKind {
+    /// By a loss only.
+    None,
+    /// When a train of acknowledgements spans half the least round trip, or the round trip grows
+    /// by an eighth (Ha and Rhee 2011, as in Linux).
+    Linux,
+    /// When the round trip grows by an eighth, and then cautiously (HyStart++, RFC 9406).
+    PlusPlus,
+}
+
+/// The slow start that remains is this much slower (RFC 9406, section 4.3).
+pub(super) const CSS_GROWTH_DIVISOR: u64 = 4;
+/// Rounds of conservative slow start before congestion avoidance.
+const CSS_ROUNDS: u8 = 5;
+/// Samples that make a round's least round trip.
+const SAMPLES: u8 = 8;
+/// The growth of the round trip that ends slow start lies between these.
+const LEAST_GROWTH: Span = Span::from_millis(4);
+const GREATEST_GROWTH: Span = Span::from_millis(16);
+/// Linux looks from this window on, in segments.
+const LOW_WINDOW: u64 = 16;
+/// Acknowledgements that are no further apart belong to one train.
+const TRAIN_GAP: Span = Span::from_millis(2);
+/// What a network card may delay a train by at most, and the super-segment it is computed from.
+const CARD_DELAY: Span = Span::from_millis(1);
+const CARD_BYTES: u64 = 4 * 65_536;
+
+/// What slow start should do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Go on.
+    Go,
+    /// Go on at a quarter of the pace.
+    Slow,
+    /// End: the threshold is the window.
+    Leave,
+}
+
+/// The exit detector of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct HyStart {
+    kind: HyStartKind,
+    samples: u8,
+    /// Rounds of conservative slow start done, and whether in it.
+    css_rounds: u8,
+    in_css: bool,
+    found: bool,
+    /// When this offset is acknowledged, the round ends. `None` before the first.
+    round_end: Option<u64>,
+    round_least: Span,
+    /// Of the round before, or the baseline during conservative slow start.
+    reference: Span,
+    round_start: Time,
+    last_ack: Time,
+}
+
+impl HyStart {
+    pub(super) fn new(kind: HyStartKind) -> HyStart {
+        HyStart {
+            kind,
+            samples: 0,
+            css_rounds: 0,
+            in_css: false,
+            found: false,
+            round_end: None,
+            round_least: Span::MAX,
+            reference: Span::MAX,
+            round_start: Time::START,
+            last_ack: Time::START,
+        }
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = HyStart::new(self.kind);
+    }
+
+    /// An acknowledgement in slow start, at a window of `window` bytes.
+    #[inline]
+    pub(super) fn on_ack(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
+        match self.kind {
+            HyStartKind::None => Verdict::Go,
+            HyStartKind::Linux => self.linux(ack, window, mss),
+            HyStartKind::PlusPlus => self.plus_plus(ack),
+        }
+    }
+
+    fn begin_round(&mut self, ack: &Ack) {
+        self.round_end = Some(ack.nxt);
+        self.round_least = Span::MAX;
+        self.samples = 0;
+        self.round_start = ack.now;
+        self.last_ack = ack.now;
+    }
+
+    fn linux(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
+        if self.found {
+            return Verdict::Go;
+        }
+        if self.round_end.is_none_or(|end| ack.una > end) {
+            self.begin_round(ack);
+        }
+        let Some(rtt) = ack.rtt else { return Verdict::Go };
+        if window < LOW_WINDOW * mss {
+            return Verdict::Go;
+        }
+        let least = ack.min_rtt;
+        if ack.now.since(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = ack.now;
+            // The card's share is a super-segment at twice the window per round trip.
+            let card = (ack.srtt * CARD_BYTES) / (2 * window);
+            let limit = (least + card.min(CARD_DELAY)) / 2;
+            self.found |= ack.now.since(self.round_start) > limit;
+        }
+        self.round_least = self.round_least.min(rtt);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+        } else {
+            self.found |= self.round_least > least + growth(least);
+        }
+        if self.found { Verdict::Leave } else { Verdict::Go }
+    }
+
+    fn plus_plus(&mut self, ack: &Ack) -> Verdict {
+        if self.found {
+            return Verdict::Go;
+        }
+        if self.round_end.is_none_or(|end| ack.una > end) {
+            if self.in_css {
+                self.css_rounds += 1;
+                if self.css_rounds >= CSS_ROUNDS {
+                    self.found = true;
+                    return Verdict::Leave;
+                }
+            } else {
+                self.reference = self.round_least;
+            }
+            self.begin_round(ack);
+        }
+        let Some(rtt) = ack.rtt else { return self.pace() };
+        self.round_least = self.round_least.min(rtt);
+        self.samples = self.samples.saturating_add(1);
+        if self.samples >= SAMPLES {
+            if self.in_css {
+                // It was no queue: resume.
+                if self.round_least < self.reference {
+                    self.in_css = false;
+                    self.reference = Span::MAX;
+                }
+            } else if self.reference < Span::MAX
+                && self.round_least >= self.reference + growth(self.reference)
+            {
+                self.in_css = true;
+                self.css_rounds = 0;
+                self.reference = self.round_least;
+            }
+        }
+        self.pace()
+    }
+
+    fn pace(&self) -> Verdict {
+        if self.in_css { Verdict::Slow } else { Verdict::Go }
+    }
+}
+
+/// An eighth, but 4 to 16 ms.
+fn growth(rtt: Span) -> Span {
+    (rtt / 8).clamp(LEAST_GROWTH, GREATEST_GROWTH)
+}

@@ -1,0 +1,74 @@
+/// What the loss-based controllers have in common: a window, a threshold, and how to go back.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    pub(super) mss: u64,
+    pub(super) bytes: u64,
+    pub(super) threshold: u64,
+    /// Window and threshold before the last reduction.
+    before: (u64, u64),
+    count_acks: bool,
+}
+
+impl Window {
+    pub(super) fn new(params: &super::Params) -> Window {
+        Window {
+            mss: u64::from(params.mss),
+            bytes: params.initial_window,
+            threshold: u64::MAX,
+            before: (0, u64::MAX),
+            count_acks: params.count_acks,
+        }
+    }
+
+    #[inline]
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.bytes < self.threshold
+    }
+
+    #[inline]
+    pub(super) fn segments(&self) -> u64 {
+        self.bytes / self.mss
+    }
+
+    /// What an acknowledgement of `acked` bytes counts for.
+    #[inline]
+    pub(super) fn counted(&self, acked: u64) -> u64 {
+        if self.count_acks { acked.min(self.mss) } else { acked }
+    }
+
+    /// Opens the window by `acked` bytes, up to the threshold; returns the bytes left over for
+    /// congestion avoidance.
+    #[inline]
+    pub(super) fn slow_start(&mut self, acked: u64) -> u64 {
+        let step = acked.min(self.threshold - self.bytes);
+        self.bytes += step;
+        acked - step
+    }
+
+    /// Comes down to `threshold`, but not below two segments.
+    pub(super) fn reduce(&mut self, threshold: u64) {
+        self.before = (self.bytes, self.threshold);
+        self.threshold = threshold.max(2 * self.mss);
+        self.bytes = self.threshold;
+    }
+
+    /// Starts over from what is in flight and one segment.
+    pub(super) fn collapse(&mut self, in_flight: u64) {
+        self.bytes = in_flight + self.mss;
+    }
+
+    pub(super) fn limit(&mut self, limit: u64) {
+        self.bytes = self.bytes.min(limit.max(self.mss));
+    }
+
+    pub(super) fn undo(&mut self) {
+        self.bytes = self.bytes.max(self.before.0);
+        self.threshold = self.threshold.max(self.before.1);
+    }
+
+    /// RFC 2861: the window was not used, but three quarters of it are remembered as safe.
+    pub(super) fn decay(&mut self, window: u64) {
+        self.threshold = self.threshold.max(self.bytes / 4 * 3);
+        self.bytes = self.bytes.min(window);
+    }
+}

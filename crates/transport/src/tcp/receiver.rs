@@ -1,0 +1,294 @@
+use super::acknowledger::Acknowledger;
+use super::config::Config;
+use super::reassembly::Reassembly;
+use super::segment::{Flags, Segment};
+use super::sender::clock;
+use flashcrowd_base::{Span, Time};
+
+/// Windows without scaling.
+const UNSCALED_WINDOW: u64 = 65_535;
+
+/// The receiving half: what has arrived, what the application has read, how much more it takes.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Everything below has arrived; includes the FIN's offset once it has.
+    next: u64,
+    read: u64,
+    /// Offset of the FIN, once known.
+    fin: u64,
+    queue: Reassembly,
+    pub(super) acks: Acknowledger,
+    scaled: bool,
+    segment: u32,
+    /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh).
+    buffer: u64,
+    open: u64,
+    /// Offset up to which the window was offered. Never moves back.
+    edge: u64,
+    /// Timestamp to echo, and the acknowledgement last sent (RFC 7323, section 4.3).
+    pub(super) echo: u32,
+    last_ack: u64,
+    /// Round trip as the receiver sees it, in nanoseconds times eight, and how it is measured.
+    round_trip: u64,
+    last_echo: u32,
+    round_from: Time,
+    round_to: u64,
+    /// Bytes read in the last round, and when and where this one began.
+    round_bytes: u64,
+    reading_since: Time,
+    reading_from: u64,
+}
+
+impl Receiver {
+    /// A receiver whose window is `initial_bytes` of `config`.
+    pub(super) fn new(config: &Config, now: Time) -> Receiver {
+        let window = &config.receive_window;
+        let segment = config.segment_bytes();
+        Receiver {
+            next: 0,
+            read: 0,
+            fin: u64::MAX,
+            queue: Reassembly::default(),
+            acks: Acknowledger::new(now),
+            scaled: config.window_scaling,
+            segment,
+            buffer: window.buffer_bytes,
+            open: window.initial_bytes,
+            edge: 0,
+            echo: 0,
+            last_ack: 0,
+            round_trip: 0,
+            last_echo: 0,
+            round_from: now,
+            round_to: 0,
+            round_bytes: window.initial_bytes.min(10 * u64::from(segment)),
+            reading_since: now,
+            reading_from: 0,
+        }
+    }
+
+    /// What the handshake agreed on.
+    pub(super) fn agree(&mut self, scaled: bool, segment: u32) {
+        self.scaled = scaled;
+        self.segment = segment;
+    }
+
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+    /// Bytes that arrived in order, the FIN not counted.
+    #[inline]
+    pub(super) fn received(&self) -> u64 {
+        self.next.min(self.fin)
+    }
+    #[inline]
+    pub(super) fn readable(&self) -> u64 {
+        self.received() - self.read
+    }
+    /// Whether the FIN has arrived with everything before it.
+    #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        self.next > self.fin
+    }
+    pub(super) fn is_read_to_the_end(&self) -> bool {
+        self.is_finished() && self.read == self.fin
+    }
+    pub(super) fn ranges(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// A segment arrived. `timeout` and `smoothed` are the sending half's estimates.
+    #[inline]
+    pub(super) fn on_segment(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        timeout: Span,
+        smoothed: Span,
+    ) {
+        // A probe lies before the window, wrapping below offset 0.
+        let offset = segment.seq.wrapping_sub(self.next) as i64;
+        if segment.flags.contains(Flags::TIMESTAMPS)
+            && (segment.seq.wrapping_sub(self.last_ack) as i64) <= 0
+        {
+            self.echo = segment.timestamp;
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.len == 0 && !fin {
+            if offset < 0 {
+                self.acks.due = true;
+            }
+            return;
+        }
+        if offset > 0 || self.is_finished() {
+            self.on_disorder(config, segment);
+            return;
+        }
+        let end = segment.end();
+        if end <= self.next {
+            // All of it is old: our acknowledgement may have been lost.
+            self.acks.on_disorder(&config.delayed_ack, self.window());
+            return;
+        }
+        let data_end = (segment.seq + u64::from(segment.len)).min(self.edge.max(self.next));
+        let whole = data_end == segment.seq + u64::from(segment.len);
+        if data_end <= self.next && !(fin && whole) {
+            // Nothing fits: a closed window, or a probe of one.
+            self.acks.due = true;
+            return;
+        }
+        self.measure_round_trip(config, now, segment, data_end);
+        let frame = segment.len.min(u32::from(segment.mss.max(1)));
+        self.acks.on_data(
+            &config.delayed_ack,
+            now,
+            frame,
+            segment.flags.contains(Flags::PSH),
+            self.window(),
+            timeout,
+        );
+        self.next = self.next.max(data_end);
+        if fin && whole {
+            self.fin = data_end;
+        }
+        if !self.queue.is_empty() {
+            // RFC 5681, section 4.2: a segment that fills a gap is acknowledged at once.
+            self.next = self.queue.join(self.next);
+            self.acks.due = true;
+        }
+        if self.next == self.fin {
+            self.next += 1;
+            self.acks.due = true;
+        }
+        if frame >= 128 && self.open < self.buffer {
+            self.open = (self.open + 2 * u64::from(self.segment)).min(self.buffer);
+        }
+        let opens = self.edge < self.next + self.offer();
+        self.acks.consider(&config.delayed_ack, now, self.next, opens, smoothed);
+    }
+
+    /// Data above a gap, or after the end.
+    fn on_disorder(&mut self, config: &Config, segment: &Segment) {
+        let window = self.window();
+        self.acks.on_disorder(&config.delayed_ack, window);
+        if self.is_finished() {
+            return;
+        }
+        let data_end = segment.seq + u64::from(segment.len);
+        let end = data_end.min(self.edge);
+        if segment.flags.contains(Flags::FIN) && data_end <= self.edge {
+            self.fin = data_end;
+        }
+        if segment.seq < end {
+            self.queue.insert(segment.seq, end);
+        }
+    }
+
+    /// The application has read `bytes`.
+    #[inline]
+    pub(super) fn read(&mut self, config: &Config, now: Time, bytes: u64) {
+        debug_assert!(bytes <= self.readable());
+        self.read += bytes.min(self.readable());
+        if config.receive_window.autotune {
+            self.tune(config, now);
+        }
+        if self.is_finished() {
+            return;
+        }
+        self.acks.on_read(&config.delayed_ack, self.next, self.readable() == 0);
+        // Tell of a window that has at least doubled (Linux), or opened by two segments or half
+        // the buffer from almost nothing (RFC 1122, section 4.2.3.3).
+        let offered = self.window();
+        if 2 * offered <= self.buffer {
+            let now_possible = self.offer();
+            self.acks.due |= now_possible > 0 && now_possible >= 2 * offered;
+        }
+    }
+
+    /// Right-sizes the buffer: twice what was read in the last round trip, and ahead of a sender
+    /// that accelerates (Linux: tcp_rcv_space_adjust).
+    #[inline]
+    fn tune(&mut self, config: &Config, now: Time) {
+        let round = self.round_trip >> 3;
+        if round == 0 || now.since(self.reading_since).nanos() < round {
+            return;
+        }
+        let copied = self.read - self.reading_from;
+        if copied > self.round_bytes {
+            let wanted = 2 * copied + 16 * u64::from(self.segment);
+            let grown = copied - self.round_bytes;
+            let ahead = u128::from(wanted) * u128::from(grown) / u128::from(self.round_bytes);
+            let wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
+            self.buffer = self.buffer.max(wanted.min(config.receive_window.max_bytes));
+            self.round_bytes = copied;
+        }
+        self.reading_from = self.read;
+        self.reading_since = now;
+    }
+
+    #[inline]
+    fn measure_round_trip(&mut self, config: &Config, now: Time, segment: &Segment, end: u64) {
+        if !config.receive_window.autotune {
+            return;
+        }
+        if segment.flags.contains(Flags::TIMESTAMPS) {
+            if segment.echo == self.last_echo || segment.len < self.segment {
+                return;
+            }
+            self.last_echo = segment.echo;
+            let micros = clock(now).wrapping_sub(segment.echo);
+            if micros < 1 << 31 {
+                let sample = u64::from(micros.max(1)) * 1000;
+                self.round_trip = if self.round_trip == 0 {
+                    sample << 3
+                } else {
+                    self.round_trip - (self.round_trip >> 3) + sample
+                };
+            }
+        } else if end >= self.round_to {
+            // Without timestamps: a window takes at least a round trip to arrive. The least counts.
+            let sample = now.since(self.round_from).nanos().max(1) << 3;
+            if self.round_to > 0 && (self.round_trip == 0 || sample < self.round_trip) {
+                self.round_trip = sample;
+            }
+            self.round_from = now;
+            self.round_to = end + self.window();
+        }
+    }
+
+    /// The window as last offered.
+    #[inline]
+    fn window(&self) -> u64 {
+        self.edge.saturating_sub(self.next)
+    }
+
+    /// The window that could be offered now.
+    #[inline]
+    fn offer(&self) -> u64 {
+        let free = self.buffer.saturating_sub(self.readable());
+        // No silly windows: none at all rather than less than a segment.
+        if free < u64::from(self.segment).min(self.buffer / 2) {
+            return 0;
+        }
+        let open = free.min(self.open);
+        if self.scaled { open } else { open.min(UNSCALED_WINDOW) }
+    }
+
+    /// Fills in what a segment says about this direction, which thereby is acknowledged.
+    #[inline]
+    pub(super) fn stamp(&mut self, now: Time, segment: &mut Segment, sack: bool) {
+        self.edge = self.edge.max(self.next + self.offer());
+        segment.ack = self.next;
+        segment.window = self.window().min(u64::from(u32::MAX)) as u32;
+        segment.echo = self.echo;
+        self.last_ack = self.next;
+        if sack && !self.queue.is_empty() {
+            for (start, end) in self.queue.report() {
+                segment.push_sack(start, end);
+            }
+        }
+        self.acks.on_sent(now, self.next, segment.len > 0);
+    }
+}

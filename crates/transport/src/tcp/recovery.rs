@@ -1,0 +1,170 @@
+use super::config::Reduction;
+
+/// What the sender is doing about losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery: a loss was found from acknowledgements.
+    Recovery,
+    /// The retransmission timer has fired.
+    Loss,
+}
+
+/// Which data a loss event covers, and how the window comes down meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    pub(super) phase: Phase,
+    /// The episode ends when this offset is acknowledged.
+    pub(super) high: u64,
+    /// Window in force during fast recovery.
+    pub(super) window: u64,
+    /// The controller's new window, to which it comes down.
+    target: u64,
+    /// Window before.
+    prior: u64,
+    delivered: u64,
+    sent: u64,
+    /// An acknowledgement whose half of a segment is still to come (rate halving).
+    odd: bool,
+    /// The first repeat may go whatever the window says.
+    pub(super) force: bool,
+    /// Clock reading (as in the timestamp option) of the episode's first repeat.
+    pub(super) first_repeat: Option<u32>,
+    /// Whether the reduction may still be taken back.
+    pub(super) can_undo: bool,
+}
+
+impl Recovery {
+    pub(super) fn new() -> Recovery {
+        Recovery {
+            phase: Phase::Open,
+            high: 0,
+            window: 0,
+            target: 0,
+            prior: 0,
+            delivered: 0,
+            sent: 0,
+            odd: false,
+            force: false,
+            first_repeat: None,
+            can_undo: false,
+        }
+    }
+
+    /// Fast recovery begins: from `prior` the window is to come down to `target`.
+    pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, high: u64) {
+        *self = Recovery {
+            phase: Phase::Recovery,
+            high,
+            window: if reduction == Reduction::Classic { target } else { prior },
+            target,
+            prior,
+            force: true,
+            can_undo: true,
+            ..Recovery::new()
+        };
+    }
+
+    /// The timer has fired.
+    pub(super) fn time_out(&mut self, high: u64, keep_undo: bool) {
+        let (first_repeat, can_undo) =
+            if keep_undo { (self.first_repeat, self.can_undo) } else { (None, true) };
+        *self = Recovery {
+            phase: Phase::Loss,
+            high,
+            first_repeat,
+            can_undo,
+            force: true,
+            ..Recovery::new()
+        };
+    }
+
+    /// Something was sent.
+    #[inline]
+    pub(super) fn on_sent(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+
+    /// An acknowledgement delivered `delivered` bytes, with `in_flight` left. It is safe if it
+    /// advanced the cumulative acknowledgement and told of no new loss.
+    pub(super) fn on_ack(
+        &mut self,
+        reduction: Reduction,
+        mss: u64,
+        delivered: u64,
+        in_flight: u64,
+        safe: bool,
+    ) {
+        match reduction {
+            Reduction::Classic => {}
+            Reduction::RateHalving => {
+                if self.odd && self.window > self.target {
+                    self.window = (self.window - mss).max(self.target);
+                }
+                self.odd = !self.odd;
+                self.window = self.window.min(in_flight + mss);
+            }
+            Reduction::Prr => {
+                if delivered == 0 {
+                    return;
+                }
+                self.delivered += delivered;
+                // RFC 9937, section 5, with Linux' rounding up to whole segments.
+                let allowed = if in_flight > self.target {
+                    let share = u128::from(self.delivered) * u128::from(self.target);
+                    let share = share.div_ceil(u128::from(self.prior.max(1))) as u64;
+                    share.next_multiple_of(mss).saturating_sub(self.sent)
+                } else {
+                    let limit = self.delivered.saturating_sub(self.sent).max(delivered);
+                    let limit = if safe { limit + mss } else { limit };
+                    limit.min(self.target - in_flight)
+                };
+                let least = if self.sent == 0 { mss } else { 0 };
+                self.window = in_flight + allowed.max(least);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten segments in flight, the first lost, ssthresh 7: RFC 9937's arithmetic as Linux does it.
+    #[test]
+    fn prr_sends_seven_for_ten() {
+        let mss = 1000;
+        let mut recovery = Recovery::new();
+        recovery.begin(Reduction::Prr, 10 * mss, 7 * mss, 10 * mss);
+        // Three SACKs arrived; the head is lost. One repeat is forced.
+        let mut in_flight = 6 * mss;
+        recovery.on_ack(Reduction::Prr, mss, 3 * mss, in_flight, false);
+        assert!(recovery.window >= in_flight + mss);
+        recovery.on_sent(mss);
+        in_flight += mss;
+        for _ in 0..6 {
+            in_flight -= mss;
+            recovery.on_ack(Reduction::Prr, mss, mss, in_flight, false);
+            assert_eq!(recovery.window, 7 * mss);
+            recovery.on_sent(mss);
+            in_flight += mss;
+        }
+    }
+
+    #[test]
+    fn rate_halving_takes_one_segment_off_for_two_acknowledgements() {
+        let mut recovery = Recovery::new();
+        recovery.begin(Reduction::RateHalving, 20_000, 10_000, 0);
+        for _ in 0..8 {
+            recovery.on_ack(Reduction::RateHalving, 1000, 1000, 50_000, false);
+        }
+        assert_eq!(recovery.window, 16_000);
+        for _ in 0..80 {
+            recovery.on_ack(Reduction::RateHalving, 1000, 1000, 50_000, false);
+        }
+        assert_eq!(recovery.window, 10_000);
+        recovery.on_ack(Reduction::RateHalving, 1000, 1000, 4000, false);
+        assert_eq!(recovery.window, 5000);
+    }
+}

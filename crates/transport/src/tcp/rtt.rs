@@ -1,0 +1,150 @@
+use super::config::{Config, RtoFloor};
+use flashcrowd_base::{Span, Time};
+
+/// A least round trip older than this is forgotten (Linux: `tcp_min_rtt_wlen`).
+const LEAST_LIFETIME: Span = Span::from_secs(300);
+
+/// Round-trip estimates and the retransmission timeout (RFC 6298).
+#[derive(Clone, Debug)]
+pub(super) struct RoundTrip {
+    /// Eight times the smoothed round trip, and four times its mean deviation, in nanoseconds.
+    smoothed: u64,
+    deviation: u64,
+    /// Greatest deviation of this round and the one in force (`RtoFloor::Variance`).
+    round_deviation: u64,
+    variance: u64,
+    round_end: u64,
+    latest: Span,
+    least: Span,
+    least_at: Time,
+    rto: Span,
+}
+
+impl RoundTrip {
+    pub(super) fn new(config: &Config) -> RoundTrip {
+        RoundTrip {
+            smoothed: 0,
+            deviation: 0,
+            round_deviation: 0,
+            variance: 0,
+            round_end: 0,
+            latest: Span::ZERO,
+            least: Span::MAX,
+            least_at: Time::START,
+            rto: config.initial_rto_ns,
+        }
+    }
+
+    /// A sample for the least round trip only.
+    #[inline]
+    pub(super) fn see_least(&mut self, now: Time, sample: Span) {
+        if sample <= self.least || now.since(self.least_at) > LEAST_LIFETIME {
+            self.least = sample;
+            self.least_at = now;
+        }
+    }
+
+    /// A sample, taken when everything below `una` is acknowledged and `nxt` is next to be sent.
+    #[inline]
+    pub(super) fn sample(&mut self, config: &Config, sample: Span, una: u64, nxt: u64) {
+        let nanos = sample.nanos().max(1);
+        self.latest = sample;
+        let floor = config.min_rto_ns.nanos();
+        let linux = config.rto_floor == RtoFloor::Variance;
+        if self.smoothed == 0 {
+            self.smoothed = nanos << 3;
+            self.deviation = nanos << 1;
+            self.variance = self.deviation.max(floor);
+            self.round_deviation = self.variance;
+            self.round_end = nxt;
+        } else {
+            let error = nanos as i64 - (self.smoothed >> 3) as i64;
+            self.smoothed = self.smoothed.wrapping_add_signed(error);
+            let mut change = error.abs() - (self.deviation >> 2) as i64;
+            // A sudden drop says little about the variance, and must not raise the timeout.
+            if linux && error < 0 && change > 0 {
+                change >>= 3;
+            }
+            self.deviation = self.deviation.wrapping_add_signed(change);
+            if self.deviation > self.round_deviation {
+                self.round_deviation = self.deviation;
+                self.variance = self.variance.max(self.round_deviation);
+            }
+            if una > self.round_end {
+                if self.round_deviation < self.variance {
+                    self.variance -= (self.variance - self.round_deviation) >> 2;
+                }
+                self.round_end = nxt;
+                self.round_deviation = floor;
+            }
+        }
+        let rto = if linux {
+            (self.smoothed >> 3) + self.variance
+        } else {
+            ((self.smoothed >> 3) + self.deviation).max(floor)
+        };
+        self.rto = Span::from_nanos(rto).min(config.max_rto_ns);
+    }
+
+    /// Smoothed; zero before the first sample.
+    #[inline]
+    pub(super) fn smoothed(&self) -> Span {
+        Span::from_nanos(self.smoothed >> 3)
+    }
+
+    /// The latest; zero before the first sample.
+    pub(super) fn latest(&self) -> Span {
+        self.latest
+    }
+
+    /// The least; `Span::MAX` before the first sample.
+    #[inline]
+    pub(super) fn least(&self) -> Span {
+        self.least
+    }
+
+    /// The timeout without back-off.
+    #[inline]
+    pub(super) fn timeout(&self) -> Span {
+        self.rto
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profiles;
+    use super::*;
+
+    /// The vector of ns-3's test of its mean-deviation estimator, which follows RFC 6298.
+    #[test]
+    fn samples_are_smoothed_as_in_rfc_6298() {
+        let config = profiles::windows_xp();
+        let mut rtt = RoundTrip::new(&config);
+        let expected = [(1.0, 1.0, 0.5), (1.2, 1.025, 0.425), (0.9, 1.009375, 0.35)];
+        for (sample, smoothed, deviation) in expected {
+            rtt.sample(&config, Span::from_seconds(sample), 0, 0);
+            let near = |x: u64, y: f64| assert!((x as f64 / 1e9 - y).abs() < 1e-6, "{x} {y}");
+            near(rtt.smoothed >> 3, smoothed);
+            near(rtt.deviation >> 2, deviation);
+            near(rtt.timeout().nanos(), smoothed + 4.0 * deviation);
+        }
+    }
+
+    #[test]
+    fn linux_puts_the_floor_under_the_variance() {
+        let linux = profiles::linux_6();
+        let mut rtt = RoundTrip::new(&linux);
+        assert_eq!(rtt.timeout(), Span::from_secs(1));
+        for round in 0..100 {
+            rtt.sample(&linux, Span::from_millis(100), round, round);
+        }
+        let timeout = rtt.timeout().seconds();
+        assert!((timeout - 0.3).abs() < 1e-3, "{timeout}");
+        let xp = profiles::windows_xp();
+        let mut rtt = RoundTrip::new(&xp);
+        for round in 0..100 {
+            rtt.sample(&xp, Span::from_millis(100), round, round);
+        }
+        assert_eq!(rtt.timeout(), xp.min_rto_ns);
+    }
+}

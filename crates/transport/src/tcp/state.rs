@@ -1,0 +1,78 @@
+use flashcrowd_base::Span;
+
+/// Where a connection stands (RFC 9293, without LISTEN, which is the driver's).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A SYN was sent, or received and answered; nothing is agreed yet.
+    Connecting,
+    /// Data flows both ways.
+    Established,
+    /// This end has closed: its FIN is sent or waits behind data. The other end still may write.
+    Closing,
+    /// The other end has closed, this one has not.
+    PeerClosed,
+    /// Both ends have closed, and our FIN is not acknowledged yet.
+    LastAck,
+    /// Both ends have closed and everything is acknowledged; the connection stays to answer a
+    /// repeated FIN. A driver may drop it if nothing is in the network.
+    TimeWait,
+    /// Over.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// Both ends closed and everything was delivered.
+    Finished,
+    /// This end called [`Connection::abort`](super::Connection::abort).
+    Aborted,
+    /// The other end sent RST.
+    Reset,
+    /// The other end did not answer for too long.
+    TimedOut,
+}
+
+/// Counters and estimates of one connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt: Span,
+    /// The latest round-trip sample; zero before the first.
+    pub rtt: Span,
+    /// Least round-trip time; zero before the first sample.
+    pub min_rtt: Span,
+    /// Retransmission timeout, back-off included.
+    pub rto: Span,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold in bytes; `u64::MAX` before the first reduction.
+    pub ssthresh: u64,
+    /// Bytes believed to be in the network.
+    pub in_flight: u64,
+    /// What the other end accepts beyond the acknowledged data, in bytes.
+    pub peer_window: u64,
+    /// Segments sent, super-segments counted as one; pure acknowledgements included.
+    pub segments_sent: u64,
+    /// Data segments sent again, counted in frames.
+    pub segments_retransmitted: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Own payload bytes that the other end acknowledged.
+    pub bytes_acked: u64,
+    /// Payload bytes that arrived in order.
+    pub bytes_received: u64,
+    /// Segments received.
+    pub segments_received: u64,
+    /// How often the retransmission timer fired.
+    pub timeouts: u32,
+    /// How often fast recovery began.
+    pub recoveries: u32,
+    /// How often a reduction was taken back as spurious.
+    pub undone: u32,
+    /// Entries that memory is held for: segments sent and not acknowledged, ranges out of order.
+    pub ranges_held: usize,
+}

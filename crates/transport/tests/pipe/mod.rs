@@ -1,0 +1,254 @@
+//! Two ends and a network between them, in virtual time.
+#![allow(dead_code)]
+
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_transport::tcp::{Config, Connection, Flags, Segment};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// What happens to a segment on its way.
+pub enum Fate {
+    /// It arrives after this delay.
+    Arrives(Span),
+    /// It arrives twice.
+    Twice(Span, Span),
+    /// It does not arrive.
+    Lost,
+}
+
+/// One direction of the network.
+pub trait Network {
+    fn carry(&mut self, now: Time, segment: &Segment) -> Fate;
+}
+
+/// A fixed delay with independent losses of data segments, behind a drop-tail queue.
+pub struct Path {
+    pub delay: Span,
+    pub loss: f64,
+    pub rate: Option<Rate>,
+    /// Longest wait in the queue.
+    pub queue: Span,
+    pub stream: Stream,
+    pub drops: u64,
+    pub carried: u64,
+    busy_until: Time,
+    /// Sum of the waits, for the mean.
+    pub waited: Span,
+}
+
+impl Path {
+    pub fn new(delay: Span, seed: u64) -> Path {
+        Path {
+            delay,
+            loss: 0.0,
+            rate: None,
+            queue: Span::MAX,
+            stream: Stream::new(seed, "loss", 0),
+            drops: 0,
+            carried: 0,
+            busy_until: Time::START,
+            waited: Span::ZERO,
+        }
+    }
+}
+
+impl Network for Path {
+    fn carry(&mut self, now: Time, segment: &Segment) -> Fate {
+        if segment.len > 0 && self.loss > 0.0 && self.stream.unit() < self.loss {
+            self.drops += 1;
+            return Fate::Lost;
+        }
+        let mut wait = Span::ZERO;
+        if let Some(rate) = self.rate {
+            let begin = self.busy_until.max(now);
+            if begin.since(now) > self.queue {
+                self.drops += 1;
+                return Fate::Lost;
+            }
+            self.busy_until = begin + rate.transmission(segment.wire_bytes());
+            self.waited += begin.since(now);
+            wait = self.busy_until.since(now);
+        }
+        self.carried += 1;
+        Fate::Arrives(wait + self.delay)
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Arrival(Time, u64, usize, usize);
+
+/// Two connections, client 0 and server 1, and what is under way.
+pub struct Pair<N> {
+    pub now: Time,
+    pub ends: [Option<Connection>; 2],
+    configs: [Arc<Config>; 2],
+    pub networks: [N; 2],
+    queue: BinaryHeap<Reverse<Arrival>>,
+    slots: Vec<Segment>,
+    free: Vec<usize>,
+    sequence: u64,
+    pub delivered: u64,
+    /// Every segment that was sent, if kept: when, by whom.
+    pub log: Option<Vec<(Time, usize, Segment)>>,
+    /// Bytes each application has read, and whether it reads by itself.
+    pub read: [u64; 2],
+    pub reads: [bool; 2],
+    /// Whether super-segments are cut before the network.
+    pub cut: bool,
+}
+
+impl<N: Network> Pair<N> {
+    pub fn new(client: &Config, server: &Config, networks: [N; 2]) -> Pair<N> {
+        let configs = [Arc::new(client.clone()), Arc::new(server.clone())];
+        let mut pair = Pair {
+            now: Time::START,
+            ends: [Some(Connection::connect(&configs[0], Time::START)), None],
+            configs,
+            networks,
+            queue: BinaryHeap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            sequence: 0,
+            delivered: 0,
+            log: None,
+            read: [0; 2],
+            reads: [true; 2],
+            cut: true,
+        };
+        pair.flush(0);
+        pair
+    }
+
+    pub fn end(&mut self, who: usize) -> &mut Connection {
+        self.ends[who].as_mut().expect("not open yet")
+    }
+
+    /// Puts everything that one end wants to say on the wire.
+    pub fn flush(&mut self, who: usize) {
+        let mut burst = 0;
+        while let Some(segment) = self.ends[who].as_mut().and_then(|c| c.poll_transmit(self.now)) {
+            burst += 1;
+            assert!(burst < 100_000, "a poll that never ends: {segment:?}");
+            let frames = if self.cut { segment.frames() } else { 1 };
+            for index in 0..frames {
+                let frame = if self.cut { segment.frame(index) } else { segment };
+                self.launch(who, frame);
+            }
+        }
+    }
+
+    fn launch(&mut self, who: usize, segment: Segment) {
+        if let Some(log) = &mut self.log {
+            log.push((self.now, who, segment));
+        }
+        match self.networks[who].carry(self.now, &segment) {
+            Fate::Lost => {}
+            Fate::Arrives(delay) => self.schedule(delay, who, segment),
+            Fate::Twice(first, second) => {
+                self.schedule(first, who, segment);
+                self.schedule(second, who, segment);
+            }
+        }
+    }
+
+    fn schedule(&mut self, delay: Span, who: usize, segment: Segment) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot] = segment;
+                slot
+            }
+            None => {
+                self.slots.push(segment);
+                self.slots.len() - 1
+            }
+        };
+        self.sequence += 1;
+        self.queue.push(Reverse(Arrival(self.now + delay, self.sequence, 1 - who, slot)));
+    }
+
+    /// When something happens next.
+    pub fn next(&self) -> Option<Time> {
+        let arrival = self.queue.peek().map(|Reverse(arrival)| arrival.0);
+        let timers = self.ends.iter().flatten().filter_map(Connection::next_timer);
+        timers.chain(arrival).min()
+    }
+
+    /// Goes on to the next instant and does what happens then. `false` if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        let Some(next) = self.next() else { return false };
+        assert!(next >= self.now, "a timer in the past");
+        self.now = next;
+        match self.queue.peek() {
+            Some(Reverse(arrival)) if arrival.0 <= next => {
+                let Some(Reverse(Arrival(_, _, to, slot))) = self.queue.pop() else { return false };
+                self.free.push(slot);
+                let segment = self.slots[slot];
+                self.delivered += 1;
+                self.arrive(to, &segment);
+                self.flush(to);
+            }
+            _ => {
+                for who in 0..2 {
+                    if let Some(end) = &mut self.ends[who]
+                        && end.next_timer().is_some_and(|at| at <= self.now)
+                    {
+                        end.on_timer(self.now);
+                        self.flush(who);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn arrive(&mut self, to: usize, segment: &Segment) {
+        let syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        if to == 1 && syn && self.ends[1].is_none() {
+            self.ends[1] = Some(Connection::accept(&self.configs[1], self.now, segment));
+        } else if let Some(end) = &mut self.ends[to] {
+            end.receive(self.now, segment);
+            if self.reads[to] {
+                let bytes = end.readable();
+                if bytes > 0 {
+                    end.read(self.now, bytes);
+                    self.read[to] += bytes;
+                }
+            }
+        }
+    }
+
+    /// Runs to `until`; `now` is that instant afterwards.
+    pub fn run_until(&mut self, until: Time) {
+        while self.next().is_some_and(|at| at <= until) {
+            self.step();
+        }
+        self.now = until;
+    }
+
+    /// Runs until both ends are established.
+    pub fn establish(&mut self) {
+        while !self.ends.iter().all(|end| end.as_ref().is_some_and(Connection::is_established)) {
+            assert!(self.step(), "no connection");
+        }
+    }
+
+    /// The client writes without end until `until`.
+    pub fn bulk_until(&mut self, until: Time) {
+        while self.next().is_some_and(|at| at <= until) {
+            self.fill(0);
+            self.step();
+        }
+        self.now = until;
+    }
+
+    pub fn fill(&mut self, who: usize) {
+        let now = self.now;
+        if let Some(end) = &mut self.ends[who]
+            && end.write_space() > 0
+        {
+            end.write(now, u64::MAX);
+            self.flush(who);
+        }
+    }
+}
