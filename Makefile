@@ -17,7 +17,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow lint format bench lock clean
+.PHONY: help demo build test test-rust test-python test-slow lint format bench tables lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ format: build ## Format Rust and Python sources in place
 bench: build ## Benchmarks: event queue, link, TCP, swarm, and the headline run
 	cargo bench --workspace
 	@if [ -f benches/headline.py ]; then $(BIN)/python benches/headline.py; fi
+
+tables: build ## Write docs/tables.md from the schema
+	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
 
 lock: $(UV) ## Take newer versions of dependencies into uv.lock and Cargo.lock
 	$(UV) lock --upgrade

@@ -2,12 +2,32 @@
 //! `flashcrowd.engines`.
 
 mod build;
+mod faults;
+mod profiles;
+mod simulate;
+mod table;
 
 use pyo3::prelude::*;
 
 /// The engines, compiled.
 #[pymodule(gil_used = false)]
 mod _core {
+    use super::*;
+
     #[pymodule_export]
     use crate::build::build_info;
+    #[pymodule_export]
+    use crate::faults::{Cancelled, EngineFault, PlanError};
+    #[pymodule_export]
+    use crate::profiles::{client_profiles, tcp_profiles};
+    #[pymodule_export]
+    use crate::simulate::{Control, check_plan, simulate};
+    #[pymodule_export]
+    use crate::table::Table;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::faults::listen();
+        Ok(())
+    }
 }

@@ -2,7 +2,7 @@
 
 This is the contract between engines, results folders and everybody who reads them. Engines yield
 the tables of one run without the column `run`; the store adds it and casts to the types given here.
-`docs/tables.md` is made from this file: ``python -m flashcrowd.store.schema > docs/tables.md``.
+`docs/tables.md` is made from this file by `make tables`.
 """
 
 from __future__ import annotations
@@ -135,23 +135,22 @@ ENGINE_TABLES: dict[str, Layout] = {
     packets_delivered | count | packets | packets that reached their destination
     packets_lost | count | packets | packets lost by a link's loss model
     packets_dropped | count | packets | packets dropped by full queues
-    payload_bytes_delivered | count | B | TCP payload delivered in order to applications
+    payload_bytes_delivered | count | B | blocks and transfers: bytes that reached applications
     retransmitted_packets | count | packets | data packets sent again
 """),
         ),
         Layout(
             "downloads",
-            "one peer of one swarm; a host whose peer was replaced has several",
+            "one leecher that came; a host whose leecher was replaced has several",
             _columns("""
     swarm | text | | name of the swarm
     population | text | | name of the population in the swarm
     host | text | | name of the peer's host
-    peer | count | | number of the peer in its swarm, from 0, in order of arrival
+    peer | count | | number of the peer in its swarm; seeds have numbers, too
     arrived_s | real | s | when it came
-    completed_s | real? | s | when it had the whole file; null if never. A seed has it on arrival
+    completed_s | real? | s | when it had the whole file; null if never
     left_s | real? | s | when it left; null if it stayed to the end
-    duration_s | real? | s | from arrival to completion; null for seeds and for leechers without
-        the file
+    duration_s | real? | s | from arrival to completion; null without completion
     downloaded_bytes | count | B | payload of blocks received, useful or not
     uploaded_bytes | count | B | payload of blocks sent
     pieces | count | pieces | whole pieces that it had at its end
@@ -173,8 +172,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     segments | count | packets | data packets sent, those sent again included
     retransmits | count | packets | data packets sent again
     timeouts | count | | retransmission timeouts
-    mean_rtt_s | real? | s | mean of the round-trip time samples of the sender; null without one
-    min_rtt_s | real? | s | least of them
+    mean_rtt_s | real | s | smoothed round-trip time of the sender at the end; 0 without a sample
+    min_rtt_s | real | s | least of its samples; 0 without one
 """),
         ),
         Layout(
@@ -243,9 +242,9 @@ ENGINE_TABLES: dict[str, Layout] = {
     swarm | text | | name of the swarm
     population | text | | population of the sending peer
     samples | count | | samples, one at each send
-    mean_s | real? | s | mean of the smoothed round-trip times; null without a sample
-    min_s | real? | s | least of them
-    max_s | real? | s | greatest of them
+    mean_s | real | s | mean of the smoothed round-trip times
+    min_s | real | s | least of them
+    max_s | real | s | greatest of them
 """),
             optional="measures.rtts",
         ),
@@ -262,7 +261,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     end_s | real | s | end
     bytes | count | B | payload of blocks sent meanwhile
     blocks | count | blocks | whole blocks sent meanwhile
-    cause | text | | why it ended
+    cause | text | | `idle`, `rotation`, `outranked`, `not-interested` or `disconnected`
 """),
             optional="measures.unchokes",
         ),
@@ -277,8 +276,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     lost | count | packets | packets lost by its loss model
     mean_queue_delay_s | real | s | mean wait in its queue, over packets carried
     max_queue_packets | count | packets | most packets that ever waited
-    utilisation | real | 0 to 1 | share of the run in which it was sending; 0 for a link without
-        a rate
+    utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows;
+        null for a link without a rate
 """),
         ),
     )
@@ -354,6 +353,3 @@ def _section(name: str, row: str, columns: tuple[Column, ...], optional: str = "
         out.append(f"| {title} | {kind} | {column.unit} | {column.meaning} |")
     return [*out, ""]
 
-
-if __name__ == "__main__":
-    print(markdown(), end="")

@@ -1,0 +1,29 @@
+//! The profiles that ship, for the Python side to offer by name and to resolve into plans.
+
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::faults::EngineFault;
+
+/// TCP stacks: a JSON object from name to the resolved stack, as a plan takes it.
+#[pyfunction]
+pub(crate) fn tcp_profiles() -> PyResult<String> {
+    by_name(flashcrowd_transport::tcp::profiles::all(), |profile| &profile.name)
+}
+
+/// BitTorrent clients: a JSON object from name to the resolved profile, as a plan takes it.
+#[pyfunction]
+pub(crate) fn client_profiles() -> PyResult<String> {
+    by_name(flashcrowd_swarm::profile::all(), |profile| &profile.name)
+}
+
+fn by_name<T: Serialize>(profiles: Vec<T>, name: impl Fn(&T) -> &String) -> PyResult<String> {
+    let mut object = serde_json::Map::new();
+    for profile in &profiles {
+        let name = name(profile);
+        let value = serde_json::to_value(profile)
+            .map_err(|error| EngineFault::new_err(format!("profile {name}: {error}")))?;
+        object.insert(name.clone(), value);
+    }
+    Ok(serde_json::Value::Object(object).to_string())
+}

@@ -1,0 +1,88 @@
+//! One run of the simulator.
+
+use std::panic::AssertUnwindSafe;
+
+use flashcrowd_sim::{Error, Plan};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::faults::{Cancelled, PlanError, guarded};
+use crate::table::Table;
+
+/// Watches and cancels a run from another thread.
+#[pyclass(module = "flashcrowd._core", frozen)]
+#[derive(Default)]
+pub(crate) struct Control(flashcrowd_sim::Control);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// End the run soon; it raises `Cancelled`.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether `cancel` was called.
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// How far the run is, 0 to 1, as far as anybody can tell.
+    #[getter]
+    fn progress(&self) -> f64 {
+        self.0.progress()
+    }
+
+    /// Simulated time so far, in seconds.
+    #[getter]
+    fn simulated_s(&self) -> f64 {
+        self.0.simulated().seconds()
+    }
+}
+
+/// Run a plan (JSON) with a seed; gives the run's tables by name. Other Python threads go on.
+///
+/// Raises `PlanError`, `Cancelled` or `EngineFault`.
+#[pyfunction]
+#[pyo3(signature = (plan_json, seed, control = None))]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    plan_json: &str,
+    seed: u64,
+    control: Option<&Control>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let unwatched = flashcrowd_sim::Control::default();
+    let control = control.map_or(&unwatched, |control| &control.0);
+    let outcome = py.detach(|| {
+        let plan = parse(plan_json)?;
+        let work = AssertUnwindSafe(|| flashcrowd_sim::simulate(&plan, seed, control));
+        guarded(work)?.map_err(raise)
+    })?;
+    let tables = PyDict::new(py);
+    for table in outcome {
+        tables.set_item(table.name, Table::new(table)?)?;
+    }
+    Ok(tables)
+}
+
+/// Raise `PlanError` if a plan (JSON) is not one.
+#[pyfunction]
+pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
+    parse(plan_json).map(drop)
+}
+
+fn parse(plan_json: &str) -> PyResult<Plan> {
+    serde_json::from_str(plan_json).map_err(|error| PlanError::new_err(format!("plan: {error}")))
+}
+
+fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Cancelled => Cancelled::new_err("cancelled"),
+        error @ Error::Plan { .. } => PlanError::new_err(error.to_string()),
+    }
+}
