@@ -1,0 +1,102 @@
+"""What is wrong with a study, in words that name the place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+MISSING = "(missing)"
+"""The value of a problem whose key is not there."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake.
+
+    Attributes:
+        path: dotted path of the place, as in `workloads.swarm.size`.
+        value: what stands there, as written, or `MISSING`.
+        allowed: what may stand there.
+        hint: the nearest valid thing, or what to do; empty if nothing is near.
+    """
+
+    path: str
+    value: str
+    allowed: str
+    hint: str = ""
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The labelled lines below the path."""
+        rows = [("value", self.value), ("allowed", self.allowed), ("hint", self.hint)]
+        return [(label, text) for label, text in rows if text]
+
+
+class StudyError(Exception):
+    """A study cannot be used: every mistake found, in the order of the file.
+
+    Attributes:
+        problems: the mistakes, at least one.
+        source: the file, or what a person calls the study.
+    """
+
+    def __init__(self, problems: Sequence[Problem], source: str = "study") -> None:
+        super().__init__(problems, source)
+        self.problems = list(problems)
+        self.source = source
+
+    def heading(self) -> str:
+        """One line that counts the mistakes."""
+        count = len(self.problems)
+        return f"{self.source}: {count} {'problem' if count == 1 else 'problems'}"
+
+    def __str__(self) -> str:
+        blocks = [self.heading()]
+        for problem in self.problems:
+            rows = [f"    {label:<8} {text}" for label, text in problem.lines()]
+            blocks.append("\n".join([f"  {problem.path}", *rows]))
+        return "\n\n".join(blocks)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields the same text as `str`, in colour where the terminal has it."""
+        from rich.text import Text
+
+        yield Text(self.heading(), style="bold red")
+        for problem in self.problems:
+            yield Text(f"\n  {problem.path}", style="bold")
+            for label, text in problem.lines():
+                style = "green" if label == "hint" else ""
+                yield Text.assemble((f"    {label:<8} ", "dim"), (text, style))
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `word`, if one is alike at all."""
+    folded: dict[str, str] = {}
+    for candidate in candidates:
+        folded.setdefault(_fold(candidate), candidate)
+    found = difflib.get_close_matches(_fold(word), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """A hint that names the nearest candidate, or nothing."""
+    found = nearest(word, candidates)
+    return f"did you mean {found!r}?".replace("'", '"') if found else ""
+
+
+def one_of(candidates: Iterable[str], limit: int = 12) -> str:
+    """The candidates as a phrase; a long list is cut and says how long it is."""
+    names = list(candidates)
+    if not names:
+        return "nothing"
+    shown = ", ".join(names[:limit])
+    more = f", … ({len(names)} in all)" if len(names) > limit else ""
+    return f"one of {shown}{more}" if len(names) > 1 else shown
+
+
+def _fold(word: str) -> str:
+    return word.casefold().replace("_", "-").replace(" ", "-")

@@ -1,0 +1,137 @@
+"""The plan's format, as types: what `crates/sim/src/plan.rs` reads. All numbers are SI."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from pydantic import ConfigDict
+from typing_extensions import TypedDict
+
+FORMAT = 1
+"""Version of the plan's format."""
+
+
+class Strict(TypedDict):
+    """An object without unknown keys."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+
+class QueueLimit(Strict):
+    """Limits of a drop-tail queue."""
+
+    packets: int | None
+    bytes: int | None
+
+
+class Jitter(Strict):
+    """Random delay on top of the propagation delay."""
+
+    shape: Literal["uniform", "normal"]
+    spread_ns: int
+    reorder: bool
+
+
+class LossModel(Strict):
+    """Which packets are lost: a `kind`, and the probabilities that belong to it."""
+
+    kind: Literal["bernoulli", "gilbert-elliott"]
+    probability: NotRequired[float]
+    to_bad: NotRequired[float]
+    to_good: NotRequired[float]
+    loss_good: NotRequired[float]
+    loss_bad: NotRequired[float]
+
+
+class Loss(Strict):
+    """Random loss."""
+
+    side: Literal["sender", "receiver"]
+    model: LossModel
+
+
+class Conditions(Strict):
+    """What one direction of a link is like."""
+
+    rate_bps: int | None
+    queue: QueueLimit
+    delay_ns: int
+    jitter: Jitter | None
+    loss: Loss | None
+    overhead_bytes: int
+
+
+class Host(Strict):
+    """One host; `up` and `down` are links in the order in which packets cross them."""
+
+    name: str
+    group: int
+    stack: int
+    up: list[int]
+    down: list[int]
+
+
+class Link(Strict):
+    """One direction of a shared link."""
+
+    name: str
+    conditions: Conditions
+
+
+class Draw(Strict):
+    """Quantile points (fraction, value) from which each pair of hosts draws."""
+
+    rtt_s: list[tuple[float, float]] | None
+    loss: list[tuple[float, float]] | None
+
+
+class Core(Strict):
+    """What lies between two groups."""
+
+    links: list[int]
+    conditions: Conditions
+    draw: Draw | None
+
+
+class Network(Strict):
+    """Hosts, links and the paths between them."""
+
+    groups: list[str]
+    hosts: list[Host]
+    links: list[Link]
+    cores: list[Core]
+    core_of: list[int]
+
+
+class Measures(Strict):
+    """What is recorded besides the summary tables."""
+
+    series: list[dict[str, Any]]
+    pieces_ns: int | None
+    send_gaps: bool
+    payloads: bool
+    rtts: bool
+    unchokes: bool
+
+
+class Stop(Strict):
+    """When a run ends that does not end by itself."""
+
+    horizon_ns: int
+    stall_ns: int
+
+
+class PlanDict(Strict):
+    """A complete run but for its seed. Stacks, profiles, workloads and changes are the engine's own
+    objects, checked by the engine.
+    """  # noqa: D205
+
+    format: Literal[1]
+    title: str
+    network: Network
+    stacks: list[dict[str, Any]]
+    profiles: list[dict[str, Any]]
+    workloads: list[dict[str, Any]]
+    timeline: list[dict[str, Any]]
+    measures: Measures
+    stop: Stop

@@ -1,0 +1,101 @@
+"""From a scenario to a plan: units become SI numbers, names become indices, nothing is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashcrowd.errors import StudyError
+from flashcrowd.plan.format import FORMAT, Measures, PlanDict
+from flashcrowd.plan.network import lower_network
+from flashcrowd.plan.plan import Plan
+from flashcrowd.plan.timeline import lower_timeline
+from flashcrowd.plan.workloads import lower_ping, lower_swarm, lower_transfer
+from flashcrowd.scenario.check import check
+from flashcrowd.scenario.flows import Transfer
+from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.measures import Measures as MeasuresTable
+from flashcrowd.scenario.mirror import to_plan
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.swarm import Swarm
+
+
+def lower(scenario: Scenario) -> Plan:
+    """The plan of a scenario. The same scenario always gives the same plan.
+
+    Raises:
+        StudyError: references or combinations in the scenario are impossible.
+    """
+    problems = check(scenario)
+    if problems:
+        raise StudyError(problems, scenario.title)
+    data = _lower_start(scenario)
+    workloads = _by_workload(scenario, data)
+    data["timeline"], problems = lower_timeline(scenario, data, _lower_start, workloads)
+    if problems:
+        raise StudyError(problems, scenario.title)
+    return Plan(data)
+
+
+class _Used:
+    """Indices of named variants in the order in which they are first used."""
+
+    def __init__(self) -> None:
+        self.index: dict[str, int] = {}
+
+    def __call__(self, name: str) -> int:
+        return self.index.setdefault(name, len(self.index))
+
+
+def _lower_start(scenario: Scenario) -> PlanDict:
+    """The plan at the start, without its timeline."""
+    stacks, profiles = _Used(), _Used()
+    hosts = HostNames(scenario.network)
+    network = lower_network(scenario.network, stacks)
+    workloads: list[dict[str, Any]] = []
+    for name, workload in scenario.workloads.items():
+        if isinstance(workload, Swarm):
+            workloads.append(lower_swarm(name, workload, hosts, profiles))
+        elif isinstance(workload, Transfer):
+            workloads.extend(lower_transfer(name, workload, hosts))
+        else:
+            workloads.extend(lower_ping(name, workload, hosts))
+    return {
+        "format": FORMAT,
+        "title": scenario.title,
+        "network": network,
+        "stacks": [_named(name, scenario.stack(name)) for name in stacks.index],
+        "profiles": [_named(name, scenario.profile(name)) for name in profiles.index],
+        "workloads": workloads,
+        "timeline": [],
+        "measures": _measures(scenario.measures),
+        "stop": {
+            "horizon_ns": scenario.stop.horizon.ns,
+            "stall_ns": scenario.stop.stall.ns,
+        },
+    }
+
+
+def _named(name: str, table: Any) -> dict[str, Any]:
+    return {"name": name, **to_plan(table)}
+
+
+def _measures(measures: MeasuresTable) -> Measures:
+    return {
+        "series": [
+            {"what": what, "every_ns": every.ns} for what, every in measures.series.items()
+        ],
+        "pieces_ns": measures.pieces.ns if measures.pieces else None,
+        "send_gaps": measures.send_gaps,
+        "payloads": measures.payloads,
+        "rtts": measures.rtts,
+        "unchokes": measures.unchokes,
+    }
+
+
+def _by_workload(scenario: Scenario, plan: PlanDict) -> dict[str, list[int]]:
+    """The indices in the plan of each workload of the scenario."""
+    indices = {name: [] for name in scenario.workloads}
+    for index, workload in enumerate(plan["workloads"]):
+        name = workload["name"]
+        indices[name if name in indices else name.rpartition("-")[0]].append(index)
+    return indices

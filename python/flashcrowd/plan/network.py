@@ -1,0 +1,153 @@
+"""Lowers the network: hosts, links and the cores between groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flashcrowd.plan.conditions import conditions
+from flashcrowd.plan.format import Conditions, Core, Draw, Host, Link, Network
+from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
+from flashcrowd.scenario.network import Group, Path, Way
+from flashcrowd.scenario.network import Link as LinkTable
+from flashcrowd.scenario.network import Network as NetworkTable
+from flashcrowd.scenario.line import Line
+
+
+def lower_network(network: NetworkTable, stack: Callable[[str], int]) -> Network:
+    """The network of a plan; `stack` gives the index of a TCP stack by its name."""
+    links: list[Link] = []
+    forth, back = _shared_links(network, links)
+    hosts = _hosts(network, links, stack)
+    cores, core_of = _cores(network, forth, back)
+    return {
+        "groups": list(network.groups),
+        "hosts": hosts,
+        "links": links,
+        "cores": cores,
+        "core_of": core_of,
+    }
+
+
+def _way(way: Way) -> Conditions:
+    return conditions(
+        rate=way.rate,
+        queue=way.queue,
+        delay_ns=way.delay.ns,
+        jitter=way.jitter,
+        loss=way.loss,
+        framing=way.framing,
+    )
+
+
+def _shared_links(
+    network: NetworkTable, links: list[Link]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Adds both directions of each shared link; gives their indices by name."""
+    forth: dict[str, int] = {}
+    back: dict[str, int] = {}
+    for name, link in network.links.items():
+        forth[name] = len(links)
+        links.append({"name": name, "conditions": _way(link)})
+        back[name] = len(links)
+        links.append({"name": f"{name} back", "conditions": _way(_way_back(link))})
+    return forth, back
+
+
+def _way_back(link: LinkTable) -> Way:
+    return link if isinstance(link.back, str) else link.back
+
+
+def _hosts(
+    network: NetworkTable, links: list[Link], stack: Callable[[str], int]
+) -> list[Host]:
+    hosts: list[Host] = []
+    for index, (name, group) in enumerate(network.groups.items()):
+        stack_index = stack(network.stack if group.stack == "inherit" else group.stack)
+        delays = group.access.delay.over(group.hosts) if group.access else []
+        for number in range(group.hosts):
+            host: Host = {
+                "name": f"{name}-{number + 1}",
+                "group": index,
+                "stack": stack_index,
+                "up": [],
+                "down": [],
+            }
+            if group.access is not None:
+                _access(host, group.access, delays[number], links)
+            hosts.append(host)
+    return hosts
+
+
+def _access(host: Host, line: Line, delay_ns: int, links: list[Link]) -> None:
+    for direction, rate, queue, crossed in (
+        ("up", line.up, line.up_queue, host["up"]),
+        ("down", line.down, line.down_queue, host["down"]),
+    ):
+        crossed.append(len(links))
+        made = conditions(
+            rate=rate,
+            queue=queue,
+            delay_ns=delay_ns,
+            jitter=line.jitter,
+            loss=line.loss,
+            framing=line.framing,
+        )
+        links.append({"name": f"{host['name']} {direction}", "conditions": made})
+
+
+def _cores(
+    network: NetworkTable, forth: dict[str, int], back: dict[str, int]
+) -> tuple[list[Core], list[int]]:
+    """One core for all pairs of groups that share everything, and the core of each ordered pair."""
+    paths: dict[tuple[str, str], tuple[Path, bool]] = {}
+    for path in network.paths.values():
+        first, second = path.between
+        paths[second, first] = (path, True)
+        paths[first, second] = (path, False)
+    cores: list[Core] = []
+    known: dict[tuple[object, ...], int] = {}
+    core_of: list[int] = []
+    for first, group in network.groups.items():
+        for second, other in network.groups.items():
+            path, reverse = paths.get((first, second), (None, False))
+            crossed = list(path.through) if path else []
+            if reverse:
+                links = [back[name] for name in reversed(crossed)]
+            else:
+                links = [forth[name] for name in crossed]
+            device_ns = _device_delay(group, other, inside=first == second)
+            own_pair = (first, second) if path or group.devices or other.devices else ()
+            if own_pair not in known:
+                known[own_pair] = len(cores)
+                cores.append(_core(network, path, links, device_ns))
+            core_of.append(known[own_pair])
+    return cores, core_of
+
+
+def _device_delay(group: Group, other: Group, *, inside: bool) -> int:
+    """One-way delay of the two device crossings between a host of each group."""
+    if inside:
+        return 2 * group.devices.loopback.ns if group.devices else 0
+    return sum(each.devices.ethernet.ns for each in (group, other) if each.devices)
+
+
+def _core(network: NetworkTable, path: Path | None, links: list[int], device_ns: int) -> Core:
+    rtt, jitter, loss = network.rtt, network.jitter, network.loss
+    if path is not None:
+        rtt = rtt if path.rtt == "inherit" else path.rtt
+        jitter = jitter if path.jitter == "inherit" else path.jitter
+        loss = loss if path.loss == "inherit" else path.loss
+    draw: Draw = {"rtt_s": None, "loss": None}
+    delay_ns = device_ns
+    if isinstance(rtt, RttDistribution):
+        draw["rtt_s"] = [(fraction.value, span.seconds) for fraction, span in rtt.points]
+    else:
+        delay_ns += rtt.ns // 2
+    if isinstance(loss, LossDistribution):
+        draw["loss"] = [(fraction.value, share.value) for fraction, share in loss.points]
+        loss = None
+    return {
+        "links": links,
+        "conditions": conditions(delay_ns=delay_ns, jitter=jitter, loss=loss),
+        "draw": draw if draw["rtt_s"] or draw["loss"] else None,
+    }

@@ -1,0 +1,95 @@
+"""A plan: what an engine needs to run, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashcrowd.errors import Problem, StudyError
+from flashcrowd.plan.format import FORMAT, PlanDict
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Hosts, links, paths and processes in SI numbers, every default resolved.
+
+    Attributes:
+        data: the plan as its JSON has it.
+    """
+
+    data: PlanDict
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return self.data["title"]
+
+    def to_json(self) -> str:
+        """The plan as an engine reads it: one line, the same for equal plans."""
+        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything but the title, in hexadecimal digits.
+
+        Two plans with the same fingerprint give the same tables for the same seed.
+        """
+        untitled = {key: value for key, value in self.data.items() if key != "title"}
+        text = json.dumps(untitled, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Writes the plan as an indented JSON file."""
+        text = json.dumps(self.data, indent=1, ensure_ascii=False, allow_nan=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Reads a plan that `save` or `to_json` wrote.
+
+        Raises:
+            StudyError: the file cannot be read or is no plan of this format.
+        """
+        source = str(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise StudyError([Problem(source, reason, "a plan file")], source) from None
+        return cls.from_json(text, source)
+
+    @classmethod
+    def from_json(cls, text: str, source: str = "plan") -> Plan:
+        """Reads a plan from its JSON.
+
+        Raises:
+            StudyError: it is no plan of this format.
+        """
+        from pydantic import ValidationError
+
+        try:
+            return cls(_adapter().validate_json(text))
+        except ValidationError as error:
+            problems = [
+                Problem(
+                    ".".join(map(str, item["loc"])) or source,
+                    json.dumps(item["input"], default=str)[:60],
+                    item["msg"],
+                    f"this version reads plans of format {FORMAT}",
+                )
+                for item in error.errors(include_url=False)
+            ]
+            raise StudyError(problems, source) from None
+
+
+@cache
+def _adapter() -> TypeAdapter[PlanDict]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(PlanDict)

@@ -1,0 +1,137 @@
+"""Lowers the workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.swarm import (
+    After,
+    AfterShare,
+    Arrivals,
+    Departure,
+    FlashCrowd,
+    Poisson,
+    Population,
+    Swarm,
+)
+
+
+def lower_swarm(
+    name: str, swarm: Swarm, hosts: HostNames, profile: Callable[[str], int]
+) -> dict[str, Any]:
+    """The swarm of a plan; `profile` gives the index of a client profile by its name."""
+    taken: set[str] = set()
+    populations = [
+        _population(each, population, hosts, profile, taken)
+        for each, population in swarm.populations.items()
+    ]
+    tracker = None if swarm.tracker is None else _one(swarm.tracker, hosts)
+    return {
+        "kind": "swarm",
+        "name": name,
+        "size_bytes": swarm.size.bytes,
+        "piece_bytes": swarm.piece.bytes,
+        "block_bytes": swarm.block.bytes,
+        "tracker": tracker,
+        "populations": populations,
+        "stop_after_completions": swarm.stop_after,
+    }
+
+
+def _population(
+    name: str,
+    population: Population,
+    hosts: HostNames,
+    profile: Callable[[str], int],
+    taken: set[str],
+) -> dict[str, Any]:
+    groups = [population.group] if isinstance(population.group, str) else population.group
+    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
+    chosen = free if population.hosts == "all" else free[: population.hosts]
+    taken.update(chosen)
+    return {
+        "name": name,
+        "role": population.role,
+        "hosts": [hosts.index[host] for host in chosen],
+        "profile": profile(population.profile),
+        "upload_bps": population.upload.bps if population.upload else None,
+        "arrivals": _arrivals(population.arrivals),
+        "departure": _departure(population.departure),
+        "replace": population.replace,
+    }
+
+
+def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
+    if isinstance(arrivals, FlashCrowd):
+        return {
+            "kind": "flash-crowd",
+            "start_ns": arrivals.start.ns,
+            "spread_ns": arrivals.spread.ns,
+        }
+    if isinstance(arrivals, Poisson):
+        return {"kind": "poisson", "start_ns": arrivals.start.ns, "gap_ns": arrivals.gap.ns}
+    return {"kind": "times", "at_ns": [span.ns for span in arrivals.at]}
+
+
+def _departure(departure: Departure) -> dict[str, Any]:
+    if isinstance(departure, After):
+        return {"kind": "after", "mean_ns": departure.mean.ns}
+    if isinstance(departure, AfterShare):
+        return {"kind": "after-share", "share": departure.share.value}
+    return {"kind": departure.kind}
+
+
+def lower_transfer(name: str, transfer: Transfer, hosts: HostNames) -> list[dict[str, Any]]:
+    """The transfers of a plan, one for each pair of hosts."""
+    return [
+        {
+            "kind": "transfer",
+            **between,
+            "flows": transfer.flows,
+            "size_bytes": transfer.size.bytes if transfer.size else None,
+            "rate_bps": transfer.limit.bps if transfer.limit else None,
+            "start_ns": transfer.start.ns,
+            "spread_ns": transfer.spread.ns,
+            "stop_ns": transfer.stop.ns if transfer.stop else None,
+        }
+        for between in _pairs(name, transfer, hosts)
+    ]
+
+
+def lower_ping(name: str, ping: Ping, hosts: HostNames) -> list[dict[str, Any]]:
+    """The pings of a plan, one for each pair of hosts."""
+    return [
+        {
+            "kind": "ping",
+            **between,
+            "size_bytes": ping.size.bytes,
+            "interval_ns": ping.interval.ns,
+            "start_ns": ping.start.ns,
+            "stop_ns": ping.stop.ns if ping.stop else None,
+        }
+        for between in _pairs(name, ping, hosts)
+    ]
+
+
+def _pairs(name: str, flow: Transfer | Ping, hosts: HostNames) -> list[dict[str, Any]]:
+    """Name and ends of each flow: the workload's name, with a number where there are several."""
+    source, to = hosts.find(flow.source), hosts.find(flow.to)
+    assert source and to, "checked before"
+    pairs = hosts.pairs(source, to)
+    return [
+        {
+            "name": name if len(pairs) == 1 else f"{name}-{number}",
+            "from": hosts.index[a],
+            "to": hosts.index[b],
+        }
+        for number, (a, b) in enumerate(pairs, 1)
+    ]
+
+
+def _one(name: str, hosts: HostNames) -> int:
+    found = hosts.find(name)
+    assert found and len(found) == 1, "checked before"
+    return hosts.index[found[0]]

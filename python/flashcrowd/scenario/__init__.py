@@ -1,0 +1,68 @@
+"""Scenarios: what a person says about one situation.
+
+Every table of a study file is a class here, and every key an attribute with the same name, so that a
+scenario can be written in Python as well. Quantities are texts with units, or objects of
+`flashcrowd.units`.
+"""
+
+from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
+from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott, Jitter
+from flashcrowd.scenario.line import LINES, Delay, Line
+from flashcrowd.scenario.measures import Measures, Stop
+from flashcrowd.scenario.network import Devices, Group, Link, Network, Path, Way
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.queue import Framing, Queue
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.stack import Stack
+from flashcrowd.scenario.swarm import (
+    After,
+    AfterShare,
+    AllDone,
+    AtOnce,
+    FlashCrowd,
+    Never,
+    Poisson,
+    Population,
+    Swarm,
+    Times,
+)
+from flashcrowd.scenario.timeline import Change, Halt
+
+__all__ = [
+    "LINES",
+    "After",
+    "AfterShare",
+    "AllDone",
+    "AtOnce",
+    "Bernoulli",
+    "Change",
+    "Delay",
+    "Devices",
+    "FlashCrowd",
+    "Framing",
+    "GilbertElliott",
+    "Group",
+    "Halt",
+    "Jitter",
+    "Line",
+    "Link",
+    "LossDistribution",
+    "Measures",
+    "Network",
+    "Never",
+    "Path",
+    "Ping",
+    "Poisson",
+    "Population",
+    "Profile",
+    "Queue",
+    "RttDistribution",
+    "Scenario",
+    "Stack",
+    "Stop",
+    "Swarm",
+    "Times",
+    "Transfer",
+    "Way",
+]

@@ -1,0 +1,225 @@
+"""What the tables of a scenario cannot say about themselves: references and combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from flashcrowd.errors import Problem, did_you_mean, one_of
+from flashcrowd.scenario import shipped
+from flashcrowd.scenario.distribution import RttDistribution
+from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.paths import join
+from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.swarm import Population, Swarm, Times
+
+MOST_HOSTS = 100_000
+MOST_PIECES = 1_000_000
+
+
+def check(scenario: Scenario) -> list[Problem]:
+    """Every mistake in a scenario whose tables are valid one by one."""
+    hosts = HostNames(scenario.network)
+    problems = list(_network(scenario))
+    for name, workload in scenario.workloads.items():
+        place = join(("workloads", name))
+        if isinstance(workload, Swarm):
+            problems.extend(_swarm(workload, place, scenario, hosts))
+        else:
+            problems.extend(_flow(workload, place, hosts))
+    problems.extend(_variants(scenario))
+    return [*problems, *_ends(scenario)]
+
+
+def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
+    """A name that nothing has."""
+    names = list(names)
+    return Problem(path, shown(name), f"{what}: {one_of(names)}", did_you_mean(name, names))
+
+
+def _network(scenario: Scenario) -> Iterator[Problem]:
+    network = scenario.network
+    stacks = [*shipped.stacks(), *scenario.stacks]
+    total = sum(group.hosts for group in network.groups.values())
+    if total > MOST_HOSTS:
+        yield Problem("network.groups", f"{total} hosts", f"at most {MOST_HOSTS} hosts in all")
+    if network.stack not in stacks:
+        yield unknown("network.stack", network.stack, "a TCP stack", stacks)
+    host_names = HostNames(network).index
+    for name, group in network.groups.items():
+        if group.stack not in ("inherit", *stacks):
+            place = join(("network", "groups", name, "stack"))
+            yield unknown(place, group.stack, "a TCP stack", ["inherit", *stacks])
+        if name in host_names:
+            allowed = "a name that no host of another group has"
+            yield Problem(join(("network", "groups", name)), shown(name), allowed)
+    yield from _paths(scenario)
+
+
+def _paths(scenario: Scenario) -> Iterator[Problem]:
+    network = scenario.network
+    seen: dict[frozenset[str], str] = {}
+    for name, path in network.paths.items():
+        place = join(("network", "paths", name))
+        for group in dict.fromkeys(path.between):
+            if group not in network.groups:
+                yield unknown(f"{place}.between", group, "a group", network.groups)
+        for link in path.through:
+            if link not in network.links:
+                yield unknown(f"{place}.through", link, "a shared link", network.links)
+        if len(set(path.through)) < len(path.through):
+            allowed = "each shared link at most once"
+            yield Problem(f"{place}.through", shown(path.through), allowed)
+        pair = frozenset(path.between)
+        if pair in seen:
+            allowed = f"one path for each pair of groups; {seen[pair]} has this pair"
+            yield Problem(f"{place}.between", shown(list(path.between)), allowed)
+        seen[pair] = name
+    draws = [network.rtt, *(path.rtt for path in network.paths.values())]
+    if any(isinstance(rtt, RttDistribution) for rtt in draws):
+        for name, group in network.groups.items():
+            if group.devices is not None and (group.devices.loopback or group.devices.ethernet):
+                yield Problem(
+                    join(("network", "groups", name, "devices")),
+                    shown(group.devices),
+                    "no device delays where round-trip times are drawn from a distribution",
+                    "give the devices delays or the network a distribution, not both",
+                )
+
+
+def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
+    pieces = -(-swarm.size.bytes // swarm.piece.bytes)
+    if pieces > MOST_PIECES:
+        allowed = f"a size of at least 1/{MOST_PIECES} of the file's {swarm.size}"
+        yield Problem(f"{place}.piece", shown(swarm.piece), allowed)
+    if swarm.piece.bytes >= 2**31:
+        yield Problem(f"{place}.piece", shown(swarm.piece), "a size below 2 GiB")
+    if swarm.block.bytes > swarm.piece.bytes:
+        allowed = f"a size of at most a piece, {swarm.piece}"
+        yield Problem(f"{place}.block", shown(swarm.block), allowed)
+    if swarm.tracker is not None:
+        yield from _host(f"{place}.tracker", swarm.tracker, hosts)
+    populations = swarm.populations
+    if not any(population.role == "seed" for population in populations.values()):
+        yield Problem(
+            f"{place}.populations",
+            one_of(populations),
+            "at least one population of seeds, or the file is nowhere",
+            'give one population `role = "seed"`',
+        )
+    leechers = [name for name, population in populations.items() if population.role == "leecher"]
+    if not leechers:
+        allowed = "at least one population of leechers"
+        yield Problem(f"{place}.populations", one_of(populations), allowed)
+    taken: set[str] = set()
+    for name, population in populations.items():
+        yield from _population(population, join(("populations", name)), place, scenario, hosts, taken)
+        yield from _blocks(swarm, population, f"{place}.block", scenario)
+
+
+def _blocks(swarm: Swarm, population: Population, path: str, scenario: Scenario) -> Iterator[Problem]:
+    profile = scenario.profile(population.profile)
+    if profile is not None and swarm.block > profile.requests.max_block:
+        yield Problem(
+            path,
+            shown(swarm.block),
+            f"a size of at most {profile.requests.max_block}, the largest that the client "
+            f"{population.profile} answers",
+        )
+
+
+def _population(
+    population: Population,
+    name: str,
+    swarm: str,
+    scenario: Scenario,
+    hosts: HostNames,
+    taken: set[str],
+) -> Iterator[Problem]:
+    place = f"{swarm}.{name}"
+    groups = [population.group] if isinstance(population.group, str) else population.group
+    profiles = list(dict.fromkeys([*shipped.profiles(), *scenario.profiles]))
+    if population.profile not in profiles:
+        yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
+    strangers = [group for group in groups if group not in scenario.network.groups]
+    for group in strangers:
+        yield unknown(f"{place}.group", group, "a group", scenario.network.groups)
+    if strangers:
+        return
+    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
+    wanted = len(free) if population.hosts == "all" else population.hosts
+    if not free or wanted > len(free):
+        allowed = f"a group with free hosts; {len(free)} are left of {one_of(groups)}"
+        hint = "each host runs one peer of a swarm; earlier populations took theirs"
+        value = shown(population.group) if not free else str(wanted)
+        yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
+        return
+    taken.update(free[:wanted])
+    if isinstance(population.arrivals, Times) and len(population.arrivals.at) != wanted:
+        allowed = f"one instant for each of the {wanted} hosts"
+        count = len(population.arrivals.at)
+        yield Problem(f"{place}.arrivals.at", f"{count} instants", allowed)
+    if population.replace and population.departure.kind in ("never", "all-done"):
+        yield Problem(
+            f"{place}.replace",
+            "true",
+            f'false where the departure is "{population.departure.kind}", since nobody leaves before',
+            'write `departure = "at-once"`',
+        )
+
+
+def _host(path: str, name: str, hosts: HostNames) -> Iterator[Problem]:
+    found = hosts.find(name)
+    if found is None:
+        yield unknown(path, name, "a host or a group of one", hosts.suggestions())
+    elif len(found) > 1:
+        allowed = f"one host; {name} is a group of {len(found)}"
+        yield Problem(path, shown(name), allowed, f'write "{found[0]}"')
+
+
+def _flow(flow: Transfer | Ping, place: str, hosts: HostNames) -> Iterator[Problem]:
+    source, to = hosts.find(flow.source), hosts.find(flow.to)
+    for key, name, found in (("from", flow.source, source), ("to", flow.to, to)):
+        if found is None:
+            yield unknown(f"{place}.{key}", name, "a host or a group", hosts.suggestions())
+    if source and to:
+        if len(source) > 1 and len(to) > 1 and len(source) != len(to):
+            allowed = f"one host, or a group of {len(source)} hosts as in `from`"
+            yield Problem(f"{place}.to", shown(flow.to), allowed, f"{flow.to} has {len(to)} hosts")
+        elif any(a == b for a, b in hosts.pairs(source, to)):
+            yield Problem(f"{place}.to", shown(flow.to), "another host than in `from`")
+    if flow.stop is not None and flow.stop <= flow.start:
+        yield Problem(f"{place}.stop", shown(flow.stop), f"a time after the start, {flow.start}")
+    if isinstance(flow, Ping) and not 28 <= flow.size.bytes <= 65535:
+        yield Problem(f"{place}.size", shown(flow.size), "a size between 28 B and 65535 B")
+
+
+def _variants(scenario: Scenario) -> Iterator[Problem]:
+    for kind, own, ships in (
+        ("stacks", scenario.stacks, shipped.stacks()),
+        ("profiles", scenario.profiles, shipped.profiles()),
+    ):
+        for name, table in own.items():
+            if name in ships and table.base != name:
+                path = join((kind, name, "base"))
+                allowed = f'"{name}", since one of this name ships'
+                yield Problem(path, shown(table.base), allowed, "choose another name")
+            elif name == "inherit":
+                yield Problem(join((kind, name)), "inherit", "a name that is no key word")
+
+
+def _ends(scenario: Scenario) -> Iterator[Problem]:
+    """A run in which nothing ends by itself must say when it is cut off."""
+    for workload in scenario.workloads.values():
+        if isinstance(workload, Swarm) or workload.stop is not None:
+            return
+        if isinstance(workload, Transfer) and workload.size is not None:
+            return
+    if "horizon" not in scenario.stop.model_fields_set:
+        yield Problem(
+            "stop.horizon",
+            "(missing)",
+            "a time at which the run ends, since no workload ends by itself",
+            'write `[stop]` and `horizon = "60 s"`, or give a transfer a size or a stop',
+        )

@@ -1,0 +1,105 @@
+"""Building blocks of the tables in a scenario file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from flashcrowd.units import QuantityT, Rate, Share, Size, Span, UnitError
+
+
+class Table(BaseModel):
+    """A table of the file: unknown keys are mistakes, and nothing is converted silently."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+Name = Annotated[str, StringConstraints(pattern=NAME, max_length=60)]
+"""What a person calls a group, a link, a workload: letters, digits, "-" and "_"."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """Makes a word in the file stand for Python's `None`, since TOML has no null."""
+
+    word: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Reads the word (or "none") as `None` and writes `None` as the word."""
+        return core_schema.no_info_before_validator_function(
+            lambda given: None if given in (self.word, "none") else given,
+            handler(source),
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                lambda value, inner: self.word if value is None else inner(value),
+            ),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The word, or what else is allowed."""
+        inner = handler(schema)
+        options = [item for item in inner.get("anyOf", [inner]) if item != {"type": "null"}]
+        return {"anyOf": [{"enum": sorted({self.word, "none"})}, *options]}
+
+
+def positive(value: QuantityT) -> QuantityT:
+    """Refuses zero."""
+    if not value:
+        raise UnitError(f"{value.noun} of more than zero")
+    return value
+
+
+def at_most_all(value: Share) -> Share:
+    """Refuses more than 100 %."""
+    if value.amount > 1:
+        raise UnitError("a share between 0 % and 100 %")
+    return value
+
+
+PositiveSpan = Annotated[Span, AfterValidator(positive)]
+PositiveSize = Annotated[Size, AfterValidator(positive)]
+Probability = Annotated[Share, AfterValidator(at_most_all)]
+MaybeSpan = Annotated[Span | None, Word("none")]
+MaybePositiveSpan = Annotated[PositiveSpan | None, Word("none")]
+MaybeSize = Annotated[PositiveSize | None, Word("none")]
+MaybeRate = Annotated[Rate | None, Word("unlimited")]
+Count = Annotated[int, Field(ge=1, le=2**31)]
+Natural = Annotated[int, Field(ge=0, le=2**31)]
+MaybeCount = Annotated[Count | None, Word("none")]
+
+
+def shorthand(key: str, accepts: Any, **others: Any) -> BeforeValidator:
+    """A validator that reads a plain value as the table `{key: value, **others}`.
+
+    `accepts` is the type of what may be written, for the JSON Schema.
+    """
+
+    def expand(given: Any) -> Any:
+        plain = given is not None and not isinstance(given, dict | BaseModel)
+        return {**others, key: given} if plain else given
+
+    return BeforeValidator(expand, json_schema_input_type=accepts)

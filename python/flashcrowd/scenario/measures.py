@@ -1,0 +1,46 @@
+"""What is recorded, and when a run ends that does not end by itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from flashcrowd.scenario.fields import MaybePositiveSpan, PositiveSpan, Table
+from flashcrowd.units import Span
+
+Sampled = Literal[
+    "queue-packets",
+    "queue-delay",
+    "link-rate",
+    "goodput",
+    "window",
+    "rtt",
+    "swarm-rate",
+    "online",
+    "completed",
+]
+
+
+class Measures(Table):
+    """What is recorded besides the summary tables."""
+
+    series: dict[Sampled, PositiveSpan] = {}
+    """Time series, each with its sampling interval."""
+    pieces: MaybePositiveSpan = None
+    """Interval at which the pieces that leechers have are counted."""
+    send_gaps: bool = False
+    """The distribution of the time between sends to one connection."""
+    payloads: bool = False
+    """The distribution of TCP payload lengths."""
+    rtts: bool = False
+    """TCP's round-trip time estimate, sampled at each send of a peer."""
+    unchokes: bool = False
+    """Every unchoke that ended."""
+
+
+class Stop(Table):
+    """When a run ends that does not end by itself."""
+
+    horizon: PositiveSpan = Span("24 h")
+    """Simulated time after which a run is cut off."""
+    stall: PositiveSpan = Span("30 min")
+    """A swarm in which no leecher received a block for this long is stalled."""

@@ -1,0 +1,93 @@
+"""Between the tables of a file and the objects of a plan.
+
+A plan has SI numbers in keys that end in their unit (`min_rto_ns`, `mtu_bytes`, `upload_bps`); a file
+has texts with units in keys without (`min_rto = "200 ms"`). The type of a field says which ending it
+has; a field whose key in the plan differs otherwise names that key as its serialisation alias.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from flashcrowd.units import Quantity, Rate, Size, Span
+
+_ENDINGS: dict[type, str] = {Span: "_ns", Size: "_bytes", Rate: "_bps"}
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """On a field: how its value crosses, where the rules of this module do not say it."""
+
+    to_plan: Callable[[Any], Any]
+    from_plan: Callable[[Any], Any]
+
+
+def _mirror(info: FieldInfo) -> Mirror | None:
+    return next((item for item in info.metadata if isinstance(item, Mirror)), None)
+
+
+def kind_of(annotation: Any) -> Any:
+    """What an annotation is about, without `Annotated` and `None`."""
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
+        return kind_of(typing.get_args(annotation)[0])
+    if origin in (types.UnionType, typing.Union):
+        kinds = [kind_of(arg) for arg in typing.get_args(annotation) if arg is not type(None)]
+        return kinds[0] if len(kinds) == 1 else annotation
+    return annotation
+
+
+def plan_key(name: str, info: FieldInfo) -> str:
+    """The key of a field in the plan."""
+    return info.serialization_alias or name + _ENDINGS.get(kind_of(info.annotation), "")
+
+
+def plain(value: Any) -> Any:
+    """A value as the plan has it."""
+    if isinstance(value, BaseModel):
+        return to_plan(value)
+    if isinstance(value, Quantity):
+        return int(value.amount) if value.whole else float(value.amount)
+    return value
+
+
+def to_plan(model: BaseModel) -> dict[str, Any]:
+    """A table as the plan has it, all but its `base`."""
+    made: dict[str, Any] = {}
+    for name, info in type(model).model_fields.items():
+        if name != "base":
+            mirror = _mirror(info)
+            value = getattr(model, name)
+            made[plan_key(name, info)] = mirror.to_plan(value) if mirror else plain(value)
+    return made
+
+
+def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
+    """An object of a plan as a file would write it; keys that the table does not know are kept."""
+    fields = {plan_key(name, info): (name, info) for name, info in model.model_fields.items()}
+    made: dict[str, Any] = {}
+    for key, value in given.items():
+        name, info = fields.get(key, (key, None))
+        if key != "name":
+            made[name] = _written(info, value) if info else value
+    return made
+
+
+def _written(info: FieldInfo, value: Any) -> Any:
+    mirror, kind = _mirror(info), kind_of(info.annotation)
+    if mirror:
+        return mirror.from_plan(value)
+    if value is None:
+        return "none"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return from_plan(kind, value)
+    if isinstance(kind, type) and issubclass(kind, Quantity):
+        return str(kind.of(value))
+    return value

@@ -1,0 +1,257 @@
+"""A BitTorrent client: every rule that differs between clients, and every coupling with its switch.
+
+The fields are those of the engine's profile; their values come from the profile that ships under the
+name `base`. The tests compare these tables with the engine's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from flashcrowd.scenario.fields import (
+    Count,
+    MaybePositiveSpan,
+    Natural,
+    PositiveSize,
+    PositiveSpan,
+    Table,
+    Word,
+    shorthand,
+)
+from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
+from flashcrowd.units import Span
+
+
+Peers = Annotated[int, Field(ge=1, le=65535)]
+
+
+class Connections(Table):
+    """Limits and timeouts of connections."""
+
+    max_initiate: Count
+    """Open no more connections while this many exist or are being opened."""
+    max_connections: Count
+    """Refuse incoming connections while this many exist."""
+    drop_seed_to_seed: bool
+    """A peer that is complete closes its connections to complete peers."""
+    keepalive: PositiveSpan
+    """A keep-alive goes out on every connection this often."""
+    timeout: PositiveSpan
+    """A connection that brought nothing for this long is closed."""
+    timeout_sweep: PositiveSpan
+    """How often connections are checked for `timeout`."""
+
+
+class Announce(Table):
+    """When a peer announces itself, and what it asks for."""
+
+    check: PositiveSpan
+    """How often the peer looks whether an announce is due."""
+    min_peers: Natural
+    """With fewer connections than this, ask before the tracker's interval is over."""
+    min_peers_reachable: Natural
+    """Replaces `min_peers` once any incoming connection has been seen."""
+    min_interval: PositiveSpan
+    """Least time between two such early announces."""
+    numwant: Annotated[Peers | None, Word("none")]
+    """How many peers to ask for; "none" leaves the number to the tracker."""
+    enough_peers: Natural
+    """With this many connections ask for no peers."""
+    retry: PositiveSpan
+    """Time until the first retry after a failed announce."""
+    retry_growth_min: Annotated[float, Field(ge=1, le=100)]
+    """Every further retry waits longer by a factor between this ..."""
+    retry_growth_max: Annotated[float, Field(ge=1, le=100)]
+    """... and this."""
+    max_retry: PositiveSpan
+    """Longest wait between retries."""
+
+
+class TrackerRules(Table):
+    """How a tracker answers."""
+
+    interval: PositiveSpan
+    """The interval it tells its clients."""
+    default_peers: Peers
+    """Peers in an answer to a client that names no number."""
+    max_peers: Peers
+    """Peers in an answer at most."""
+    reshuffle: PositiveSpan
+    """The lists from which answers are dealt live no longer than this."""
+    seeds_to_seeds: bool
+    """Whether seeds are told to seeds."""
+    forget: PositiveSpan
+    """A peer that has not announced for this long is forgotten."""
+
+
+class MainlineBacklog(Table):
+    """What arrives in 4 s at the metered rate, and 2 more."""
+
+    kind: Literal["mainline"] = "mainline"
+    initial: Count
+    """The least number of requests."""
+
+
+class FixedBacklog(Table):
+    """Always the same number, whatever the rate."""
+
+    kind: Literal["fixed"] = "fixed"
+    requests: Count
+    """The number."""
+
+
+class QueueTimeBacklog(Table):
+    """What arrives in `queue_time` at the metered rate."""
+
+    kind: Literal["queue-time"] = "queue-time"
+    queue_time: PositiveSpan
+    """How much time the requests are worth."""
+    min: Count
+    """Least number."""
+    max: Count
+    """Greatest number."""
+
+
+def _backlog_to_plan(value: Any) -> Any:
+    if isinstance(value, FixedBacklog):
+        return {"fixed": value.requests}
+    made = to_plan(value)
+    return {made.pop("kind"): made}
+
+
+def _backlog_from_plan(given: Any) -> Any:
+    (kind, value), = given.items()
+    if kind == "fixed":
+        return {"kind": kind, "requests": value}
+    model = {"mainline": MainlineBacklog, "queue-time": QueueTimeBacklog}[kind]
+    return {"kind": kind, **from_plan(model, value)}
+
+
+BacklogTable = Annotated[
+    MainlineBacklog | FixedBacklog | QueueTimeBacklog, Field(discriminator="kind")
+]
+
+
+class Requests(Table):
+    """Asking for blocks."""
+
+    block: PositiveSize
+    """Bytes asked for in one request."""
+    max_block: PositiveSize
+    """A request for more than this closes the connection."""
+    max_queue: Count
+    """Requests beyond this many waiting on one connection are dropped."""
+    backlog: Annotated[
+        BacklogTable,
+        shorthand("requests", BacklogTable | Count, kind="fixed"),
+        Mirror(_backlog_to_plan, _backlog_from_plan),
+    ]
+    """How many requests are kept outstanding at each peer: a number, or a rule."""
+    snubbing: bool
+    """Whether a peer that sends nothing for `snub_after` loses its standing."""
+    snub_after: PositiveSpan
+    """The time without a block after which a peer counts as snubbing us."""
+    end_game: bool
+    """Whether the last blocks are asked of every peer that has them, with CANCEL on arrival."""
+
+
+class Picker(Table):
+    """Choosing pieces."""
+
+    strict_priority: bool
+    """Pieces already begun come before all others."""
+    random_first_pieces: Natural
+    """Until this many pieces are complete, new pieces are taken in a fixed random order."""
+    order: Literal["rarest-first", "random"]
+    """In which order new pieces are taken after that."""
+
+
+class Meter(Table):
+    """Measuring rates."""
+
+    window: PositiveSpan
+    """The memory."""
+    head_start: Span
+    """How long before its creation a meter pretends to have begun."""
+    start: Literal["connection", "unchoke"]
+    """When meters begin to count: with the connection, or afresh with every unchoke."""
+
+
+Slots = Annotated[
+    Literal["mainline-by-rate"] | Count,
+    Mirror(
+        lambda value: {"fixed": value} if isinstance(value, int) else value,
+        lambda given: given["fixed"] if isinstance(given, dict) else given,
+    ),
+]
+
+
+class Choker(Table):
+    """Choosing whom to upload to."""
+
+    slots: Slots
+    """How many uploads there are at a time: a number, or "mainline-by-rate"."""
+    min_uploads: Natural
+    """Floor on the number of optimistic places less the preferred peers."""
+    round: PositiveSpan
+    """Time between rounds."""
+    optimistic_rounds: Count
+    """Every how many rounds the optimistic unchoke moves on."""
+    leech: Literal["mainline", "modern"]
+    """The rule while pieces are missing."""
+    seed: Literal["mainline", "round-robin", "fastest-upload", "anti-leech"]
+    """The rule once all are there."""
+    idle_class: bool
+    """Mainline seeds: whether peers without a queued request are ranked behind all others."""
+    protected_rounds: Natural
+    """Mainline seeds: an unchoke younger than this many rounds is never idle."""
+    rechoke_on_change: bool
+    """Whether a change of interest of an unchoked peer, or its loss, re-chokes at once."""
+    quota_pieces: Natural
+    """Round robin: an upload is over after this many pieces and ..."""
+    quota_time: Span
+    """... at least this long."""
+
+
+class Limiter(Table):
+    """Spreading the upload limit over time and connections."""
+
+    write_unit: Annotated[PositiveSize, Field(serialization_alias="write_unit")]
+    """Bytes written to one connection before the next has its turn."""
+    unlimited_write_unit: Annotated[
+        PositiveSize, Field(serialization_alias="unlimited_write_unit")
+    ]
+    """The same for a peer without a limit."""
+    tick: MaybePositiveSpan
+    """Wake only at multiples of this; "none" to wake exactly when the debt is paid."""
+    credit: Span
+    """Idle time that may be saved up."""
+
+
+class Profile(Table):
+    """A BitTorrent client."""
+
+    base: str
+    """The profile that ships whose values hold where none are given."""
+    nagle: bool
+    """Whether the client leaves Nagle's algorithm on."""
+    control_behind_piece: bool
+    """Whether control messages wait for the end of a half-written PIECE to the same peer."""
+    connections: Connections
+    """Whom to connect to, and how many."""
+    announce: Announce
+    """When to ask the tracker."""
+    tracker: TrackerRules
+    """How the tracker answers, where this is the profile of the whole swarm."""
+    requests: Requests
+    """Asking for blocks."""
+    picker: Picker
+    """Choosing pieces."""
+    meter: Meter
+    """Measuring rates."""
+    choker: Choker
+    """Choosing whom to upload to."""
+    limiter: Limiter
+    """Spreading the upload limit over time and connections."""

@@ -1,0 +1,121 @@
+"""Queues and framing, as texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from flashcrowd.errors import did_you_mean
+from flashcrowd.units import Size, UnitError
+
+_PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
+
+
+class Queue:
+    """Where a drop-tail queue is full: "200 packets", "64 KiB", both, or "unlimited".
+
+    Attributes:
+        packets: the most packets, the one in transmission included; `None` for no such limit.
+        bytes: the most bytes, framing included; `None` for no such limit.
+    """
+
+    __slots__ = ("bytes", "packets")
+    allowed = 'a queue, as in "200 packets", "64 KiB", "200 packets, 64 KiB" or "unlimited"'
+
+    packets: int | None
+    bytes: Size | None
+
+    def __init__(self, text: str | Queue) -> None:
+        if isinstance(text, Queue):
+            self.packets, self.bytes = text.packets, text.bytes
+            return
+        if not isinstance(text, str):
+            hint = f'write "{text} packets"' if isinstance(text, int) else ""
+            raise UnitError(self.allowed, hint)
+        self.packets = self.bytes = None
+        if text.strip() in ("unlimited", "none"):
+            return
+        for part in text.split(","):
+            self._add(part)
+
+    def _add(self, part: str) -> None:
+        match = _PACKETS.fullmatch(part)
+        if match is None and part.strip().isdecimal():
+            raise UnitError(self.allowed, f'write "{part.strip()} packets" or "{part.strip()} KiB"')
+        if match is None:
+            try:
+                size = Size(part)
+            except UnitError as error:
+                raise UnitError(self.allowed, error.hint) from None
+            if self.bytes is not None or not size:
+                raise UnitError(self.allowed, "one limit of more than zero in bytes")
+            self.bytes = size
+            return
+        packets = int(match[1])
+        if self.packets is not None or not 1 <= packets <= 2**31:
+            raise UnitError(self.allowed, "one limit of at least 1 packet")
+        self.packets = packets
+
+    def __str__(self) -> str:
+        packets = [] if self.packets is None else [f"{self.packets} packets"]
+        limits = packets if self.bytes is None else [*packets, str(self.bytes)]
+        return ", ".join(limits) or "unlimited"
+
+    def __repr__(self) -> str:
+        return f'Queue("{self}")'
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Queue) and (self.packets, self.bytes) == (
+            other.packets,
+            other.bytes,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.packets, self.bytes))
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validates texts and queues; serialises to the text."""
+        return core_schema.no_info_plain_validator_function(
+            cls,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                str, return_schema=core_schema.str_schema()
+            ),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """A string."""
+        return {"type": "string", "examples": ["200 packets", "64 KiB", "unlimited"]}
+
+
+FRAMES = {"ethernet": 38, "shaper": 14, "ip": 0}
+"""Bytes that a frame costs beyond its IP packet, by name: Ethernet with preamble and gap, what a
+Linux shaper counts, and nothing."""
+
+
+class Framing(Size):
+    """What a frame costs on a link beyond its IP packet: a name of `FRAMES`, or a size."""
+
+    __slots__ = ()
+    noun = "a framing overhead"
+    example = "38 B"
+    most = 1000
+
+    def __init__(self, text: str | Framing) -> None:
+        if isinstance(text, str) and text in FRAMES:
+            text = f"{FRAMES[text]} B"
+        elif isinstance(text, str) and text.strip().isalpha():
+            allowed = f'{", ".join(FRAMES)} or a size, as in "38 B"'
+            raise UnitError(allowed, did_you_mean(text, FRAMES))
+        super().__init__(text)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        """A name or a size."""
+        return {"anyOf": [{"enum": list(FRAMES)}, super().__get_pydantic_json_schema__(schema, handler)]}

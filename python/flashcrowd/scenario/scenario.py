@@ -1,0 +1,94 @@
+"""What a person says about one situation: the network, what happens on it, and what to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from flashcrowd.scenario import shipped
+from flashcrowd.scenario.fields import Name, Table
+from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.measures import Measures, Stop
+from flashcrowd.scenario.network import Network
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.stack import Stack
+from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.scenario.timeline import Event
+
+Workload = Annotated[Swarm | Transfer | Ping, Field(discriminator="kind")]
+
+
+def _completed_stacks(given: Any) -> Any:
+    return _completed(given, shipped.stacks) if isinstance(given, dict) else given
+
+
+def _completed_profiles(given: Any) -> Any:
+    return _completed(given, shipped.profiles) if isinstance(given, dict) else given
+
+
+def _completed(given: dict[str, Any], all_of: Any) -> dict[str, Any]:
+    return {name: shipped.completed(table, name, all_of()) for name, table in given.items()}
+
+
+VariantName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=60)]
+"""A name of a stack or profile; those that ship have dots in theirs."""
+
+
+@cache
+def _shipped_stack(name: str) -> Stack:
+    return Stack.model_validate({"base": name, **shipped.stacks()[name]})
+
+
+@cache
+def _shipped_profile(name: str) -> Profile:
+    return Profile.model_validate({"base": name, **shipped.profiles()[name]})
+
+
+class Scenario(Table):
+    """One situation. Lower it with `flashcrowd.plan.lower`."""
+
+    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """What a person calls it."""
+    network: Network
+    """Hosts and what lies between them."""
+    workloads: dict[Name, Workload] = Field(min_length=1)
+    """What happens on the network."""
+    stacks: Annotated[dict[VariantName, Stack], BeforeValidator(_completed_stacks)] = {}
+    """Variations of TCP stacks."""
+    profiles: Annotated[dict[VariantName, Profile], BeforeValidator(_completed_profiles)] = {}
+    """Variations of BitTorrent clients."""
+    timeline: dict[Name, Event] = {}
+    """Changes at given instants."""
+    measures: Measures = Measures()
+    """What is recorded besides the summary tables."""
+    stop: Stop = Stop()
+    """When a run ends that does not end by itself."""
+
+    def stack(self, name: str) -> Stack | None:
+        """The TCP stack of this name: one of the scenario's, or one that ships."""
+        if name in self.stacks:
+            return self.stacks[name]
+        return _shipped_stack(name) if name in shipped.stacks() else None
+
+    def profile(self, name: str) -> Profile | None:
+        """The client profile of this name: one of the scenario's, or one that ships."""
+        if name in self.profiles:
+            return self.profiles[name]
+        return _shipped_profile(name) if name in shipped.profiles() else None
+
+    def variants(self) -> Iterator[tuple[str, str, Stack | Profile]]:
+        """The stacks and clients in use: "stacks" or "profiles", the name and the table."""
+        groups = self.network.groups.values()
+        for name in dict.fromkeys([self.network.stack, *(group.stack for group in groups)]):
+            stack = self.stack(name)
+            if stack is not None:
+                yield "stacks", name, stack
+        for workload in self.workloads.values():
+            if isinstance(workload, Swarm):
+                for population in workload.populations.values():
+                    profile = self.profile(population.profile)
+                    if profile is not None:
+                        yield "profiles", population.profile, profile

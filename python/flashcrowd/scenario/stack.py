@@ -1,0 +1,160 @@
+"""A TCP stack: everything about it that can change a number.
+
+The fields are those of the engine's configuration; their values come from the stack that ships under
+the name `base`. The tests compare these tables with the engine's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from flashcrowd.scenario.fields import Natural, Table
+from flashcrowd.units import QuantityT, Size, Span, UnitError
+
+
+def within(low: QuantityT, high: QuantityT) -> AfterValidator:
+    """A validator for quantities between two others."""
+
+    def check(value: QuantityT) -> QuantityT:
+        if not low <= value <= high:
+            raise UnitError(f"{value.noun} between {low} and {high}")
+        return value
+
+    return AfterValidator(check)
+
+
+Rto = Annotated[Span, within(Span("1 ms"), Span("1 h"))]
+Retries = Annotated[int, Field(ge=0, le=100)]
+AckDelay = Annotated[Span, within(Span("0 ms"), Span("1 s"))]
+Buffer = Annotated[Size, within(Size("512 B"), Size("1 GiB"))]
+
+
+class DelayedAck(Table):
+    """When the receiver acknowledges data that arrives in order."""
+
+    segments: Annotated[int, Field(ge=1, le=1000)]
+    """Acknowledge at once when so many full segments have arrived; 1 acknowledges everything."""
+    min: AckDelay
+    """Shortest wait for more data."""
+    max: AckDelay
+    """Longest wait for more data."""
+    quick_acks: Natural
+    """How many segments are acknowledged one by one at the start and after a long gap."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max < self.min:
+            raise UnitError("max is not less than min")
+        return self
+
+
+class ReceiveWindow(Table):
+    """What the receiver advertises."""
+
+    initial: Buffer
+    """First window; it opens by two segments per full segment received, up to `buffer`."""
+    buffer: Buffer
+    """The receive buffer before any tuning."""
+    max: Buffer
+    """The receive buffer's limit when it is tuned."""
+    autotune: bool
+    """Enlarge the buffer to twice of what the application reads in a round trip."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.initial <= self.buffer <= self.max:
+            raise UnitError("initial, buffer and max in rising order")
+        return self
+
+
+class SendBuffer(Table):
+    """How much unacknowledged and unsent data the sender holds."""
+
+    initial: Buffer
+    """Size before any tuning."""
+    max: Buffer
+    """Limit when tuned."""
+    autotune: bool
+    """Keep it at twice the congestion window."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max < self.initial:
+            raise UnitError("max is not less than initial")
+        return self
+
+
+class Stack(Table):
+    """A TCP stack."""
+
+    base: str
+    """The stack that ships whose values hold where none are given."""
+    mtu: Annotated[Size, within(Size("256 B"), Size("65535 B"))]
+    """Largest IP packet."""
+    timestamps: bool
+    """Offer timestamps (RFC 7323), 12 bytes in each segment."""
+    window_scaling: bool
+    """Offer window scaling; unless both ends do, windows end at 65535 B."""
+    sack: bool
+    """Offer selective acknowledgements (RFC 2018); without, recovery is NewReno's (RFC 6582)."""
+    forward_ack: bool
+    """With SACK, count all below the highest SACKed byte as having left the network (FACK)."""
+    rack: bool
+    """With SACK, find losses by time (RFC 8985)."""
+    reduction: Literal["classic", "rate-halving", "prr"]
+    """How the window comes down during recovery."""
+    controller: Literal["new-reno", "cubic", "cubic-linux"]
+    """The congestion controller."""
+    hystart: Literal["none", "linux", "plus-plus"]
+    """How slow start ends before a loss ends it; CUBIC only."""
+    limited_transmit: bool
+    """Send a new segment on each of the first two duplicate acknowledgements (RFC 3042)."""
+    tail_loss_probe: bool
+    """Probe after two round trips of silence instead of waiting for the timer (RFC 8985)."""
+    undo: bool
+    """Take a reduction back when timestamps prove that nothing was lost (RFC 3522)."""
+    initial_window_segments: Annotated[int, Field(ge=1, le=1000)]
+    """Initial window, in segments."""
+    initial_rto: Rto
+    """Retransmission timeout before the first round-trip sample."""
+    min_rto: Rto
+    """Least retransmission timeout."""
+    max_rto: Rto
+    """Greatest retransmission timeout, back-off included."""
+    rto_floor: Literal["variance", "timeout"]
+    """What `min_rto` bounds: the variance term (Linux) or the timeout itself (RFC 6298)."""
+    delayed_ack: DelayedAck
+    """When the receiver acknowledges."""
+    nagle: Literal["off", "classic", "minshall"]
+    """When a segment that is not full must wait."""
+    receive_window: ReceiveWindow
+    """What the receiver advertises."""
+    send_buffer: SendBuffer
+    """How much unacknowledged and unsent data the sender holds."""
+    app_limited_validation: bool
+    """Grow the congestion window only if it was the limit; let it decay while unused (RFC 2861)."""
+    idle_restart: bool
+    """After silence, halve the window once per retransmission timeout (RFC 2861)."""
+    tso: Annotated[Size, within(Size("0 B"), Size("1 MiB"))]
+    """Largest super-segment handed to the network card to cut up; "0 B" for none."""
+    syn_retries: Retries
+    """How often a SYN is repeated before the connection fails."""
+    data_retries: Retries
+    """How often in a row the timer may resend data before the connection fails."""
+    time_wait: Span
+    """How long the end that closed first stays to answer a repeated FIN."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.max_rto < self.min_rto or self.max_rto < self.initial_rto:
+            raise UnitError("max_rto is not less than min_rto and initial_rto")
+        two_packets = 2 * self.mtu.bytes
+        for name, size in (
+            ("receive_window.initial", self.receive_window.initial),
+            ("send_buffer.initial", self.send_buffer.initial),
+        ):
+            if size.bytes < two_packets:
+                raise UnitError(f"{name} is at least two packets, {two_packets} B")
+        return self

@@ -1,0 +1,140 @@
+"""The BitTorrent workload."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from flashcrowd.scenario.fields import (
+    Count,
+    MaybeCount,
+    MaybeRate,
+    Name,
+    PositiveSize,
+    PositiveSpan,
+    Table,
+    Word,
+    shorthand,
+)
+from flashcrowd.units import Share, Size, Span
+
+
+class FlashCrowd(Table):
+    """All come together, each at a random instant of a window."""
+
+    kind: Literal["flash-crowd"] = "flash-crowd"
+    start: Span = Span("0 s")
+    """Begin of the window."""
+    spread: Span = Span("10 s")
+    """Length of the window; "0 s" for exactly together."""
+
+
+class Poisson(Table):
+    """One after another, with exponential gaps."""
+
+    kind: Literal["poisson"] = "poisson"
+    start: Span = Span("0 s")
+    """Begin; the first peer comes one gap later."""
+    gap: PositiveSpan
+    """Mean gap between two arrivals."""
+
+
+class Times(Table):
+    """At given instants, one for each host."""
+
+    kind: Literal["times"] = "times"
+    at: list[Span]
+    """The instants, in the order of the hosts."""
+
+
+ArrivalTable = Annotated[FlashCrowd | Poisson | Times, Field(discriminator="kind")]
+Arrivals = Annotated[
+    ArrivalTable, shorthand("kind", ArrivalTable | Literal["flash-crowd"])
+]
+
+
+class AtOnce(Table):
+    """Leaves as soon as it has the file."""
+
+    kind: Literal["at-once"] = "at-once"
+
+
+class After(Table):
+    """Leaves a random (exponential) time after it has the file."""
+
+    kind: Literal["after"] = "after"
+    mean: PositiveSpan
+    """Mean of that time."""
+
+
+class AfterShare(Table):
+    """As `after`, with a mean that is a share of the peer's own download time."""
+
+    kind: Literal["after-share"] = "after-share"
+    share: Share
+    """Mean of that time as a share of the download time."""
+
+
+class Never(Table):
+    """Stays until the run ends."""
+
+    kind: Literal["never"] = "never"
+
+
+class AllDone(Table):
+    """Leaves when every leecher of the swarm has the file."""
+
+    kind: Literal["all-done"] = "all-done"
+
+
+DepartureTable = Annotated[
+    AtOnce | After | AfterShare | Never | AllDone, Field(discriminator="kind")
+]
+Departure = Annotated[
+    DepartureTable,
+    shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
+]
+
+
+def _default_arrivals(given: dict[str, Any]) -> FlashCrowd:
+    return FlashCrowd(spread=Span("0 s" if given.get("role") == "seed" else "10 s"))
+
+
+class Population(Table):
+    """Peers of one kind, one on each host."""
+
+    role: Literal["seed", "leecher"] = "leecher"
+    """Whether they bring the file or want it."""
+    group: str | list[str]
+    """The group of hosts that they run on, or several."""
+    hosts: Literal["all"] | Count = "all"
+    """How many hosts of the group: the next ones that no earlier population of this swarm took."""
+    profile: str = "mainline-4.0.2"
+    """Their client."""
+    upload: MaybeRate = None
+    """Their client's upload limit."""
+    arrivals: Arrivals = Field(default_factory=_default_arrivals)
+    """When they come: within 10 s of the start, seeds at the start, unless given."""
+    departure: Departure = Never()
+    """When they go."""
+    replace: bool = False
+    """Whether a new leecher takes the host of one that left, at once."""
+
+
+class Swarm(Table):
+    """A torrent and its peers."""
+
+    kind: Literal["swarm"] = "swarm"
+    size: PositiveSize
+    """Size of the file."""
+    piece: PositiveSize = Size("256 KiB")
+    """Size of a piece."""
+    block: PositiveSize = Size("16 KiB")
+    """Size of a block, what one request asks for."""
+    tracker: Annotated[str | None, Word("none")] = None
+    """The tracker's host; without one, announces are answered at once."""
+    populations: dict[Name, Population] = Field(min_length=1)
+    """The peers."""
+    stop_after: MaybeCount = None
+    """The run ends at this completion; "none" to wait for all."""

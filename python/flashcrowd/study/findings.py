@@ -1,0 +1,47 @@
+"""Collects what is wrong at the points of a study, each mistake once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from flashcrowd.errors import Problem, StudyError
+from flashcrowd.scenario import paths
+from flashcrowd.scenario.problems import shown
+from flashcrowd.study.sweep import Axis
+
+
+class Findings:
+    """Problems, with their place in the sweep if that is where they come from."""
+
+    def __init__(self, axes: Sequence[Axis] = ()) -> None:
+        self._lists = {path: values for axis in axes for path, values in axis.items()}
+        self._problems: dict[tuple[str, str, str], Problem] = {}
+
+    def add(self, problems: Iterable[Problem], values: Mapping[str, Any]) -> None:
+        """Takes up what is wrong at the point with these sweep values."""
+        for problem in problems:
+            located = self._located(problem, values)
+            key = (located.path, located.value, located.allowed)
+            self._problems.setdefault(key, located)
+
+    def _located(self, problem: Problem, values: Mapping[str, Any]) -> Problem:
+        for path, value in values.items():
+            if problem.path == path or problem.path.startswith((f"{path}.", f"{path}[")):
+                listed = self._lists.get(path, [])
+                place: list[str | int] = ["sweep", path]
+                if value in listed:
+                    place.append(listed.index(value))
+                return replace(problem, path=paths.join(place) + problem.path.removeprefix(path))
+        return problem
+
+    def raise_any(self, source: str) -> None:
+        """Raises a `StudyError` if there are any."""
+        if self._problems:
+            raise StudyError(list(self._problems.values()), source)
+
+
+def at(values: Mapping[str, Any]) -> str:
+    """A point in words."""
+    return ", ".join(f"{path} = {shown(value)}" for path, value in values.items())

@@ -1,0 +1,76 @@
+"""Values from the command line in place of those of the file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flashcrowd.errors import Problem
+from flashcrowd.scenario import paths
+from flashcrowd.scenario.problems import shown
+from flashcrowd.study.sweep import ROOTS, Axis, near, path_problems, plain
+
+TOP = ("title", "description", "seed", "repeats")
+
+
+def overridden(
+    given: dict[str, Any],
+    document: dict[str, Any],
+    axes: Sequence[Axis],
+    values: Mapping[str, Any],
+) -> tuple[dict[str, Any], list[Problem]]:
+    """The content of a file with other values at some paths, and what is wrong with the paths.
+
+    Args:
+        given: the content of the file.
+        document: the resolved content, which knows all paths.
+        axes: what is swept. A path that is set is swept no more.
+        values: the new values by path.
+    """
+    problems: list[Problem] = []
+    axes = [dict(axis) for axis in axes]
+    for path, value in values.items():
+        segments = paths.parse(path)
+        if segments is None or segments[0] not in (*ROOTS, *TOP):
+            allowed = f"a dotted path that begins with one of {', '.join((*ROOTS, *TOP))}"
+            problems.append(Problem(path, shown(value), allowed, near(path, document)))
+            continue
+        found = [
+            problem
+            for problem in path_problems(path, path, segments, document)
+            if segments[-1] not in ("base", "line")
+        ]
+        problems.extend(found)
+        if not found:
+            given = _set(given, document, segments, plain(value))
+            for axis in axes:
+                axis.pop(path, None)
+    return {**given, "sweep": [axis for axis in axes if axis]}, problems
+
+
+def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, Any]:
+    """`given` with a value at a path. A shorthand on the way becomes the table that it stands for."""
+    copy = dict(given) if isinstance(given, dict) else {}
+    first, *rest = segments
+    if not rest:
+        return {**copy, first: value}
+    below = copy.get(first, {})
+    resolved = document.get(first, {}) if isinstance(document, dict) else {}
+    copy[first] = _set(below if isinstance(below, dict) else resolved, resolved, rest, value)
+    return copy
+
+
+def parse_assignment(text: str) -> tuple[str, Any] | None:
+    """`path=value` from the command line; `None` if it is not one.
+
+    The value is read as TOML where it is TOML (`true`, `3`, `"5 %"`, `["a", "b"]`), else as a text.
+    """
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        return None
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        parsed = {"value": value.strip()}
+    return path.strip(), parsed["value"] if set(parsed) == {"value"} else value.strip()

@@ -1,0 +1,60 @@
+"""Reads the TOML of a study file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.errors import MISSING, Problem, StudyError
+from flashcrowd.scenario.problems import shown
+
+_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+def read_document(path: str | Path) -> dict[str, Any]:
+    """The content of a study file of this format.
+
+    Raises:
+        StudyError: it cannot be read, is no TOML, or has another format.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        problem = Problem(str(path), error.strerror or "unreadable", "a study file")
+        raise StudyError([problem], str(path)) from None
+    except UnicodeDecodeError:
+        problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML")
+        raise StudyError([problem], str(path)) from None
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, source: str) -> dict[str, Any]:
+    """The content of a study file, from its text.
+
+    Raises:
+        StudyError: it is no TOML, or has another format.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError([_syntax(str(error), text, source)], source) from None
+    if document.get("format") != 1:
+        value = shown(document["format"]) if "format" in document else MISSING
+        hint = "write `format = 1` at the top"
+        raise StudyError([Problem("format", value, "1, the format of this version", hint)], source)
+    return document
+
+
+def _syntax(message: str, text: str, source: str) -> Problem:
+    found = _PLACE.search(message)
+    lines = text.splitlines() or [""]
+    line, column = len(lines), len(lines[-1]) + 1
+    if found and found[1]:
+        line, column = int(found[1]), int(found[2])
+    shown_line = lines[line - 1].strip() if line <= len(lines) else ""
+    hint = _PLACE.sub("", message)
+    if re.search(r"=\s*[\d.]+\s*[A-Za-z%]", shown_line):
+        hint += '; texts and quantities stand in quotes, as in "400 ms"'
+    return Problem(f"{source}:{line}:{column}", shown_line, "TOML", hint)

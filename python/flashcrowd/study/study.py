@@ -1,0 +1,213 @@
+"""A study: a scenario, what varies, and how often each variant is repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
+
+from flashcrowd.errors import StudyError
+from flashcrowd.plan import lower
+from flashcrowd.scenario import paths
+from flashcrowd.scenario.problems import problems_of
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.study.findings import Findings
+from flashcrowd.study.overrides import overridden
+from flashcrowd.study.point import Point, Run
+from flashcrowd.study.read import read_document
+from flashcrowd.study.seeds import seed_of
+from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
+
+Sweep = Annotated[
+    list[Axis],
+    BeforeValidator(axes_of, json_schema_input_type=dict[str, Any] | list[dict[str, Any]]),
+]
+
+
+class Study(Scenario):
+    """A scenario, what varies, and how often each variant is repeated.
+
+    The attributes are the keys of a study file. In Python, quantities are texts with units or objects
+    of `flashcrowd.units`; `Study(...)` raises pydantic's `ValidationError` for what a table alone
+    shows to be wrong, everything else is found by `points` and `check`.
+    """
+
+    format: Literal[1] = 1
+    """Version of the file's format."""
+    description: str = ""
+    """What question the study answers."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    """From which the seeds of all runs are derived."""
+    repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """How many runs each point has, with seeds of their own."""
+    sweep: Sweep = []
+    """What varies: a table of paths with lists of values, or a list of such tables."""
+
+    _directory: Path = PrivateAttr(default_factory=Path)
+    _source: str = PrivateAttr(default="study")
+    _points: list[Point] | None = PrivateAttr(default=None)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        set: Mapping[str, Any] | None = None,  # noqa: A002
+        repeats: int | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Reads a study file and checks all its points.
+
+        Args:
+            path: the TOML file.
+            set: values that replace those of the file: dotted path → value, as the file would have
+                it. A path that is swept has that one value then.
+            repeats: replaces the file's.
+            seed: replaces the file's.
+
+        Raises:
+            StudyError: there are mistakes; it lists all of them.
+        """
+        document = read_document(path)
+        return cls.from_dict(
+            document, source=str(path), directory=Path(path).parent, set=set, repeats=repeats, seed=seed
+        )
+
+    @classmethod
+    def from_dict(
+        cls,
+        document: dict[str, Any],
+        *,
+        source: str = "study",
+        directory: str | Path = ".",
+        set: Mapping[str, Any] | None = None,  # noqa: A002
+        repeats: int | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """As `load`, from the content of a study file.
+
+        Files that the study names are looked for in `directory`.
+        """
+        numbers = {"repeats": repeats, "seed": seed}
+        given = {**document, **{key: it for key, it in numbers.items() if it is not None}}
+        study = cls._validated(given, source, Path(directory))
+        if set:
+            given, problems = overridden(given, study._document(), study.sweep, set)
+            if problems:
+                raise StudyError(problems, source)
+            study = cls._validated(given, source, Path(directory))
+        study.check()
+        return study
+
+    @classmethod
+    def _validated(cls, document: dict[str, Any], source: str, directory: Path) -> Self:
+        try:
+            study = cls.model_validate(document, context={"directory": directory})
+        except ValidationError as error:
+            raise StudyError(problems_of(error, cls, document), source) from None
+        study._directory, study._source = directory, source
+        return study
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario without sweep values."""
+        fields = {name: getattr(self, name) for name in Scenario.model_fields}
+        return Scenario.model_construct(**fields)
+
+    def points(self) -> list[Point]:
+        """All combinations of sweep values, the last axis varying fastest.
+
+        Raises:
+            StudyError: sweep paths or values are impossible.
+        """
+        if self._points is None:
+            self._points = self._expanded()
+        return list(self._points)
+
+    def runs(self) -> Iterator[Run]:
+        """All runs: every point with the seed of the first repeat, then of the second, and so on."""
+        points = self.points()
+        for repeat in range(self.repeats):
+            for point in points:
+                yield Run(point, repeat, seed_of(self.seed, repeat))
+
+    def check(self) -> list[Point]:
+        """Checks every point and gives them all.
+
+        Raises:
+            StudyError: something is impossible.
+        """
+        findings = Findings(self.sweep)
+        points = self.points()
+        for point in points:
+            try:
+                lower(point.scenario)
+            except StudyError as error:
+                findings.add(error.problems, point.values)
+        findings.raise_any(self._source)
+        return points
+
+    def resolved(self) -> dict[str, Any]:
+        """The study as a file would have it, with every default and every stack and client in use.
+
+        What it gives can be read back with `from_dict`, and has the same fingerprint.
+        """
+        return self._document(self.points())
+
+    def to_toml(self) -> str:
+        """The resolved study as a file."""
+        import tomlkit
+
+        return tomlkit.dumps(self.resolved())
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that determines results, in hexadecimal digits.
+
+        That is, for each point its sweep values as written and the fingerprint of its plan, and the
+        seed. Titles do not count, nor does the number of repeats: more repeats go on where fewer
+        stopped.
+        """
+        points = [[dict(point.values), point.plan().fingerprint()] for point in self.points()]
+        text = json.dumps({"points": points, "seed": self.seed}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _expanded(self) -> list[Point]:
+        problems = shape_problems(self.sweep, self._document())
+        if problems:
+            raise StudyError(problems, self._source)
+        base, findings = self._base(), Findings(self.sweep)
+        points: list[Point] = []
+        for index, chosen in enumerate(combinations(self.sweep)):
+            document = base
+            for path, value in chosen.items():
+                document = paths.replaced(document, paths.parse(path) or [], value)
+            try:
+                context = {"directory": self._directory}
+                scenario = Scenario.model_validate(document, context=context)
+            except ValidationError as error:
+                findings.add(problems_of(error, Scenario, document), chosen)
+            else:
+                points.append(Point(index, chosen, scenario))
+        findings.raise_any(self._source)
+        return points
+
+    def _document(self, points: Sequence[Point] = ()) -> dict[str, Any]:
+        """The study as a file would have it, with the stacks and clients that `points` use."""
+        document = self.model_dump(mode="json", by_alias=True)
+        for scenario in [self.scenario, *(point.scenario for point in points)]:
+            for kind, name, table in scenario.variants():
+                if name not in document[kind]:
+                    document[kind][name] = table.model_dump(mode="json", by_alias=True)
+        head = ("format", "title", "description", "seed", "repeats")
+        body = [key for key in document if key not in (*head, "sweep")]
+        return {key: document[key] for key in (*head, *body, "sweep")}
+
+    def _base(self) -> dict[str, Any]:
+        """The document into which sweep values go; what must be said stays unsaid."""
+        document = self.scenario.model_dump(mode="json", by_alias=True)
+        if "horizon" not in self.stop.model_fields_set:
+            del document["stop"]["horizon"]
+        return document

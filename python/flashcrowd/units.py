@@ -1,0 +1,329 @@
+"""Quantities as people write them: "400 ms", "50 kB/s", "256 KiB", "5 %".
+
+A quantity is a decimal number, an optional space and a unit. There is no number without a unit, not
+even zero, so that no reader has to guess. Inside, a quantity is a whole number of base units
+(nanoseconds, bit/s, bytes) and exact; it remembers the unit it was written in and prints in it.
+
+Decimal and binary prefixes are different words: kB is 1000 B, KiB is 1024 B. BitTorrent mainline's
+KB is a KiB, so its "20 KB/s" is written "20 KiB/s"; "KB" itself is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from flashcrowd.errors import nearest
+
+_GRAMMAR = re.compile(r"\s*([+-]?)(\d[\d_]*(?:\.\d+)?|\.\d+)\s*(\S.*?)?\s*")
+
+
+class UnitError(ValueError):
+    """A text that is not the quantity asked for.
+
+    Attributes:
+        allowed: what would have been.
+        hint: the nearest valid text, or what is wrong; may be empty.
+    """
+
+    def __init__(self, allowed: str, hint: str = "") -> None:
+        super().__init__(f"{allowed}; {hint}" if hint else allowed)
+        self.allowed = allowed
+        self.hint = hint
+
+
+class Quantity:
+    """A number with a unit. Subclasses say of what kind."""
+
+    __slots__ = ("amount", "unit")
+
+    noun: ClassVar[str]
+    """What it is called in messages, with its article."""
+    units: ClassVar[Mapping[str, Fraction]]
+    """Base units in each unit, from small to large."""
+    example: ClassVar[str]
+    """A text of this kind."""
+    aliases: ClassVar[Mapping[str, str]] = {}
+    """Spellings that are refused, and what is probably meant."""
+    usual: ClassVar[tuple[str, ...]]
+    """Units to suggest to who wrote none; the first one also prints zero."""
+    most: ClassVar[int] = 10**18
+    """The largest amount, in base units."""
+    whole: ClassVar[bool] = True
+    """Whether the amount must be a whole number of base units."""
+
+    amount: Fraction
+    unit: str
+
+    def __init__(self, text: str | Quantity) -> None:
+        if isinstance(text, type(self)):
+            self.amount, self.unit = text.amount, text.unit
+        else:
+            self.amount, self.unit = self._parse(text)
+
+    @classmethod
+    def of(cls, amount: int | Fraction) -> Self:
+        """The quantity of `amount` base units, which prints in the unit that makes it shortest."""
+        made = cls.__new__(cls)
+        made.amount, made.unit = Fraction(amount), ""
+        made._check(made.amount)
+        made.unit = made._shortest_unit()
+        return made
+
+    @classmethod
+    def phrase(cls) -> str:
+        """What is allowed, for messages."""
+        return f'{cls.noun} with its unit, as in "{cls.example}" (units: {", ".join(cls.units)})'
+
+    @classmethod
+    def _parse(cls, text: Any) -> tuple[Fraction, str]:
+        if isinstance(text, int | float) and not isinstance(text, bool):
+            raise UnitError(cls.phrase(), cls._with_units(f"{text:g}"))
+        if not isinstance(text, str):
+            raise UnitError(cls.phrase())
+        match = _GRAMMAR.fullmatch(text)
+        if match is None:
+            raise UnitError(cls.phrase())
+        sign, number, unit = match.groups()
+        if unit is None:
+            raise UnitError(cls.phrase(), cls._with_units(number))
+        unit = unit.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+        if unit not in cls.units:
+            raise UnitError(cls.phrase(), cls._unit_hint(number, unit))
+        amount = Fraction(number.replace("_", "")) * cls.units[unit]
+        cls._check(-amount if sign == "-" else amount)
+        return amount, unit
+
+    @classmethod
+    def _check(cls, amount: Fraction) -> None:
+        if amount < 0:
+            raise UnitError(f"{cls.noun} of zero or more")
+        if amount > cls.most:
+            raise UnitError(f"{cls.noun} of at most {cls._longest()}")
+        if cls.whole and amount.denominator != 1:
+            raise UnitError(f"{cls.noun} of a whole number of {next(iter(cls.units))}")
+
+    @classmethod
+    def _longest(cls) -> str:
+        unit = list(cls.units)[-1]
+        return f"{cls.most / cls.units[unit]} {unit}"
+
+    @classmethod
+    def _with_units(cls, number: str) -> str:
+        return "write " + " or ".join(f'"{number} {unit}"' for unit in cls.usual)
+
+    @classmethod
+    def _unit_hint(cls, number: str, unit: str) -> str:
+        if unit in cls.aliases:
+            return cls.aliases[unit].replace("#", number)
+        for other in Quantity.__subclasses__():
+            if unit in other.units:
+                return f'"{unit}" is for {other.noun}, this is {cls.noun}'
+        found = nearest(unit, cls.units)
+        return f'did you mean "{number} {found}"?' if found else cls._with_units(number)
+
+    def _shortest_unit(self) -> str:
+        def rank(unit: str) -> tuple[int, Fraction]:
+            number = _decimal(self.amount / self.units[unit])
+            if number is None or (self.amount < self.units[unit]):
+                return 1000, self.units[unit]
+            return len(number) + 2 * ("." in number), -self.units[unit]
+
+        return min(self.units, key=rank) if self.amount else self.usual[0]
+
+    def __str__(self) -> str:
+        number = _decimal(self.amount / self.units[self.unit])
+        return f"{number} {self.unit}"
+
+    def __repr__(self) -> str:
+        return f'{type(self).__name__}("{self}")'
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.amount == other.amount
+
+    def __lt__(self, other: Self) -> bool:
+        return self.amount < other.amount
+
+    def __le__(self, other: Self) -> bool:
+        return self.amount <= other.amount
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.amount))
+
+    def __bool__(self) -> bool:
+        return self.amount != 0
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Validates texts and quantities; serialises to the text."""
+        return core_schema.no_info_plain_validator_function(
+            cls,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                str, return_schema=core_schema.str_schema()
+            ),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """A string with a pattern that lists the units."""
+        units = "|".join(re.escape(unit).replace("\\ ", " ") for unit in cls.units)
+        return {
+            "type": "string",
+            "pattern": rf"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*({units})\s*$",
+            "examples": [cls.example],
+        }
+
+
+QuantityT = TypeVar("QuantityT", bound=Quantity)
+
+
+def _decimal(value: Fraction) -> str | None:
+    """`value` as a plain decimal number, or `None` if it has no end."""
+    twos = fives = 0
+    rest = value.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return None
+    places = max(twos, fives)
+    digits = str(value.numerator * 10**places // value.denominator).rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+
+
+def _scale(**units: int) -> dict[str, Fraction]:
+    return {unit.replace("_", "/"): Fraction(factor) for unit, factor in units.items()}
+
+
+_DAY = 86_400 * 10**9
+
+
+class Span(Quantity):
+    """A length of time, in whole nanoseconds."""
+
+    __slots__ = ()
+    noun = "a time"
+    units = _scale(
+        ns=1, us=10**3, ms=10**6, s=10**9, min=60 * 10**9, h=3600 * 10**9, d=_DAY
+    )
+    example = "400 ms"
+    usual = ("ms", "s")
+    most = 3650 * _DAY
+    aliases: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("sec", "secs", "second", "seconds"), 'did you mean "# s"?'),
+        **dict.fromkeys(("msec", "millisecond", "milliseconds"), 'did you mean "# ms"?'),
+        **dict.fromkeys(("minute", "minutes", "mins"), 'did you mean "# min"?'),
+        **dict.fromkeys(("hour", "hours", "hr"), 'did you mean "# h"?'),
+        **dict.fromkeys(("day", "days"), 'did you mean "# d"?'),
+        "m": 'did you mean "# min" or "# ms"?',
+    }
+
+    @property
+    def ns(self) -> int:
+        """Nanoseconds."""
+        return int(self.amount)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds."""
+        return float(self.amount / 10**9)
+
+
+_KILO_RATE = 'did you mean "# kB/s" (1000 B/s) or "# KiB/s" (1024 B/s, mainline\'s KB/s)?'
+
+
+class Rate(Quantity):
+    """A data rate, in whole bits per second; more than zero."""
+
+    __slots__ = ()
+    noun = "a rate"
+    units: ClassVar[Mapping[str, Fraction]] = _scale(
+        bit_s=1, B_s=8, kbit_s=10**3, kB_s=8 * 10**3, KiB_s=8 * 2**10, Mbit_s=10**6,
+        MB_s=8 * 10**6, MiB_s=8 * 2**20, Gbit_s=10**9, GB_s=8 * 10**9, GiB_s=8 * 2**30,
+    )  # fmt: skip
+    example = "1 Mbit/s"
+    usual = ("kB/s", "Mbit/s")
+    most = 8 * 2**30 * 1000
+    aliases: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("KB/s", "kbyte/s", "KBps"), _KILO_RATE),
+        **dict.fromkeys(("kbps", "kb/s", "Kbit/s", "Kbps"), 'did you mean "# kbit/s"?'),
+        **dict.fromkeys(("Mbps", "Mb/s", "mbit/s", "mbps"), 'did you mean "# Mbit/s"?'),
+        **dict.fromkeys(("Gbps", "Gb/s", "gbit/s"), 'did you mean "# Gbit/s"?'),
+        **dict.fromkeys(("bps", "b/s", "bits/s"), 'did you mean "# bit/s"?'),
+        "Bps": 'did you mean "# B/s"?',
+        "MBps": 'did you mean "# MB/s"?',
+        **{unit: f'did you mean "# {unit}/s"?' for unit in ("B", "kB", "KiB", "MB", "MiB")},
+    }
+
+    @classmethod
+    def _check(cls, amount: Fraction) -> None:
+        super()._check(amount)
+        if amount == 0:
+            raise UnitError("a rate of more than zero")
+
+    @property
+    def bps(self) -> int:
+        """Bits per second."""
+        return int(self.amount)
+
+
+_KILO = 'did you mean "# kB" (1000 B) or "# KiB" (1024 B)?'
+
+
+class Size(Quantity):
+    """A number of bytes."""
+
+    __slots__ = ()
+    noun = "a size"
+    units = _scale(
+        B=1, kB=10**3, KiB=2**10, MB=10**6, MiB=2**20, GB=10**9, GiB=2**30, TB=10**12, TiB=2**40
+    )
+    example = "256 KiB"
+    usual = ("B", "KiB")
+    most = 2**40 * 1000
+    aliases: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("KB", "K", "k", "kb", "kbyte"), _KILO),
+        **dict.fromkeys(("M", "Mb", "mb", "Mbyte"), 'did you mean "# MB" or "# MiB"?'),
+        **dict.fromkeys(("G", "Gb", "gb", "Gbyte"), 'did you mean "# GB" or "# GiB"?'),
+        **dict.fromkeys(("b", "byte", "bytes"), 'did you mean "# B"?'),
+    }
+
+    @property
+    def bytes(self) -> int:
+        """Bytes."""
+        return int(self.amount)
+
+
+class Share(Quantity):
+    """A part of something, of zero or more."""
+
+    __slots__ = ()
+    noun = "a share"
+    units: ClassVar[Mapping[str, Fraction]] = {"%": Fraction(1, 100)}
+    example = "5 %"
+    usual = ("%",)
+    most = 1000
+    whole = False
+    aliases: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("percent", "pct"), 'did you mean "# %"?'),
+    }
+
+    @classmethod
+    def _with_units(cls, number: str) -> str:
+        percent = _decimal(Fraction(number) * 100)
+        return f'write "{percent} %"' if Fraction(number) < 1 else f'write "{number} %"'
+
+    @property
+    def value(self) -> float:
+        """The part of one: 0.05 for "5 %"."""
+        return float(self.amount)
