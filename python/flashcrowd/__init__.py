@@ -3,3 +3,63 @@
 A packet-level simulator of file distribution. `run` takes a study (a TOML file or a
 `flashcrowd.study.Study`) and gives `Results`; `open` reads a results folder again.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flashcrowd.store import Results
+    from flashcrowd.study import Study
+
+__all__ = ["__version__", "open", "run"]
+
+
+def run(
+    study: Study | str | Path,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    progress: bool = True,
+    *,
+    fresh: bool = False,
+) -> Results:
+    """Run a study and give its results; runs that the folder already has are not run again.
+
+    Args:
+        study: a study, or the path of a study file.
+        out: results folder; without, `results/` and the study's name.
+        jobs: runs at a time; without, as many as there are cores.
+        progress: show a progress bar if there is a terminal or a notebook to show it in.
+        fresh: begin in a new folder beside `out` if that exists.
+
+    Raises:
+        StudyError: the study is wrong; it lists every mistake.
+        ResultsDiffer: the folder holds results of another study or version.
+        ResultsError: the folder cannot be used.
+        EngineError: a run failed.
+        KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
+    """
+    from flashcrowd.study.runner import run
+
+    return run(study, out, jobs, progress, fresh=fresh)
+
+
+def open(path: str | Path) -> Results:
+    """Open a results folder.
+
+    Raises:
+        IncompleteResults: runs are missing; running the study again adds them.
+        ResultsError: it is no results folder, or it is damaged.
+    """
+    from flashcrowd.store import open
+
+    return open(path)
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("flashcrowd")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """A results folder while runs are added to it.
 
 manifest.json     what it is for (format version, points, runs, engine)
-study.json        the resolved study; study.toml as it was written, if it was a file
+study.json        the resolved study; study.toml says the same for people
 plans/p0000.json  the plan of each point
 runs/p0000-r0000/ one finished run: its tables, and run.json
 tables/           the final tables, once every run is there
@@ -54,7 +54,7 @@ class Folder:
             manifest: what is wanted.
             study: the resolved study.
             plans: the plan of each point as JSON.
-            source: text of the study file.
+            source: the study as a TOML file.
 
         Raises:
             ResultsDiffer: the folder belongs to another study or version.

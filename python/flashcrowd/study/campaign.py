@@ -28,7 +28,7 @@ class Campaign:
         manifest: points, runs and engine.
         study: the resolved study, every default written out.
         plans: the plan of each point as JSON.
-        source: text of the study file, if there is one.
+        source: the study as a TOML file.
     """
 
     manifest: Manifest

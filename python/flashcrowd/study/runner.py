@@ -7,7 +7,6 @@ from pathlib import Path
 
 from flashcrowd.engines import Engine
 from flashcrowd.engines.pool import cores
-from flashcrowd.plan import lower
 from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run, plan_digest
 from flashcrowd.store.results import Results
@@ -54,7 +53,7 @@ def prepare(study: Study, engine: Engine) -> Campaign:
     """Lower every point of a study to its plan, and check that the engine can read it."""
     points, plans = [], []
     for point in study.points():
-        plan = lower(point.scenario).to_json()
+        plan = point.plan().to_json()
         engine.check(plan)
         plans.append(plan)
         points.append(Point(dict(point.values), plan_digest(plan)))
@@ -64,9 +63,9 @@ def prepare(study: Study, engine: Engine) -> Campaign:
         fingerprint=study.fingerprint(),
         engine=EngineCard(engine.name, str(build["version"]), str(build["engine"])),
         points=tuple(points),
-        runs=tuple(Run(one.point, one.repeat, one.seed) for one in study.runs()),
+        runs=tuple(Run(one.point.index, one.repeat, one.seed) for one in study.runs()),
     )
-    return Campaign(manifest, study.resolved(), tuple(plans), study.source)
+    return Campaign(manifest, study.resolved(), tuple(plans), study.to_toml())
 
 
 def default_folder(study: Study) -> Path:

@@ -1,0 +1,121 @@
+"""Small plans, written as an engine reads them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flashcrowd import _core
+
+FAST = {
+    "rate_bps": None,
+    "queue": {"packets": None, "bytes": None},
+    "delay_ns": 5_000_000,
+    "jitter": None,
+    "loss": None,
+    "overhead_bytes": 38,
+}
+
+
+def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict[str, Any]:
+    """Hosts with lines of 8 Mbit/s each way."""
+    line = FAST | {"rate_bps": 8_000_000, "queue": {"packets": 100, "bytes": None}}
+    core = dict(FAST)
+    if loss:
+        core["loss"] = {"side": "receiver", "model": {"kind": "bernoulli", "probability": loss}}
+    return {
+        "format": 1,
+        "title": "small",
+        "network": {
+            "groups": ["all"],
+            "hosts": [
+                {"name": f"h{n}", "group": 0, "stack": 0, "up": [2 * n], "down": [2 * n + 1]}
+                for n in range(hosts)
+            ],
+            "links": [
+                {"name": f"h{n}.{way}", "conditions": line}
+                for n in range(hosts)
+                for way in ("up", "down")
+            ],
+            "cores": [{"links": [], "conditions": core, "draw": None}],
+            "core_of": [0],
+        },
+        "stacks": [json.loads(_core.tcp_profiles())["linux-6"]],
+        "profiles": [json.loads(_core.client_profiles())["mainline-4.0.2"]],
+        "workloads": workloads,
+        "timeline": [],
+        "measures": {
+            "series": [{"what": "goodput", "every_ns": 100_000_000}],
+            "pieces_ns": 1_000_000_000,
+            "send_gaps": True,
+            "payloads": True,
+            "rtts": True,
+            "unchokes": True,
+        },
+        "stop": {"horizon_ns": 3600 * 10**9, "stall_ns": 600 * 10**9},
+    }
+
+
+def transfer(size_bytes: int | None = 1_000_000) -> dict[str, Any]:
+    return {
+        "kind": "transfer",
+        "name": "bulk",
+        "from": 0,
+        "to": 1,
+        "flows": 1,
+        "size_bytes": size_bytes,
+        "rate_bps": None,
+        "start_ns": 0,
+        "spread_ns": 0,
+        "stop_ns": None,
+    }
+
+
+def ping() -> dict[str, Any]:
+    return {
+        "kind": "ping",
+        "name": "bystander",
+        "from": 0,
+        "to": 1,
+        "size_bytes": 84,
+        "interval_ns": 100_000_000,
+        "start_ns": 0,
+        "stop_ns": None,
+    }
+
+
+def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
+    common = {"profile": 0, "replace": False}
+    return {
+        "kind": "swarm",
+        "name": "crowd",
+        "size_bytes": size_bytes,
+        "piece_bytes": 262_144,
+        "block_bytes": 16_384,
+        "tracker": None,
+        "populations": [
+            common
+            | {
+                "name": "seed",
+                "role": "seed",
+                "hosts": [0],
+                "upload_bps": 800_000,
+                "arrivals": {"kind": "times", "at_ns": [0]},
+                "departure": {"kind": "never"},
+            },
+            common
+            | {
+                "name": "leechers",
+                "role": "leecher",
+                "hosts": list(range(1, leechers + 1)),
+                "upload_bps": 800_000,
+                "arrivals": {"kind": "flash-crowd", "start_ns": 0, "spread_ns": 10**9},
+                "departure": {"kind": "all-done"},
+            },
+        ],
+        "stop_after_completions": None,
+    }
+
+
+def as_json(plan: dict[str, Any]) -> str:
+    return json.dumps(plan)

@@ -1,0 +1,113 @@
+"""The extension module, through the door that users take."""
+
+import threading
+import time
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.engines import plans
+
+from flashcrowd import _core
+from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
+from flashcrowd.engines.sim import Simulator
+from flashcrowd.store import schema
+
+SMALL = plans.as_json(plans.plan(6, [plans.swarm(5), plans.transfer(), plans.ping()], loss=0.01))
+LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
+
+
+def test_tables_have_the_documented_columns() -> None:
+    engine = Simulator()
+    tables = engine.run(SMALL, 1, engine.control())
+    assert sorted(tables) == sorted(schema.ENGINE_TABLES)
+    for name, table in tables.items():
+        cast = schema.ENGINE_TABLES[name].cast(table)
+        assert cast.num_rows == table.num_rows > 0, name
+
+
+def test_equal_plans_and_seeds_give_equal_tables() -> None:
+    first, second = (_core.simulate(SMALL, 7) for _ in range(2))
+    other = _core.simulate(SMALL, 8)
+    for name in first:
+        assert pa.table(first[name]).equals(pa.table(second[name])), name
+    assert not pa.table(first["downloads"]).equals(pa.table(other["downloads"]))
+
+
+def test_any_library_takes_a_table() -> None:
+    table = _core.simulate(SMALL, 1)["downloads"]
+    assert len(table) == pl.DataFrame(table).height == len(pd.DataFrame.from_arrow(table)) == 5
+    assert table.column_names == pl.DataFrame(table).columns
+
+
+def test_other_threads_go_on_and_can_cancel() -> None:
+    control = _core.Control()
+    raised: list[Exception] = []
+
+    def work() -> None:
+        try:
+            _core.simulate(LONG, 1, control)
+        except _core.Cancelled as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    end = time.monotonic() + 20
+    while control.simulated_s < 1.0 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert control.simulated_s >= 1.0
+    assert 0.0 <= control.progress <= 1.0
+    control.cancel()
+    thread.join(10)
+    assert control.cancelled
+    assert len(raised) == 1
+
+
+def test_a_cancelled_run_is_the_engines_word_too() -> None:
+    engine = Simulator()
+    control = engine.control()
+    control.cancel()
+    with pytest.raises(Cancelled):
+        engine.run(LONG, 1, control)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', SMALL.replace("hosts", "guests")])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(PlanRejected, match="plan: "):
+        Simulator().check(text)
+
+
+def test_an_impossible_plan_names_the_place() -> None:
+    broken = plans.plan(2, [plans.transfer() | {"to": 9}])
+    engine = Simulator()
+    with pytest.raises(PlanRejected, match=r"workloads\[0\]\.to"):
+        engine.run(plans.as_json(broken), 1, engine.control())
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, "1", 1.5])
+def test_seeds_are_whole_numbers_of_64_bits(seed) -> None:
+    with pytest.raises((OverflowError, TypeError)):
+        _core.simulate(SMALL, seed)
+
+
+def test_the_largest_seed_works() -> None:
+    assert len(_core.simulate(SMALL, 2**64 - 1)["run"]) == 1
+
+
+def test_a_fault_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise _core.EngineFault("index out of bounds (crates/sim/src/x.rs:1)")
+
+    monkeypatch.setattr(_core, "simulate", fail)
+    with pytest.raises(
+        EngineFault, match=r"please report it: index out of bounds .*\n.*plan [0-9a-f]{16}, seed 3"
+    ):
+        Simulator().run(SMALL, 3, Simulator().control())
+
+
+def test_build_says_what_it_is() -> None:
+    build = _core.build_info()
+    assert set(build) == {"version", "profile", "commit", "engine", "rustc"}
+    assert build["profile"] in ("release", "debug")
+    assert len(build["engine"] or "") == 16
