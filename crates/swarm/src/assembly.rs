@@ -126,6 +126,18 @@ impl Assembly {
         self.have.set(block.piece);
         Arrival::Whole
     }
+    /// The blocks that have been asked for and are not here.
+    pub fn under_way(&self) -> impl Iterator<Item = Block> + '_ {
+        self.parts.iter().zip(0..).flat_map(|(part, piece)| {
+            let words = part.bits.len() / 2;
+            let blocks = if words == 0 { 0 } else { self.torrent.blocks(piece) };
+            (0..blocks).filter_map(move |index| {
+                let (word, bit) = (index as usize / 64, 1 << (index % 64));
+                let idle = (part.bits[word] | part.bits[words + word]) & bit != 0;
+                (!idle).then_some(Block { piece, index: index as u16 })
+            })
+        })
+    }
     /// Where a block lies in its piece: first byte, bytes.
     pub fn range(&self, block: Block) -> (u32, u32) {
         let index = u32::from(block.index);

@@ -5,13 +5,14 @@
 //! to do, with [`Peer::poll`], until it has nothing more to say. What a client does is data: a
 //! [`Profile`], of which every coupling can be switched off.
 //!
-//! No payload moves through this crate, only its length.
+//! No payload moves through a peer, only its length: see [`codec`] for the bytes.
 
 mod action;
 pub mod assembly;
 pub mod backlog;
 mod bitfield;
 pub mod choker;
+pub mod codec;
 pub mod limiter;
 mod message;
 pub mod meter;

@@ -108,6 +108,10 @@ impl Limiter {
             _ => Time::NEVER,
         };
     }
+    /// Who waits for a turn, the next one first.
+    pub fn ring(&self) -> impl Iterator<Item = ConnId> + '_ {
+        self.ring.iter().copied()
+    }
     /// Changes the limit in place and forgives the debt, as mainline does. The caller gives
     /// out turns afterwards.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {

@@ -8,8 +8,10 @@
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
+mod check;
 mod named;
 
+pub use check::ProfileError;
 pub use named::{NAMES, all, named};
 
 /// Everything that one client does, with no default left open.
@@ -23,7 +25,7 @@ pub struct Profile {
     pub nagle: bool,
     /// Whether control messages wait for the end of a half-written PIECE to the same peer
     /// (A.5). Off is an idealisation for ablations: they overtake inside the byte stream, which
-    /// no real connection allows.
+    /// no real connection allows. Not for sockets.
     pub control_behind_piece: bool,
     /// Whom to connect to, and how many.
     pub connections: Connections,
@@ -70,7 +72,8 @@ pub struct Announce {
     pub check_ns: Span,
     /// With fewer connections than this, ask before the tracker's interval is over. Mainline 20.
     pub min_peers: u32,
-    /// Replaces `min_peers` once any incoming connection has been seen. Mainline 6.
+    /// Replaces `min_peers` once any incoming connection has been seen: with so many or fewer.
+    /// Mainline `min_peers / 3`, 6.
     pub min_peers_reachable: u32,
     /// Least time between two such early announces. Mainline `rerequest_interval` 300 s.
     pub min_interval_ns: Span,
@@ -115,7 +118,7 @@ pub struct Requests {
     pub block_bytes: u32,
     /// A request for more than this closes the connection. Mainline 16384 (A.1).
     pub max_block_bytes: u32,
-    /// Requests beyond this many waiting on one connection are dropped (E:
+    /// A peer with more requests than this waiting is disconnected, and no more are made (E:
     /// `max_allowed_in_request_queue` 2000; mainline has no limit).
     pub max_queue: u32,
     /// How many requests are kept outstanding at each peer.

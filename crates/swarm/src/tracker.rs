@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn the_first_of_a_crowd_is_told_nobody() {
         let mut swarm = Swarm::new(0, 0);
-        assert_eq!(swarm.ask(0, 0, Event::Started, None, false), []);
+        assert!(swarm.ask(0, 0, Event::Started, None, false).is_empty());
         assert_eq!(swarm.ask(0, 1, Event::Started, None, false), [0]);
     }
 }

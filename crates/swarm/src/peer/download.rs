@@ -141,7 +141,8 @@ impl Peer {
     fn depth(&mut self, now: Time, id: ConnId) -> Option<Depth> {
         let rules = &self.profile.requests;
         let c = self.conns.get_mut(id)?;
-        let snubbed = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
+        let silent = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
+        let snubbed = silent && !c.active.is_empty();
         let rate = c.down_meter.rate(now, &self.profile.meter);
         Some(depth(rules, Pace { rate, snubbed, growth: c.growth }))
     }

@@ -7,6 +7,8 @@
 mod announce;
 mod connection;
 mod download;
+#[cfg(test)]
+mod tests;
 mod upload;
 
 use crate::assembly::{Assembly, Block};

@@ -1,0 +1,133 @@
+//! Which profiles make sense.
+
+use super::{Backlog, Profile, Slots};
+use flashcrowd_base::Span;
+use thiserror::Error;
+
+/// A value that no client could have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{path}: {value} is not allowed, {allowed}")]
+pub struct ProfileError {
+    /// Where in the profile.
+    pub path: &'static str,
+    /// What stands there.
+    pub value: String,
+    /// What may stand there.
+    pub allowed: &'static str,
+}
+
+fn refuse(path: &'static str, value: impl ToString, allowed: &'static str) -> ProfileError {
+    ProfileError { path, value: value.to_string(), allowed }
+}
+
+impl Profile {
+    /// Looks for values that no client could have. A [`Peer`](crate::Peer) does not panic on
+    /// them either: it takes the nearest that makes sense.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let spans = [
+            ("connections.keepalive_ns", self.connections.keepalive_ns),
+            ("connections.timeout_ns", self.connections.timeout_ns),
+            ("connections.timeout_sweep_ns", self.connections.timeout_sweep_ns),
+            ("announce.check_ns", self.announce.check_ns),
+            ("tracker.interval_ns", self.tracker.interval_ns),
+            ("meter.window_ns", self.meter.window_ns),
+            ("choker.round_ns", self.choker.round_ns),
+            ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
+        ];
+        for (path, span) in spans {
+            if span < Span::from_millis(1) {
+                return Err(refuse(path, span.nanos(), "at least a millisecond"));
+            }
+        }
+        let counts = [
+            ("connections.max_initiate", self.connections.max_initiate),
+            ("connections.max_connections", self.connections.max_connections),
+            ("requests.block_bytes", self.requests.block_bytes),
+            ("requests.max_queue", self.requests.max_queue),
+            ("choker.optimistic_rounds", self.choker.optimistic_rounds),
+            ("limiter.write_unit", self.limiter.write_unit),
+            ("limiter.unlimited_write_unit", self.limiter.unlimited_write_unit),
+        ];
+        for (path, count) in counts {
+            if count == 0 {
+                return Err(refuse(path, count, "at least 1"));
+            }
+        }
+        if self.choker.slots == Slots::Fixed(0) {
+            return Err(refuse("choker.slots.fixed", 0, "at least 1"));
+        }
+        if self.requests.max_block_bytes < self.requests.block_bytes {
+            let value = self.requests.max_block_bytes;
+            return Err(refuse("requests.max_block_bytes", value, "at least block_bytes"));
+        }
+        let most = match self.requests.backlog {
+            Backlog::Mainline { initial } => initial,
+            Backlog::Fixed(number) => number,
+            Backlog::QueueTime { max, min, .. } if min > max => {
+                return Err(refuse("requests.backlog.queue-time.min", min, "at most max"));
+            }
+            Backlog::QueueTime { max, .. } => max,
+        };
+        if most > self.requests.max_queue {
+            return Err(refuse("requests.backlog", most, "at most max_queue requests"));
+        }
+        if self.requests.backlog == Backlog::Fixed(0) {
+            return Err(refuse("requests.backlog.fixed", 0, "at least 1"));
+        }
+        let (low, high) = (self.announce.retry_growth_min, self.announce.retry_growth_max);
+        if !(low >= 1.0 && low.is_finite()) {
+            return Err(refuse("announce.retry_growth_min", low, "at least 1"));
+        }
+        if !(high >= low && high.is_finite()) {
+            return Err(refuse("announce.retry_growth_max", high, "at least retry_growth_min"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{all, named};
+    use super::*;
+
+    #[test]
+    fn every_profile_that_ships_is_sound_and_survives_json() {
+        for profile in all() {
+            assert_eq!(profile.check(), Ok(()));
+            let json = serde_json::to_string(&profile).unwrap();
+            assert_eq!(serde_json::from_str::<Profile>(&json).unwrap(), profile);
+        }
+    }
+
+    #[test]
+    fn unknown_and_missing_keys_are_errors() {
+        let json = serde_json::to_value(named("modern").unwrap()).unwrap();
+        let mut unknown = json.clone();
+        unknown["picker"]["surprise"] = 1.into();
+        assert!(serde_json::from_value::<Profile>(unknown).is_err());
+        let mut missing = json;
+        missing["picker"].as_object_mut().unwrap().remove("strict_priority");
+        assert!(serde_json::from_value::<Profile>(missing).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_place_the_value_and_what_is_allowed() {
+        let mut profile = named("mainline-4.0.2").unwrap();
+        profile.requests.max_block_bytes = 100;
+        let error = profile.check().unwrap_err().to_string();
+        assert_eq!(error, "requests.max_block_bytes: 100 is not allowed, at least block_bytes");
+        let mut profile = named("mainline-4.0.2").unwrap();
+        profile.choker.round_ns = Span::ZERO;
+        assert_eq!(profile.check().unwrap_err().path, "choker.round_ns");
+        let mut profile = named("mainline-4.0.2").unwrap();
+        profile.announce.retry_growth_min = f64::NAN;
+        assert_eq!(profile.check().unwrap_err().path, "announce.retry_growth_min");
+    }
+
+    #[test]
+    fn the_wire_form_of_a_profile_is_known() {
+        insta::assert_snapshot!(
+            serde_json::to_string_pretty(&named("mainline-4.0.2").unwrap()).unwrap()
+        );
+    }
+}

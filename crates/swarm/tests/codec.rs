@@ -1,0 +1,171 @@
+//! The codec against byte strings known from the protocol's description, any messages in any cuts,
+//! and any garbage.
+
+use flashcrowd_swarm::codec::{CodecError, Decoded, Decoder, Handshake, encode};
+use flashcrowd_swarm::{Bitfield, Message};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const PIECES: u32 = 20;
+const BLOCK: u32 = 64;
+
+fn greeted() -> Decoder {
+    let mut decoder = Decoder::new(PIECES, BLOCK);
+    let mut bytes = Vec::new();
+    Handshake::new([1; 20], [2; 20]).encode(&mut bytes);
+    decoder.feed(&bytes);
+    assert!(matches!(decoder.next(), Ok(Some(Decoded::Handshake(_)))));
+    decoder
+}
+fn error(bytes: &[u8]) -> Option<CodecError> {
+    let mut decoder = greeted();
+    decoder.feed(bytes);
+    decoder.next().err()
+}
+
+#[test]
+fn a_handshake_is_sixty_eight_known_bytes() {
+    let handshake =
+        Handshake { reserved: [0; 8], info_hash: [0xAA; 20], peer_id: *b"M4-0-2--123456789012" };
+    let mut bytes = Vec::new();
+    handshake.encode(&mut bytes);
+    let mut expected = b"\x13BitTorrent protocol\0\0\0\0\0\0\0\0".to_vec();
+    expected.extend([0xAA; 20]);
+    expected.extend(b"M4-0-2--123456789012");
+    assert_eq!(bytes, expected);
+    assert_eq!(bytes.len() as u32, Message::Handshake.size());
+    let mut decoder = Decoder::new(PIECES, BLOCK);
+    for byte in &bytes[..67] {
+        decoder.feed(&[*byte]);
+        assert_eq!(decoder.next(), Ok(None));
+    }
+    decoder.feed(&bytes[67..]);
+    assert_eq!(decoder.next(), Ok(Some(Decoded::Handshake(handshake))));
+}
+
+#[test]
+fn messages_are_known_bytes() {
+    let mut pieces = Bitfield::new(PIECES);
+    [0, 9, 19].map(|piece| pieces.set(piece));
+    let known: [(Message, &[u8]); 8] = [
+        (Message::KeepAlive, &[0, 0, 0, 0]),
+        (Message::Choke, &[0, 0, 0, 1, 0]),
+        (Message::NotInterested, &[0, 0, 0, 1, 3]),
+        (Message::Have { piece: 18 }, &[0, 0, 0, 5, 4, 0, 0, 0, 18]),
+        (Message::Bitfield(Arc::new(pieces)), &[0, 0, 0, 4, 5, 0x80, 0x40, 0x10]),
+        (
+            Message::Request { piece: 1, begin: 0x4000, length: 0x4000 },
+            &[0, 0, 0, 13, 6, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0x40, 0],
+        ),
+        (
+            Message::Cancel { piece: 1, begin: 2, length: 3 },
+            &[0, 0, 0, 13, 8, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3],
+        ),
+        (
+            Message::Piece { piece: 1, begin: 2, length: 3 },
+            &[0, 0, 0, 12, 7, 0, 0, 0, 1, 0, 0, 0, 2],
+        ),
+    ];
+    for (message, bytes) in known {
+        let mut out = Vec::new();
+        encode(&message, &mut out);
+        assert_eq!(out, bytes, "{message:?}");
+    }
+}
+
+#[test]
+fn what_is_not_the_protocol_is_refused_with_the_reason() {
+    let mut decoder = Decoder::new(PIECES, BLOCK);
+    decoder.feed(b"GET / HTTP/1.1");
+    assert_eq!(decoder.next(), Err(CodecError::NotBitTorrent));
+    decoder.feed(b"more");
+    assert_eq!(decoder.next(), Err(CodecError::NotBitTorrent));
+    assert_eq!(decoder.buffered(), 0);
+    let limit = BLOCK + 9;
+    assert_eq!(error(&[0, 0, 1, 0]), Some(CodecError::TooLong { length: 256, limit }));
+    assert_eq!(error(&[0, 0, 0, 1, 20]), Some(CodecError::UnknownKind { kind: 20 }));
+    assert_eq!(error(&[0, 0, 0, 2, 1]), Some(CodecError::BadLength { kind: 1, length: 2 }));
+    assert_eq!(error(&[0, 0, 0, 9, 7]), Some(CodecError::BadLength { kind: 7, length: 9 }));
+    assert_eq!(error(&[0, 0, 0, 3, 5, 0]), Some(CodecError::BadLength { kind: 5, length: 3 }));
+    let pieces = PIECES;
+    let have = [0, 0, 0, 5, 4, 0, 0, 0, 20];
+    assert_eq!(error(&have), Some(CodecError::NoSuchPiece { piece: 20, pieces }));
+    assert_eq!(error(&[0, 0, 0, 4, 5, 0, 0, 0x08]), Some(CodecError::SpareBits));
+}
+
+fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
+    let numbers = (0..PIECES, any::<u32>(), any::<u32>());
+    let bits = prop::collection::vec(any::<bool>(), PIECES as usize);
+    let bare = prop_oneof![
+        Just(Message::KeepAlive),
+        Just(Message::Choke),
+        Just(Message::Unchoke),
+        Just(Message::Interested),
+        Just(Message::NotInterested),
+        (0..PIECES).prop_map(|piece| Message::Have { piece }),
+        numbers.clone().prop_map(|(piece, begin, length)| Message::Request {
+            piece,
+            begin,
+            length
+        }),
+        numbers.prop_map(|(piece, begin, length)| Message::Cancel { piece, begin, length }),
+        bits.prop_map(|bits| {
+            let mut pieces = Bitfield::new(PIECES);
+            (0..).zip(bits).filter(|(_, has)| *has).for_each(|(piece, _)| {
+                pieces.set(piece);
+            });
+            Message::Bitfield(Arc::new(pieces))
+        }),
+    ];
+    let block = prop::collection::vec(any::<u8>(), 1..=BLOCK as usize);
+    let piece = (0..PIECES, any::<u32>(), block).prop_map(|(piece, begin, block)| {
+        (Message::Piece { piece, begin, length: block.len() as u32 }, block)
+    });
+    prop_oneof![3 => bare.prop_map(|message| (message, Vec::new())), 1 => piece]
+}
+
+proptest! {
+    #[test]
+    fn any_messages_in_any_cuts_come_out_as_they_went_in(
+        messages in prop::collection::vec(message(), 0..30),
+        cuts in prop::collection::vec(1usize..40, 1..20),
+    ) {
+        let mut bytes = Vec::new();
+        for (message, block) in &messages {
+            let before = bytes.len();
+            encode(message, &mut bytes);
+            bytes.extend_from_slice(block);
+            prop_assert_eq!((bytes.len() - before) as u32, message.size());
+        }
+        let mut decoder = greeted();
+        let mut out = Vec::new();
+        let mut rest = &bytes[..];
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (now, later) = rest.split_at((*cut).min(rest.len()));
+            decoder.feed(now);
+            rest = later;
+            while let Some(decoded) = decoder.next().unwrap() {
+                let Decoded::Message(message, block) = decoded else { panic!("{decoded:?}") };
+                out.push((message, block.to_vec()));
+            }
+        }
+        prop_assert_eq!(out, messages);
+        prop_assert_eq!(decoder.buffered(), 0);
+    }
+
+    #[test]
+    fn garbage_ends_in_an_error_or_in_waiting_with_little_kept(
+        bytes in prop::collection::vec(prop_oneof![Just(0u8), 0u8..10, any::<u8>()], 0..400),
+        chunk in 1usize..50,
+    ) {
+        let mut decoder = greeted();
+        for chunk in bytes.chunks(chunk) {
+            decoder.feed(chunk);
+            while let Ok(Some(_)) = decoder.next() {}
+            prop_assert!(decoder.buffered() <= 4 + 9 + BLOCK as usize);
+        }
+    }
+}
