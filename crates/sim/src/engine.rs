@@ -4,7 +4,7 @@ use crate::pings::Pings;
 use crate::plan::{Plan, What, Workload};
 use crate::queue::EventQueue;
 use crate::sampler::Sampler;
-use crate::sockets::{Owner, Sockets, other};
+use crate::sockets::{self, Owner, Sockets, other};
 use crate::swarms::Swarms;
 use crate::tally::Tally;
 use crate::transfers::Transfers;
@@ -35,7 +35,7 @@ enum Kind {
     Change,
     Sample,
     Watch,
-    End,
+    Horizon,
 }
 
 macro_rules! events {
@@ -50,7 +50,19 @@ macro_rules! events {
 events! {
     packet => Packet, socket => Socket, peer => Peer, arrival => Arrival, departure => Departure,
     tracker => Tracker, flow_start => FlowStart, flow_stop => FlowStop, flow_tick => FlowTick,
-    ping => Ping, change => Change, sample => Sample, watch => Watch, end => End,
+    ping => Ping, change => Change, sample => Sample, watch => Watch, horizon => Horizon,
+}
+
+/// Who opens or accepts a connection.
+pub(crate) struct Application {
+    pub(crate) host: u32,
+    pub(crate) owner: Owner,
+    /// Its class in the tally.
+    pub(crate) class: u32,
+    /// Whether it leaves Nagle's algorithm on.
+    pub(crate) nagle: bool,
+    /// With this much room in the send buffer it waits for no more.
+    pub(crate) plenty: u64,
 }
 
 /// How a run ended.
@@ -137,7 +149,7 @@ impl<'a> Sim<'a> {
         self.begin_pings();
         self.begin_sampling();
         self.queue.schedule(Time::START + self.watch_interval(), Event::watch(0));
-        self.queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::end(0));
+        self.queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::horizon(0));
     }
 
     fn run(&mut self, control: &Control) -> Result<(), Error> {
@@ -188,27 +200,31 @@ impl<'a> Sim<'a> {
             Kind::Change => self.change(index),
             Kind::Sample => self.sample(index),
             Kind::Watch => self.watch(),
-            Kind::End => self.end(),
+            Kind::Horizon => self.on_horizon(),
         }
     }
 
     /// A new pair of sockets; the first end's SYN is on its way when this returns.
-    pub(crate) fn open(
-        &mut self,
-        hosts: (u32, u32),
-        owners: (Owner, Owner),
-        classes: (u32, u32),
-        nagle: (bool, bool),
-    ) -> u32 {
-        let stack = |sim: &Self, host, nagle| {
-            let index = sim.network.host(host).stack as usize;
-            Arc::clone(if nagle { &sim.stacks[index] } else { &sim.nodelay[index] })
-        };
-        let stacks = (stack(self, hosts.0, nagle.0), stack(self, hosts.1, nagle.1));
-        let routes = (self.network.route(hosts.0, hosts.1), self.network.route(hosts.1, hosts.0));
-        let socket = self.sockets.open(self.now, stacks, routes, owners, classes);
+    pub(crate) fn open(&mut self, active: Application, passive: Application) -> u32 {
+        let hosts = (active.host, passive.host);
+        let ends = [self.end_of(active, hosts.1), self.end_of(passive, hosts.0)];
+        let socket = self.sockets.open(self.now, ends);
         self.flush(socket);
         socket
+    }
+
+    fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
+        let stack = self.network.host(application.host).stack as usize;
+        let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
+        let route = self.network.route(application.host, to);
+        sockets::End {
+            owner: application.owner,
+            stack: Arc::clone(&stacks[stack]),
+            route,
+            direct: self.network.direct(route),
+            class: application.class,
+            plenty: application.plenty,
+        }
     }
 
     #[inline]
@@ -368,7 +384,7 @@ impl<'a> Sim<'a> {
     }
 
     /// The horizon: a cut for what could have finished, the ordinary end for what could not.
-    fn end(&mut self) {
+    fn on_horizon(&mut self) {
         let unfinished: Vec<String> =
             self.unfinished_swarms().into_iter().chain(self.unfinished_transfers()).collect();
         self.outcome = Some(if unfinished.is_empty() {

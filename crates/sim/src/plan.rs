@@ -248,7 +248,6 @@ pub struct Ping {
 
 /// A change at an instant, in place: what is queued stays queued.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Change {
     /// The instant.
     pub at_ns: Span,

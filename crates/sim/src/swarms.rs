@@ -1,4 +1,4 @@
-use crate::engine::{Event, Outcome, Sim};
+use crate::engine::{Application, Event, Outcome, Sim};
 use crate::plan::{Arrivals, Departure, Plan, Population, Workload};
 use crate::sockets::{Owner, other};
 use crate::tally::Tally;
@@ -91,8 +91,13 @@ pub(crate) struct Unchoke {
 }
 
 const NO_SOCKET: u32 = u32::MAX;
-/// With this much room in its socket buffer no client waits for more.
-const PLENTY_OF_SPACE: u64 = 20_000;
+/// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
+/// control messages.
+fn plenty(profile: &Profile, upload: Option<Rate>) -> u64 {
+    let rules = &profile.limiter;
+    let unit = if upload.is_some() { rules.write_unit } else { rules.unlimited_write_unit };
+    u64::from(unit) + 4096
+}
 
 impl Peer {
     pub(crate) fn progress(&self) -> Progress {
@@ -471,19 +476,25 @@ impl Sim<'_> {
 
     fn connect(&mut self, peer: u32, conn: ConnId, remote: PeerId) {
         let state = &self.swarms.peers[peer as usize];
-        let swarm = &self.swarms.all[state.swarm as usize];
-        let target = swarm.members[remote.0 as usize];
-        let hosts = (state.host, self.swarms.peers[target as usize].host);
-        let owners = (Owner::Peer { peer, conn }, Owner::Listener { peer: target });
-        let class = |peer: u32| swarm.first_class + self.swarms.peers[peer as usize].population;
-        let classes = (class(peer), class(target));
-        let nagle = |peer: u32| {
-            let index = self.population(peer).map_or(0, |population| population.profile);
-            self.swarms.profiles[index as usize].nagle
-        };
-        let nagle = (nagle(peer), nagle(target));
-        let socket = self.open(hosts, owners, classes, nagle);
+        let target = self.swarms.all[state.swarm as usize].members[remote.0 as usize];
+        let active = self.client(peer, Owner::Peer { peer, conn });
+        let passive = self.client(target, Owner::Listener { peer: target });
+        let socket = self.open(active, passive);
         self.put_socket(peer, conn, socket);
+    }
+
+    fn client(&self, peer: u32, owner: Owner) -> Application {
+        let state = &self.swarms.peers[peer as usize];
+        let swarm = &self.swarms.all[state.swarm as usize];
+        let profile = self.population(peer).map_or(0, |population| population.profile);
+        let profile = &self.swarms.profiles[profile as usize];
+        Application {
+            host: state.host,
+            owner,
+            class: swarm.first_class + state.population,
+            nagle: profile.nagle,
+            plenty: plenty(profile, swarm.uploads[state.population as usize]),
+        }
     }
 
     fn put_socket(&mut self, peer: u32, conn: ConnId, socket: u32) {
@@ -540,7 +551,7 @@ impl Sim<'_> {
     #[inline]
     pub(crate) fn peer_space(&mut self, peer: u32, conn: ConnId, socket: u32) {
         let end = self.sockets.get_mut(socket);
-        if end.space_told >= PLENTY_OF_SPACE || end.owner != (Owner::Peer { peer, conn }) {
+        if end.space_told >= end.plenty || end.owner != (Owner::Peer { peer, conn }) {
             return;
         }
         let space = end.tcp.as_ref().map_or(0, |tcp| tcp.write_space());
@@ -628,10 +639,13 @@ impl Sim<'_> {
             if state.population != population {
                 continue;
             }
-            if let Some(machine) = &mut state.machine {
-                machine.set_upload_limit(self.now, limit);
-                self.drain(peer);
+            let Some(machine) = &mut state.machine else { continue };
+            machine.set_upload_limit(self.now, limit);
+            let plenty = plenty(machine.profile(), limit);
+            for &socket in state.sockets.iter().filter(|socket| **socket != NO_SOCKET) {
+                self.sockets.get_mut(socket).plenty = plenty;
             }
+            self.drain(peer);
         }
     }
 

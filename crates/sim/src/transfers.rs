@@ -1,4 +1,4 @@
-use crate::engine::{Event, Sim};
+use crate::engine::{Application, Event, Sim};
 use crate::plan::{self, Plan, Workload};
 use crate::sockets::Owner;
 use crate::tally::NO_CLASS;
@@ -94,9 +94,15 @@ impl Sim<'_> {
         }
         flow.started = Some(self.now);
         let Some(spec) = Transfers::spec(self.plan, flow.transfer) else { return };
-        let owners = (Owner::Sender { flow: index }, Owner::Receiver { flow: index });
-        let classes = (NO_CLASS, NO_CLASS);
-        let socket = self.open((spec.from, spec.to), owners, classes, (true, true));
+        let end = |host, owner| Application {
+            host,
+            owner,
+            class: NO_CLASS,
+            nagle: true,
+            plenty: 0, // `pump` looks for itself.
+        };
+        let sender = end(spec.from, Owner::Sender { flow: index });
+        let socket = self.open(sender, end(spec.to, Owner::Receiver { flow: index }));
         self.transfers.flows[index as usize].socket = Some(socket);
     }
 

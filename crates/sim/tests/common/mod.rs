@@ -1,6 +1,6 @@
 //! Plans that tests and benchmarks share.
 
-#![allow(dead_code)] // Every user needs only some of them.
+#![allow(dead_code, unreachable_pub)] // Every user needs only some of them.
 
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Conditions, Loss, LossModel, QueueLimit, Side};
