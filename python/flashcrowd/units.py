@@ -149,6 +149,9 @@ class Quantity:
     def __lt__(self, other: Self) -> bool:
         return self.amount < other.amount
 
+    def __gt__(self, other: Self) -> bool:
+        return self.amount > other.amount
+
     def __le__(self, other: Self) -> bool:
         return self.amount <= other.amount
 
@@ -159,9 +162,7 @@ class Quantity:
         return self.amount != 0
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and quantities; serialises to the text."""
         return core_schema.no_info_plain_validator_function(
             cls,
@@ -213,9 +214,7 @@ class Span(Quantity):
 
     __slots__ = ()
     noun = "a time"
-    units = _scale(
-        ns=1, us=10**3, ms=10**6, s=10**9, min=60 * 10**9, h=3600 * 10**9, d=_DAY
-    )
+    units = _scale(ns=1, us=10**3, ms=10**6, s=10**9, min=60 * 10**9, h=3600 * 10**9, d=_DAY)
     example = "400 ms"
     usual = ("ms", "s")
     most = 3650 * _DAY

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from flashcrowd.plan.format import Conditions, Jitter, Loss, LossModel, QueueLimit
-from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
+from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott
 from flashcrowd.scenario.impairments import Jitter as JitterTable
 from flashcrowd.scenario.queue import Framing, Queue
 from flashcrowd.units import Rate
+
+AnyLoss = Bernoulli | GilbertElliott | Bursts
 
 
 def conditions(
@@ -15,7 +17,7 @@ def conditions(
     queue: Queue | None = None,
     delay_ns: int = 0,
     jitter: JitterTable | None = None,
-    loss: Bernoulli | GilbertElliott | None = None,
+    loss: AnyLoss | None = None,
     framing: Framing | None = None,
 ) -> Conditions:
     """One direction of a link. Without a rate nothing waits, and there is no queue to limit."""
@@ -42,12 +44,14 @@ def _jitter(jitter: JitterTable | None) -> Jitter | None:
     return {"shape": jitter.shape, "spread_ns": jitter.spread.ns, "reorder": jitter.reorder}
 
 
-def _loss(loss: Bernoulli | GilbertElliott | None) -> Loss | None:
-    if loss is None or (isinstance(loss, Bernoulli) and not loss.probability):
+def _loss(loss: AnyLoss | None) -> Loss | None:
+    if loss is None or (not isinstance(loss, GilbertElliott) and not loss.probability):
         return None
     model: LossModel
     if isinstance(loss, Bernoulli):
         model = {"kind": "bernoulli", "probability": loss.probability.value}
+    elif isinstance(loss, Bursts):
+        model = _bursts(loss)
     else:
         model = {
             "kind": "gilbert-elliott",
@@ -57,3 +61,15 @@ def _loss(loss: Bernoulli | GilbertElliott | None) -> Loss | None:
             "loss_bad": loss.loss_bad.value,
         }
     return {"side": loss.side, "model": model}
+
+
+def _bursts(loss: Bursts) -> LossModel:
+    to_good = 1 / loss.length
+    share = loss.probability.value
+    return {
+        "kind": "gilbert-elliott",
+        "to_bad": min(to_good * share / (1 - share), 1.0),
+        "to_good": to_good,
+        "loss_good": 0.0,
+        "loss_bad": 1.0,
+    }

@@ -81,9 +81,7 @@ def _named(name: str, table: Any) -> dict[str, Any]:
 
 def _measures(measures: MeasuresTable) -> Measures:
     return {
-        "series": [
-            {"what": what, "every_ns": every.ns} for what, every in measures.series.items()
-        ],
+        "series": [{"what": what, "every_ns": every.ns} for what, every in measures.series.items()],
         "pieces_ns": measures.pieces.ns if measures.pieces else None,
         "send_gaps": measures.send_gaps,
         "payloads": measures.payloads,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import Conditions, Core, Draw, Host, Link, Network
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
+from flashcrowd.scenario.line import Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
-from flashcrowd.scenario.line import Line
 
 
 def lower_network(network: NetworkTable, stack: Callable[[str], int]) -> Network:
@@ -57,9 +57,7 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(
-    network: NetworkTable, links: list[Link], stack: Callable[[str], int]
-) -> list[Host]:
+def _hosts(network: NetworkTable, links: list[Link], stack: Callable[[str], int]) -> list[Host]:
     hosts: list[Host] = []
     for index, (name, group) in enumerate(network.groups.items()):
         stack_index = stack(network.stack if group.stack == "inherit" else group.stack)

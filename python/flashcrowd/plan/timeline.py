@@ -1,8 +1,8 @@
 """Lowers the timeline: what differs between the scenario before and after each change.
 
 A change is applied to the scenario as if a person had written the new value there; the scenario is
-lowered again, and what is now different in the plan becomes the plan's changes. So a change means the
-same as the value itself, and what cannot change in place is found out without a list of rules.
+lowered again, and what is now different in the plan becomes the plan's changes. So a change means
+the same as the value itself, and what cannot change in place is found without a list of rules.
 """
 
 from __future__ import annotations
@@ -130,12 +130,14 @@ def _same_but_for(before: PlanDict, after: PlanDict) -> bool:
 
 def _fixed(plan: PlanDict) -> dict[str, Any]:
     network = plan["network"]
+    rated = [link["conditions"]["rate_bps"] is not None for link in network["links"]]
     return {
         **plan,
         "title": "",
         "network": {
             **network,
             "links": [link["name"] for link in network["links"]],
+            "rated": rated,
             "cores": [(core["links"], core["draw"]) for core in network["cores"]],
         },
         "workloads": [_without_limits(workload) for workload in plan["workloads"]],

@@ -119,7 +119,8 @@ def lower_ping(name: str, ping: Ping, hosts: HostNames) -> list[dict[str, Any]]:
 def _pairs(name: str, flow: Transfer | Ping, hosts: HostNames) -> list[dict[str, Any]]:
     """Name and ends of each flow: the workload's name, with a number where there are several."""
     source, to = hosts.find(flow.source), hosts.find(flow.to)
-    assert source and to, "checked before"
+    if source is None or to is None:
+        raise KeyError(f"{flow.source} or {flow.to}")  # the checks come first
     pairs = hosts.pairs(source, to)
     return [
         {
@@ -133,5 +134,6 @@ def _pairs(name: str, flow: Transfer | Ping, hosts: HostNames) -> list[dict[str,
 
 def _one(name: str, hosts: HostNames) -> int:
     found = hosts.find(name)
-    assert found and len(found) == 1, "checked before"
+    if found is None or len(found) != 1:
+        raise KeyError(name)  # the checks come first
     return hosts.index[found[0]]

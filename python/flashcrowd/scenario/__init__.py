@@ -1,13 +1,13 @@
 """Scenarios: what a person says about one situation.
 
-Every table of a study file is a class here, and every key an attribute with the same name, so that a
-scenario can be written in Python as well. Quantities are texts with units, or objects of
+Every table of a study file is a class here, and every key an attribute with the same name, so that
+a scenario can be written in Python as well. Quantities are texts with units, or objects of
 `flashcrowd.units`.
 """
 
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.flows import Ping, Transfer
-from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott, Jitter
+from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, Jitter
 from flashcrowd.scenario.line import LINES, Delay, Line
 from flashcrowd.scenario.measures import Measures, Stop
 from flashcrowd.scenario.network import Devices, Group, Link, Network, Path, Way
@@ -36,6 +36,7 @@ __all__ = [
     "AllDone",
     "AtOnce",
     "Bernoulli",
+    "Bursts",
     "Change",
     "Delay",
     "Devices",

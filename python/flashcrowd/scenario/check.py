@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from flashcrowd.errors import Problem, did_you_mean, one_of
+from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Ping, Transfer
@@ -16,6 +16,7 @@ from flashcrowd.scenario.swarm import Population, Swarm, Times
 
 MOST_HOSTS = 100_000
 MOST_PIECES = 1_000_000
+MOST_BLOCKS = 65_535
 
 
 def check(scenario: Scenario) -> list[Problem]:
@@ -28,6 +29,10 @@ def check(scenario: Scenario) -> list[Problem]:
             problems.extend(_swarm(workload, place, scenario, hosts))
         else:
             problems.extend(_flow(workload, place, hosts))
+        stem, _, number = name.rpartition("-")
+        if stem in scenario.workloads and number.isdecimal():
+            allowed = f"a name that no flow of {stem} can have"
+            problems.append(Problem(place, shown(name), allowed, "leave the number out"))
     problems.extend(_variants(scenario))
     return [*problems, *_ends(scenario)]
 
@@ -98,6 +103,9 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
     if swarm.block.bytes > swarm.piece.bytes:
         allowed = f"a size of at most a piece, {swarm.piece}"
         yield Problem(f"{place}.block", shown(swarm.block), allowed)
+    if -(-swarm.piece.bytes // swarm.block.bytes) > MOST_BLOCKS:
+        allowed = f"a size of at least 1/{MOST_BLOCKS} of a piece, {swarm.piece}"
+        yield Problem(f"{place}.block", shown(swarm.block), allowed)
     if swarm.tracker is not None:
         yield from _host(f"{place}.tracker", swarm.tracker, hosts)
     populations = swarm.populations
@@ -114,11 +122,15 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
         yield Problem(f"{place}.populations", one_of(populations), allowed)
     taken: set[str] = set()
     for name, population in populations.items():
-        yield from _population(population, join(("populations", name)), place, scenario, hosts, taken)
+        yield from _population(
+            population, join(("populations", name)), place, scenario, hosts, taken
+        )
         yield from _blocks(swarm, population, f"{place}.block", scenario)
 
 
-def _blocks(swarm: Swarm, population: Population, path: str, scenario: Scenario) -> Iterator[Problem]:
+def _blocks(
+    swarm: Swarm, population: Population, path: str, scenario: Scenario
+) -> Iterator[Problem]:
     profile = scenario.profile(population.profile)
     if profile is not None and swarm.block > profile.requests.max_block:
         yield Problem(
@@ -164,7 +176,7 @@ def _population(
         yield Problem(
             f"{place}.replace",
             "true",
-            f'false where the departure is "{population.departure.kind}", since nobody leaves before',
+            f'false where the departure is "{population.departure.kind}": nobody leaves before',
             'write `departure = "at-once"`',
         )
 
@@ -210,16 +222,26 @@ def _variants(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _ends(scenario: Scenario) -> Iterator[Problem]:
-    """A run in which nothing ends by itself must say when it is cut off."""
+    """A run that does not end by itself must say when it is cut off."""
+    if "horizon" in scenario.stop.model_fields_set:
+        return
+    hint = 'write `[stop]` and `horizon = "60 s"`'
+    allowed = "a time at which the run ends, since "
+    for name, workload in scenario.workloads.items():
+        if (
+            isinstance(workload, Swarm)
+            and workload.stop_after is None
+            and any(population.replace for population in workload.populations.values())
+        ):
+            why = f"the peers of {name} are replaced for ever"
+            yield Problem(
+                "stop.horizon", MISSING, allowed + why, f"{hint}, or give it a stop_after"
+            )
+            return
     for workload in scenario.workloads.values():
-        if isinstance(workload, Swarm) or workload.stop is not None:
+        if isinstance(workload, Swarm):
             return
-        if isinstance(workload, Transfer) and workload.size is not None:
+        if isinstance(workload, Transfer) and (workload.size or workload.stop):
             return
-    if "horizon" not in scenario.stop.model_fields_set:
-        yield Problem(
-            "stop.horizon",
-            "(missing)",
-            "a time at which the run ends, since no workload ends by itself",
-            'write `[stop]` and `horizon = "60 s"`, or give a transfer a size or a stop',
-        )
+    why = "no workload ends by itself"
+    yield Problem("stop.horizon", MISSING, allowed + why, f"{hint}, or give a transfer a size")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, Strict, ValidationInfo, model_validator
 
 from flashcrowd.errors import one_of
-from flashcrowd.scenario.fields import Probability, Table, Word
+from flashcrowd.scenario.fields import DelaySpan, Probability, Table, Word
 from flashcrowd.units import Quantity, Share, Span, UnitError
-from typing import Annotated
 
 DATA = Path(__file__).parent / "data"
 
@@ -41,7 +41,7 @@ class _Distribution(Table):
     def _rising(self) -> Self:
         points: list[tuple[Quantity, Quantity]] = getattr(self, "points", [])
         pairs = [(fraction.amount, value.amount) for fraction, value in points]
-        for before, after in zip(pairs, pairs[1:], strict=False):
+        for before, after in itertools.pairwise(pairs):
             if not (before[0] <= after[0] and before[1] <= after[1]):
                 raise UnitError("points whose fractions and values both rise")
         return self
@@ -57,7 +57,7 @@ class RttDistribution(_Distribution):
     file: MaybeFile = None
     """A distribution that ships ("iplane") or a CSV file, its path relative to the study. Read only
     where `points` are not given."""
-    points: list[tuple[Probability, Span]] = Field(min_length=1)
+    points: list[Annotated[tuple[Probability, DelaySpan], Strict(False)]] = Field(min_length=1)
     """Points of the quantile function: cumulative fraction and round-trip time."""
 
 
@@ -71,7 +71,7 @@ class LossDistribution(_Distribution):
     file: MaybeFile = None
     """A distribution that ships ("iplane") or a CSV file, its path relative to the study. Read only
     where `points` are not given."""
-    points: list[tuple[Probability, Probability]] = Field(min_length=1)
+    points: list[Annotated[tuple[Probability, Probability], Strict(False)]] = Field(min_length=1)
     """Points of the quantile function: cumulative fraction and loss probability."""
 
 
@@ -111,6 +111,7 @@ def _point(row: list[str], unit: str, place: str, quantity: type[Quantity]) -> t
         point = Share.of(Share(f"{fraction} %").amount * 100), quantity(f"{value} {unit}")
     except ValueError:
         raise UnitError(
-            "two columns: a fraction between 0 and 1, and a number", f"{place} has {','.join(row)!r}"
+            "two columns: a fraction between 0 and 1, and a number",
+            f"{place} has {','.join(row)!r}",
         ) from None
     return str(point[0]), str(point[1])

@@ -80,6 +80,24 @@ def at_most_all(value: Share) -> Share:
     return value
 
 
+def within(low: QuantityT, high: QuantityT) -> AfterValidator:
+    """A validator for quantities between two others, both included."""
+
+    def check(value: QuantityT) -> QuantityT:
+        if not low <= value <= high:
+            raise UnitError(f"{value.noun} between {low} and {high}")
+        return value
+
+    return AfterValidator(check)
+
+
+LONGEST_DELAY = Span("10 min")
+"""Longer delays on a network are a mistake."""
+
+DelaySpan = Annotated[Span, within(Span("0 ms"), LONGEST_DELAY)]
+Interval = Annotated[Span, within(Span("1 ms"), Span("1 d"))]
+"""Time between two samples or two pings."""
+MaybeInterval = Annotated[Interval | None, Word("none")]
 PositiveSpan = Annotated[Span, AfterValidator(positive)]
 PositiveSize = Annotated[Size, AfterValidator(positive)]
 Probability = Annotated[Share, AfterValidator(at_most_all)]

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from flashcrowd.scenario.fields import (
     Count,
+    Interval,
     MaybePositiveSpan,
     MaybeRate,
     MaybeSize,
     PositiveSize,
-    PositiveSpan,
     Table,
 )
 from flashcrowd.units import Size, Span
@@ -54,7 +54,7 @@ class Ping(Table):
     """The answering host."""
     size: PositiveSize = Size("84 B")
     """Size of the IP packet, each way."""
-    interval: PositiveSpan = Span("1 s")
+    interval: Interval = Span("1 s")
     """Time between requests."""
     start: Span = Span("0 s")
     """When it starts."""

@@ -29,9 +29,7 @@ class HostNames:
 
     def suggestions(self) -> list[str]:
         """Names that may stand where a host is asked for."""
-        return [
-            name if len(hosts) == 1 else hosts[0] for name, hosts in self._groups.items()
-        ]
+        return [name if len(hosts) == 1 else hosts[0] for name, hosts in self._groups.items()]
 
     @staticmethod
     def pairs(source: list[str], to: list[str]) -> list[tuple[str, str]]:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from fractions import Fraction
+from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from flashcrowd.scenario.distribution import LossDistribution
-from flashcrowd.scenario.fields import PositiveSpan, Probability, Table, Word, shorthand
-from flashcrowd.units import Share
+from flashcrowd.scenario.fields import (
+    LONGEST_DELAY,
+    PositiveSpan,
+    Probability,
+    Table,
+    Word,
+    shorthand,
+    within,
+)
+from flashcrowd.units import Share, Span, UnitError
 
+Spread = Annotated[PositiveSpan, within(Span("0 ms"), LONGEST_DELAY)]
 Side = Literal["sender", "receiver"]
 
 
@@ -18,7 +28,7 @@ class Jitter(Table):
 
     shape: Literal["uniform", "normal"] = "uniform"
     """Uniform between nothing and `spread`, or normal around the propagation delay."""
-    spread: PositiveSpan
+    spread: Spread
     """Width of the uniform distribution, or standard deviation of the normal one."""
     reorder: bool = False
     """Whether packets may overtake each other; if not, a packet waits for the one before it."""
@@ -50,25 +60,61 @@ class GilbertElliott(Table):
     """Where: before the sender's queue (a super-segment as a whole), or after the link."""
 
 
-LossModel = Annotated[Bernoulli | GilbertElliott, Field(discriminator="kind")]
+class Bursts(Table):
+    """Losses in bursts, in a person's words: how much is lost, and how long a burst is.
+
+    It is a `GilbertElliott` chain whose bad state loses everything: to_good = 1 / `length` and
+    to_bad = to_good × `probability` / (1 - `probability`).
+    """
+
+    kind: Literal["bursts"] = "bursts"
+    probability: Probability
+    """Share of all packets that are lost."""
+    length: Annotated[float, Field(ge=1, le=1e6)]
+    """Mean number of packets that are lost in a row."""
+    side: Side = "receiver"
+    """Where: before the sender's queue (a super-segment as a whole), or after the link."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.probability.value * (1 + self.length) > self.length:
+            most = Share.of(int(100 * self.length / (1 + self.length)) * Fraction(1, 100))
+            raise UnitError(f"a probability of at most {most} with bursts of {self.length:g}")
+        return self
+
+
+def _from_text(given: object) -> object:
+    """The table that a text such as "2 % in bursts of 20" stands for."""
+    share, words, length = str(given).partition(" in bursts of ")
+    if not words or not isinstance(given, str):
+        return given
+    try:
+        return {"kind": "bursts", "probability": share, "length": float(length)}
+    except ValueError:
+        raise UnitError('a loss, as in "2 % in bursts of 20"') from None
+
+
+LossModel = Annotated[Bernoulli | GilbertElliott | Bursts, Field(discriminator="kind")]
 MaybeLoss = Annotated[
     LossModel | None,
     shorthand("probability", Probability | LossModel, kind="bernoulli"),
+    BeforeValidator(_from_text, json_schema_input_type=Probability | str | LossModel),
     Word("none"),
 ]
-"""Loss on one link: "5 %", a table, or "none"."""
+"""Loss on one link: "5 %", "5 % in bursts of 10", a table, or "none"."""
 
 PathLoss = Annotated[
-    Bernoulli | GilbertElliott | LossDistribution, Field(discriminator="kind")
+    Bernoulli | GilbertElliott | Bursts | LossDistribution, Field(discriminator="kind")
 ]
 MaybePathLoss = Annotated[
     PathLoss | None,
     shorthand("probability", Probability | PathLoss, kind="bernoulli"),
+    BeforeValidator(_from_text, json_schema_input_type=Probability | str | PathLoss),
     Word("none"),
 ]
 """Loss between two hosts: as `MaybeLoss`, or drawn for each pair from a distribution."""
 
-MaybeJitter = Annotated[Jitter | None, shorthand("spread", PositiveSpan | Jitter), Word("none")]
+MaybeJitter = Annotated[Jitter | None, shorthand("spread", Spread | Jitter), Word("none")]
 """Jitter: its width ("10 ms", uniform), a table, or "none"."""
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.scenario.fields import MaybeRate, Table, Word, shorthand
+from flashcrowd.scenario.fields import LONGEST_DELAY, MaybeRate, Table, Word, shorthand
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
 from flashcrowd.scenario.queue import Framing, Queue
 from flashcrowd.units import Span, UnitError
@@ -44,6 +44,8 @@ class Delay:
             raise UnitError(self.allowed, error.hint or error.allowed) from None
         if len(parts) > 2 or self.high < self.low:
             raise UnitError(self.allowed, "the smaller time comes first")
+        if self.high > LONGEST_DELAY:
+            raise UnitError(f"a time of at most {LONGEST_DELAY}")
 
     def over(self, hosts: int) -> list[int]:
         """The delay of each of `hosts` hosts, in nanoseconds."""
@@ -69,9 +71,7 @@ class Delay:
         return hash((self.low, self.high))
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and delays; serialises to the text."""
         return core_schema.no_info_plain_validator_function(
             cls,

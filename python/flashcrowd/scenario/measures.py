@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from flashcrowd.scenario.fields import MaybePositiveSpan, PositiveSpan, Table
+from pydantic import Field
+
+from flashcrowd.scenario.fields import Interval, MaybeInterval, PositiveSpan, Table
 from flashcrowd.units import Span
 
 Sampled = Literal[
@@ -23,9 +25,9 @@ Sampled = Literal[
 class Measures(Table):
     """What is recorded besides the summary tables."""
 
-    series: dict[Sampled, PositiveSpan] = {}
+    series: dict[Sampled, Interval] = Field(default_factory=dict)
     """Time series, each with its sampling interval."""
-    pieces: MaybePositiveSpan = None
+    pieces: MaybeInterval = None
     """Interval at which the pieces that leechers have are counted."""
     send_gaps: bool = False
     """The distribution of the time between sends to one connection."""

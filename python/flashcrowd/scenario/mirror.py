@@ -1,8 +1,9 @@
 """Between the tables of a file and the objects of a plan.
 
-A plan has SI numbers in keys that end in their unit (`min_rto_ns`, `mtu_bytes`, `upload_bps`); a file
-has texts with units in keys without (`min_rto = "200 ms"`). The type of a field says which ending it
-has; a field whose key in the plan differs otherwise names that key as its serialisation alias.
+A plan has SI numbers in keys that end in their unit (`min_rto_ns`, `mtu_bytes`, `upload_bps`); a
+file has texts with units in keys without (`min_rto = "200 ms"`). The type of a field says which
+ending it has; a field whose key in the plan differs otherwise names that key as its serialisation
+alias.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Strict, Tag
 
 from flashcrowd.scenario.distribution import RttDistribution
-from flashcrowd.scenario.fields import Count, MaybeRate, Name, Table, Word
+from flashcrowd.scenario.fields import Count, DelaySpan, MaybeRate, Name, Table, Word
 from flashcrowd.scenario.impairments import (
     Inherit,
     InheritedJitter,
@@ -28,14 +28,14 @@ def _rtt_tag(given: object) -> str:
 
 
 Rtt = Annotated[
-    Annotated[Span, Tag("fixed")] | Annotated[RttDistribution, Tag("distribution")],
+    Annotated[DelaySpan, Tag("fixed")] | Annotated[RttDistribution, Tag("distribution")],
     Discriminator(_rtt_tag),
 ]
 """Round-trip time: one for all, or drawn for each pair of hosts from a distribution."""
 
 InheritedRtt = Annotated[
     Annotated[Inherit, Tag("inherit")]
-    | Annotated[Span, Tag("fixed")]
+    | Annotated[DelaySpan, Tag("fixed")]
     | Annotated[RttDistribution, Tag("distribution")],
     Discriminator(_rtt_tag),
 ]
@@ -49,9 +49,9 @@ class Devices(Table):
     different groups meet over Ethernet: 2 × (`ethernet` of the one + `ethernet` of the other).
     """
 
-    loopback: Span = Span("0 ms")
+    loopback: DelaySpan = Span("0 ms")
     """Delay of the loopback device, at each crossing."""
-    ethernet: Span = Span("0 ms")
+    ethernet: DelaySpan = Span("0 ms")
     """Delay of the Ethernet device, at each crossing."""
 
 
@@ -75,7 +75,7 @@ class Way(Table):
     """Rate; "unlimited" for a link without a queue."""
     queue: Queue = Queue("100 packets")
     """Where the drop-tail queue is full."""
-    delay: Span = Span("0 ms")
+    delay: DelaySpan = Span("0 ms")
     """One-way propagation delay."""
     framing: Framing = Framing("0 B")
     """What a frame costs beyond its IP packet: "ethernet" (38 B), "shaper" (14 B), "ip" (0 B)."""
@@ -95,9 +95,9 @@ class Link(Way):
 class Path(Table):
     """What lies between two groups, or between the hosts of one, where it is not as elsewhere."""
 
-    between: tuple[str, str]
+    between: Annotated[tuple[str, str], Strict(False)]
     """The two groups; twice the same for paths inside it. Forth is from the first to the second."""
-    through: list[str] = []
+    through: list[str] = Field(default_factory=list)
     """Shared links on the way forth, in order; the way back crosses them in reverse."""
     rtt: InheritedRtt = "inherit"
     """Round-trip time without links, access lines and devices; "inherit" for the network's."""
@@ -108,10 +108,11 @@ class Path(Table):
 
 
 class Network(Table):
-    """Hosts and what lies between them. Delays add up: the round-trip time between two hosts is `rtt`
-    (of their path, or else of the network), plus the delays of shared links, of access lines and of
-    devices, each way.
-    """  # noqa: D205
+    """Hosts and what lies between them.
+
+    Delays add up: the round-trip time between two hosts is `rtt` (of their path, or else of the
+    network), plus the delays of shared links, of access lines and of devices, each way.
+    """
 
     rtt: Rtt = Span("0 ms")
     """Round-trip time between any two hosts."""
@@ -123,7 +124,7 @@ class Network(Table):
     """TCP stack of all hosts whose group names no other."""
     groups: dict[Name, Group] = Field(min_length=1)
     """The hosts, by group."""
-    links: dict[Name, Link] = {}
+    links: dict[Name, Link] = Field(default_factory=dict)
     """Shared links."""
-    paths: dict[Name, Path] = {}
+    paths: dict[Name, Path] = Field(default_factory=dict)
     """Pairs of groups between which it is not as elsewhere, or which a shared link joins."""

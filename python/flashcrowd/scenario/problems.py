@@ -41,12 +41,14 @@ def shown(value: Any) -> str:
 
 
 def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Problem:
-    kind, context = item["type"], item.get("ctx", {})
+    kind: str = item["type"]
+    context = item.get("ctx", {})
     is_name = item["loc"][-1:] == ("[key]",)
     place = _place(item["loc"], given, missing=kind == "missing")
     path = paths.join(place)
     value = MISSING if kind == "missing" else shown(place[-1] if is_name else item["input"])
-    allowed, hint = _TYPES.get(kind, item["msg"]), ""
+    allowed = _TYPES.get(kind) or str(item["msg"])
+    hint = ""
     cause = context.get("error")
     if isinstance(cause, UnitError):
         allowed, hint = cause.allowed, cause.hint
@@ -68,8 +70,10 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
     elif kind == "string_pattern_mismatch":
         allowed = 'a name of letters, digits, "-" and "_" that begins with a letter'
     elif kind in ("too_short", "too_long"):
-        allowed = f"at least {context.get('min_length', 1)} of them" if kind == "too_short" else (
-            f"at most {context['max_length']} of them"
+        allowed = (
+            f"at least {context.get('min_length', 1)} of them"
+            if kind == "too_short"
+            else (f"at most {context['max_length']} of them")
         )
     elif kind.startswith(("greater_than", "less_than")):
         allowed = "a number " + item["msg"].removeprefix("Input should be ")

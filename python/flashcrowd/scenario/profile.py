@@ -1,14 +1,14 @@
-"""A BitTorrent client: every rule that differs between clients, and every coupling with its switch.
+"""A BitTorrent client: every rule that differs between clients, each coupling with its switch.
 
-The fields are those of the engine's profile; their values come from the profile that ships under the
-name `base`. The tests compare these tables with the engine's.
+The fields are those of the engine's profile; their values come from the profile that ships under
+the name `base`. The tests compare these tables with the engine's.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from flashcrowd.scenario.fields import (
     Count,
@@ -21,8 +21,7 @@ from flashcrowd.scenario.fields import (
     shorthand,
 )
 from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
-from flashcrowd.units import Span
-
+from flashcrowd.units import Span, UnitError
 
 Peers = Annotated[int, Field(ge=1, le=65535)]
 
@@ -67,6 +66,12 @@ class Announce(Table):
     """... and this."""
     max_retry: PositiveSpan
     """Longest wait between retries."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.retry_growth_max < self.retry_growth_min:
+            raise UnitError("retry_growth_max is not less than retry_growth_min")
+        return self
 
 
 class TrackerRules(Table):
@@ -122,7 +127,7 @@ def _backlog_to_plan(value: Any) -> Any:
 
 
 def _backlog_from_plan(given: Any) -> Any:
-    (kind, value), = given.items()
+    ((kind, value),) = given.items()
     if kind == "fixed":
         return {"kind": kind, "requests": value}
     model = {"mainline": MainlineBacklog, "queue-time": QueueTimeBacklog}[kind]
@@ -220,9 +225,7 @@ class Limiter(Table):
 
     write_unit: Annotated[PositiveSize, Field(serialization_alias="write_unit")]
     """Bytes written to one connection before the next has its turn."""
-    unlimited_write_unit: Annotated[
-        PositiveSize, Field(serialization_alias="unlimited_write_unit")
-    ]
+    unlimited_write_unit: Annotated[PositiveSize, Field(serialization_alias="unlimited_write_unit")]
     """The same for a peer without a limit."""
     tick: MaybePositiveSpan
     """Wake only at multiples of this; "none" to wake exactly when the debt is paid."""

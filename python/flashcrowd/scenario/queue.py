@@ -77,9 +77,7 @@ class Queue:
         return hash((self.packets, self.bytes))
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and queues; serialises to the text."""
         return core_schema.no_info_plain_validator_function(
             cls,
@@ -118,4 +116,6 @@ class Framing(Size):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
         """A name or a size."""
-        return {"anyOf": [{"enum": list(FRAMES)}, super().__get_pydantic_json_schema__(schema, handler)]}
+        return {
+            "anyOf": [{"enum": list(FRAMES)}, super().__get_pydantic_json_schema__(schema, handler)]
+        }

@@ -56,11 +56,15 @@ class Scenario(Table):
     """Hosts and what lies between them."""
     workloads: dict[Name, Workload] = Field(min_length=1)
     """What happens on the network."""
-    stacks: Annotated[dict[VariantName, Stack], BeforeValidator(_completed_stacks)] = {}
+    stacks: Annotated[dict[VariantName, Stack], BeforeValidator(_completed_stacks)] = Field(
+        default_factory=dict
+    )
     """Variations of TCP stacks."""
-    profiles: Annotated[dict[VariantName, Profile], BeforeValidator(_completed_profiles)] = {}
+    profiles: Annotated[dict[VariantName, Profile], BeforeValidator(_completed_profiles)] = Field(
+        default_factory=dict
+    )
     """Variations of BitTorrent clients."""
-    timeline: dict[Name, Event] = {}
+    timeline: dict[Name, Event] = Field(default_factory=dict)
     """Changes at given instants."""
     measures: Measures = Measures()
     """What is recorded besides the summary tables."""

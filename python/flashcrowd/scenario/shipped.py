@@ -15,7 +15,9 @@ def stacks() -> dict[str, dict[str, Any]]:
     from flashcrowd import _core
     from flashcrowd.scenario.stack import Stack
 
-    return {name: from_plan(Stack, plain) for name, plain in json.loads(_core.tcp_profiles()).items()}
+    return {
+        name: from_plan(Stack, plain) for name, plain in json.loads(_core.tcp_profiles()).items()
+    }
 
 
 @cache
@@ -25,7 +27,8 @@ def profiles() -> dict[str, dict[str, Any]]:
     from flashcrowd.scenario.profile import Profile
 
     return {
-        name: from_plan(Profile, plain) for name, plain in json.loads(_core.client_profiles()).items()
+        name: from_plan(Profile, plain)
+        for name, plain in json.loads(_core.client_profiles()).items()
     }
 
 
@@ -44,8 +47,10 @@ def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in own.items():
         below = base.get(key)
-        same_kind = isinstance(value, dict) and isinstance(below, dict) and (
-            value.get("kind", below.get("kind")) == below.get("kind")
+        same_kind = (
+            isinstance(value, dict)
+            and isinstance(below, dict)
+            and (value.get("kind", below.get("kind")) == below.get("kind"))
         )
         merged[key] = _merged(below, value) if same_kind and isinstance(below, dict) else value
     return merged

@@ -1,29 +1,17 @@
 """A TCP stack: everything about it that can change a number.
 
-The fields are those of the engine's configuration; their values come from the stack that ships under
-the name `base`. The tests compare these tables with the engine's.
+The fields are those of the engine's configuration; their values come from the stack that ships
+under the name `base`. The tests compare these tables with the engine's.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from flashcrowd.scenario.fields import Natural, Table
-from flashcrowd.units import QuantityT, Size, Span, UnitError
-
-
-def within(low: QuantityT, high: QuantityT) -> AfterValidator:
-    """A validator for quantities between two others."""
-
-    def check(value: QuantityT) -> QuantityT:
-        if not low <= value <= high:
-            raise UnitError(f"{value.noun} between {low} and {high}")
-        return value
-
-    return AfterValidator(check)
-
+from flashcrowd.scenario.fields import Natural, Table, within
+from flashcrowd.units import Size, Span, UnitError
 
 Rto = Annotated[Span, within(Span("1 ms"), Span("1 h"))]
 Retries = Annotated[int, Field(ge=0, le=100)]
@@ -109,6 +97,8 @@ class Stack(Table):
     """The congestion controller."""
     hystart: Literal["none", "linux", "plus-plus"]
     """How slow start ends before a loss ends it; CUBIC only."""
+    count_acks: bool
+    """Slow start grows by one segment for each acknowledgement, however much it covers."""
     limited_transmit: bool
     """Send a new segment on each of the first two duplicate acknowledgements (RFC 3042)."""
     tail_loss_probe: bool

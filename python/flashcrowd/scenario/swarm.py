@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from flashcrowd.scenario.fields import (
     Count,
@@ -49,9 +49,7 @@ class Times(Table):
 
 
 ArrivalTable = Annotated[FlashCrowd | Poisson | Times, Field(discriminator="kind")]
-Arrivals = Annotated[
-    ArrivalTable, shorthand("kind", ArrivalTable | Literal["flash-crowd"])
-]
+Arrivals = Annotated[ArrivalTable, shorthand("kind", ArrivalTable | Literal["flash-crowd"])]
 
 
 class AtOnce(Table):
@@ -91,9 +89,22 @@ class AllDone(Table):
 DepartureTable = Annotated[
     AtOnce | After | AfterShare | Never | AllDone, Field(discriminator="kind")
 ]
+
+
+def _after(given: Any) -> Any:
+    """The tables that texts such as "after 10 min" and "after 50 %" stand for."""
+    words = given.split(maxsplit=1) if isinstance(given, str) else []
+    if len(words) != 2 or words[0] != "after":
+        return given
+    if words[1].endswith("%"):
+        return {"kind": "after-share", "share": words[1]}
+    return {"kind": "after", "mean": words[1]}
+
+
 Departure = Annotated[
     DepartureTable,
-    shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
+    shorthand("kind", DepartureTable | str),
+    BeforeValidator(_after, json_schema_input_type=DepartureTable | str),
 ]
 
 

@@ -31,7 +31,11 @@ class Halt(Table):
 
 
 def _tag(given: object) -> str:
-    return "stop" if isinstance(given, Halt) or (isinstance(given, dict) and "stop" in given) else "change"
+    return (
+        "stop"
+        if isinstance(given, Halt) or (isinstance(given, dict) and "stop" in given)
+        else "change"
+    )
 
 
 Event = Annotated[

@@ -38,7 +38,7 @@ def overridden(
             continue
         found = [
             problem
-            for problem in path_problems(path, path, segments, document)
+            for problem in path_problems(path, path, segments, document, shown(value))
             if segments[-1] not in ("base", "line")
         ]
         problems.extend(found)
@@ -50,7 +50,7 @@ def overridden(
 
 
 def _set(given: Any, document: Any, segments: Sequence[str], value: Any) -> dict[str, Any]:
-    """`given` with a value at a path. A shorthand on the way becomes the table that it stands for."""
+    """`given` with a value at a path; a shorthand on the way becomes the table it stands for."""
     copy = dict(given) if isinstance(given, dict) else {}
     first, *rest = segments
     if not rest:

@@ -13,21 +13,20 @@ from flashcrowd.scenario.problems import shown
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
-def read_document(path: str | Path) -> dict[str, Any]:
-    """The content of a study file of this format.
+def read_text(path: str | Path) -> str:
+    """The text of a study file.
 
     Raises:
-        StudyError: it cannot be read, is no TOML, or has another format.
+        StudyError: it cannot be read.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         problem = Problem(str(path), error.strerror or "unreadable", "a study file")
         raise StudyError([problem], str(path)) from None
     except UnicodeDecodeError:
         problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML")
         raise StudyError([problem], str(path)) from None
-    return parse_document(text, str(path))
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:

@@ -16,11 +16,11 @@ def _mix(word: int) -> int:
 def seed_of(study_seed: int, repeat: int) -> int:
     """The seed of all runs number `repeat` (from 0) of a study.
 
-    Every point of a study has the same seeds, so that its variants share arrivals and losses and can
-    be compared in pairs; more repeats leave the seeds of the first ones as they are. The seed is
-    mixed, so that studies with neighbouring seeds have none in common: it is the upper 53 bits of
-    mix(mix(study_seed + golden) + (repeat + 1) × golden), where mix is the finaliser of SplitMix64 and
-    golden its increment. 53 bits survive any table and any language.
+    Every point of a study has the same seeds, so that its variants share arrivals and losses and
+    can be compared in pairs; more repeats leave the seeds of the first ones as they are. The seed
+    is mixed, so that studies with neighbouring seeds have none in common: it is the upper 53 bits
+    of mix(mix(study_seed + golden) + (repeat + 1) × golden), where mix is the finaliser of
+    SplitMix64 and golden its increment. 53 bits survive any table and any language.
     """
     base = _mix((study_seed + _GOLDEN) & _MASK)
     return _mix((base + (repeat + 1) * _GOLDEN) & _MASK) >> 11

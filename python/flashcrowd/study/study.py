@@ -18,7 +18,7 @@ from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.overrides import overridden
 from flashcrowd.study.point import Point, Run
-from flashcrowd.study.read import read_document
+from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.seeds import seed_of
 from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
 
@@ -31,9 +31,9 @@ Sweep = Annotated[
 class Study(Scenario):
     """A scenario, what varies, and how often each variant is repeated.
 
-    The attributes are the keys of a study file. In Python, quantities are texts with units or objects
-    of `flashcrowd.units`; `Study(...)` raises pydantic's `ValidationError` for what a table alone
-    shows to be wrong, everything else is found by `points` and `check`.
+    The attributes are the keys of a study file. In Python, quantities are texts with units or
+    objects of `flashcrowd.units`; `Study(...)` raises pydantic's `ValidationError` for what a table
+    alone shows to be wrong, everything else is found by `points` and `check`.
     """
 
     format: Literal[1] = 1
@@ -44,18 +44,19 @@ class Study(Scenario):
     """From which the seeds of all runs are derived."""
     repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
     """How many runs each point has, with seeds of their own."""
-    sweep: Sweep = []
+    sweep: Sweep = Field(default_factory=list)
     """What varies: a table of paths with lists of values, or a list of such tables."""
 
     _directory: Path = PrivateAttr(default_factory=Path)
-    _source: str = PrivateAttr(default="study")
+    _place: str = PrivateAttr(default="study")
+    _text: str | None = PrivateAttr(default=None)
     _points: list[Point] | None = PrivateAttr(default=None)
 
     @classmethod
     def load(
         cls,
         path: str | Path,
-        set: Mapping[str, Any] | None = None,  # noqa: A002
+        set: Mapping[str, Any] | None = None,
         repeats: int | None = None,
         seed: int | None = None,
     ) -> Self:
@@ -71,45 +72,68 @@ class Study(Scenario):
         Raises:
             StudyError: there are mistakes; it lists all of them.
         """
-        document = read_document(path)
-        return cls.from_dict(
-            document, source=str(path), directory=Path(path).parent, set=set, repeats=repeats, seed=seed
+        text = read_text(path)
+        study = cls.from_dict(
+            parse_document(text, str(path)),
+            place=str(path),
+            directory=Path(path).parent,
+            set=set,
+            repeats=repeats,
+            seed=seed,
         )
+        study._text = text
+        return study
 
     @classmethod
     def from_dict(
         cls,
         document: dict[str, Any],
         *,
-        source: str = "study",
+        place: str = "study",
         directory: str | Path = ".",
-        set: Mapping[str, Any] | None = None,  # noqa: A002
+        set: Mapping[str, Any] | None = None,
         repeats: int | None = None,
         seed: int | None = None,
     ) -> Self:
         """As `load`, from the content of a study file.
 
-        Files that the study names are looked for in `directory`.
+        Args:
+            document: the content, as a TOML reader gives it.
+            place: what messages call it; where it is a file, its path.
+            directory: where files that the study names are looked for.
+            set: as for `load`.
+            repeats: as for `load`.
+            seed: as for `load`.
         """
         numbers = {"repeats": repeats, "seed": seed}
         given = {**document, **{key: it for key, it in numbers.items() if it is not None}}
-        study = cls._validated(given, source, Path(directory))
+        study = cls._validated(given, place, Path(directory))
         if set:
             given, problems = overridden(given, study._document(), study.sweep, set)
             if problems:
-                raise StudyError(problems, source)
-            study = cls._validated(given, source, Path(directory))
+                raise StudyError(problems, place)
+            study = cls._validated(given, place, Path(directory))
         study.check()
         return study
 
     @classmethod
-    def _validated(cls, document: dict[str, Any], source: str, directory: Path) -> Self:
+    def _validated(cls, document: dict[str, Any], place: str, directory: Path) -> Self:
         try:
             study = cls.model_validate(document, context={"directory": directory})
         except ValidationError as error:
-            raise StudyError(problems_of(error, cls, document), source) from None
-        study._directory, study._source = directory, source
+            raise StudyError(problems_of(error, cls, document), place) from None
+        study._directory, study._place = directory, place
         return study
+
+    @property
+    def name(self) -> str:
+        """What its files are called: the name of the study file, or else the title."""
+        return self.title if self._text is None else Path(self._place).stem
+
+    @property
+    def source(self) -> str | None:
+        """The text of the study file; `None` if the study came from elsewhere."""
+        return self._text
 
     @property
     def scenario(self) -> Scenario:
@@ -128,7 +152,7 @@ class Study(Scenario):
         return list(self._points)
 
     def runs(self) -> Iterator[Run]:
-        """All runs: every point with the seed of the first repeat, then of the second, and so on."""
+        """All runs: every point with the first seed, then every point with the second, …"""
         points = self.points()
         for repeat in range(self.repeats):
             for point in points:
@@ -147,7 +171,7 @@ class Study(Scenario):
                 lower(point.scenario)
             except StudyError as error:
                 findings.add(error.problems, point.values)
-        findings.raise_any(self._source)
+        findings.raise_any(self._place)
         return points
 
     def resolved(self) -> dict[str, Any]:
@@ -177,7 +201,7 @@ class Study(Scenario):
     def _expanded(self) -> list[Point]:
         problems = shape_problems(self.sweep, self._document())
         if problems:
-            raise StudyError(problems, self._source)
+            raise StudyError(problems, self._place)
         base, findings = self._base(), Findings(self.sweep)
         points: list[Point] = []
         for index, chosen in enumerate(combinations(self.sweep)):
@@ -191,7 +215,7 @@ class Study(Scenario):
                 findings.add(problems_of(error, Scenario, document), chosen)
             else:
                 points.append(Point(index, chosen, scenario))
-        findings.raise_any(self._source)
+        findings.raise_any(self._place)
         return points
 
     def _document(self, points: Sequence[Point] = ()) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Sweeps: which values vary, and the points that they span.
 
-In a file, `[sweep]` is a table of paths, each with its list of values: every combination is a point.
-`[[sweep]]` is a list of axes: paths in one such table vary side by side (their lists are equally
-long), and the tables are combined. The last axis varies fastest.
+In a file, `[sweep]` is a table of paths, each with its list of values: every combination is a
+point. `[[sweep]]` is a list of axes: paths in one such table vary side by side (their lists are
+equally long), and the tables are combined. The last axis varies fastest.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from flashcrowd.errors import Problem, did_you_mean
+from flashcrowd.errors import Problem, did_you_mean, nearest
 from flashcrowd.scenario import paths
-from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.line import Delay
+from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.units import Quantity, UnitError
 
@@ -83,7 +83,9 @@ def shape_problems(axes: Sequence[Axis], document: dict[str, Any]) -> list[Probl
                 short = min(len(other), len(segments))
                 if other[:short] == segments[:short]:
                     allowed = "each value swept once"
-                    problems.append(Problem(place, shown(path), allowed, f"{name} is swept as well"))
+                    problems.append(
+                        Problem(place, shown(path), allowed, f"{name} is swept as well")
+                    )
             seen.append((segments, path))
     count = math.prod(len(next(iter(axis.values()), [])) for axis in axes)
     if count > MOST_POINTS:
@@ -104,18 +106,19 @@ def _twins(place: str, values: list[Any]) -> list[Problem]:
 
 
 def path_problems(
-    place: str, path: str, segments: Sequence[str], document: dict[str, Any]
+    place: str, path: str, segments: Sequence[str], document: dict[str, Any], value: str = ""
 ) -> list[Problem]:
-    """Whether a study has a value at a path that may be replaced."""
+    """Whether a study has a value at a path that may be replaced; `value` is what is shown."""
+    value = value or shown(path)
     if segments[-1] in BASES and segments[0] in ("stacks", "profiles", "network"):
         allowed = "a value; the other values of this table are resolved already"
         hint = "vary the name where it is used: `stack`, `profile` or `access`"
-        return [Problem(place, shown(path), allowed, hint)]
+        return [Problem(place, value, allowed, hint)]
     try:
         paths.look_up(document, segments)
     except KeyError:
         allowed = "the dotted path of a value in this study"
-        return [Problem(place, shown(path), allowed, near(path, document))]
+        return [Problem(place, value, allowed, near(path, document))]
     return []
 
 
@@ -128,10 +131,10 @@ def near(path: str, document: dict[str, Any]) -> str:
             whole = paths.join(segments[:depth])
             return f"{whole} is {shown(table)}, which has no parts; give it a table first"
         if segment not in table:
-            near = did_you_mean(segment, table)
+            near = nearest(segment, table)
             if near:
-                word = near.split('"')[1]
-                return f'did you mean "{paths.join([*segments[:depth], word, *segments[depth + 1:]])}"?'
+                mended = [*segments[:depth], near, *segments[depth + 1 :]]
+                return f'did you mean "{paths.join(mended)}"?'
             break
         table = table[segment]
     return did_you_mean(path, (paths.join(leaf) for leaf in paths.leaves(document)))

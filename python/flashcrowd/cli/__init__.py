@@ -1,0 +1,67 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App
+
+from flashcrowd.errors import StudyError
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("flashcrowd")
+
+
+app = App(
+    name="flashcrowd",
+    help="How long will a file take to reach many people, and what would make it faster?",
+    version=_version,
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+
+# Named here with their help, imported when called: --help and `check` need no engine and no plots.
+for _name, _help in {
+    "run": "Run a study; a second call does what is missing.",
+    "report": "Make the report of a results folder: one HTML page, and figures.",
+    "reproduce": "Reproduce a paper, claim by claim.",
+    "check": "Check a study and print it with every default.",
+    "plan": "Write the plan of one point of a study, as the engine reads it.",
+    "schema": "Print the JSON Schema of study files.",
+}.items():
+    app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits.
+
+    The exit status is what the command gives, 2 for a mistake in a study, 130 after Ctrl-C.
+    """
+    sys.exit(_status(arguments))
+
+
+def _status(arguments: Sequence[str] | None) -> int:
+    try:
+        result = app(arguments)
+        sys.stdout.flush()
+    except StudyError as error:
+        from rich.console import Console
+
+        Console(stderr=True, soft_wrap=True).print(error)
+        return 2
+    except KeyboardInterrupt:
+        print("\nInterrupted. What was finished is kept.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; keep the interpreter from complaining at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return result if isinstance(result, int) and not isinstance(result, bool) else 0

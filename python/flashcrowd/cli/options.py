@@ -1,0 +1,53 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from flashcrowd.errors import Problem, StudyError
+from flashcrowd.study import Study
+from flashcrowd.study.overrides import parse_assignment
+
+StudyFile = Annotated[Path, Parameter(help="The study file.")]
+Settings = Annotated[
+    list[str],
+    Parameter(
+        name="--set",
+        negative=(),
+        help='Replace a value of the file, as in network.rtt="50 ms". May be repeated.',
+    ),
+]
+Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.")]
+Repeats = Annotated[int | None, Parameter(help="Replace the number of repeats of the file.")]
+
+
+def load(
+    study: Path, settings: Sequence[str], seed: int | None = None, repeats: int | None = None
+) -> Study:
+    """Reads a study with the values of the command line.
+
+    Raises:
+        StudyError: there are mistakes in the file or on the command line.
+    """
+    return Study.load(study, set=assignments(settings), repeats=repeats, seed=seed)
+
+
+def assignments(settings: Sequence[str]) -> dict[str, Any]:
+    """The values of `--set` by path.
+
+    Raises:
+        StudyError: one of them is no `path=value`.
+    """
+    parsed = {text: parse_assignment(text) for text in settings}
+    problems = [
+        Problem("--set", text, "dotted.path=value", "as in --set network.rtt='50 ms'")
+        for text, pair in parsed.items()
+        if pair is None
+    ]
+    if problems:
+        raise StudyError(problems, "command line")
+    return dict(pair for pair in parsed.values() if pair is not None)

@@ -1,0 +1,40 @@
+"""The JSON Schema of study files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashcrowd.study.study import Study
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def study_schema() -> dict[str, Any]:
+    """The JSON Schema of study files: keys, units and choices, but no references.
+
+    It accepts every file that `flashcrowd check` accepts; `check` finds more.
+    """
+    schema = Study.model_json_schema(by_alias=True, mode="validation")
+    schema["required"] = ["format", *schema.get("required", [])]
+    for variant in ("Stack", "Profile"):
+        _make_partial(schema["$defs"], variant)
+    return {"$schema": DIALECT, **schema}
+
+
+def _make_partial(definitions: dict[str, Any], name: str) -> None:
+    """Frees a table and all tables in it of required keys: its base gives what is left out."""
+    definition = definitions[name]
+    definition.pop("required", None)
+    for value in definition.get("properties", {}).values():
+        for reference in _references(value):
+            if "kind" not in definitions[reference].get("properties", {}):
+                _make_partial(definitions, reference)
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"].rpartition("/")[2]] if "$ref" in value else []
+        return own + [found for item in value.values() for found in _references(item)]
+    if isinstance(value, list):
+        return [found for item in value for found in _references(item)]
+    return []
