@@ -144,7 +144,7 @@ fn check_limits(pair: &mut Pair<Storm>, watch: &mut [Watch; 2], seen: &mut usize
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
     #[test]
     fn the_stream_arrives_intact(

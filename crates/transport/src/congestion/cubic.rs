@@ -102,7 +102,7 @@ impl Controller for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         let since_last = ack.now.since(self.last_ack);
         self.last_ack = ack.now;
-        if ack.recovering {
+        if !ack.may_grow {
             return;
         }
         let verdict = if self.window.in_slow_start() {

@@ -45,9 +45,9 @@ pub struct Ack {
     pub in_flight: u64,
     /// Whether the window limited the sender during the last window of data.
     pub window_limited: bool,
-    /// Whether the transport repairs a loss that the controller has been told of: then the
-    /// window must not grow.
-    pub recovering: bool,
+    /// Whether the window may grow. It may not while the transport repairs a loss that the
+    /// controller has been told of, nor on a duplicate that may turn out to announce one.
+    pub may_grow: bool,
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
     /// Least round-trip time; [`Span::MAX`] before the first sample.
@@ -192,7 +192,7 @@ mod tests {
             one_way_delay: None,
             in_flight: 0,
             window_limited: true,
-            recovering: false,
+            may_grow: true,
             srtt: Span::from_millis(100),
             min_rtt: Span::from_millis(100),
             una: 0,

@@ -20,7 +20,7 @@ impl NewReno {
 impl Controller for NewReno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if ack.recovering || !ack.window_limited {
+        if !(ack.may_grow && ack.window_limited) {
             return;
         }
         let mut acked = self.window.counted(ack.acked);
@@ -101,7 +101,7 @@ mod tests {
     fn an_unused_window_does_not_grow() {
         let mut reno = NewReno::new(params(10));
         reno.on_ack(&Ack { window_limited: false, ..ack(1000) });
-        reno.on_ack(&Ack { recovering: true, ..ack(1000) });
+        reno.on_ack(&Ack { may_grow: false, ..ack(1000) });
         assert_eq!(reno.window(), 10_000);
     }
 }

@@ -104,7 +104,7 @@ impl Acknowledger {
             return;
         }
         let quick = self.quick > 0 && !self.interactive;
-        if quick || (opens && self.is_enough(config, next)) {
+        if quick || ((opens || !config.on_read) && self.is_enough(config, next)) {
             self.due = true;
             return;
         }
@@ -135,7 +135,7 @@ impl Acknowledger {
     pub(super) fn on_read(&mut self, config: &DelayedAck, next: u64, all: bool) {
         let ends = self.pushed >= 2 || (self.pushed == 1 && !self.interactive);
         if next > self.acknowledged
-            && config.quick_acks > 0
+            && config.on_read
             && (self.is_enough(config, next) || (all && ends))
         {
             self.due = true;

@@ -135,6 +135,10 @@ pub struct DelayedAck {
     /// How many segments are acknowledged one by one at the start and after a gap longer than the
     /// retransmission timeout, unless data also flows the other way (Linux: 16).
     pub quick_acks: u32,
+    /// Wait with an acknowledgement that could not open the window until the application has
+    /// read, and then send it at once; likewise when the application has read the end of what
+    /// looks like a write (Linux).
+    pub on_read: bool,
 }
 
 /// What the receiver advertises.

@@ -105,6 +105,7 @@ pub fn windows_xp() -> Config {
             min_ns: Span::from_millis(200),
             max_ns: Span::from_millis(200),
             quick_acks: 0,
+            on_read: false,
         },
         nagle: Nagle::Classic,
         receive_window: ReceiveWindow {
@@ -130,6 +131,7 @@ fn linux_delayed_ack() -> DelayedAck {
         min_ns: Span::from_millis(40),
         max_ns: Span::from_millis(200),
         quick_acks: 16,
+        on_read: true,
     }
 }
 

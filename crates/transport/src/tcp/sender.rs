@@ -12,6 +12,8 @@ const DUPLICATES: u32 = 3;
 const MOST_REORDERING: u32 = 300;
 /// Timers closer than this cannot be told apart (Linux: `TCP_TIMEOUT_MIN`, two ticks).
 const TIMER_GRAIN: Span = Span::from_millis(2);
+/// How long a super-segment waits to become longer (Linux 2.6: a tick).
+const DEFERRAL: Span = Span::from_millis(1);
 /// What a probe for a single segment allows for a delayed acknowledgement (RFC 8985: WCDelAckT).
 const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
 
@@ -85,6 +87,8 @@ pub(super) struct Sender {
     backoff: u32,
     retries: u32,
     last_sent: Time,
+    /// Since when a super-segment waits to become longer.
+    deferred_since: Option<Time>,
     /// End of the last segment that was not full (Minshall).
     small_end: u64,
     /// Congestion window validation, as Linux' tcp_cwnd_validate.
@@ -138,6 +142,7 @@ impl Sender {
             backoff: 0,
             retries: 0,
             last_sent: now,
+            deferred_since: None,
             small_end: 0,
             was_limited: false,
             most_outstanding: 0,
@@ -305,6 +310,7 @@ impl Sender {
             && !window_changed
             && !segment.flags.contains(Flags::FIN)
             && self.outstanding() > 0;
+        let was_recovering = self.recovery.phase == Phase::Recovery;
         let calm = self.recovery.phase == Phase::Open
             && self.board.sacked_bytes() == 0
             && self.board.lost_bytes() == 0
@@ -315,7 +321,8 @@ impl Sender {
             self.respond(config, now, segment, advanced, duplicate, &delivery);
         }
         if delivery.bytes > 0 {
-            self.grow(now, prior_in_flight, sample, &delivery);
+            let may_grow = self.may_grow(config, was_recovering, advanced);
+            self.grow(now, prior_in_flight, sample, &delivery, may_grow);
         }
         if advanced || delivery.sacked {
             self.set_alarm_after_ack(config, now);
@@ -531,8 +538,25 @@ impl Sender {
         self.recovery.can_undo = false;
     }
 
+    /// Whether this acknowledgement may open the window. While reordering is usual, SACKs alone
+    /// may (Linux: tcp_may_raise_cwnd).
     #[inline]
-    fn grow(&mut self, now: Time, prior_in_flight: u64, rtt: Option<Span>, delivery: &Delivery) {
+    fn may_grow(&self, config: &Config, was_recovering: bool, advanced: bool) -> bool {
+        let repaired = was_recovering && config.reduction != Reduction::Prr;
+        self.recovery.phase != Phase::Recovery
+            && !repaired
+            && (advanced || self.reordering > DUPLICATES)
+    }
+
+    #[inline]
+    fn grow(
+        &mut self,
+        now: Time,
+        prior_in_flight: u64,
+        rtt: Option<Span>,
+        delivery: &Delivery,
+        may_grow: bool,
+    ) {
         let in_slow_start = self.controller.window() < self.controller.threshold();
         let window_limited = self.was_limited
             || (in_slow_start && self.controller.window() < 2 * self.most_outstanding);
@@ -543,7 +567,7 @@ impl Sender {
             one_way_delay: None,
             in_flight: prior_in_flight,
             window_limited,
-            recovering: self.recovery.phase == Phase::Recovery,
+            may_grow,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.least(),
             una: self.una,
@@ -806,7 +830,7 @@ impl Sender {
             return None;
         }
         if u64::from(config.tso_bytes) > mss && unsent > mss && offered > mss {
-            len = self.super_segment(config, unsent, offered, room)?;
+            len = self.super_segment(config, now, unsent, offered, room)?;
         } else if len < mss {
             let ends = len == unsent && self.closed;
             if !ends && self.must_wait(config, outstanding) {
@@ -836,6 +860,7 @@ impl Sender {
     fn super_segment(
         &mut self,
         config: &Config,
+        now: Time,
         unsent: u64,
         offered: u64,
         room: u64,
@@ -844,11 +869,16 @@ impl Sender {
         let most = u64::from(config.tso_bytes) / mss * mss;
         let limit = offered.min(room);
         let window = self.window().min(self.peer_window());
-        // Linux' tcp_tso_should_defer: a third of a window at least, unless that is all there is.
+        // Linux' tcp_tso_should_defer: a third of a window at least, unless that is all there is
+        // or it has waited for a tick already.
         if limit < most && unsent > limit && limit < window / 3 && self.outstanding() >= 2 * mss {
-            self.limited_now |= room <= offered;
-            return None;
+            let since = *self.deferred_since.get_or_insert(now);
+            if now.since(since) <= DEFERRAL {
+                self.limited_now |= room <= offered;
+                return None;
+            }
         }
+        self.deferred_since = None;
         let len = limit.min(most).min(unsent);
         let partial = len % mss;
         if partial == 0 {

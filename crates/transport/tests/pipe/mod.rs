@@ -1,5 +1,5 @@
 //! Two ends and a network between them, in virtual time.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_transport::tcp::{Config, Connection, Flags, Segment};
@@ -235,9 +235,10 @@ impl<N: Network> Pair<N> {
 
     /// The client writes without end until `until`.
     pub fn bulk_until(&mut self, until: Time) {
+        self.fill(0);
         while self.next().is_some_and(|at| at <= until) {
-            self.fill(0);
             self.step();
+            self.fill(0);
         }
         self.now = until;
     }
