@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +75,22 @@ class Results:
         self.path = path
         self.manifest = manifest
         self.tables = Tables(path / "tables", runs)
+        self._files: dict[str, Mapping[str, Any]] = {}
 
-    @cached_property
+    @property
     def study(self) -> Mapping[str, Any]:
         """The resolved study, every default written out."""
-        return read_json(self.path / "study.json")
+        return self._json("study.json")
 
-    @cached_property
+    @property
     def provenance(self) -> Mapping[str, Any]:
         """Version, commit, seeds, machine, and each session that added runs."""
-        return read_json(self.path / PROVENANCE)
+        return self._json(PROVENANCE)
+
+    def _json(self, name: str) -> Mapping[str, Any]:
+        if name not in self._files:
+            self._files[name] = read_json(self.path / name)
+        return self._files[name]
 
     def __getattr__(self, name: str) -> pa.Table:
         if name in schema.TABLES:

@@ -1,0 +1,101 @@
+"""`flashcrowd run`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from flashcrowd.cli.options import Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.engines import EngineError, PlanRejected
+from flashcrowd.engines.pool import Interrupted
+from flashcrowd.store import IncompleteResults, Results, ResultsError
+from flashcrowd.store import open as open_results
+from flashcrowd.study.runner import default_folder, unused
+from flashcrowd.study.runner import run as run_study
+
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        help="Runs at a time; as many as cores if not given.", validator=validators.Number(gte=1)
+    ),
+]
+
+
+def run(
+    study: StudyFile,
+    *,
+    out: Annotated[
+        Path | None, Parameter(help="Results folder; results/NAME if not given.")
+    ] = None,
+    jobs: Jobs = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    set: Settings = [],  # noqa: B006
+    fresh: Annotated[
+        bool, Parameter(negative=(), help="Begin in a new folder beside one that exists.")
+    ] = False,
+    quiet: Annotated[bool, Parameter(negative=(), help="No progress bar and no summary.")] = False,
+) -> int:
+    """Run a study; a second call does what is missing.
+
+    Runs on all cores. After Ctrl-C or a crash, and with more --repeats, the same command goes on
+    where it stopped. Results of another study or version of the engine are never mixed in.
+
+    Exit status: 0 done, 1 a run failed, 2 wrong study or unusable folder, 130 after Ctrl-C.
+    """
+    loaded = load(study, set, seed, repeats)
+    folder = out or default_folder(loaded)
+    folder = unused(folder) if fresh else folder
+    try:
+        results = run_study(loaded, folder, jobs, progress=not quiet)
+    except Interrupted:
+        return _stopped(folder)
+    except ResultsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except EngineError as error:
+        kept = "Finished runs are kept." if folder.exists() else "Nothing was run."
+        print(f"{error}\n{kept}", file=sys.stderr)
+        return 2 if isinstance(error, PlanRejected) else 1
+    if not quiet:
+        _show(results)
+    _warn(results)
+    return 0
+
+
+def _show(results: Results) -> None:
+    from rich.console import Console
+
+    from flashcrowd.report import summary  # late: plotting libraries take a while to load
+
+    Console().print(summary(results))
+    print(f"Results: {results.path}")
+
+
+def _stopped(folder: Path) -> int:
+    """After Ctrl-C: what is kept, and how to go on."""
+    try:
+        open_results(folder)
+        state = "All runs are finished."
+    except IncompleteResults as error:
+        state = f"{error.done} of {error.total} runs are finished and kept in {folder}."
+    words = shlex.join(["flashcrowd", *sys.argv[1:]]) if sys.argv[1:] else "flashcrowd run …"
+    print(f"\nStopped. {state}\nGo on with: {words}", file=sys.stderr)
+    return 130
+
+
+def _warn(results: Results) -> None:
+    """Name runs that stalled; they are results all the same."""
+    rows = results.tables["runs"].select(["run", "outcome", "reason"]).to_pylist()
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row["outcome"] == "stalled":
+            reasons.setdefault(row["reason"], []).append(str(row["run"]))
+    for reason, runs in reasons.items():
+        shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
+        text = f"{len(runs)} of {len(rows)} runs stalled: {reason} (run {shown})"
+        print(f"warning: {text}", file=sys.stderr)

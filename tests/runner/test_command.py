@@ -1,0 +1,144 @@
+"""`flashcrowd run`, as a process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.runner.bytes import tables
+
+ROOT = Path(__file__).parents[2]
+
+STUDY = """
+format = 1
+title = "Small"
+repeats = 4
+[network]
+rtt = "20 ms"
+loss = "1 %"
+[network.groups.seed]
+hosts = 1
+[network.groups.leechers]
+hosts = {leechers}
+[workloads.swarm]
+kind = "swarm"
+size = "{size}"
+[workloads.swarm.populations.seed]
+role = "seed"
+group = "seed"
+upload = "100 KiB/s"
+[workloads.swarm.populations.leechers]
+role = "leecher"
+group = "leechers"
+upload = "100 KiB/s"
+[sweep]
+network.rtt = ["20 ms", "200 ms"]
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY.format(leechers=8, size="2 MB"))
+    return path
+
+
+def command(*words: object, **options) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "flashcrowd", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def done(*words: object, **options) -> tuple[int, str, str]:
+    process = command(*words, **options)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_runs_and_names_the_folder(study: Path) -> None:
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    status, out, err = done("run", study, cwd=study.parent, env=environment)
+    assert (status, err) == (0, ""), "nothing is drawn without a terminal"
+    assert "\x1b" not in out
+    assert "Results: results/small" in out
+    assert (study.parent / "results" / "small" / "tables" / "downloads.parquet").exists()
+
+
+def test_bytes_do_not_depend_on_jobs_or_process(study: Path, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        assert done("run", study, "--quiet", "--jobs", jobs, "--out", tmp_path / str(jobs))[0] == 0
+    assert tables(tmp_path / "1") == tables(tmp_path / "2")
+
+
+def test_killed_and_started_again(study: Path, tmp_path: Path) -> None:
+    study.write_text(STUDY.format(leechers=30, size="5 MB"))
+    folder = tmp_path / "killed"
+    process = command("run", study, "--quiet", "--out", folder)
+    wait_for_runs(folder)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not (folder / "tables").exists()
+    assert done("run", study, "--quiet", "--out", folder)[0] == 0
+    assert done("run", study, "--quiet", "--out", tmp_path / "calm", "--jobs", 1)[0] == 0
+    assert tables(folder) == tables(tmp_path / "calm")
+
+
+def test_ctrl_c_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
+    study.write_text(STUDY.format(leechers=60, size="50 MB"))
+    folder = tmp_path / "r"
+    process = command("run", study, "--out", folder)
+    while not (folder / "runs").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 130
+    assert "of 8 runs are finished and kept" in err
+    assert f"Go on with: flashcrowd run {study} --out {folder}" in err
+    assert "Traceback" not in err
+
+
+def test_another_study_is_refused(study: Path, tmp_path: Path) -> None:
+    assert done("run", study, "--quiet", "--out", tmp_path / "r")[0] == 0
+    settings = ("--quiet", "--set", "workloads.swarm.size=3 MB", "--out", tmp_path / "r")
+    status, _, err = done("run", study, *settings)
+    assert status == 2
+    assert 'workloads.swarm.size: was "2 MB", is "3 MB"' in err
+    assert done("run", study, *settings, "--fresh")[0] == 0
+    assert (tmp_path / "r-2" / "tables").exists()
+
+
+def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> None:
+    leaving = STUDY.format(leechers=8, size="2 MB").replace(
+        'group = "seed"\nupload', 'group = "seed"\ndeparture = "at-once"\nupload'
+    )
+    study.write_text(leaving)
+    status, _, err = done("run", study, "--quiet", "--out", tmp_path / "r", "--repeats", 1)
+    assert status == 0
+    assert "warning: 2 of 2 runs stalled: " in err
+    assert "(run 0, 1)" in err
+
+
+@pytest.mark.parametrize("words", [["--jobs", "0"], ["--set", "network.rtt=5 apples"]])
+def test_mistakes_write_nothing(study: Path, words: list[str]) -> None:
+    status, _, err = done("run", study, *words, cwd=study.parent)
+    assert status in (1, 2)
+    assert "Traceback" not in err
+    assert not (study.parent / "results").exists()
+
+
+def wait_for_runs(folder: Path) -> None:
+    end = time.monotonic() + 60
+    while not list((folder / "runs").glob("p*")):
+        assert time.monotonic() < end, "no run was finished"
+        time.sleep(0.005)
