@@ -41,10 +41,10 @@ demo: build ## Run studies/latency.toml on all cores, print a summary, write the
 
 test: test-rust test-python ## All tests but those marked slow
 
-test-rust:
+test-rust: ## cargo test
 	cargo test --workspace --locked
 
-test-python: build
+test-python: build ## pytest
 	$(BIN)/pytest -m "not slow"
 
 test-slow: build ## The tests marked slow
