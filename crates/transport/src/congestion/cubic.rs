@@ -1,4 +1,4 @@
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
 use super::window::Window;
 use super::{Ack, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
@@ -16,7 +16,9 @@ pub struct Cubic {
     window: Window,
     /// The part of the window that is less than a byte.
     fraction: f64,
-    hystart: HyStart,
+    /// Kept only while it looks for the end of slow start.
+    hystart: Option<Box<HyStart>>,
+    hystart_kind: HyStartKind,
     /// Window at the last reduction, or less by fast convergence; 0 before the first and after a timeout.
     w_max: f64,
     /// `w_max` and `prior` before the last reduction.
@@ -40,6 +42,7 @@ impl Cubic {
             window: Window::new(&params),
             fraction: 0.0,
             hystart: HyStart::new(params.hystart),
+            hystart_kind: params.hystart,
             w_max: 0.0,
             before: (0.0, 0.0),
             prior: 0.0,
@@ -106,13 +109,10 @@ impl Controller for Cubic {
             return;
         }
         let verdict = if self.window.in_slow_start() {
-            self.hystart.on_ack(ack, self.window.bytes, self.window.mss)
+            HyStart::consult(&mut self.hystart, ack, &mut self.window)
         } else {
             Verdict::Go
         };
-        if verdict == Verdict::Leave {
-            self.window.threshold = self.window.bytes;
-        }
         if !ack.window_limited {
             // Time during which the window could not grow does not move along the curve.
             self.epoch = self.epoch.map(|epoch| (epoch + since_last).min(ack.now));
@@ -150,7 +150,7 @@ impl Controller for Cubic {
         self.w_max = 0.0;
         self.epoch = None;
         self.window.collapse(loss.in_flight);
-        self.hystart.reset();
+        self.hystart = HyStart::new(self.hystart_kind);
     }
 
     fn on_undo(&mut self) {

@@ -1,4 +1,4 @@
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
 use super::window::Window;
 use super::{Ack, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
@@ -18,7 +18,9 @@ const TICK_NANOS: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct CubicLinux {
     window: Window,
-    hystart: HyStart,
+    /// Kept only while it looks for the end of slow start.
+    hystart: Option<Box<HyStart>>,
+    hystart_kind: HyStartKind,
     /// Segments acknowledged towards the next one of growth, in bytes.
     credit: u64,
     /// Window at the last reduction in segments, or less by fast convergence; 0 before the first
@@ -45,6 +47,7 @@ impl CubicLinux {
         CubicLinux {
             window: Window::new(&params),
             hystart: HyStart::new(params.hystart),
+            hystart_kind: params.hystart,
             credit: 0,
             last_max: 0,
             epoch: None,
@@ -123,7 +126,7 @@ impl CubicLinux {
         self.epoch = None;
         self.looked = (0, 0);
         self.least_rtt = Span::ZERO;
-        self.hystart.reset();
+        self.hystart = HyStart::new(self.hystart_kind);
     }
 
     fn sample(&mut self, ack: &Ack) -> Verdict {
@@ -139,11 +142,8 @@ impl CubicLinux {
         if !self.window.in_slow_start() {
             return Verdict::Go;
         }
-        self.hystart.on_ack(
-            &Ack { min_rtt: self.least_rtt, ..*ack },
-            self.window.bytes,
-            self.window.mss,
-        )
+        let ack = Ack { min_rtt: self.least_rtt, ..*ack };
+        HyStart::consult(&mut self.hystart, &ack, &mut self.window)
     }
 }
 
@@ -151,9 +151,6 @@ impl Controller for CubicLinux {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         let verdict = self.sample(ack);
-        if verdict == Verdict::Leave {
-            self.window.threshold = self.window.bytes;
-        }
         if !(ack.may_grow && ack.window_limited) {
             return;
         }

@@ -1,4 +1,5 @@
 use super::Ack;
+use super::window::Window;
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,6 @@ pub(super) struct HyStart {
     /// Rounds of conservative slow start done, and whether in it.
     css_rounds: u8,
     in_css: bool,
-    found: bool,
     /// When this offset is acknowledged, the round ends. `None` before the first.
     round_end: Option<u64>,
     round_least: Span,
@@ -62,28 +62,43 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(kind: HyStartKind) -> HyStart {
-        HyStart {
+    pub(super) fn new(kind: HyStartKind) -> Option<Box<HyStart>> {
+        if kind == HyStartKind::None {
+            return None;
+        }
+        Some(Box::new(HyStart {
             kind,
             samples: 0,
             css_rounds: 0,
             in_css: false,
-            found: false,
             round_end: None,
             round_least: Span::MAX,
             reference: Span::MAX,
             round_start: Time::START,
             last_ack: Time::START,
-        }
+        }))
     }
 
-    pub(super) fn reset(&mut self) {
-        *self = HyStart::new(self.kind);
+    /// What the detector in `slot` says of an acknowledgement in slow start. When it has found the
+    /// end, it sets the threshold, and is gone.
+    #[inline]
+    pub(super) fn consult(
+        slot: &mut Option<Box<HyStart>>,
+        ack: &Ack,
+        window: &mut Window,
+    ) -> Verdict {
+        let Some(hystart) = slot else { return Verdict::Go };
+        let verdict = hystart.on_ack(ack, window.bytes, window.mss);
+        if verdict == Verdict::Leave {
+            window.threshold = window.bytes;
+            *slot = None;
+        }
+        verdict
     }
 
     /// An acknowledgement in slow start, at a window of `window` bytes.
     #[inline]
-    pub(super) fn on_ack(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
         match self.kind {
             HyStartKind::None => Verdict::Go,
             HyStartKind::Linux => self.linux(ack, window, mss),
@@ -100,9 +115,6 @@ impl HyStart {
     }
 
     fn linux(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
-        if self.found {
-            return Verdict::Go;
-        }
         if self.round_end.is_none_or(|end| ack.una > end) {
             self.begin_round(ack);
         }
@@ -111,31 +123,28 @@ impl HyStart {
             return Verdict::Go;
         }
         let least = ack.min_rtt;
+        let mut found = false;
         if ack.now.since(self.last_ack) <= TRAIN_GAP {
             self.last_ack = ack.now;
             // The card's share is a super-segment at twice the window per round trip.
             let card = (ack.srtt * CARD_BYTES) / (2 * window);
             let limit = (least + card.min(CARD_DELAY)) / 2;
-            self.found |= ack.now.since(self.round_start) > limit;
+            found |= ack.now.since(self.round_start) > limit;
         }
         self.round_least = self.round_least.min(rtt);
         if self.samples < SAMPLES {
             self.samples += 1;
         } else {
-            self.found |= self.round_least > least + growth(least);
+            found |= self.round_least > least + growth(least);
         }
-        if self.found { Verdict::Leave } else { Verdict::Go }
+        if found { Verdict::Leave } else { Verdict::Go }
     }
 
     fn plus_plus(&mut self, ack: &Ack) -> Verdict {
-        if self.found {
-            return Verdict::Go;
-        }
         if self.round_end.is_none_or(|end| ack.una > end) {
             if self.in_css {
                 self.css_rounds += 1;
                 if self.css_rounds >= CSS_ROUNDS {
-                    self.found = true;
                     return Verdict::Leave;
                 }
             } else {

@@ -393,7 +393,7 @@ impl Connection {
             in_flight: self.sender.in_flight(),
             peer_window: self.sender.peer_window(),
             segments_sent: self.segments_sent,
-            segments_retransmitted: counters.segments_retransmitted,
+            segments_retransmitted: u64::from(counters.segments_retransmitted),
             bytes_retransmitted: counters.bytes_retransmitted,
             bytes_acked: self.sender.bytes_acked(),
             bytes_received: self.receiver.received(),
@@ -403,5 +403,23 @@ impl Connection {
             undone: counters.undone,
             ranges_held: self.receiver.ranges() + self.sender.capacity(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A simulator holds tens of thousands of them, and what it pays for is cache lines.
+    #[test]
+    fn a_connection_is_small() {
+        eprintln!(
+            "{} sender {} receiver {} controller {}",
+            size_of::<Connection>(),
+            size_of::<Sender>(),
+            size_of::<Receiver>(),
+            size_of::<crate::congestion::AnyController>()
+        );
+        assert!(size_of::<Connection>() <= 1100, "{}", size_of::<Connection>());
     }
 }

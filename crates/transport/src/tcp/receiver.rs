@@ -16,7 +16,8 @@ pub(super) struct Receiver {
     read: u64,
     /// Offset of the FIN, once known.
     fin: u64,
-    queue: Reassembly,
+    /// What lies above a gap, once there has been one.
+    queue: Option<Box<Reassembly>>,
     pub(super) acks: Acknowledger,
     scaled: bool,
     segment: u32,
@@ -48,7 +49,7 @@ impl Receiver {
             next: 0,
             read: 0,
             fin: u64::MAX,
-            queue: Reassembly::default(),
+            queue: None,
             acks: Acknowledger::new(now),
             scaled: config.window_scaling,
             segment,
@@ -95,7 +96,7 @@ impl Receiver {
         self.is_finished() && self.read == self.fin
     }
     pub(super) fn ranges(&self) -> usize {
-        self.queue.len()
+        self.queue.as_ref().map_or(0, |queue| queue.len())
     }
 
     /// A segment arrived. `timeout` and `smoothed` are the sending half's estimates.
@@ -153,9 +154,9 @@ impl Receiver {
         if fin && whole {
             self.fin = data_end;
         }
-        if !self.queue.is_empty() {
+        if let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_empty()) {
             // RFC 5681, section 4.2: a segment that fills a gap is acknowledged at once.
-            self.next = self.queue.join(self.next);
+            self.next = queue.join(self.next);
             self.acks.due = true;
         }
         if self.next == self.fin {
@@ -182,7 +183,7 @@ impl Receiver {
             self.fin = data_end;
         }
         if segment.seq < end {
-            self.queue.insert(segment.seq, end);
+            self.queue.get_or_insert_default().insert(segment.seq, end);
         }
     }
 
@@ -284,8 +285,8 @@ impl Receiver {
         segment.window = self.window().min(u64::from(u32::MAX)) as u32;
         segment.echo = self.echo;
         self.last_ack = self.next;
-        if sack && !self.queue.is_empty() {
-            for (start, end) in self.queue.report() {
+        if sack && let Some(queue) = &self.queue {
+            for (start, end) in queue.report() {
                 segment.push_sack(start, end);
             }
         }

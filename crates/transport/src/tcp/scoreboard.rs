@@ -106,6 +106,12 @@ pub(super) struct Scoreboard {
     sacked_above: u32,
     /// No segment below this index is lost and waiting to be repeated.
     next_lost: u64,
+    trouble: Option<Box<Trouble>>,
+}
+
+/// What is kept once something went wrong.
+#[derive(Clone, Debug, Default)]
+struct Trouble {
     repeats: VecDeque<Repeat>,
     /// SACK ranges of the last acknowledgement that had any: they need no second look.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
@@ -231,11 +237,12 @@ impl Scoreboard {
         ranges: impl ExactSizeIterator<Item = (u64, u64)>,
         delivery: &mut Delivery,
     ) {
+        let before = std::mem::take(&mut self.trouble.get_or_insert_default().seen);
         let mut seen = [(0, 0); super::segment::MAX_SACK_RANGES];
         for (slot, (start, end)) in seen.iter_mut().zip(ranges) {
             *slot = (start, end);
             // What lay in one range last time is marked already.
-            let known = self.seen.iter().find(|(s, e)| start <= *s && *e <= end && s < e);
+            let known = before.iter().find(|(s, e)| start <= *s && *e <= end && s < e);
             match known.copied() {
                 Some((known_start, known_end)) => {
                     self.mark_sacked(start, start, known_start, delivery);
@@ -244,7 +251,7 @@ impl Scoreboard {
                 None => self.mark_sacked(start, start, end, delivery),
             }
         }
-        self.seen = seen;
+        self.trouble.get_or_insert_default().seen = seen;
     }
 
     /// Marks segments that end above `from` and lie within `start..end`.
@@ -343,11 +350,7 @@ impl Scoreboard {
             self.judged += 1;
             any = true;
         }
-        while let Some(&repeat) = self.repeats.front() {
-            if !self.is_current(&repeat) {
-                self.repeats.pop_front();
-                continue;
-            }
+        while let Some(repeat) = self.first_repeat() {
             let sent = self.sent[(repeat.index - self.first) as usize];
             let gone = match criterion {
                 Criterion::Count(_) => false,
@@ -367,11 +370,28 @@ impl Scoreboard {
             if !gone {
                 break;
             }
-            self.repeats.pop_front();
+            self.drop_repeat();
             self.lose(repeat.index);
             any = true;
         }
         (any, wait)
+    }
+
+    /// The oldest repeat that is still under way; forgets those before it.
+    fn first_repeat(&mut self) -> Option<Repeat> {
+        loop {
+            let repeat = *self.trouble.as_ref()?.repeats.front()?;
+            if self.is_current(&repeat) {
+                return Some(repeat);
+            }
+            self.drop_repeat();
+        }
+    }
+
+    fn drop_repeat(&mut self) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.repeats.pop_front();
+        }
     }
 
     fn is_current(&self, repeat: &Repeat) -> bool {
@@ -425,7 +445,9 @@ impl Scoreboard {
         }
         self.sacked_bytes = 0;
         self.sacked_above = 0;
-        self.seen = Default::default();
+        if let Some(trouble) = &mut self.trouble {
+            trouble.seen = Default::default();
+        }
     }
 
     /// The next run of lost segments to repeat: its offset and length, at most `limit` bytes and
@@ -476,18 +498,16 @@ impl Scoreboard {
     }
 
     fn repeat(&mut self, index: u64, now: Time, nxt: u64) {
-        while self.repeats.front().is_some_and(|repeat| !self.is_current(repeat)) {
-            self.repeats.pop_front();
-        }
+        self.first_repeat();
         let sent = &mut self.sent[(index - self.first) as usize];
         sent.sent_at = now;
         sent.marks |= REPEATED | EVER_REPEATED;
         self.repeated_bytes += u64::from(sent.len);
-        self.repeats.push_back(Repeat { index, sent_at: now, nxt });
+        self.trouble.get_or_insert_default().repeats.push_back(Repeat { index, sent_at: now, nxt });
     }
 
     /// Entries that memory is held for.
     pub(super) fn capacity(&self) -> usize {
-        self.sent.capacity() + self.repeats.capacity()
+        self.sent.capacity() + self.trouble.as_ref().map_or(0, |trouble| trouble.repeats.capacity())
     }
 }

@@ -1,0 +1,149 @@
+use super::{Alarm, Sender, TIMER_GRAIN, UNPROBED};
+use crate::congestion::{Controller, Loss};
+use crate::tcp::config::Config;
+use crate::tcp::recovery::Phase;
+use flashcrowd_base::{Span, Time};
+
+/// What a probe for a single segment allows for a delayed acknowledgement (RFC 8985: WCDelAckT).
+const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
+
+/// The one timer: retransmission, tail-loss probe, reordering, window probe.
+impl Sender {
+    pub(super) fn set_timeout(&mut self, config: &Config, now: Time) {
+        self.alarm = Alarm::Retransmit;
+        self.alarm_at =
+            if self.outstanding() == 0 { Time::NEVER } else { now + self.timeout(config) };
+    }
+
+    #[inline]
+    pub(super) fn set_alarm_after_ack(&mut self, config: &Config, now: Time) {
+        if self.outstanding() == 0 {
+            self.alarm = Alarm::Retransmit;
+            self.alarm_at = Time::NEVER;
+        } else if self.alarm == Alarm::Reordering && self.alarm_at != Time::NEVER {
+            // It was set for this very acknowledgement.
+        } else if !self.schedule_probe(config, now) {
+            self.set_timeout(config, now);
+        }
+    }
+
+    /// Sets the tail-loss probe (RFC 8985, section 7.2), if one is due.
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) -> bool {
+        if !config.tail_loss_probe
+            || !self.sack
+            || self.recovery.phase != Phase::Open
+            || self.probed != UNPROBED
+            || self.backoff > 0
+        {
+            return false;
+        }
+        let smoothed = self.rtt.smoothed();
+        let timeout = self.timeout(config);
+        let wait = if smoothed.is_zero() {
+            timeout
+        } else if self.outstanding() <= u64::from(self.mss) {
+            smoothed * 2 + LONGEST_DELAYED_ACK
+        } else {
+            smoothed * 2 + TIMER_GRAIN
+        };
+        self.alarm = Alarm::LossProbe;
+        self.alarm_at = now + wait.min(timeout);
+        true
+    }
+
+    /// Acts on the alarm if it is due. `false` if the other end has been silent for too long.
+    pub(in crate::tcp) fn on_timer(&mut self, config: &Config, now: Time) -> bool {
+        if now < self.alarm_at {
+            return true;
+        }
+        self.alarm_at = Time::NEVER;
+        match self.alarm {
+            Alarm::Retransmit => return self.time_out(config, now),
+            Alarm::LossProbe => {
+                self.probe_tail = true;
+                self.set_timeout(config, now);
+            }
+            Alarm::Reordering => {
+                self.alarm = Alarm::Retransmit;
+                let lost = self.find_losses(config, now, false);
+                if lost {
+                    if self.recovery.phase == Phase::Open {
+                        self.begin_recovery(config);
+                    }
+                    if self.recovery.phase == Phase::Recovery {
+                        let mss = u64::from(self.mss);
+                        let in_flight = self.in_flight();
+                        self.recovery.on_ack(config.reduction, mss, mss, in_flight, false);
+                    }
+                }
+                if self.alarm_at == Time::NEVER {
+                    self.set_timeout(config, now);
+                }
+            }
+            Alarm::WindowProbe => {
+                self.probe_window = true;
+                self.backoff += 1;
+                self.alarm_at = now + self.timeout(config);
+            }
+        }
+        true
+    }
+
+    pub(super) fn time_out(&mut self, config: &Config, now: Time) -> bool {
+        if self.outstanding() == 0 {
+            return true;
+        }
+        self.counters.timeouts += 1;
+        if self.retries >= config.data_retries {
+            return false;
+        }
+        let again = match self.recovery.phase {
+            Phase::Open => false,
+            Phase::Recovery => true,
+            Phase::Loss => self.retries > 0,
+        };
+        self.retries += 1;
+        self.backoff += 1;
+        // What was sent within the last round trip may still arrive (Linux, with RACK).
+        let since = if config.rack && self.sack && !self.newest_rtt.is_zero() {
+            let patience = self.newest_rtt + self.rtt.least() / 4;
+            Time::from_nanos(now.nanos().saturating_sub(patience.nanos()))
+        } else {
+            Time::NEVER
+        };
+        if self.board.oldest_is_sacked() {
+            self.board.forget_sacks();
+        }
+        self.duplicates = 0;
+        let before = self.loss(config);
+        self.board.lose_all(since);
+        let loss = Loss { now, in_flight: self.in_flight(), ..before };
+        self.controller.on_timeout(&loss, again);
+        self.recovery.time_out(self.nxt, again);
+        self.probed = UNPROBED;
+        self.probe_tail = false;
+        self.set_timeout(config, now);
+        true
+    }
+
+    /// Decides what a tail-loss probe has shown (RFC 8985, section 7.4).
+    pub(super) fn judge_probe(&mut self, now: Time, ack: u64, news: bool) {
+        let high = self.probed;
+        if ack < high {
+            return;
+        }
+        if !self.probe_repeats {
+            self.probed = UNPROBED;
+        } else if ack > high {
+            // The probe repaired a loss: the window must pay for it.
+            self.probed = UNPROBED;
+            if self.recovery.phase == Phase::Open {
+                let window = self.controller.window();
+                self.controller.on_loss(&Loss { now, window, in_flight: self.in_flight() });
+            }
+        } else if !news {
+            self.probed = UNPROBED;
+        }
+    }
+}

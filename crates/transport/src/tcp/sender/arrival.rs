@@ -1,0 +1,159 @@
+use super::{Alarm, DUPLICATES, Sender, UNPROBED, clock};
+use crate::congestion::{Ack, Controller};
+use crate::tcp::config::{Config, Reduction};
+use crate::tcp::recovery::Phase;
+use crate::tcp::scoreboard::Delivery;
+use crate::tcp::segment::{Flags, Segment};
+use flashcrowd_base::{Span, Time};
+
+/// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
+const MOST_REORDERING: u32 = 300;
+
+/// What an acknowledgement says, and what the controller hears of it.
+impl Sender {
+    /// A segment with ACK arrived.
+    #[inline]
+    pub(in crate::tcp) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) {
+        let ack = segment.ack;
+        if ack > self.nxt {
+            return;
+        }
+        let prior_in_flight = self.in_flight();
+        let advanced = ack > self.una;
+        let window_changed = self.update_window(segment, advanced);
+        let mut delivery = Delivery::default();
+        if advanced {
+            self.una = ack;
+            self.board.acknowledge(ack, &mut delivery);
+            self.backoff = 0;
+            self.retries = 0;
+        }
+        if self.sack && segment.has_sack() {
+            self.board.select(segment.sack_ranges(), &mut delivery);
+        }
+        let sample = self.take_samples(config, now, segment, advanced, &delivery);
+        if self.probed != UNPROBED {
+            self.judge_probe(now, ack, advanced || delivery.sacked || segment.len > 0);
+        }
+        let duplicate = !advanced
+            && ack == self.una
+            && segment.len == 0
+            && !window_changed
+            && !segment.flags.contains(Flags::FIN)
+            && self.outstanding() > 0;
+        let was_recovering = self.recovery.phase == Phase::Recovery;
+        let calm = self.recovery.phase == Phase::Open
+            && self.board.sacked_bytes() == 0
+            && self.board.lost_bytes() == 0
+            && self.duplicates == 0
+            && !duplicate
+            && delivery.reordered.is_none();
+        if !calm {
+            self.respond(config, now, segment, advanced, duplicate, &delivery);
+        }
+        if delivery.bytes > 0 {
+            let may_grow = self.may_grow(config, was_recovering, advanced);
+            self.grow(now, prior_in_flight, sample, &delivery, may_grow);
+        }
+        if advanced || delivery.sacked {
+            self.set_alarm_after_ack(config, now);
+        } else if self.alarm == Alarm::WindowProbe && self.peer_window() > 0 {
+            self.alarm_at = Time::NEVER;
+            self.backoff = 0;
+        }
+    }
+
+    #[inline]
+    pub(super) fn update_window(&mut self, segment: &Segment, advanced: bool) -> bool {
+        if segment.ack < self.una {
+            return false;
+        }
+        let edge = segment.ack + u64::from(segment.window);
+        if advanced || segment.seq > self.edge_said_at || edge > self.edge {
+            let changed = edge != self.edge;
+            self.edge = edge;
+            self.edge_said_at = segment.seq;
+            self.largest_window = self.largest_window.max(u64::from(segment.window));
+            return changed;
+        }
+        false
+    }
+
+    /// Round-trip samples, the newest delivered segment, and reordering.
+    #[inline]
+    pub(super) fn take_samples(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        advanced: bool,
+        delivery: &Delivery,
+    ) -> Option<Span> {
+        let acked = if delivery.repeated { None } else { delivery.acked_sent };
+        let latest = delivery.sacked_sent.or(acked).map(|(_, newest)| now.since(newest));
+        let mut smoothed = acked.or(delivery.sacked_sent).map(|(oldest, _)| now.since(oldest));
+        if smoothed.is_none() && advanced && self.timestamps {
+            // Karn's ambiguity is solved by the echo (RFC 7323).
+            let micros = clock(now).wrapping_sub(segment.echo);
+            smoothed = (micros < 1 << 31).then(|| Span::from_micros(u64::from(micros)));
+        }
+        if let Some(sample) = latest {
+            self.rtt.see_least(now, sample);
+        }
+        if let Some(sample) = smoothed {
+            self.rtt.sample(config, sample, self.una, self.nxt);
+        }
+        if let Some((sent_at, end, repeated)) = delivery.newest {
+            let rtt = now.since(sent_at);
+            // The acknowledgement of a repeat that comes too soon is the original's.
+            if !(repeated && rtt < self.rtt.least()) {
+                self.newest_rtt = rtt;
+                self.newest = self.newest.max((sent_at, end));
+            }
+        }
+        if let Some(seq) = delivery.reordered {
+            self.reordering_seen = true;
+            let distance = self.board.highest_sacked().saturating_sub(seq);
+            let segments = distance.div_ceil(u64::from(self.mss)) as u32;
+            self.reordering = self.reordering.max(segments.min(MOST_REORDERING));
+        }
+        latest.or(smoothed)
+    }
+
+    /// Whether this acknowledgement may open the window. While reordering is usual, SACKs alone
+    /// may (Linux: tcp_may_raise_cwnd).
+    #[inline]
+    pub(super) fn may_grow(&self, config: &Config, was_recovering: bool, advanced: bool) -> bool {
+        let repaired = was_recovering && config.reduction != Reduction::Prr;
+        self.recovery.phase != Phase::Recovery
+            && !repaired
+            && (advanced || self.reordering > DUPLICATES)
+    }
+
+    #[inline]
+    pub(super) fn grow(
+        &mut self,
+        now: Time,
+        prior_in_flight: u64,
+        rtt: Option<Span>,
+        delivery: &Delivery,
+        may_grow: bool,
+    ) {
+        let in_slow_start = self.controller.window() < self.controller.threshold();
+        let window_limited = self.was_limited
+            || (in_slow_start && self.controller.window() < 2 * self.most_outstanding);
+        self.controller.on_ack(&Ack {
+            now,
+            acked: delivery.bytes,
+            rtt,
+            one_way_delay: None,
+            in_flight: prior_in_flight,
+            window_limited,
+            may_grow,
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.least(),
+            una: self.una,
+            nxt: self.nxt,
+        });
+    }
+}

@@ -1,0 +1,290 @@
+mod alarm;
+mod arrival;
+mod repair;
+mod transmit;
+mod validation;
+
+use super::config::Config;
+use super::recovery::{Phase, Recovery};
+use super::rtt::RoundTrip;
+use super::scoreboard::Scoreboard;
+use crate::congestion::{AnyController, Controller, Params};
+use flashcrowd_base::{Span, Time};
+
+/// Duplicate acknowledgements that stand for a loss (RFC 5681).
+const DUPLICATES: u32 = 3;
+/// Timers closer than this cannot be told apart (Linux: `TCP_TIMEOUT_MIN`, two ticks).
+const TIMER_GRAIN: Span = Span::from_millis(2);
+
+/// No tail-loss probe is open.
+const UNPROBED: u64 = u64::MAX;
+
+/// What the sender's one timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Alarm {
+    Retransmit,
+    LossProbe,
+    Reordering,
+    WindowProbe,
+}
+
+/// Data to send: a range of the stream, and a FIN behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Burst {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    pub(super) fin: bool,
+    pub(super) push: bool,
+}
+
+/// Counters of the sending half.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) bytes_retransmitted: u64,
+    pub(super) segments_retransmitted: u32,
+    pub(super) timeouts: u32,
+    pub(super) recoveries: u32,
+    pub(super) undone: u32,
+}
+
+/// The sending half: what is queued, what is in the network, and when to say it again.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    una: u64,
+    nxt: u64,
+    /// End of what the application wrote.
+    end: u64,
+    /// The application has closed: a FIN follows `end`.
+    closed: bool,
+    mss: u32,
+    sack: bool,
+    timestamps: bool,
+    /// Which probes are due: one for a lost tail, one for a closed window.
+    probe_tail: bool,
+    probe_window: bool,
+    /// The window limited the sender; something was sent since that was last noted.
+    limited_now: bool,
+    sent_now: bool,
+    /// Offset after the last byte that the other end accepts, where that was said, and the
+    /// largest window it ever offered.
+    edge: u64,
+    edge_said_at: u64,
+    largest_window: u64,
+    board: Scoreboard,
+    rtt: RoundTrip,
+    controller: AnyController,
+    recovery: Recovery,
+    /// Duplicate acknowledgements of `una` (without SACK).
+    duplicates: u32,
+    /// Segments that later ones may overtake without being lost.
+    reordering: u32,
+    reordering_seen: bool,
+    /// RACK: sent time, end and round trip of the newest segment delivered.
+    newest: (Time, u64),
+    newest_rtt: Span,
+    /// Offset that decides what became of a tail-loss probe; whether the probe was a repeat.
+    probed: u64,
+    probe_repeats: bool,
+    alarm: Alarm,
+    alarm_at: Time,
+    backoff: u32,
+    retries: u32,
+    last_sent: Time,
+    /// Since when a super-segment waits to become longer.
+    deferred_since: Time,
+    /// End of the last segment that was not full (Minshall).
+    small_end: u64,
+    /// Congestion window validation, as Linux' tcp_cwnd_validate.
+    was_limited: bool,
+    most_outstanding: u64,
+    usage_end: u64,
+    most_used: u64,
+    used_since: Time,
+    pub(super) counters: Counters,
+}
+
+impl Sender {
+    /// A sender that may begin with data, once the handshake has agreed on these.
+    pub(super) fn new(
+        config: &Config,
+        now: Time,
+        mss: u32,
+        sack: bool,
+        timestamps: bool,
+    ) -> Sender {
+        let initial_window = u64::from(config.initial_window_segments) * u64::from(mss);
+        let params =
+            Params { mss, initial_window, hystart: config.hystart, count_acks: config.count_acks };
+        Sender {
+            una: 0,
+            nxt: 0,
+            end: 0,
+            closed: false,
+            mss,
+            sack,
+            timestamps,
+            probe_tail: false,
+            probe_window: false,
+            limited_now: false,
+            sent_now: false,
+            edge: 0,
+            edge_said_at: 0,
+            largest_window: 0,
+            board: Scoreboard::default(),
+            rtt: RoundTrip::new(config),
+            controller: AnyController::new(config.controller, params),
+            recovery: Recovery::new(),
+            duplicates: 0,
+            reordering: DUPLICATES,
+            reordering_seen: false,
+            newest: (Time::START, 0),
+            newest_rtt: Span::ZERO,
+            probed: UNPROBED,
+            probe_repeats: false,
+            alarm: Alarm::Retransmit,
+            alarm_at: Time::NEVER,
+            backoff: 0,
+            retries: 0,
+            last_sent: now,
+            deferred_since: Time::NEVER,
+            small_end: 0,
+            was_limited: false,
+            most_outstanding: 0,
+            usage_end: 0,
+            most_used: 0,
+            used_since: now,
+            counters: Counters::default(),
+        }
+    }
+
+    /// What the handshake agreed on. Nothing has been sent yet; what was written stays queued.
+    pub(super) fn agree(&mut self, config: &Config, mss: u32, sack: bool, timestamps: bool) {
+        let (end, closed) = (self.end, self.closed);
+        *self = Sender::new(config, self.last_sent, mss, sack, timestamps);
+        (self.end, self.closed) = (end, closed);
+    }
+
+    /// The other end offers this window.
+    pub(super) fn open(&mut self, now: Time, window: u32) {
+        self.edge = u64::from(window);
+        self.largest_window = self.edge;
+        self.last_sent = now;
+        self.used_since = now;
+    }
+
+    /// The handshake took this long.
+    pub(super) fn sample(&mut self, config: &Config, now: Time, sample: Span) {
+        self.rtt.see_least(now, sample);
+        self.rtt.sample(config, sample, 0, 0);
+    }
+
+    /// The handshake took several tries: start from one segment.
+    pub(super) fn start_small(&mut self) {
+        self.controller.on_decay(u64::from(self.mss));
+    }
+
+    // --- the application's side ---
+
+    /// Queues up to `bytes`.
+    pub(super) fn write(&mut self, config: &Config, bytes: u64) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        let taken = bytes.min(self.write_space(config));
+        self.end += taken;
+        taken
+    }
+
+    pub(super) fn write_space(&self, config: &Config) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        let buffer = &config.send_buffer;
+        let size = if buffer.autotune {
+            (2 * self.controller.window()).clamp(buffer.initial_bytes, buffer.max_bytes)
+        } else {
+            buffer.initial_bytes
+        };
+        size.saturating_sub(self.end.saturating_sub(self.una))
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The connection is over: nothing is sent any more.
+    pub(super) fn stop(&mut self) {
+        self.alarm_at = Time::NEVER;
+        self.board = Scoreboard::default();
+    }
+
+    /// Whether the FIN is acknowledged.
+    pub(super) fn is_finished(&self) -> bool {
+        self.closed && self.una > self.end
+    }
+
+    // --- estimates ---
+
+    #[inline]
+    fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    pub(super) fn in_flight(&self) -> u64 {
+        let in_flight = self.board.in_flight(self.outstanding());
+        // Without SACK each duplicate stands for a segment that has left the network.
+        in_flight.saturating_sub(u64::from(self.duplicates) * u64::from(self.mss))
+    }
+
+    /// The congestion window in force.
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        if self.recovery.phase == Phase::Recovery {
+            self.recovery.window
+        } else {
+            self.controller.window()
+        }
+    }
+
+    pub(super) fn threshold(&self) -> u64 {
+        self.controller.threshold()
+    }
+    pub(super) fn round_trip(&self) -> &RoundTrip {
+        &self.rtt
+    }
+    pub(super) fn next_offset(&self) -> u64 {
+        self.nxt
+    }
+    /// Bytes acknowledged, without the FIN.
+    pub(super) fn bytes_acked(&self) -> u64 {
+        self.una.min(self.end)
+    }
+    /// One before the oldest unacknowledged offset: what a window probe says.
+    pub(super) fn probe_offset(&self) -> u64 {
+        self.una.wrapping_sub(1)
+    }
+    pub(super) fn peer_window(&self) -> u64 {
+        self.edge.saturating_sub(self.una)
+    }
+    pub(super) fn timeout(&self, config: &Config) -> Span {
+        let factor = 1u64 << self.backoff.min(31);
+        (self.rtt.timeout() * factor).min(config.max_rto_ns)
+    }
+    #[inline]
+    pub(super) fn alarm_at(&self) -> Time {
+        self.alarm_at
+    }
+    pub(super) fn capacity(&self) -> usize {
+        self.board.capacity()
+    }
+}
+
+/// The sender's clock in the timestamp option: microseconds, wrapping.
+#[inline]
+pub(super) fn clock(now: Time) -> u32 {
+    (now.nanos() / 1000) as u32
+}

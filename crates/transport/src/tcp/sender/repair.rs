@@ -1,0 +1,164 @@
+use super::{Alarm, DUPLICATES, Sender, TIMER_GRAIN, UNPROBED};
+use crate::congestion::{Controller, Loss};
+use crate::tcp::config::{Config, Reduction};
+use crate::tcp::recovery::Phase;
+use crate::tcp::scoreboard::{Criterion, Delivery};
+use crate::tcp::segment::Segment;
+use flashcrowd_base::{Span, Time};
+
+/// Finding losses, and the episodes of fast recovery.
+impl Sender {
+    /// Losses may have happened, be repaired, or prove imaginary.
+    #[inline(never)]
+    pub(super) fn respond(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        advanced: bool,
+        duplicate: bool,
+        delivery: &Delivery,
+    ) {
+        let mss = u64::from(self.mss);
+        if !self.sack {
+            self.count_duplicates(advanced, duplicate, delivery);
+        }
+        if advanced && self.recovery.phase != Phase::Open {
+            if config.undo && self.was_spurious(segment) {
+                self.undo();
+            } else if self.una >= self.recovery.high {
+                self.recovered(config);
+            }
+        }
+        let lost = self.find_losses(config, now, advanced);
+        if self.recovery.phase == Phase::Open && lost {
+            self.begin_recovery(config);
+        }
+        if self.recovery.phase == Phase::Recovery {
+            let mut delivered = delivery.bytes;
+            if !self.sack && duplicate {
+                delivered = mss;
+            }
+            let in_flight = self.in_flight();
+            self.recovery.on_ack(config.reduction, mss, delivered, in_flight, advanced && !lost);
+        }
+    }
+
+    pub(super) fn count_duplicates(
+        &mut self,
+        advanced: bool,
+        duplicate: bool,
+        delivery: &Delivery,
+    ) {
+        let mss = u64::from(self.mss);
+        if advanced {
+            // All but the first of the segments acknowledged were announced by duplicates.
+            let segments = delivery.bytes.div_ceil(mss) as u32;
+            self.duplicates = match self.recovery.phase {
+                Phase::Recovery if self.una < self.recovery.high => {
+                    self.duplicates.saturating_sub(segments.saturating_sub(1))
+                }
+                _ => 0,
+            };
+        } else if duplicate && self.recovery.phase != Phase::Loss {
+            // No more can have left than are outstanding besides the missing one.
+            let most = self.outstanding().saturating_sub(1) / mss;
+            self.duplicates = (self.duplicates + 1).min(most as u32);
+        }
+    }
+
+    pub(super) fn find_losses(&mut self, config: &Config, now: Time, advanced: bool) -> bool {
+        if !self.sack {
+            return match self.recovery.phase {
+                Phase::Open => self.duplicates >= DUPLICATES && self.board.lose_oldest(),
+                // A partial acknowledgement: the next hole (RFC 6582).
+                Phase::Recovery => advanced && self.outstanding() > 0 && self.board.lose_oldest(),
+                Phase::Loss => false,
+            };
+        }
+        let (lost, wait) = self.board.judge(self.criterion(config), now);
+        if let Some(wait) = wait {
+            self.alarm = Alarm::Reordering;
+            self.alarm_at = now + wait + TIMER_GRAIN;
+        } else if self.alarm == Alarm::Reordering {
+            self.set_timeout(config, now);
+        }
+        lost
+    }
+
+    pub(super) fn criterion(&self, config: &Config) -> Criterion {
+        if config.rack {
+            return Criterion::Time {
+                newest: self.newest,
+                patience: self.newest_rtt + self.reordering_window(),
+            };
+        }
+        if config.forward_ack && !self.reordering_seen {
+            return Criterion::Distance((u64::from(DUPLICATES) + 1) * u64::from(self.mss));
+        }
+        let adaptive = config.forward_ack;
+        Criterion::Count(if adaptive { self.reordering } else { DUPLICATES })
+    }
+
+    /// How long a segment may be late (RFC 8985, section 6.2, step 4).
+    pub(super) fn reordering_window(&self) -> Span {
+        if !self.reordering_seen {
+            let enough = self.board.sacked_above() >= DUPLICATES;
+            if enough || self.recovery.phase != Phase::Open {
+                return Span::ZERO;
+            }
+        }
+        (self.rtt.least() / 4).min(self.rtt.smoothed())
+    }
+
+    pub(super) fn begin_recovery(&mut self, config: &Config) {
+        self.counters.recoveries += 1;
+        self.probed = UNPROBED;
+        let prior = self.controller.window();
+        let loss = self.loss(config);
+        self.controller.on_loss(&loss);
+        self.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
+    }
+
+    /// A loss now is a loss at the whole window if windows only grow when they are used.
+    pub(super) fn loss(&self, config: &Config) -> Loss {
+        let window = self.controller.window();
+        let used =
+            if config.app_limited_validation { window } else { window.min(self.outstanding()) };
+        Loss { now: self.last_sent, window: used, in_flight: self.in_flight() }
+    }
+
+    pub(super) fn recovered(&mut self, config: &Config) {
+        let mss = u64::from(self.mss);
+        if self.recovery.phase == Phase::Recovery {
+            let limit = match config.reduction {
+                // RFC 6582, section 3.2, step 3, option 1: no burst.
+                Reduction::Classic => self.in_flight().max(mss) + mss,
+                Reduction::RateHalving => self.recovery.window.max(self.in_flight() + 3 * mss),
+                Reduction::Prr => u64::MAX,
+            };
+            self.controller.on_recovered(limit);
+        }
+        self.duplicates = 0;
+        self.recovery.phase = Phase::Open;
+        self.recovery.can_undo = false;
+    }
+
+    /// Whether the acknowledgement answers an original although a repeat was sent (Eifel, RFC 3522).
+    pub(super) fn was_spurious(&self, segment: &Segment) -> bool {
+        self.recovery.can_undo
+            && match self.recovery.first_repeat {
+                None => true,
+                Some(at) => self.timestamps && segment.echo.wrapping_sub(at) as i32 >> 31 != 0,
+            }
+    }
+
+    pub(super) fn undo(&mut self) {
+        self.counters.undone += 1;
+        self.controller.on_undo();
+        self.board.lose_nothing();
+        self.duplicates = 0;
+        self.recovery.phase = Phase::Open;
+        self.recovery.can_undo = false;
+    }
+}

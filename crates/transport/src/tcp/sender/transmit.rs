@@ -1,0 +1,228 @@
+use super::{Alarm, Burst, Sender, clock};
+use crate::congestion::Controller;
+use crate::tcp::config::{Config, Nagle};
+use crate::tcp::recovery::Phase;
+use flashcrowd_base::{Span, Time};
+
+/// How long a super-segment waits to become longer (Linux 2.6: a tick).
+const DEFERRAL: Span = Span::from_millis(1);
+
+/// What to send next: repeats, probes, new data.
+impl Sender {
+    /// Whether a probe of a closed window is due, once.
+    #[inline]
+    pub(in crate::tcp) fn take_window_probe(&mut self) -> bool {
+        std::mem::take(&mut self.probe_window)
+    }
+
+    /// What to send next.
+    #[inline]
+    pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
+        if self.board.has_unrepeated() && self.recovery.phase != Phase::Open {
+            if let Some(burst) = self.repeat(config, now) {
+                return Some(burst);
+            }
+        }
+        if self.probe_tail {
+            self.probe_tail = false;
+            if let Some(burst) = self.probe(config, now) {
+                return Some(burst);
+            }
+        }
+        let burst = self.send_new(config, now);
+        if burst.is_none() {
+            self.rest(config, now);
+        }
+        burst
+    }
+
+    pub(super) fn repeat(&mut self, config: &Config, now: Time) -> Option<Burst> {
+        let mss = u64::from(self.mss);
+        let room = self.window().saturating_sub(self.in_flight());
+        if room < mss && !self.recovery.force {
+            return None;
+        }
+        let limit = u64::from(config.tso_bytes).min(room).max(mss);
+        let (seq, bytes, segments) = self.board.repeat_lost(limit, now, self.nxt)?;
+        self.recovery.force = false;
+        self.recovery.on_sent(bytes);
+        if self.recovery.first_repeat.is_none() {
+            self.recovery.first_repeat = Some(clock(now));
+        }
+        if seq == self.una || self.alarm_at == Time::NEVER {
+            self.set_timeout(config, now);
+        }
+        self.last_sent = now;
+        self.sent_now = true;
+        Some(self.repeated(seq, bytes, segments))
+    }
+
+    pub(super) fn repeated(&mut self, seq: u64, bytes: u64, segments: u32) -> Burst {
+        let fin = self.closed && seq + bytes > self.end;
+        let len = (bytes - u64::from(fin)) as u32;
+        self.counters.segments_retransmitted += segments;
+        self.counters.bytes_retransmitted += u64::from(len);
+        Burst { seq, len, fin, push: seq + u64::from(len) == self.end }
+    }
+
+    /// New data if there is any, else the last segment once more, whatever the congestion window says.
+    pub(super) fn probe(&mut self, config: &Config, now: Time) -> Option<Burst> {
+        if self.outstanding() == 0 {
+            return None;
+        }
+        let unsent = self.end.saturating_sub(self.nxt);
+        let len = unsent.min(u64::from(self.mss));
+        if len > 0 && self.nxt + len <= self.edge {
+            let fin = self.closed && len == unsent;
+            let burst = self.emit(config, now, len as u32, fin);
+            (self.probed, self.probe_repeats) = (self.nxt, false);
+            self.set_timeout(config, now);
+            return Some(burst);
+        }
+        let (seq, bytes) = self.board.repeat_last(now, self.nxt)?;
+        (self.probed, self.probe_repeats) = (self.nxt, true);
+        self.set_timeout(config, now);
+        Some(self.repeated(seq, bytes, 1))
+    }
+
+    #[inline]
+    pub(super) fn send_new(&mut self, config: &Config, now: Time) -> Option<Burst> {
+        if self.nxt >= self.end {
+            // A FIN is not held back by any window.
+            if self.closed && self.nxt == self.end {
+                return Some(self.emit(config, now, 0, true));
+            }
+            return None;
+        }
+        let mss = u64::from(self.mss);
+        let unsent = self.end - self.nxt;
+        let outstanding = self.outstanding();
+        if outstanding == 0 && config.idle_restart {
+            self.restart_after_idle(config, now);
+        }
+        let wanted = unsent.min(mss);
+        let offered = self.edge.saturating_sub(self.nxt);
+        let mut len = wanted;
+        if offered < wanted {
+            // Silly windows: wait for a full segment or half of the largest window (RFC 1122).
+            if offered == 0 || offered < self.largest_window / 2 {
+                if outstanding == 0 && self.alarm_at == Time::NEVER {
+                    self.alarm = Alarm::WindowProbe;
+                    self.alarm_at = now + self.timeout(config);
+                }
+                return None;
+            }
+            len = offered;
+        }
+        let in_flight = self.counted_in_flight(config);
+        let window = self.window();
+        let room = window.saturating_sub(in_flight);
+        if room < len {
+            self.limited_now = true;
+            return None;
+        }
+        if u64::from(config.tso_bytes) > mss && unsent > mss && offered > mss {
+            len = self.super_segment(config, now, unsent, offered, room)?;
+        } else if len < mss {
+            let ends = len == unsent && self.closed;
+            if !ends && self.must_wait(config, outstanding) {
+                return None;
+            }
+        }
+        let fin = self.closed && len == unsent;
+        let burst = self.emit(config, now, len as u32, fin);
+        if self.board.in_flight(self.outstanding()) >= window {
+            self.limited_now = true;
+        }
+        Some(burst)
+    }
+
+    /// Bytes in flight for the question whether new data may go: without limited transmit, what
+    /// duplicates announce makes no room until it is known what they mean.
+    #[inline]
+    pub(super) fn counted_in_flight(&self, config: &Config) -> u64 {
+        if !config.limited_transmit && self.recovery.phase == Phase::Open {
+            self.outstanding()
+        } else {
+            self.in_flight()
+        }
+    }
+
+    /// How long a super-segment to send; `None` to wait for a longer one.
+    pub(super) fn super_segment(
+        &mut self,
+        config: &Config,
+        now: Time,
+        unsent: u64,
+        offered: u64,
+        room: u64,
+    ) -> Option<u64> {
+        let mss = u64::from(self.mss);
+        let most = u64::from(config.tso_bytes) / mss * mss;
+        let limit = offered.min(room);
+        let window = self.window().min(self.peer_window());
+        // Linux' tcp_tso_should_defer: a third of a window at least, unless that is all there is
+        // or it has waited for a tick already.
+        if limit < most && unsent > limit && limit < window / 3 && self.outstanding() >= 2 * mss {
+            self.deferred_since = self.deferred_since.min(now);
+            if now.since(self.deferred_since) <= DEFERRAL {
+                self.limited_now |= room <= offered;
+                return None;
+            }
+        }
+        self.deferred_since = Time::NEVER;
+        let len = limit.min(most).min(unsent);
+        let partial = len % mss;
+        if partial == 0 {
+            return Some(len);
+        }
+        let ends = len == unsent;
+        let hold = !ends || (!self.closed && self.must_wait(config, len - partial));
+        Some(if hold && len > partial { len - partial } else { len })
+    }
+
+    /// Nagle's question: whether a segment that is not full must wait.
+    pub(super) fn must_wait(&self, config: &Config, outstanding: u64) -> bool {
+        match config.nagle {
+            Nagle::Off => false,
+            Nagle::Classic => outstanding > 0,
+            // Minshall's variant (Linux: tcp_minshall_check): one small segment at a time.
+            Nagle::Minshall => {
+                outstanding > 0 && self.small_end > self.una && self.small_end <= self.nxt
+            }
+        }
+    }
+
+    /// Records new data as sent.
+    #[inline]
+    pub(super) fn emit(&mut self, config: &Config, now: Time, len: u32, fin: bool) -> Burst {
+        let seq = self.nxt;
+        let outstanding = self.outstanding();
+        if self.board.in_flight(outstanding) == 0 {
+            self.controller.on_resume(now, now.since(self.last_sent));
+        }
+        let mut at = seq;
+        let mut left = len;
+        while left > self.mss {
+            self.board.push(at, self.mss, now);
+            at += u64::from(self.mss);
+            left -= self.mss;
+        }
+        self.board.push(at, left + u32::from(fin), now);
+        self.nxt = at + u64::from(left) + u64::from(fin);
+        if left < self.mss {
+            self.small_end = self.nxt;
+        }
+        self.last_sent = now;
+        self.sent_now = true;
+        self.recovery.on_sent(u64::from(len));
+        if self.alarm != Alarm::Reordering || self.alarm_at == Time::NEVER {
+            let fresh =
+                outstanding == 0 || self.alarm == Alarm::LossProbe || self.alarm_at == Time::NEVER;
+            if !self.schedule_probe(config, now) && fresh {
+                self.set_timeout(config, now);
+            }
+        }
+        Burst { seq, len, fin, push: seq + u64::from(len) == self.end }
+    }
+}

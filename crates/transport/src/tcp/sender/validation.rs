@@ -1,0 +1,69 @@
+use super::Sender;
+use crate::congestion::Controller;
+use crate::tcp::config::Config;
+use crate::tcp::recovery::Phase;
+use flashcrowd_base::Time;
+
+/// A window that is not used says nothing about the network.
+impl Sender {
+    /// RFC 2861: after silence the window halves once per timeout, down to the initial window.
+    pub(super) fn restart_after_idle(&mut self, config: &Config, now: Time) {
+        let timeout = self.timeout(config);
+        let idle = now.since(self.last_sent);
+        if idle <= timeout {
+            return;
+        }
+        let mss = u64::from(self.mss);
+        let window = self.controller.window();
+        let least = window.min(u64::from(config.initial_window_segments) * mss);
+        let periods = (idle.nanos() - 1) / timeout.nanos().max(1);
+        let halved = window.checked_shr(periods.min(63) as u32).unwrap_or(0);
+        self.controller.on_decay(halved.max(least));
+        // Once per pause, though the poll may be repeated before something is sent.
+        self.last_sent = now;
+        self.used_since = now;
+        self.most_used = 0;
+    }
+
+    /// Nothing more to send for now: note whether the window was the reason.
+    #[inline]
+    pub(super) fn rest(&mut self, config: &Config, now: Time) {
+        if !(self.sent_now || self.limited_now) {
+            return;
+        }
+        let limited = self.limited_now;
+        self.sent_now = false;
+        self.limited_now = false;
+        if !config.app_limited_validation {
+            self.was_limited = true;
+            return;
+        }
+        let outstanding = self.outstanding();
+        if self.una >= self.usage_end
+            || limited
+            || (!self.was_limited && outstanding > self.most_outstanding)
+        {
+            self.was_limited = limited;
+            self.most_outstanding = outstanding;
+            self.usage_end = self.nxt;
+        }
+        let window = self.controller.window();
+        let in_slow_start = window < self.controller.threshold();
+        if self.was_limited || (in_slow_start && window < 2 * self.most_outstanding) {
+            self.most_used = 0;
+            self.used_since = now;
+            return;
+        }
+        self.most_used = self.most_used.max(outstanding);
+        if config.idle_restart && now.since(self.used_since) >= self.timeout(config) {
+            let initial = u64::from(config.initial_window_segments) * u64::from(self.mss);
+            let used = self.most_used.max(initial);
+            // Limited by the application, not by a full send buffer (RFC 2861).
+            if self.recovery.phase == Phase::Open && used < window {
+                self.controller.on_decay((window + used) / 2);
+            }
+            self.most_used = 0;
+            self.used_since = now;
+        }
+    }
+}
