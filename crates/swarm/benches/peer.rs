@@ -1,7 +1,5 @@
 //! What a peer costs per event: a HAVE, a turn of the limiter, a block, a round of the choker.
 
-#![expect(missing_docs, reason = "criterion's macros generate undocumented items")]
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::picker::Picker;

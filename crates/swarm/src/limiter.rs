@@ -36,6 +36,11 @@ impl Limiter {
         }
         .max(1)
     }
+    /// Whose turn is next.
+    #[inline]
+    pub fn next_turn(&self) -> Option<ConnId> {
+        self.ring.front().copied()
+    }
     /// When the next turn is, or `NEVER` while the ring is empty.
     #[inline]
     pub fn wake(&self) -> Time {

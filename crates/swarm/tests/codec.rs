@@ -46,7 +46,7 @@ fn a_handshake_is_sixty_eight_known_bytes() {
 #[test]
 fn messages_are_known_bytes() {
     let mut pieces = Bitfield::new(PIECES);
-    [0, 9, 19].map(|piece| pieces.set(piece));
+    assert!([0, 9, 19].into_iter().all(|piece| pieces.set(piece)));
     let known: [(Message, &[u8]); 8] = [
         (Message::KeepAlive, &[0, 0, 0, 0]),
         (Message::Choke, &[0, 0, 0, 1, 0]),

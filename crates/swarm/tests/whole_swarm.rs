@@ -1,38 +1,229 @@
-//! Whole swarms complete, and every rule of the profile makes a difference.
+//! Whole swarms, on pipes that delay and lose nothing.
 
 mod util;
 
-use flashcrowd_base::Span;
-use flashcrowd_swarm::profile::named;
-use flashcrowd_swarm::{Profile, Torrent};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_swarm::profile::{Backlog, Profile, SeedChoker, all, named};
+use flashcrowd_swarm::{Event, Message, Torrent};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use util::{Make, secs, torrent};
 
 fn mainline() -> Profile {
-    named("mainline-4.0.2").unwrap()
+    named("mainline-4.0.2").expect("it ships")
 }
 
 #[test]
 fn a_swarm_completes_under_every_profile() {
     let mut table =
         String::from("profile           mean s  last s  up MB  blocks  haves  cancels\n");
-    for profile in flashcrowd_swarm::profile::all() {
+    for profile in all() {
         let name = profile.name.clone();
         let mut swarm = Make::new(profile, 12, torrent(12)).build();
         assert!(swarm.run(secs(4000)), "{name} does not end");
-        let last = swarm.logs.iter().filter_map(|log| log.completed).max().unwrap();
+        let last = swarm.logs.iter().filter_map(|log| log.completed).max();
         let up: u64 = swarm.peers.iter().map(|peer| peer.bytes_up()).sum();
         writeln!(
             table,
             "{name:16} {:7.1} {:7.1} {:6.1} {:7} {:6} {:8}",
             swarm.mean_completion(),
-            last.seconds(),
+            last.map_or(0.0, Time::seconds),
             up as f64 / 1e6,
             swarm.received("piece"),
             swarm.received("have"),
             swarm.received("cancel"),
         )
-        .unwrap();
+        .expect("a string takes everything");
     }
     insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_fast_seed_keeps_all_uplinks_busy_and_a_slow_one_governs_the_crowd() {
+    let utilisation = |seed_kilobytes| {
+        let make = Make::new(mainline(), 30, torrent(64));
+        let mut swarm = Make { seed_kilobytes: Some(seed_kilobytes), ..make }.build();
+        let up = |swarm: &util::Swarm| -> u64 {
+            swarm.peers[1..].iter().map(|peer| peer.bytes_up()).sum()
+        };
+        swarm.run_until(secs(120));
+        let before = up(&swarm);
+        swarm.run_until(secs(180));
+        assert!(swarm.peers[1..].iter().all(|peer| !peer.is_complete()));
+        (up(&swarm) - before) as f64 / (60.0 * 30.0 * 50.0 * 1024.0)
+    };
+    let (fast, slow) = (utilisation(500), utilisation(50));
+    assert!(fast > 0.95 && slow < 0.9 && slow > 0.5, "{fast:.2} {slow:.2}");
+}
+
+#[test]
+fn connections_grow_to_the_initiated_ones_and_the_accepted_ones() {
+    let mut profile = mainline();
+    profile.connections.max_initiate = 10;
+    profile.connections.max_connections = 15;
+    let mut swarm = Make::new(profile, 60, torrent(4)).build();
+    swarm.run_until(secs(60));
+    let most = swarm.logs.iter().map(|log| log.most_connections).max();
+    let least = swarm.peers.iter().map(|peer| peer.connections()).min();
+    assert_eq!(most, Some(15));
+    assert!(least >= Some(5), "{least:?}");
+}
+
+#[test]
+fn without_limits_the_socket_buffer_governs() {
+    let make = Make::new(mainline(), 4, torrent(8));
+    let mut swarm = Make { kilobytes: None, seed_kilobytes: None, buffer: 5000, ..make }.build();
+    assert!(swarm.run(secs(2000)));
+}
+
+#[test]
+fn without_end_game_no_block_comes_twice() {
+    for end_game in [false, true] {
+        let mut profile = mainline();
+        profile.requests.end_game = end_game;
+        let mut swarm = Make::new(profile, 10, torrent(8)).build();
+        assert!(swarm.run(secs(4000)));
+        swarm.run_until(swarm.now + Span::from_secs(60));
+        let blocks = swarm.received("piece");
+        assert_eq!(blocks > 10 * 8 * 16, end_game, "{blocks} blocks");
+        assert_eq!(swarm.received("cancel") > 0, end_game);
+    }
+}
+
+#[test]
+fn a_seed_ends_idle_unchokes_when_a_request_takes_long_unless_the_class_is_switched_off() {
+    use flashcrowd_swarm::UnchokeEnd::Idle;
+    let idle = |millis, idle_class| {
+        let mut profile = mainline();
+        profile.choker.idle_class = idle_class;
+        let make = Make::new(profile, 40, torrent(40));
+        let (kilobytes, delay) = (Some(20), Span::from_millis(millis));
+        let mut swarm = Make { kilobytes, seed_kilobytes: Some(20), delay, ..make }.build();
+        assert!(swarm.run(secs(8000)));
+        swarm.logs[0].unchokes.iter().filter(|unchoke| unchoke.3 == Idle).count()
+    };
+    assert_eq!((idle(0, true), idle(200, false)), (0, 0));
+    assert!(idle(200, true) > 3);
+}
+
+#[test]
+fn control_messages_overtake_blocks_only_if_told_to() {
+    for behind in [true, false] {
+        let mut profile = mainline();
+        profile.control_behind_piece = behind;
+        let mut swarm = Make::new(profile, 6, torrent(4)).build();
+        swarm.verbose = true;
+        assert!(swarm.run(secs(4000)));
+        let mut overtaken = 0;
+        for log in &swarm.logs {
+            // Connections whose last write left a PIECE unfinished.
+            let mut half = BTreeMap::new();
+            for (conn, completes) in &log.writes {
+                match completes {
+                    None => drop(half.insert(conn, ())),
+                    Some(Message::Piece { .. } | Message::Handshake) => drop(half.remove(conn)),
+                    Some(_) => overtaken += usize::from(half.contains_key(conn)),
+                }
+            }
+        }
+        assert_eq!(overtaken > 0, !behind, "{overtaken}");
+    }
+}
+
+#[test]
+fn peers_tell_the_tracker_when_they_start_complete_and_leave() {
+    let mut swarm = Make::new(mainline(), 3, torrent(2)).build();
+    assert!(swarm.run(secs(1000)));
+    swarm.leave_at(swarm.now + Span::from_secs(1), 1);
+    swarm.run_until(swarm.now + Span::from_secs(10));
+    let events: Vec<Event> = swarm.logs[1].announces.iter().map(|(_, event)| *event).collect();
+    assert_eq!(events, [Event::Started, Event::Completed, Event::Stopped]);
+    assert_eq!((swarm.tracker.leechers(), swarm.tracker.seeds()), (0, 3));
+    assert_eq!(swarm.peers[1].connections(), 0);
+}
+
+#[test]
+fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
+    let mut swarm = Make::new(mainline(), 5, torrent(8)).build();
+    swarm.leave_at(secs(15), 0);
+    assert!(!swarm.run(secs(2000)), "the only seed left after 15 s");
+    let mut swarm = Make::new(mainline(), 5, torrent(8)).build();
+    swarm.run_until(secs(10_000));
+    assert!(swarm.peers.iter().all(|peer| peer.is_complete()));
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    (any::<[bool; 10]>(), 0usize..4, 0usize..5).prop_map(|(switch, seed, backlog)| {
+        let mut profile = if switch[0] { all().remove(1) } else { mainline() };
+        profile.control_behind_piece = switch[1];
+        profile.connections.drop_seed_to_seed = switch[2];
+        profile.requests.end_game = switch[3];
+        profile.requests.snubbing = switch[4];
+        profile.picker.strict_priority = switch[5];
+        profile.choker.rechoke_on_change = switch[6];
+        profile.choker.idle_class = switch[7];
+        if switch[8] {
+            profile.connections.max_initiate = 3;
+        }
+        if switch[9] {
+            profile.tracker.default_peers = 2;
+        }
+        use SeedChoker::{AntiLeech, FastestUpload, Mainline, RoundRobin};
+        profile.choker.seed = [Mainline, RoundRobin, FastestUpload, AntiLeech][seed];
+        match backlog {
+            0 => profile.requests.backlog = Backlog::Fixed(1),
+            1 => profile.requests.backlog = Backlog::Fixed(40),
+            2 => profile.requests.backlog = Backlog::Mainline { initial: 10 },
+            _ => {}
+        }
+        profile
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn a_swarm_always_completes_if_a_seed_stays(
+        profile in any_profile(),
+        seed in 0u64..1000,
+        seeds in 1usize..3,
+        leechers in 1usize..8,
+        bytes in 1u64..1_500_000,
+        kilobytes in prop_oneof![Just(None), (5u64..200).prop_map(Some)],
+        millis in 0u64..600,
+        buffer in 500u64..40_000,
+        leavers in prop::collection::vec((1usize..8, 1u64..200), 0..4),
+    ) {
+        let rate = kilobytes.unwrap_or(1000) as f64 * 1024.0;
+        let file = Torrent::new(bytes, 1 << 17, 1 << 14).expect("a sane geometry");
+        let make = Make::new(profile, leechers, file);
+        let delay = Span::from_millis(millis);
+        let seed_kilobytes = kilobytes;
+        let make = Make { seed, seeds, kilobytes, seed_kilobytes, delay, buffer, ..make };
+        let arrivals = make.arrivals;
+        let mut swarm = make.build();
+        // Leechers only.
+        for (leaver, when) in leavers {
+            if leaver >= seeds && leaver < seeds + leechers {
+                swarm.leave_at(secs(when), leaver);
+            }
+        }
+        prop_assert!(swarm.run(secs(20_000)), "it does not end");
+        for (peer, log) in swarm.peers.iter().zip(&swarm.logs) {
+            let (have, told) = (peer.pieces_have(), log.pieces.len() as u32);
+            let seeded = log.completed.is_none() && peer.is_complete();
+            prop_assert!(seeded || have == told, "{have} pieces, {told} told of");
+        }
+        let down: u64 = swarm.peers.iter().map(|peer| peer.bytes_down()).sum();
+        let up: u64 = swarm.peers.iter().map(|peer| peer.bytes_up()).sum();
+        prop_assert!(down <= up, "{down} bytes came in and {up} went out");
+        if kilobytes.is_some() {
+            for peer in &swarm.peers {
+                let most = rate * (swarm.now.seconds() + 3.0) + 17_000.0;
+                prop_assert!(peer.bytes_up() as f64 <= most);
+            }
+        }
+        prop_assert!(swarm.now >= Time::START + arrivals * (leechers as u64 - 1) / leechers as u64);
+    }
 }

@@ -1,12 +1,13 @@
 //! One peer: what its parts know and do, joined.
 //!
-//! [`connection`] holds what is known about one neighbour, [`upload`] answers requests and chokes,
-//! [`download`] makes requests and keeps interest, [`announce`] deals with the tracker. This file
-//! is the face: what the driver calls.
+//! `connection` holds what is known about one neighbour, `neighbours` gains and loses them, `upload`
+//! answers requests and chokes, `download` makes requests and keeps interest, `announce` deals with
+//! the tracker. This file is the face: what the driver calls.
 
 mod announce;
 mod connection;
 mod download;
+mod neighbours;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -15,9 +16,9 @@ use crate::assembly::{Assembly, Block};
 use crate::choker::{Candidate, Choker, Verdict};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
-use crate::{Action, Bitfield, ConnId, Event, Message, PeerId, Profile, Torrent, UnchokeEnd};
+use crate::{Action, Bitfield, ConnId, Event, Message, PeerId, Profile, Torrent};
 use announce::Announcer;
-use connection::{Conn, Conns, Stage};
+use connection::{Conns, Stage};
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -122,6 +123,14 @@ impl Peer {
         }
     }
 
+    /// The connection whose turn it is to be written to next. A driver may use it to have in its
+    /// hands what the next [`on_timer`](Peer::on_timer) will need.
+    #[inline]
+    pub fn next_turn(&self) -> Option<ConnId> {
+        let conn = self.limiter.next_turn()?;
+        self.conns.get(conn).map(|_| conn)
+    }
+
     /// Enters the swarm: announces `started`.
     pub fn start(&mut self, now: Time) {
         if self.gone || self.round_at != Time::NEVER {
@@ -172,19 +181,7 @@ impl Peer {
     /// When two peers connect to each other at once, the connection of the one with the lower
     /// number stays.
     pub fn accept(&mut self, now: Time, remote: PeerId) -> Option<ConnId> {
-        if self.gone || remote == self.id {
-            return None;
-        }
-        if let Some((id, conn)) = self.conns.to(remote) {
-            if conn.stage != Stage::Opening || !conn.initiated || remote > self.id {
-                return None;
-            }
-            self.close(now, id);
-        }
-        if self.conns.live() >= self.profile.connections.max_connections {
-            return None;
-        }
-        Some(self.conns.insert(Conn::new(now, remote, false, &self.profile.meter)))
+        self.admit(now, remote)
     }
     /// The transport is up and its socket buffer takes `space` bytes. The side that connected sends
     /// its handshake, the other answers it, and then come the bitfields.
@@ -331,76 +328,6 @@ impl Peer {
         self.actions.push_back(Action::Announce { event, numwant });
     }
 
-    fn connect(&mut self, now: Time, remote: PeerId) {
-        if remote == self.id || self.conns.to(remote).is_some() {
-            return;
-        }
-        let limit = self.profile.connections.max_initiate;
-        if self.conns.live() >= limit {
-            if (self.spares.len() as u64) < u64::from(limit) && !self.spares.contains(&remote) {
-                self.spares.push(remote);
-            }
-            return;
-        }
-        let conn = self.conns.insert(Conn::new(now, remote, true, &self.profile.meter));
-        self.actions.push_back(Action::Connect { conn, remote });
-    }
-    /// The other's handshake is here.
-    fn open(&mut self, now: Time, id: ConnId) {
-        let Some(c) = self.conns.get_mut(id) else { return };
-        c.stage = Stage::Open;
-        self.open += 1;
-        // The state of a mainline connection begins here, its meters included.
-        let opened = Conn::new(now, c.remote, c.initiated, &self.profile.meter);
-        c.up_meter = opened.up_meter;
-        c.down_meter = opened.down_meter;
-        c.growth = opened.growth;
-        c.have = Bitfield::new(self.assembly.torrent().pieces());
-        if !c.initiated {
-            self.reachable = true;
-            c.send(id, Message::Handshake, true, &mut self.actions);
-        }
-        if !self.assembly.have().is_empty() {
-            let have = Message::Bitfield(Arc::new(self.assembly.have().clone()));
-            c.send(id, have, true, &mut self.actions);
-        }
-        self.choker.insert(id, &mut self.stream);
-    }
-    /// Closes a connection for a reason of ours.
-    fn close(&mut self, now: Time, id: ConnId) {
-        if self.conns.get(id).is_some() {
-            self.actions.push_back(Action::Close { conn: id });
-            self.forget(now, id);
-        }
-    }
-    /// A connection is gone.
-    fn forget(&mut self, now: Time, id: ConnId) {
-        let Some(c) = self.conns.remove(id) else { return };
-        if c.in_ring {
-            self.limiter.remove(id);
-        }
-        if !c.choke_sent {
-            self.record_end(id, &c, UnchokeEnd::Disconnected);
-        }
-        if c.is_open() {
-            self.open -= 1;
-            self.choker.remove(id);
-            for piece in c.have.iter() {
-                self.picker.lost(piece, &mut self.stream);
-            }
-            if !self.gone {
-                self.let_go(now, c.active);
-                if self.profile.choker.rechoke_on_change && c.interested_in_us && !c.choked {
-                    self.rechoke(now, false);
-                }
-            }
-        }
-        while self.conns.live() < self.profile.connections.max_initiate
-            && let Some(spare) = self.spares.pop()
-        {
-            self.connect(now, spare);
-        }
-    }
     fn send(&mut self, id: ConnId, message: Message) {
         if let Some(c) = self.conns.get_mut(id) {
             c.send(id, message, self.profile.control_behind_piece, &mut self.actions);

@@ -1,13 +1,13 @@
 //! Peers on message pipes: every connection delays what is written by a fixed time, loses nothing
 //! and carries any rate; its socket buffer holds so many bytes, which leave it after the delay.
 
-#![allow(dead_code, reason = "every test file uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses a part")]
 
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::{
     Action, ConnId, Event, Message, Peer, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One end of a connection.
@@ -43,11 +43,10 @@ pub struct Log {
     pub written: u64,
     pub most_connections: usize,
     pub unchokes: Vec<(Span, u64, u32, UnchokeEnd)>,
-    pub writes: Vec<(Time, ConnId, u32)>,
+    /// Only if the swarm is `verbose`.
+    pub writes: Vec<(ConnId, Option<Message>)>,
     pub announces: Vec<(Time, Event)>,
     pub received: BTreeMap<&'static str, u64>,
-    /// Time between the last byte of a block and that of the next message that is no block.
-    pub sent: Vec<(Time, PeerId, Message)>,
 }
 
 /// A swarm in one process.
@@ -257,11 +256,13 @@ impl Swarm {
                     }
                 }
             }
-            Happening::Timer(peer) => {
+            // An alarm that was set again for earlier is stale.
+            Happening::Timer(peer) if self.timers[peer] == Some(now) => {
                 self.timers[peer] = None;
                 self.peers[peer].on_timer(now);
                 self.settle(peer);
             }
+            Happening::Timer(_) => {}
         }
     }
     fn is(&self, end: End, serial: u64) -> bool {
@@ -277,8 +278,9 @@ impl Swarm {
         if let Some(next) = self.peers[peer].next_timer()
             && self.timers[peer].is_none_or(|set| next < set)
         {
+            let next = next.max(self.now);
             self.timers[peer] = Some(next);
-            self.at(next.max(self.now), Happening::Timer(peer));
+            self.at(next, Happening::Timer(peer));
         }
     }
     fn carry_out(&mut self, peer: usize, action: Action) {
@@ -309,13 +311,9 @@ impl Swarm {
                 let to = half.other.expect("wrote before it was connected");
                 self.logs[peer].written += u64::from(bytes);
                 if self.verbose {
-                    self.logs[peer].writes.push((now, conn, bytes));
+                    self.logs[peer].writes.push((conn, completes.clone()));
                 }
                 if let Some(message) = completes {
-                    if self.verbose {
-                        let remote = PeerId(to.0 as u32);
-                        self.logs[peer].sent.push((now, remote, message.clone()));
-                    }
                     self.at(now + self.delay, Happening::Deliver { to, serial, message });
                 }
                 let bytes = u64::from(bytes);

@@ -1,0 +1,97 @@
+//! How neighbours are gained and lost.
+
+use super::Peer;
+use super::connection::{Conn, Stage};
+use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
+use flashcrowd_base::Time;
+use std::sync::Arc;
+
+impl Peer {
+    /// Somebody connects.
+    pub(super) fn admit(&mut self, now: Time, remote: PeerId) -> Option<ConnId> {
+        if self.gone || remote == self.id {
+            return None;
+        }
+        if let Some((id, conn)) = self.conns.to(remote) {
+            if conn.stage != Stage::Opening || !conn.initiated || remote > self.id {
+                return None;
+            }
+            self.close(now, id);
+        }
+        if self.conns.live() >= self.profile.connections.max_connections {
+            return None;
+        }
+        Some(self.conns.insert(Conn::new(now, remote, false, &self.profile.meter)))
+    }
+    /// The tracker named somebody.
+    pub(super) fn connect(&mut self, now: Time, remote: PeerId) {
+        if remote == self.id || self.conns.to(remote).is_some() {
+            return;
+        }
+        let limit = self.profile.connections.max_initiate;
+        if self.conns.live() >= limit {
+            if (self.spares.len() as u64) < u64::from(limit) && !self.spares.contains(&remote) {
+                self.spares.push(remote);
+            }
+            return;
+        }
+        let conn = self.conns.insert(Conn::new(now, remote, true, &self.profile.meter));
+        self.actions.push_back(Action::Connect { conn, remote });
+    }
+    /// The other's handshake is here.
+    pub(super) fn open(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        c.stage = Stage::Open;
+        self.open += 1;
+        // The state of a mainline connection begins here, its meters included.
+        let opened = Conn::new(now, c.remote, c.initiated, &self.profile.meter);
+        c.up_meter = opened.up_meter;
+        c.down_meter = opened.down_meter;
+        c.growth = opened.growth;
+        c.have = Bitfield::new(self.assembly.torrent().pieces());
+        if !c.initiated {
+            self.reachable = true;
+            c.send(id, Message::Handshake, true, &mut self.actions);
+        }
+        if !self.assembly.have().is_empty() {
+            let have = Message::Bitfield(Arc::new(self.assembly.have().clone()));
+            c.send(id, have, true, &mut self.actions);
+        }
+        self.choker.insert(id, &mut self.stream);
+    }
+    /// Closes a connection for a reason of ours.
+    pub(super) fn close(&mut self, now: Time, id: ConnId) {
+        if self.conns.get(id).is_some() {
+            self.actions.push_back(Action::Close { conn: id });
+            self.forget(now, id);
+        }
+    }
+    /// A connection is gone.
+    pub(super) fn forget(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.remove(id) else { return };
+        if c.in_ring {
+            self.limiter.remove(id);
+        }
+        if !c.choke_sent {
+            self.record_end(id, &c, UnchokeEnd::Disconnected);
+        }
+        if c.is_open() {
+            self.open -= 1;
+            self.choker.remove(id);
+            for piece in c.have.iter() {
+                self.picker.lost(piece, &mut self.stream);
+            }
+            if !self.gone {
+                self.let_go(now, c.active);
+                if self.profile.choker.rechoke_on_change && c.interested_in_us && !c.choked {
+                    self.rechoke(now, false);
+                }
+            }
+        }
+        while self.conns.live() < self.profile.connections.max_initiate
+            && let Some(spare) = self.spares.pop()
+        {
+            self.connect(now, spare);
+        }
+    }
+}

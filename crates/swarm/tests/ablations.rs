@@ -1,0 +1,177 @@
+//! Every switch and constant of a profile makes a difference that can be seen from outside: the same
+//! small swarm with one field changed does not run as before. What the field does exactly, the
+//! unit tests say; here the table shows in which direction it pulls.
+
+mod util;
+
+use flashcrowd_base::Span;
+use flashcrowd_swarm::profile::{
+    Backlog, LeechChoker, MeterStart, PieceOrder, Profile, SeedChoker, Slots, named,
+};
+use flashcrowd_swarm::{Event, UnchokeEnd};
+use std::fmt::Write;
+use util::{Make, Swarm, secs, torrent};
+
+/// A name, and what to change.
+type Ablation = (&'static str, fn(&mut Profile));
+
+const MAINLINE: &[Ablation] = &[
+    ("as it is", |_| {}),
+    ("control overtakes blocks", |p| p.control_behind_piece = false),
+    ("max_initiate 3", |p| p.connections.max_initiate = 3),
+    ("max_connections 6", |p| {
+        p.connections.max_connections = 6;
+        p.connections.max_initiate = 4;
+    }),
+    ("seeds keep seeds", |p| p.connections.drop_seed_to_seed = false),
+    ("keep-alive 20 s", |p| p.connections.keepalive_ns = Span::from_secs(20)),
+    ("timeout 20 s", |p| p.connections.timeout_ns = Span::from_secs(20)),
+    ("timeout 20 s, swept every 5 s", |p| {
+        p.connections.timeout_ns = Span::from_secs(20);
+        p.connections.timeout_sweep_ns = Span::from_secs(5);
+    }),
+    ("announce early after 100 s", |p| p.announce.min_interval_ns = Span::from_secs(100)),
+    ("announce early, look every 7 s", |p| {
+        p.announce.min_interval_ns = Span::from_secs(100);
+        p.announce.check_ns = Span::from_secs(7);
+    }),
+    ("announce early, never enough", |p| {
+        p.announce.min_interval_ns = Span::from_secs(100);
+        p.announce.min_peers = 100;
+        p.announce.min_peers_reachable = 100;
+    }),
+    ("numwant 2", |p| p.announce.numwant = Some(2)),
+    ("tracker tells 3", |p| p.tracker.default_peers = 3),
+    ("tracker tells 3 at most", |p| p.tracker.max_peers = 3),
+    ("blocks of 8 KiB", |p| p.requests.block_bytes = 8192),
+    ("queue of 2", |p| p.requests.max_queue = 2),
+    ("backlog at least 10", |p| p.requests.backlog = Backlog::Mainline { initial: 10 }),
+    ("backlog 1", |p| p.requests.backlog = Backlog::Fixed(1)),
+    ("backlog 5", |p| p.requests.backlog = Backlog::Fixed(5)),
+    ("no snubbing", |p| p.requests.snubbing = false),
+    ("snubbed after 5 s", |p| p.requests.snub_after_ns = Span::from_secs(5)),
+    ("no end game", |p| p.requests.end_game = false),
+    ("no strict priority", |p| p.picker.strict_priority = false),
+    ("no random first pieces", |p| p.picker.random_first_pieces = 0),
+    ("pieces at random", |p| p.picker.order = PieceOrder::Random),
+    ("meter of 5 s", |p| p.meter.window_ns = Span::from_secs(5)),
+    ("meter without head start", |p| p.meter.head_start_ns = Span::ZERO),
+    ("meter starts at unchoke", |p| p.meter.start = MeterStart::Unchoke),
+    ("8 slots", |p| p.choker.slots = Slots::Fixed(8)),
+    ("min_uploads 5", |p| p.choker.min_uploads = 5),
+    ("rounds of 5 s", |p| p.choker.round_ns = Span::from_secs(5)),
+    ("optimistic every round", |p| p.choker.optimistic_rounds = 1),
+    ("modern leech choker", |p| p.choker.leech = LeechChoker::Modern),
+    ("round-robin seed", |p| p.choker.seed = SeedChoker::RoundRobin),
+    ("no idle class", |p| p.choker.idle_class = false),
+    ("protected for ten rounds", |p| p.choker.protected_rounds = 10),
+    ("re-choke only in rounds", |p| p.choker.rechoke_on_change = false),
+    ("units of 4096", |p| p.limiter.write_unit = 4096),
+    ("ticks of 500 ms", |p| p.limiter.tick_ns = Some(Span::from_millis(500))),
+    ("credit of 3 s", |p| p.limiter.credit_ns = Span::from_secs(3)),
+];
+
+/// What the two profiles do not share, under `modern`.
+const MODERN: &[Ablation] = &[
+    ("as it is", |_| {}),
+    ("queue of 1 s", |p| {
+        let queue_time_ns = Span::from_secs(1);
+        p.requests.backlog = Backlog::QueueTime { queue_time_ns, min: 2, max: 500 };
+    }),
+    ("queue of 8 at most", |p| {
+        let queue_time_ns = Span::from_secs(3);
+        p.requests.backlog = Backlog::QueueTime { queue_time_ns, min: 2, max: 8 };
+    }),
+    ("quota of 1 piece", |p| p.choker.quota_pieces = 1),
+    ("quota of 1 piece and 20 s", |p| {
+        p.choker.quota_pieces = 1;
+        p.choker.quota_time_ns = Span::from_secs(20);
+    }),
+    ("fastest upload", |p| p.choker.seed = SeedChoker::FastestUpload),
+    ("anti-leech", |p| p.choker.seed = SeedChoker::AntiLeech),
+    ("rounds of 10 s", |p| p.choker.round_ns = Span::from_secs(10)),
+];
+
+/// A crowd that comes slowly, so that early announces matter. `modern` gets a larger and faster
+/// one, so that there are more peers than slots and long queues.
+fn run(profile: &str, ablation: &Ablation) -> (Swarm, String) {
+    let modern = profile == "modern";
+    let (kilobytes, leechers, pieces) = if modern { (100, 24, 24) } else { (20, 10, 8) };
+    let mut profile = named(profile).expect("it ships");
+    ablation.1(&mut profile);
+    profile.check().expect("an ablation is a sound profile");
+    let file = torrent(pieces);
+    let block = profile.requests.block_bytes;
+    let file = flashcrowd_swarm::Torrent::new(file.bytes(), file.piece_bytes(0), block);
+    let make = Make::new(profile, leechers, file.expect("a sane geometry"));
+    let mut swarm = Make {
+        kilobytes: Some(kilobytes),
+        seed_kilobytes: Some(kilobytes),
+        delay: Span::from_millis(200),
+        arrivals: Span::from_secs(100),
+        ..make
+    }
+    .build();
+    assert!(swarm.run(secs(20_000)), "{}: the swarm does not end", ablation.0);
+    let ends =
+        |cause| swarm.logs.iter().flat_map(|log| &log.unchokes).filter(|u| u.3 == cause).count();
+    let announces = swarm.logs.iter().flat_map(|log| &log.announces);
+    let row = format!(
+        "{:6.1} {:6} {:6} {:5} {:5} {:5} {:5} {:5} {:5} {:5}",
+        swarm.mean_completion(),
+        swarm.received("request"),
+        swarm.received("cancel"),
+        swarm.received("unchoke"),
+        ends(UnchokeEnd::Idle),
+        ends(UnchokeEnd::Rotation),
+        ends(UnchokeEnd::Outranked),
+        ends(UnchokeEnd::Disconnected),
+        announces.filter(|(_, event)| *event == Event::None).count(),
+        swarm.received("keep-alive"),
+    );
+    (swarm, row)
+}
+
+fn table(profile: &str, ablations: &[Ablation]) -> String {
+    let mut table =
+        format!("{profile:30}   mean requ.  cancel unch.  idle rotat. outr.  disc. ann. alive\n");
+    let mut as_it_is = None;
+    for ablation in ablations {
+        let (swarm, row) = run(profile, ablation);
+        writeln!(table, "{:30} {row}", ablation.0).expect("a string takes everything");
+        let course: Vec<_> = swarm
+            .logs
+            .iter()
+            .map(|log| {
+                (log.pieces.clone(), log.written, log.announces.clone(), log.received.clone())
+            })
+            .collect();
+        match &as_it_is {
+            None => as_it_is = Some(course),
+            Some(other) => assert!(*other != course, "{} changes nothing", ablation.0),
+        }
+    }
+    table
+}
+
+#[test]
+fn every_rule_of_mainline_makes_a_difference() {
+    insta::assert_snapshot!(table("mainline-4.0.2", MAINLINE));
+}
+
+#[test]
+fn every_rule_of_modern_makes_a_difference() {
+    insta::assert_snapshot!(table("modern", MODERN));
+}
+
+#[test]
+fn the_same_seed_runs_the_same_and_another_one_does_not() {
+    let course = |seed| {
+        let profile = named("mainline-4.0.2").expect("it ships");
+        let mut swarm = Make { seed, ..Make::new(profile, 6, torrent(4)) }.build();
+        assert!(swarm.run(secs(20_000)));
+        swarm.logs.iter().map(|log| (log.pieces.clone(), log.received.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(course(1), course(1));
+    assert_ne!(course(1), course(2));
+}
