@@ -327,6 +327,22 @@ impl Network {
         if self.travel(queue, now, slot) { Passage::Travels } else { Passage::Gone(to) }
     }
 
+    /// Reads a little of a packet, for [`Sim::touch_what_is_next`](crate::engine::Sim).
+    #[inline]
+    pub(crate) fn touch(&self, slot: u32) -> u64 {
+        let packet = &self.packets[slot as usize];
+        packet.segment.seq ^ packet.due.nanos()
+    }
+    /// The socket that a packet's event will reach.
+    #[inline]
+    pub(crate) fn next_socket(&self, slot: u32) -> Option<u32> {
+        let packet = &self.packets[slot as usize];
+        match packet.to {
+            Addressee::Socket(socket) if packet.arriving => Some(socket),
+            _ => None,
+        }
+    }
+
     fn release(&mut self, slot: u32) {
         self.packets[slot as usize].due = Time::NEVER;
         self.free.push(slot);

@@ -37,6 +37,11 @@ const COARSE_SLOTS: u64 = COARSE_WORDS as u64 * 64;
 /// How many coarse slots are kept open as fine ones: all that surely fit beside the one in
 /// progress.
 const OPEN_AHEAD: u64 = FINE_SLOTS / FINE_PER_COARSE - 1;
+/// Fine slots are taken together until there are so many events, so that an engine can look at
+/// what they need before they come...
+const BATCH: usize = 16;
+/// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
+const BATCH_SLOTS: u64 = 128;
 const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -221,15 +226,35 @@ impl<T: Copy> EventQueue<T> {
         Some((entry.at, entry.event))
     }
 
-    /// Moves on to the next occupied fine slot, or, if there is none, opens more of the future.
+    /// The events that are surely next but for those scheduled meanwhile, the last one first, if
+    /// the next [`EventQueue::pop`] would have to look for them; otherwise none.
+    #[inline]
+    pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + Clone + '_ {
+        let empty = self.current.is_empty();
+        while self.current.is_empty() && self.len > 0 {
+            self.advance();
+        }
+        let known = if empty { self.current.as_slice() } else { &[] };
+        known.iter().map(|entry| entry.event)
+    }
+
+    /// Moves on to the next occupied fine slots, or, if there are none, opens more of the future.
     fn advance(&mut self) {
-        if let Some(slot) = self.fine.next_occupied(self.slot) {
-            self.slot = slot;
-            let mut index = self.fine.take(slot);
-            while index != NIL {
-                let (entry, next) = self.release(index);
-                self.current.push(entry);
-                index = next;
+        if let Some(first) = self.fine.next_occupied(self.slot) {
+            let mut slot = first;
+            loop {
+                self.slot = slot;
+                let mut index = self.fine.take(slot);
+                while index != NIL {
+                    let (entry, next) = self.release(index);
+                    self.current.push(entry);
+                    index = next;
+                }
+                let full = self.current.len() >= BATCH;
+                match self.fine.next_occupied(slot) {
+                    Some(next) if !full && next - first < BATCH_SLOTS => slot = next,
+                    _ => break,
+                }
             }
             if self.current.len() > 1 {
                 self.current.sort_unstable_by(|a, b| b.cmp(a));

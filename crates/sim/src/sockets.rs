@@ -124,6 +124,13 @@ impl Sockets {
         self.all.iter()
     }
 
+    /// Reads a little of every part of a socket, for [`Sim::touch_what_is_next`](crate::engine::Sim).
+    #[inline]
+    pub(crate) fn touch(&self, socket: u32) -> u64 {
+        let end = &self.all[socket as usize];
+        end.armed.nanos() ^ end.read ^ end.tcp.as_ref().map_or(0, Connection::touch)
+    }
+
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
     pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
         let mut active = Socket::new(active);

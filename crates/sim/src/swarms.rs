@@ -167,6 +167,19 @@ impl Swarms {
             _ => None,
         }
     }
+    /// Reads a little of a peer, for [`Sim::touch_what_is_next`](crate::engine::Sim).
+    #[inline]
+    pub(crate) fn touch(&self, peer: u32) -> u64 {
+        let machine = self.peers[peer as usize].machine.as_ref();
+        machine.map_or(0, |machine| u64::from(machine.next_turn().is_some()))
+    }
+    /// The socket that a peer's timer will probably write to.
+    #[inline]
+    pub(crate) fn next_socket(&self, peer: u32) -> Option<u32> {
+        let peer = &self.peers[peer as usize];
+        let conn = peer.machine.as_ref()?.next_turn()?;
+        peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
+    }
     fn number(&self, workload: u32) -> Option<usize> {
         self.all.iter().position(|swarm| swarm.workload == workload)
     }

@@ -378,6 +378,14 @@ impl Connection {
         self.receiver.is_read_to_the_end()
     }
 
+    /// Reads a little of every part. A driver of thousands of connections calls this for those
+    /// that will be used next, so that the processor fetches them side by side instead of one
+    /// after another. The value means nothing.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        u64::from(self.mss) ^ self.sender.touch() ^ self.receiver.touch()
+    }
+
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();

@@ -41,6 +41,11 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.next ^ self.edge ^ self.reading_from ^ self.acks.deadline.nanos()
+    }
+
     /// A receiver whose window is `initial_bytes` of `config`.
     pub(super) fn new(config: &Config, now: Time) -> Receiver {
         let window = &config.receive_window;

@@ -118,6 +118,10 @@ struct Trouble {
 }
 
 impl Scoreboard {
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.first ^ self.judged ^ self.sent.front().map_or(0, |sent| sent.seq)
+    }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]
     pub(super) fn in_flight(&self, outstanding: u64) -> u64 {

@@ -250,6 +250,20 @@ impl Sender {
         }
     }
 
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.una
+            ^ self.edge
+            ^ self.newest.1
+            ^ self.alarm_at.nanos()
+            ^ self.most_used
+            ^ self.rtt.touch()
+            ^ self.board.touch()
+            ^ self.recovery.window
+            ^ self.controller.window()
+            ^ self.controller.threshold()
+    }
+
     pub(super) fn threshold(&self) -> u64 {
         self.controller.threshold()
     }
