@@ -63,9 +63,8 @@ format: build ## Format Rust and Python sources in place
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
-bench: build ## Benchmarks: event queue, link, TCP, swarm, and the headline run
-	cargo bench --workspace
-	@if [ -f benches/headline.py ]; then $(BIN)/python benches/headline.py; fi
+bench: ## Benchmarks: event queue, link, TCP, swarm, and the headline run
+	cargo bench --workspace --locked
 
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flashcrowd.store import Results
     from flashcrowd.study import Study
 
-__all__ = ["__version__", "open", "run"]
+__all__ = ["open", "run"]
 
 
 def run(
