@@ -1,6 +1,6 @@
 use super::config::{BARE_HEADER_BYTES, Config, TIMESTAMP_BYTES};
 use super::receiver::Receiver;
-use super::segment::{Flags, Segment};
+use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Sender, clock};
 use super::state::{CloseReason, State, Stats};
 use flashcrowd_base::{Span, Time};
@@ -180,38 +180,42 @@ impl Connection {
         if self.opening != Opening::Done || self.over.is_some() {
             return self.poll_opening(now);
         }
-        let mut segment = Segment {
-            mss: self.mss,
-            flags: if self.timestamps { Flags::ACK | Flags::TIMESTAMPS } else { Flags::ACK },
-            ..Segment::default()
-        };
-        if let Some(burst) = self.sender.poll(&self.config, now) {
-            segment.seq = burst.seq;
-            segment.len = burst.len;
-            if burst.push {
-                segment.flags |= Flags::PSH;
-            }
-            if burst.fin {
-                segment.flags |= Flags::FIN;
-            }
-        } else if self.sender.take_window_probe() {
-            segment.seq = self.sender.probe_offset();
+        let (seq, len, control) = if let Some(burst) = self.sender.poll(&self.config, now) {
+            (burst.seq, burst.len, burst.flags)
         } else if self.receiver.acks.due {
-            segment.seq = self.sender.next_offset();
+            (self.sender.next_offset(), 0, Flags::default())
+        } else if self.sender.take_window_probe() {
+            (self.sender.probe_offset(), 0, Flags::default())
         } else {
             return None;
-        }
-        self.finish(now, &mut segment);
-        Some(segment)
+        };
+        Some(self.say(now, seq, len, Flags::ACK | control))
     }
 
-    #[inline]
-    fn finish(&mut self, now: Time, segment: &mut Segment) {
-        if self.timestamps {
-            segment.timestamp = clock(now);
-        }
-        self.receiver.stamp(now, segment, self.sack);
+    /// A segment with everything that it says about the other direction, and nothing in between:
+    /// what is written piece by piece and read as a whole stalls the processor.
+    #[inline(always)]
+    fn say(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+        let news = self.receiver.acknowledge(now, len > 0);
         self.segments_sent += 1;
+        let (timestamp, stamped) =
+            if self.timestamps { (clock(now), Flags::TIMESTAMPS) } else { (0, Flags::default()) };
+        let segment = Segment {
+            seq,
+            ack: news.ack,
+            len,
+            window: news.window,
+            timestamp,
+            echo: news.echo,
+            sack: [(0, 0); MAX_SACK_RANGES],
+            mss: self.mss,
+            flags: flags | stamped,
+            sack_len: 0,
+        };
+        if self.sack && self.receiver.ranges() > 0 {
+            return self.receiver.report(segment);
+        }
+        segment
     }
 
     fn poll_opening(&mut self, now: Time) -> Option<Segment> {
@@ -246,8 +250,9 @@ impl Connection {
         let wait = self.config.initial_rto_ns * (1 << self.syn_tries.min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
         self.syn_tries += 1;
-        self.finish(now, &mut segment);
-        Some(segment)
+        let offered = segment;
+        let segment = self.say(now, 0, 0, offered.flags);
+        Some(Segment { mss: offered.mss, ..segment })
     }
 
     /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way

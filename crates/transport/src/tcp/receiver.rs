@@ -282,19 +282,29 @@ impl Receiver {
         if self.scaled { open } else { open.min(UNSCALED_WINDOW) }
     }
 
-    /// Fills in what a segment says about this direction, which thereby is acknowledged.
+    /// What a segment says about this direction, which thereby is acknowledged.
     #[inline]
-    pub(super) fn stamp(&mut self, now: Time, segment: &mut Segment, sack: bool) {
+    pub(super) fn acknowledge(&mut self, now: Time, data: bool) -> News {
         self.edge = self.edge.max(self.next + self.offer());
-        segment.ack = self.next;
-        segment.window = self.window().min(u64::from(u32::MAX)) as u32;
-        segment.echo = self.echo;
         self.last_ack = self.next;
-        if sack && let Some(queue) = &self.queue {
-            for (start, end) in queue.report() {
-                segment.push_sack(start, end);
-            }
-        }
-        self.acks.on_sent(now, self.next, segment.len > 0);
+        self.acks.on_sent(now, self.next, data);
+        let window = self.window().min(u64::from(u32::MAX)) as u32;
+        News { ack: self.next, window, echo: self.echo }
     }
+
+    /// Adds the ranges that arrived above a gap.
+    #[inline(never)]
+    pub(super) fn report(&self, mut segment: Segment) -> Segment {
+        for (start, end) in self.queue.iter().flat_map(|queue| queue.report()) {
+            segment.push_sack(start, end);
+        }
+        segment
+    }
+}
+
+/// What a segment says about the other direction.
+pub(super) struct News {
+    pub(super) ack: u64,
+    pub(super) window: u32,
+    pub(super) echo: u32,
 }

@@ -8,6 +8,7 @@ use super::config::Config;
 use super::recovery::{Phase, Recovery};
 use super::rtt::RoundTrip;
 use super::scoreboard::Scoreboard;
+use super::segment::Flags;
 use crate::congestion::{AnyController, Controller, Params};
 use flashcrowd_base::{Span, Time};
 
@@ -33,8 +34,8 @@ enum Alarm {
 pub(super) struct Burst {
     pub(super) seq: u64,
     pub(super) len: u32,
-    pub(super) fin: bool,
-    pub(super) push: bool,
+    /// FIN and PSH.
+    pub(super) flags: Flags,
 }
 
 /// Counters of the sending half.

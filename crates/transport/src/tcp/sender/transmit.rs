@@ -2,6 +2,7 @@ use super::{Alarm, Burst, Sender, clock};
 use crate::congestion::Controller;
 use crate::tcp::config::{Config, Nagle};
 use crate::tcp::recovery::Phase;
+use crate::tcp::segment::Flags;
 use flashcrowd_base::{Span, Time};
 
 /// How long a super-segment waits to become longer (Linux 2.6: a tick).
@@ -16,7 +17,7 @@ impl Sender {
     }
 
     /// What to send next.
-    #[inline]
+    #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
         if self.board.has_unrepeated() && self.recovery.phase != Phase::Open {
             if let Some(burst) = self.repeat(config, now) {
@@ -36,6 +37,7 @@ impl Sender {
         burst
     }
 
+    #[inline(never)]
     pub(super) fn repeat(&mut self, config: &Config, now: Time) -> Option<Burst> {
         let mss = u64::from(self.mss);
         let room = self.window().saturating_sub(self.in_flight());
@@ -62,10 +64,11 @@ impl Sender {
         let len = (bytes - u64::from(fin)) as u32;
         self.counters.segments_retransmitted += segments;
         self.counters.bytes_retransmitted += u64::from(len);
-        Burst { seq, len, fin, push: seq + u64::from(len) == self.end }
+        Burst { seq, len, flags: self.flags(seq, len, fin) }
     }
 
     /// New data if there is any, else the last segment once more, whatever the congestion window says.
+    #[inline(never)]
     pub(super) fn probe(&mut self, config: &Config, now: Time) -> Option<Burst> {
         if self.outstanding() == 0 {
             return None;
@@ -74,7 +77,7 @@ impl Sender {
         let len = unsent.min(u64::from(self.mss));
         if len > 0 && self.nxt + len <= self.edge {
             let fin = self.closed && len == unsent;
-            let burst = self.emit(config, now, len as u32, fin);
+            let burst = self.emit_rarely(config, now, len as u32, fin);
             (self.probed, self.probe_repeats) = (self.nxt, false);
             self.set_timeout(config, now);
             return Some(burst);
@@ -85,12 +88,12 @@ impl Sender {
         Some(self.repeated(seq, bytes, 1))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_new(&mut self, config: &Config, now: Time) -> Option<Burst> {
         if self.nxt >= self.end {
             // A FIN is not held back by any window.
             if self.closed && self.nxt == self.end {
-                return Some(self.emit(config, now, 0, true));
+                return Some(self.emit_rarely(config, now, 0, true));
             }
             return None;
         }
@@ -149,6 +152,7 @@ impl Sender {
     }
 
     /// How long a super-segment to send; `None` to wait for a longer one.
+    #[inline(never)]
     pub(super) fn super_segment(
         &mut self,
         config: &Config,
@@ -193,8 +197,20 @@ impl Sender {
         }
     }
 
-    /// Records new data as sent.
     #[inline]
+    fn flags(&self, seq: u64, len: u32, fin: bool) -> Flags {
+        let fin = if fin { Flags::FIN } else { Flags::default() };
+        if seq + u64::from(len) == self.end { fin | Flags::PSH } else { fin }
+    }
+
+    /// As `emit`, where it is rare.
+    #[inline(never)]
+    fn emit_rarely(&mut self, config: &Config, now: Time, len: u32, fin: bool) -> Burst {
+        self.emit(config, now, len, fin)
+    }
+
+    /// Records new data as sent.
+    #[inline(always)]
     pub(super) fn emit(&mut self, config: &Config, now: Time, len: u32, fin: bool) -> Burst {
         let seq = self.nxt;
         let outstanding = self.outstanding();
@@ -223,6 +239,6 @@ impl Sender {
                 self.set_timeout(config, now);
             }
         }
-        Burst { seq, len, fin, push: seq + u64::from(len) == self.end }
+        Burst { seq, len, flags: self.flags(seq, len, fin) }
     }
 }
