@@ -37,7 +37,7 @@ class Problem:
 
 
 class StudyError(Exception):
-    """A study cannot be used: every mistake found, in the order of the file.
+    """A study cannot be used: every mistake found.
 
     Attributes:
         problems: the mistakes, at least one.

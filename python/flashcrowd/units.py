@@ -29,12 +29,14 @@ class UnitError(ValueError):
     Attributes:
         allowed: what would have been.
         hint: the nearest valid text, or what is wrong; may be empty.
+        key: for a table, dotted path of the value in it that is wrong; may be empty.
     """
 
-    def __init__(self, allowed: str, hint: str = "") -> None:
+    def __init__(self, allowed: str, hint: str = "", key: str = "") -> None:
         super().__init__(f"{allowed}; {hint}" if hint else allowed)
         self.allowed = allowed
         self.hint = hint
+        self.key = key
 
 
 class Quantity:

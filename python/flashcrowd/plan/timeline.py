@@ -55,7 +55,9 @@ def lower_timeline(
             after = lower(revised) if revised else start
             kinds = differences(start, after)
             if kinds is None:
-                found = [Problem(f"{place}.change", shown(event.change), CHANGEABLE)]
+                gained = _fixed(start)["network"]["rated"] != _fixed(after)["network"]["rated"]
+                hint = "a link neither gains nor loses its rate while it runs" if gained else ""
+                found = [Problem(f"{place}.change", shown(event.change), CHANGEABLE, hint)]
             elif revised:
                 scenario, start = revised, after
             problems.extend(found)

@@ -21,6 +21,9 @@ MOST_BLOCKS = 65_535
 
 def check(scenario: Scenario) -> list[Problem]:
     """Every mistake in a scenario whose tables are valid one by one."""
+    total = sum(group.hosts for group in scenario.network.groups.values())
+    if total > MOST_HOSTS:
+        return [Problem("network.groups", f"{total} hosts", f"at most {MOST_HOSTS} hosts in all")]
     hosts = HostNames(scenario.network)
     problems = list(_network(scenario))
     for name, workload in scenario.workloads.items():
@@ -40,15 +43,13 @@ def check(scenario: Scenario) -> list[Problem]:
 def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
     """A name that nothing has."""
     names = list(names)
-    return Problem(path, shown(name), f"{what}: {one_of(names)}", did_you_mean(name, names))
+    which = one_of(names) if names else "there is none"
+    return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
 
 
 def _network(scenario: Scenario) -> Iterator[Problem]:
     network = scenario.network
     stacks = [*shipped.stacks(), *scenario.stacks]
-    total = sum(group.hosts for group in network.groups.values())
-    if total > MOST_HOSTS:
-        yield Problem("network.groups", f"{total} hosts", f"at most {MOST_HOSTS} hosts in all")
     if network.stack not in stacks:
         yield unknown("network.stack", network.stack, "a TCP stack", stacks)
     host_names = HostNames(network).index
@@ -112,20 +113,21 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
     if not any(population.role == "seed" for population in populations.values()):
         yield Problem(
             f"{place}.populations",
-            one_of(populations),
+            ", ".join(populations),
             "at least one population of seeds, or the file is nowhere",
             'give one population `role = "seed"`',
         )
     leechers = [name for name, population in populations.items() if population.role == "leecher"]
     if not leechers:
         allowed = "at least one population of leechers"
-        yield Problem(f"{place}.populations", one_of(populations), allowed)
+        yield Problem(f"{place}.populations", ", ".join(populations), allowed)
     taken: set[str] = set()
     for name, population in populations.items():
         yield from _population(
             population, join(("populations", name)), place, scenario, hosts, taken
         )
-        yield from _blocks(swarm, population, f"{place}.block", scenario)
+        if swarm.block <= swarm.piece:
+            yield from _blocks(swarm, population, f"{place}.block", scenario)
 
 
 def _blocks(
@@ -213,8 +215,10 @@ def _variants(scenario: Scenario) -> Iterator[Problem]:
         ("profiles", scenario.profiles, shipped.profiles()),
     ):
         for name, table in own.items():
-            if name in ships and table.base != name:
-                path = join((kind, name, "base"))
+            path = join((kind, name, "base"))
+            if table.base not in ships:
+                yield unknown(path, table.base, "one that ships", ships)
+            elif name in ships and table.base != name:
                 allowed = f'"{name}", since one of this name ships'
                 yield Problem(path, shown(table.base), allowed, "choose another name")
             elif name == "inherit":

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Strict, ValidationInfo, model_validator
 
-from flashcrowd.errors import one_of
+from flashcrowd.errors import did_you_mean, one_of
 from flashcrowd.scenario.fields import DelaySpan, Probability, Table, Word
 from flashcrowd.units import Quantity, Share, Span, UnitError
 
@@ -43,7 +43,7 @@ class _Distribution(Table):
         pairs = [(fraction.amount, value.amount) for fraction, value in points]
         for before, after in itertools.pairwise(pairs):
             if not (before[0] <= after[0] and before[1] <= after[1]):
-                raise UnitError("points whose fractions and values both rise")
+                raise UnitError("points whose fractions and values both rise", key="points")
         return self
 
 
@@ -89,7 +89,8 @@ def read_points(
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         allowed = f"a distribution that ships ({one_of(shipped(suffix))}) or a CSV file"
-        raise UnitError(allowed, f"cannot read {path}: {reason}") from None
+        hint = did_you_mean(name, shipped(suffix)) or f"cannot read {path}: {reason}"
+        raise UnitError(allowed, hint) from None
     numbered = [(n, line) for n, line in enumerate(lines, 1) if line and not line.startswith("#")]
     rows = [(n, next(csv.reader([line]))) for n, line in numbered]
     unit = _unit(rows, path, quantity)

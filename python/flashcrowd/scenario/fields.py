@@ -110,6 +110,21 @@ Natural = Annotated[int, Field(ge=0, le=2**31)]
 MaybeCount = Annotated[Count | None, Word("none")]
 
 
+def kind_from(default: str | None, **keys: str) -> BeforeValidator:
+    """A validator that adds the `kind` which a table without one must mean.
+
+    It is that of the first of `keys` in the table, or else `default`.
+    """
+
+    def add(given: Any) -> Any:
+        if not isinstance(given, dict) or "kind" in given:
+            return given
+        kind = next((kind for key, kind in keys.items() if key in given), default)
+        return given if kind is None else {"kind": kind, **given}
+
+    return BeforeValidator(add, json_schema_input_type=Any)
+
+
 def shorthand(key: str, accepts: Any, **others: Any) -> BeforeValidator:
     """A validator that reads a plain value as the table `{key: value, **others}`.
 

@@ -14,6 +14,7 @@ from flashcrowd.scenario.fields import (
     Probability,
     Table,
     Word,
+    kind_from,
     shorthand,
     within,
 )
@@ -79,8 +80,12 @@ class Bursts(Table):
     def _possible(self) -> Self:
         if self.probability.value * (1 + self.length) > self.length:
             most = Share.of(int(100 * self.length / (1 + self.length)) * Fraction(1, 100))
-            raise UnitError(f"a probability of at most {most} with bursts of {self.length:g}")
+            allowed = f"a share of at most {most}, with bursts of {self.length:g}"
+            raise UnitError(allowed, key="probability")
         return self
+
+
+BurstText = Annotated[str, Field(pattern=" in bursts of ", examples=["2 % in bursts of 20"])]
 
 
 def _from_text(given: object) -> object:
@@ -94,11 +99,13 @@ def _from_text(given: object) -> object:
         raise UnitError('a loss, as in "2 % in bursts of 20"') from None
 
 
+_KIND = {"to_bad": "gilbert-elliott", "to_good": "gilbert-elliott", "length": "bursts"}
 LossModel = Annotated[Bernoulli | GilbertElliott | Bursts, Field(discriminator="kind")]
 MaybeLoss = Annotated[
     LossModel | None,
+    kind_from("bernoulli", **_KIND),
     shorthand("probability", Probability | LossModel, kind="bernoulli"),
-    BeforeValidator(_from_text, json_schema_input_type=Probability | str | LossModel),
+    BeforeValidator(_from_text, json_schema_input_type=Probability | BurstText | LossModel),
     Word("none"),
 ]
 """Loss on one link: "5 %", "5 % in bursts of 10", a table, or "none"."""
@@ -108,8 +115,9 @@ PathLoss = Annotated[
 ]
 MaybePathLoss = Annotated[
     PathLoss | None,
+    kind_from("bernoulli", **_KIND, file="distribution", points="distribution"),
     shorthand("probability", Probability | PathLoss, kind="bernoulli"),
-    BeforeValidator(_from_text, json_schema_input_type=Probability | str | PathLoss),
+    BeforeValidator(_from_text, json_schema_input_type=Probability | BurstText | PathLoss),
     Word("none"),
 ]
 """Loss between two hosts: as `MaybeLoss`, or drawn for each pair from a distribution."""

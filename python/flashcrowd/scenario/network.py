@@ -88,7 +88,10 @@ class Way(Table):
 class Link(Way):
     """A link that several hosts share. Both directions are alike unless `back` is given."""
 
-    back: Annotated[Way | Literal["same"], Field(union_mode="left_to_right")] = "same"
+    back: Annotated[
+        Annotated[Literal["same"], Tag("same")] | Annotated[Way, Tag("own")],
+        Discriminator(lambda given: "same" if given == "same" else "own"),
+    ] = "same"
     """The direction back, as a table of its own; "same" if it is like the direction forth."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from flashcrowd.scenario.fields import (
     Count,
@@ -18,6 +18,7 @@ from flashcrowd.scenario.fields import (
     PositiveSpan,
     Table,
     Word,
+    kind_from,
     shorthand,
 )
 from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
@@ -70,7 +71,8 @@ class Announce(Table):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.retry_growth_max < self.retry_growth_min:
-            raise UnitError("retry_growth_max is not less than retry_growth_min")
+            allowed = f"a number of at least retry_growth_min, {self.retry_growth_min}"
+            raise UnitError(allowed, key="retry_growth_max")
         return self
 
 
@@ -150,6 +152,7 @@ class Requests(Table):
     """Requests beyond this many waiting on one connection are dropped."""
     backlog: Annotated[
         BacklogTable,
+        kind_from(None, initial="mainline", requests="fixed", queue_time="queue-time"),
         shorthand("requests", BacklogTable | Count, kind="fixed"),
         Mirror(_backlog_to_plan, _backlog_from_plan),
     ]
@@ -184,8 +187,16 @@ class Meter(Table):
     """When meters begin to count: with the connection, or afresh with every unchoke."""
 
 
+def _is_slots(given: Any) -> Any:
+    counts = isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= 2**31
+    if given != "mainline-by-rate" and not counts:
+        raise UnitError('"mainline-by-rate" or a number of at least 1')
+    return given
+
+
 Slots = Annotated[
     Literal["mainline-by-rate"] | Count,
+    BeforeValidator(_is_slots, json_schema_input_type=Literal["mainline-by-rate"] | Count),
     Mirror(
         lambda value: {"fixed": value} if isinstance(value, int) else value,
         lambda given: given["fixed"] if isinstance(given, dict) else given,

@@ -35,22 +35,30 @@ def profiles() -> dict[str, dict[str, Any]]:
 def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
     """The table `given` with the values of its base where it has none.
 
-    A table that is called like one that ships may leave its base out.
+    A table that is called like one that ships may leave its base out. Where there is no such base,
+    any other fills the gaps, so that this is the only mistake found.
     """
     if not isinstance(given, dict):
         return given
     base = given.get("base", name)
-    return _merged(all_of[base], {"base": base, **given}) if base in all_of else given
+    if base in all_of:
+        return _merged(all_of[base], {"base": base, **given})
+    return _merged(next(iter(all_of.values())), given)
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in own.items():
         below = base.get(key)
-        same_kind = (
-            isinstance(value, dict)
-            and isinstance(below, dict)
-            and (value.get("kind", below.get("kind")) == below.get("kind"))
-        )
-        merged[key] = _merged(below, value) if same_kind and isinstance(below, dict) else value
+        if isinstance(value, dict) and isinstance(below, dict) and _same_kind(below, value):
+            merged[key] = _merged(below, value)
+        else:
+            merged[key] = value
     return merged
+
+
+def _same_kind(base: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether a table varies its base, rather than being of another kind."""
+    if "kind" not in base:
+        return True
+    return own["kind"] == base["kind"] if "kind" in own else own.keys() <= base.keys()

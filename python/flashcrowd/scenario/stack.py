@@ -34,7 +34,7 @@ class DelayedAck(Table):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.max < self.min:
-            raise UnitError("max is not less than min")
+            raise UnitError(f"a time of at least min, {self.min}", key="max")
         return self
 
 
@@ -52,8 +52,10 @@ class ReceiveWindow(Table):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if not self.initial <= self.buffer <= self.max:
-            raise UnitError("initial, buffer and max in rising order")
+        if self.buffer < self.initial:
+            raise UnitError(f"a size of at least initial, {self.initial}", key="buffer")
+        if self.max < self.buffer:
+            raise UnitError(f"a size of at least buffer, {self.buffer}", key="max")
         return self
 
 
@@ -70,7 +72,7 @@ class SendBuffer(Table):
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.max < self.initial:
-            raise UnitError("max is not less than initial")
+            raise UnitError(f"a size of at least initial, {self.initial}", key="max")
         return self
 
 
@@ -138,13 +140,14 @@ class Stack(Table):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.max_rto < self.min_rto or self.max_rto < self.initial_rto:
-            raise UnitError("max_rto is not less than min_rto and initial_rto")
+        for name, rto in (("min_rto", self.min_rto), ("initial_rto", self.initial_rto)):
+            if self.max_rto < rto:
+                raise UnitError(f"a time of at least {name}, {rto}", key="max_rto")
         two_packets = 2 * self.mtu.bytes
         for name, size in (
             ("receive_window.initial", self.receive_window.initial),
             ("send_buffer.initial", self.send_buffer.initial),
         ):
             if size.bytes < two_packets:
-                raise UnitError(f"{name} is at least two packets, {two_packets} B")
+                raise UnitError(f"a size of at least two packets, {two_packets} B", key=name)
         return self

@@ -15,6 +15,7 @@ from flashcrowd.scenario.fields import (
     PositiveSpan,
     Table,
     Word,
+    kind_from,
     shorthand,
 )
 from flashcrowd.units import Share, Size, Span
@@ -49,7 +50,11 @@ class Times(Table):
 
 
 ArrivalTable = Annotated[FlashCrowd | Poisson | Times, Field(discriminator="kind")]
-Arrivals = Annotated[ArrivalTable, shorthand("kind", ArrivalTable | Literal["flash-crowd"])]
+Arrivals = Annotated[
+    ArrivalTable,
+    kind_from("flash-crowd", gap="poisson", at="times"),
+    shorthand("kind", ArrivalTable | Literal["flash-crowd"]),
+]
 
 
 class AtOnce(Table):
@@ -91,6 +96,12 @@ DepartureTable = Annotated[
 ]
 
 
+DepartureText = (
+    Literal["at-once", "never", "all-done"]
+    | Annotated[str, Field(pattern="^after ", examples=["after 10 min", "after 50 %"])]
+)
+
+
 def _after(given: Any) -> Any:
     """The tables that texts such as "after 10 min" and "after 50 %" stand for."""
     words = given.split(maxsplit=1) if isinstance(given, str) else []
@@ -103,8 +114,9 @@ def _after(given: Any) -> Any:
 
 Departure = Annotated[
     DepartureTable,
-    shorthand("kind", DepartureTable | str),
-    BeforeValidator(_after, json_schema_input_type=DepartureTable | str),
+    kind_from(None, mean="after", share="after-share"),
+    shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
+    BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText),
 ]
 
 

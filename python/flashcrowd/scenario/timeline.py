@@ -31,13 +31,10 @@ class Halt(Table):
 
 
 def _tag(given: object) -> str:
-    return (
-        "stop"
-        if isinstance(given, Halt) or (isinstance(given, dict) and "stop" in given)
-        else "change"
-    )
+    stops = isinstance(given, Halt) or (isinstance(given, dict) and "stop" in given)
+    return "a stop" if stops else "a change"
 
 
 Event = Annotated[
-    Annotated[Change, Tag("change")] | Annotated[Halt, Tag("stop")], Discriminator(_tag)
+    Annotated[Change, Tag("a change")] | Annotated[Halt, Tag("a stop")], Discriminator(_tag)
 ]

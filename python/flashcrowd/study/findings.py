@@ -15,7 +15,9 @@ from flashcrowd.study.sweep import Axis
 class Findings:
     """Problems, with their place in the sweep if that is where they come from."""
 
-    def __init__(self, axes: Sequence[Axis] = ()) -> None:
+    def __init__(self, axes: Sequence[Axis] = (), known: Iterable[Problem] = ()) -> None:
+        """`known` are problems that no sweep value is to blame for."""
+        self._known = {(problem.path, problem.value) for problem in known}
         self._lists = {path: values for axis in axes for path, values in axis.items()}
         self._problems: dict[tuple[str, str, str], Problem] = {}
 
@@ -34,7 +36,10 @@ class Findings:
                 if value in listed:
                     place.append(listed.index(value))
                 return replace(problem, path=paths.join(place) + problem.path.removeprefix(path))
-        return problem
+        if not values or (problem.path, problem.value) in self._known:
+            return problem
+        where = f"at {at(values)}"
+        return replace(problem, hint=f"{problem.hint}; {where}" if problem.hint else where)
 
     def raise_any(self, source: str) -> None:
         """Raises a `StudyError` if there are any."""

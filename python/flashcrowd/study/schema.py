@@ -18,7 +18,7 @@ def study_schema() -> dict[str, Any]:
     schema["required"] = ["format", *schema.get("required", [])]
     for variant in ("Stack", "Profile"):
         _make_partial(schema["$defs"], variant)
-    return {"$schema": DIALECT, **schema}
+    return {"$schema": DIALECT, **_relaxed(schema)}
 
 
 def _make_partial(definitions: dict[str, Any], name: str) -> None:
@@ -38,3 +38,11 @@ def _references(value: Any) -> list[str]:
     if isinstance(value, list):
         return [found for item in value for found in _references(item)]
     return []
+
+
+def _relaxed(value: Any) -> Any:
+    """Makes choices inclusive: a word may be allowed by two members of a union."""
+    if isinstance(value, dict):
+        relaxed = {key: _relaxed(item) for key, item in value.items() if key != "discriminator"}
+        return {"anyOf" if key == "oneOf" else key: item for key, item in relaxed.items()}
+    return [_relaxed(item) for item in value] if isinstance(value, list) else value

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan import lower
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import problems_of
@@ -164,13 +164,10 @@ class Study(Scenario):
         Raises:
             StudyError: something is impossible.
         """
-        findings = Findings(self.sweep)
+        findings = Findings(self.sweep, known=_wrong_with(self.scenario))
         points = self.points()
         for point in points:
-            try:
-                lower(point.scenario)
-            except StudyError as error:
-                findings.add(error.problems, point.values)
+            findings.add(_wrong_with(point.scenario), point.values)
         findings.raise_any(self._place)
         return points
 
@@ -235,3 +232,12 @@ class Study(Scenario):
         if "horizon" not in self.stop.model_fields_set:
             del document["stop"]["horizon"]
         return document
+
+
+def _wrong_with(scenario: Scenario) -> Sequence[Problem]:
+    """What is impossible in a scenario."""
+    try:
+        lower(scenario)
+    except StudyError as error:
+        return error.problems
+    return ()

@@ -29,12 +29,12 @@ BASES = ("base", "line")
 
 
 def axes_of(given: Any) -> Any:
-    """The axes that a `sweep` in either form means; what is no sweep is given back."""
+    """The axes that a `sweep` in either form means."""
     if isinstance(given, Mapping):
         return [{path: values} for path, values in _flat(given)]
     if isinstance(given, list):
         return [dict(_flat(axis)) if isinstance(axis, Mapping) else axis for axis in given]
-    return given
+    raise UnitError("a table of paths, each with a list of values")
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -124,6 +124,8 @@ def path_problems(
 
 def near(path: str, document: dict[str, Any]) -> str:
     """The nearest path that exists: the last wrong segment first, then the path as a whole."""
+    if path in ("seed", "repeats"):
+        return "more repeats mean more seeds"
     segments = paths.parse(path) or []
     table: Any = document
     for depth, segment in enumerate(segments):

@@ -1,0 +1,77 @@
+"""Which keys a table may have, and what they mean, found by its place in a document."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+Place = Sequence[str | int]
+
+
+def keys_at(model: type[BaseModel], place: Place, given: Any) -> list[str]:
+    """The keys that the table at `place` of the document `given` may have."""
+    keys: dict[str, None] = {}
+    for table in _tables(model, place, given):
+        for name, info in table.model_fields.items():
+            keys[info.alias or name] = None
+    return list(keys)
+
+
+def meaning(model: type[BaseModel], place: Place) -> str:
+    """The first line about the key at `place`."""
+    for table in _tables(model, place[:-1], None):
+        for name, info in table.model_fields.items():
+            if place[-1] in (name, info.alias) and info.description:
+                return info.description.split("\n")[0]
+    return ""
+
+
+class _Named:
+    """Stands for a table of named tables: the next segment is a name."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+
+def _tables(model: type[BaseModel], place: Place, given: Any) -> list[type[BaseModel]]:
+    """The models that the table at `place` may follow: one, or all members of a union."""
+    found: list[type[BaseModel] | _Named] = [model]
+    for segment in place:
+        given = given.get(segment) if isinstance(given, Mapping) else None
+        found = _of_kind([below for table in found for below in _below(table, segment)], given)
+    return [table for table in found if not isinstance(table, _Named)]
+
+
+def _below(table: type[BaseModel] | _Named, segment: str | int) -> Iterable[Any]:
+    if isinstance(table, _Named):
+        yield from _models(table.values)
+        return
+    for name, info in table.model_fields.items():
+        if segment in (name, info.alias):
+            yield from _models(info.annotation)
+
+
+def _models(annotation: Any) -> Iterable[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif typing.get_origin(annotation) is dict:
+        yield _Named(typing.get_args(annotation)[1])
+    else:
+        for argument in typing.get_args(annotation):
+            yield from _models(argument)
+
+
+def _of_kind(tables: list[Any], given: Any) -> list[Any]:
+    """Of several models, those of the `kind` that the table has, if it has one."""
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    same = [
+        table
+        for table in tables
+        if not isinstance(table, _Named)
+        and "kind" in table.model_fields
+        and table.model_fields["kind"].default == kind
+    ]
+    return same or tables

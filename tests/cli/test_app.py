@@ -1,0 +1,102 @@
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.cli import main
+
+STUDIES = Path(__file__).parents[2] / "studies"
+LATENCY = str(STUDIES / "latency.toml")
+
+
+def status(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+def test_check_prints_a_study_file_and_counts_the_runs(capsys):
+    assert status("check", LATENCY) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("# 8 points × 5 repeats = 40 runs\n#   network.loss: 2 values\n")
+    assert tomllib.loads(out)["stop"] == {"horizon": "24 h", "stall": "30 min"}
+    assert err == ""
+
+
+def test_check_takes_values_from_the_command_line(capsys):
+    arguments = ["--set", "network.rtt=7 ms", "--set", "network.loss=1 %", "--repeats", "1"]
+    assert status("check", LATENCY, *arguments, "--seed", "9") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# 1 point × 1 repeat = 1 run\n")
+    assert tomllib.loads(out)["network"]["rtt"] == "7 ms"
+    assert tomllib.loads(out)["seed"] == 9
+
+
+def test_a_mistake_ends_with_status_2_and_one_message(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert status("check", LATENCY, "--set", "network.rt=7 ms") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[0] == f"{LATENCY}: 1 problem"
+    assert 'hint     did you mean "network.rtt"?' in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_is_none_is_told(capsys):
+    assert status("check", LATENCY, "--set", "network.rtt") == 2
+    assert "dotted.path=value" in capsys.readouterr().err
+
+
+def test_schema_prints_json(capsys):
+    assert status("schema") == 0
+    assert '"$schema": "https://json-schema.org/draft/2020-12/schema"' in capsys.readouterr().out
+
+
+def test_plan_prints_or_saves_one_point(capsys, tmp_path):
+    from flashcrowd.plan import Plan
+
+    assert status("plan", LATENCY, "--point", "7") == 0
+    printed = Plan.from_json(capsys.readouterr().out)
+    assert status("plan", LATENCY, "--point", "7", "--out", str(tmp_path / "plan.json")) == 0
+    assert Plan.load(tmp_path / "plan.json").to_json() == printed.to_json()
+    assert printed.data["network"]["cores"][0]["conditions"]["delay_ns"] == 500 * 10**6
+    assert status("plan", LATENCY, "--point", "8") == 2
+    assert "a number from 0 to 7" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_answered_calmly(capsys, monkeypatch):
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flashcrowd.cli.app", interrupted)
+    assert status("check", LATENCY) == 130
+    assert capsys.readouterr().err == "\nInterrupted. What was finished is kept.\n"
+
+
+def test_a_reader_who_goes_away_is_no_fault():
+    command = [sys.executable, "-m", "flashcrowd", "schema"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() in (0, 1)
+
+
+def test_help_and_version_need_nothing_heavy():
+    code = (
+        "import sys; from flashcrowd.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pyarrow', 'polars', 'scipy', 'altair', 'matplotlib', 'pydantic'}\n"
+        "found = heavy & set(sys.modules)\n"
+        "sys.exit(str(found) if found else 0)"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert "check" in made.stdout
