@@ -102,3 +102,13 @@ pub enum Action {
         cause: UnchokeEnd,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_stay_small_in_memory() {
+        assert!(size_of::<Action>() <= 40, "{}", size_of::<Action>());
+    }
+}

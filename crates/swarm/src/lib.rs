@@ -6,6 +6,46 @@
 //! [`Profile`], of which every coupling can be switched off.
 //!
 //! No payload moves through a peer, only its length: see [`codec`] for the bytes.
+//!
+//! # Driving a peer
+//!
+//! ```
+//! use flashcrowd_base::{Rate, Stream, Time};
+//! use flashcrowd_swarm::{Action, Message, Peer, PeerId, Role, Torrent, profile};
+//! use std::sync::Arc;
+//!
+//! let profile = profile::named("mainline-4.0.2").ok_or("no such profile")?;
+//! let torrent = Torrent::new(50 << 20, 1 << 18, profile.requests.block_bytes)?;
+//! let limit = Rate::from_bps(20 * 8 * 1024);
+//! let stream = Stream::new(1, "peer", 0);
+//! let (profile, torrent) = (Arc::new(profile), Arc::new(torrent));
+//! let now = Time::START;
+//! let mut peer = Peer::new(profile, torrent, Role::Leecher, PeerId(0), limit, stream, now);
+//!
+//! peer.start(now);
+//! assert!(matches!(peer.poll(), Some(Action::Announce { .. })));
+//! peer.on_peers(now, &[PeerId(1)]);
+//! let Some(Action::Connect { conn, .. }) = peer.poll() else { return Err("no connection".into()) };
+//! peer.on_connected(now, conn, 16_384);
+//! let handshake = Action::Write { conn, bytes: 68, completes: Some(Message::Handshake) };
+//! assert_eq!(peer.poll(), Some(handshake));
+//! assert_eq!(peer.poll(), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is simplified
+//!
+//! - A mainline peer that connects sends 48 bytes of its handshake first and the 20 of its
+//!   identity after the answer; here all 68 go out at once, and the other side counts the
+//!   connection as complete half a round trip earlier.
+//! - Peers are known by number before they connect, so nobody connects twice to the same one; of two
+//!   connections made at once the one of the lower number stays. Mainline finds out by the identity
+//!   in the handshake.
+//! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
+//! - A peer does not ask its tracker for another interval than its profile names.
+//! - `modern` has the choker, the request queue, the limiter and the limits of libtorrent; not its
+//!   piece picker (which adds affinity and whole pieces), peer turnover, request timeouts, allowed-fast
+//!   and suggest messages, or the slots by rate.
 
 mod action;
 pub mod assembly;

@@ -15,6 +15,8 @@ pub struct Limiter {
     debt: i64,
     settled: Time,
     wake: Time,
+    /// Ticks fall this long after the multiples of their period.
+    phase: Span,
     ring: VecDeque<ConnId>,
 }
 
@@ -25,7 +27,15 @@ impl Limiter {
     /// Without debt and with an empty ring; `None` is no limit.
     pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Limiter {
         let ring = VecDeque::new();
-        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, ring }
+        let phase = Span::ZERO;
+        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, phase, ring }
+    }
+    /// Lets the ticks fall a part (0 to 1) of their period later, so that the peers of a swarm do
+    /// not all write at one instant.
+    pub fn with_phase(mut self, part: f64) -> Limiter {
+        let tick = self.rules.tick_ns.unwrap_or(Span::ZERO);
+        self.phase = Span::from_seconds(tick.seconds() * part.clamp(0.0, 1.0));
+        self
     }
     /// Bytes that a connection may write in its turn.
     #[inline]
@@ -104,14 +114,17 @@ impl Limiter {
                 let pause = (self.debt.max(0) as u64).div_ceil(rate.bps());
                 let due = now + Span::from_nanos(pause);
                 match self.rules.tick_ns {
-                    Some(tick) if !tick.is_zero() => Time::from_nanos(
-                        due.nanos().div_ceil(tick.nanos()).saturating_mul(tick.nanos()),
-                    ),
+                    Some(tick) if !tick.is_zero() => self.next_tick(due, tick),
                     _ => due,
                 }
             }
             _ => Time::NEVER,
         };
+    }
+    /// The first tick that is not before `due`.
+    fn next_tick(&self, due: Time, tick: Span) -> Time {
+        let ticks = due.since(Time::START + self.phase).nanos().div_ceil(tick.nanos());
+        Time::START + self.phase + tick * ticks
     }
     /// Who waits for a turn, the next one first.
     pub fn ring(&self) -> impl Iterator<Item = ConnId> + '_ {
@@ -221,6 +234,16 @@ mod tests {
             burst += 1;
         }
         assert_eq!(burst, 31, "three seconds' worth, and the unit that crosses the line");
+    }
+
+    #[test]
+    fn ticks_have_a_phase() {
+        let rules = named("modern").unwrap().limiter;
+        let mut limiter = Limiter::new(Rate::from_bps(80_000), rules, Time::START).with_phase(0.5);
+        let log = turns(&mut limiter, 2, 50);
+        let late = log.iter().filter(|(when, _)| *when > Time::START);
+        let phases = late.map(|(when, _)| when.nanos() % 500_000_000);
+        assert!(phases.eq(std::iter::repeat_n(250_000_000, 49)));
     }
 
     #[test]

@@ -323,3 +323,13 @@ impl Conns {
         self.iter().find(|(_, conn)| conn.remote == remote)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_stay_small_in_memory() {
+        assert!(size_of::<Conn>() <= 512, "{}", size_of::<Conn>());
+    }
+}

@@ -107,7 +107,8 @@ impl Peer {
             picker,
             endgame: None,
             choker: Choker::default(),
-            limiter: Limiter::new(upload_limit, profile.limiter.clone(), now),
+            limiter: Limiter::new(upload_limit, profile.limiter.clone(), now)
+                .with_phase(stream.unit()),
             announcer: Announcer::new(profile.tracker.interval_ns),
             round_at: Time::NEVER,
             keepalive_at: Time::NEVER,
