@@ -17,7 +17,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow lint format bench tables lock clean
+.PHONY: help demo build test test-rust test-python test-slow kernel lint format bench tables lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-rust: ## cargo test
 
 test-python: build ## pytest
 	$(BIN)/pytest -m "not slow"
+
+kernel: build ## The model's TCP beside this machine's own, printed (needs root)
+	$(BIN)/pytest -q tests/kernel
 
 test-slow: build ## The tests marked slow
 	$(BIN)/pytest -m slow
