@@ -30,6 +30,8 @@ class DelayedAck(Table):
     """Longest wait for more data."""
     quick_acks: Natural
     """How many segments are acknowledged one by one at the start and after a long gap."""
+    on_read: bool
+    """Whether an acknowledgement that could not open the window waits until the application reads."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
