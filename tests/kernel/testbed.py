@@ -47,7 +47,7 @@ def why_not() -> str | None:
     try:
         with _namespaces("fc-try"), NetNS("fc-try") as router:
             router.link("add", ifname="probe", kind="veth", peer="probe-peer")
-            index = router.link_lookup(ifname="probe")[0]
+            index = _index(router, "probe")
             router.link("set", index=index, state="up")
             _shape(router, index, Bottleneck(1_000_000, 10))
     except Exception as error:  # whatever the kernel lacks, its words say it best
@@ -69,7 +69,9 @@ def bulk(bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, sp
             sender.connect((RECEIVER, PORT))
             senders.append(sender)
             receivers.append(listener.accept()[0])
-        counters = [_Counter(sender, receiver) for sender, receiver in zip(senders, receivers)]
+        counters = [
+            _Counter(sender, receiver) for sender, receiver in zip(senders, receivers, strict=True)
+        ]
         for counter in counters:
             counter.start()
         time.sleep(warm_up)
@@ -77,7 +79,7 @@ def bulk(bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, sp
         begun = time.monotonic()
         rtts: list[list[float]] = [[] for _ in counters]
         while time.monotonic() < begun + span:
-            for samples, sender in zip(rtts, senders):
+            for samples, sender in zip(rtts, senders, strict=True):
                 samples.append(_smoothed_rtt(sender))
             time.sleep(0.005)
         took = time.monotonic() - begun
@@ -87,7 +89,7 @@ def bulk(bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, sp
         listener.close()
     return [
         Flow((end - start) * 8 / took, sum(samples) / len(samples))
-        for start, end, samples in zip(before, after, rtts)
+        for start, end, samples in zip(before, after, rtts, strict=True)
     ]
 
 
@@ -163,12 +165,16 @@ def _network(name: str, bottleneck: Bottleneck) -> Iterator[None]:
             _without_offloads(spaces[1], peer)
         with _inside(spaces[1]):
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-        _shape(router, router.link_lookup(ifname="to-d")[0], bottleneck)
+        _shape(router, _index(router, "to-d"), bottleneck)
         yield
 
 
+def _index(space: NetNS, interface: str) -> int:
+    return next(iter(space.link_lookup(ifname=interface)))
+
+
 def _configure(space: NetNS, interface: str, address: str) -> None:
-    index = space.link_lookup(ifname=interface)[0]
+    index = _index(space, interface)
     space.addr("add", index=index, address=address, prefixlen=24)
     space.link("set", index=index, state="up")
 
