@@ -31,7 +31,7 @@ class DelayedAck(Table):
     quick_acks: Natural
     """How many segments are acknowledged one by one at the start and after a long gap."""
     on_read: bool
-    """Whether an acknowledgement that could not open the window waits until the application reads."""
+    """Whether an acknowledgement that could not open the window waits for the application."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
