@@ -52,14 +52,17 @@ def main_axis(points: Points) -> int | None:
     )
 
 
-def layout(points: Points, *, most_lines: int = 6) -> Layout:
-    """Lines along the main axis, one for each combination of the others.
+def layout(points: Points, *, along: str = "", most_lines: int = 6) -> Layout:
+    """Lines along one axis, one for each combination of the others.
 
-    If they are more than `most_lines`, the axis with the fewest levels makes panels.
+    Args:
+        points: what to lay out.
+        along: name of the axis; without, the main one.
+        most_lines: with more combinations, the axis with the fewest levels makes panels.
     """
-    along = main_axis(points)
+    place = _chosen(points, along)
     others = [
-        i for i, axis in enumerate(points.axes) if i != along and len(axis.levels) > 1
+        i for i, axis in enumerate(points.axes) if i != place and len(axis.levels) > 1
     ]  # fmt: skip
     combinations = _split(points.points, others)
     by_panel: list[int] = []
@@ -69,25 +72,30 @@ def layout(points: Points, *, most_lines: int = 6) -> Layout:
     panels = []
     for levels, members in _split(points.points, by_panel).items():
         lines = [
-            Line(_name(points.axes, inner, key), tuple(sorted(found, key=_order(along))))
+            Line(_name(points.axes, inner, key), tuple(sorted(found, key=_order(place))))
             for key, found in _split(members, inner).items()
         ]
         panels.append(Panel(_name(points.axes, by_panel, levels), tuple(lines)))
-    return Layout(along, tuple(panels))
+    return Layout(place, tuple(panels))
 
 
-def curves(points: Points) -> Layout:
-    """One line a point, along the main axis inside a panel, a panel for each other combination."""
-    along = main_axis(points)
-    others = [i for i, axis in enumerate(points.axes) if i != along and len(axis.levels) > 1]
+def curves(points: Points, *, along: str = "") -> Layout:
+    """One line a point, along one axis inside a panel, a panel for each other combination."""
+    place = _chosen(points, along)
+    others = [i for i, axis in enumerate(points.axes) if i != place and len(axis.levels) > 1]
     panels = []
     for key, members in _split(points.points, others).items():
         lines = []
-        for point in sorted(members, key=_order(along)):
-            name = "" if along is None else points.axes[along].label(point.levels[along])
+        for point in sorted(members, key=_order(place)):
+            name = "" if place is None else points.axes[place].label(point.levels[place])
             lines.append(Line(name, (point,)))
         panels.append(Panel(_name(points.axes, others, key), tuple(lines)))
-    return Layout(along, tuple(panels))
+    return Layout(place, tuple(panels))
+
+
+def _chosen(points: Points, name: str) -> int | None:
+    named = [i for i, axis in enumerate(points.axes) if axis.name == name]
+    return named[0] if named else main_axis(points)
 
 
 def _order(along: int | None):

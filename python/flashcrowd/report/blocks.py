@@ -83,11 +83,19 @@ Block = Text | Notice | Facts | Table | Figure
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and what stands under it.
+
+    Attributes:
+        title: the heading.
+        slug: name of its anchor.
+        blocks: what stands under it.
+        short: the heading in the list of contents; empty for the whole title.
+    """
 
     title: str
     slug: str
     blocks: Sequence[Block]
+    short: str = ""
 
 
 @dataclass(frozen=True)

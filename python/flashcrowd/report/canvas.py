@@ -55,11 +55,20 @@ class Canvas:
 
 
 @contextmanager
-def canvas(columns: int = 1, rows: int = 1, *, height: float = 3.0) -> Iterator[Canvas]:
-    """A canvas with a grid of panels of one scale; `height` is that of one row, in inches."""
+def canvas(
+    columns: int = 1, rows: int = 1, *, height: float = 3.0, sharex: bool = True
+) -> Iterator[Canvas]:
+    """A canvas with a grid of panels.
+
+    Args:
+        columns: panels side by side.
+        rows: panels on top of each other.
+        height: height of a row, in inches.
+        sharex: all panels have one abscissa; the ordinate is always one.
+    """
     with rc_context(style.RC):  # pyright: ignore[reportArgumentType]
         drawing = Drawing(figsize=(WIDTH, height * rows), layout="constrained")
-        grid = drawing.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        grid = drawing.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=True)
         yield Canvas(drawing, list(grid.flat))
 
 

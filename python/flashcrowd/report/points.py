@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -108,6 +108,21 @@ class Points:
         """All runs by number."""
         return {run.run: run for point in self.points for run in point.runs}
 
+    def only(self, points: Sequence[Point]) -> Points:
+        """These points alone, and of each axis the levels that they have."""
+        wanted = {point.index for point in points}
+        points = [point for point in self.points if point.index in wanted]
+        used = [sorted({p.levels[i] for p in points}) for i in range(len(self.axes))]
+        axes = tuple(
+            replace(axis, levels=tuple(axis.levels[level] for level in kept))
+            for axis, kept in zip(self.axes, used, strict=True)
+        )
+        moved = [
+            replace(p, levels=tuple(used[i].index(level) for i, level in enumerate(p.levels)))
+            for p in points
+        ]
+        return Points(axes, tuple(moved))
+
     def count(self) -> str:
         """How many runs each point has, as ``n = 10`` or ``n = 8 to 10``."""
         counts = [len(point.runs) for point in self.points]
@@ -115,13 +130,14 @@ class Points:
         return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
-def read(runs: pa.Table, sweep: Sequence[Sequence[str]] | None = None) -> Points:
+def read(runs: pa.Table, names: Mapping[str, str] | None = None) -> Points:
     """The points that the table ``runs`` describes.
+
+    Settings that the sweep changes together are one axis.
 
     Args:
         runs: the table.
-        sweep: paths that are swept together, one group an axis, in order; without it, settings
-            that always change together are taken for one axis.
+        names: what to call swept settings, by dotted path; others get the end of their path.
     """
     rows = sorted(runs.to_pylist(), key=lambda row: (row["point"], row["repeat"], row["run"]))
     paths = [name for name in runs.column_names if name not in RUN_COLUMNS]
@@ -131,8 +147,7 @@ def read(runs: pa.Table, sweep: Sequence[Sequence[str]] | None = None) -> Points
         index = int(row["point"])
         values.setdefault(index, {path: row[path] for path in paths})
         by_point.setdefault(index, []).append(_run(row))
-    groups = [tuple(group) for group in sweep] if sweep else _together(paths, values)
-    axes = _axes(groups, values)
+    axes = _axes(_together(paths, values), values, names or {})
     points = []
     for index, members in by_point.items():
         levels = tuple(
@@ -154,14 +169,14 @@ def _run(row: Mapping[str, object]) -> Run:
     )
 
 
-def _together(paths: Sequence[str], values: Mapping[int, Mapping[str, object]]) -> list[tuple]:
-    """Group paths whose values determine each other over all points."""
+def _together(
+    paths: Sequence[str], values: Mapping[int, Mapping[str, object]]
+) -> list[tuple[str, ...]]:
+    """Group paths that are not fully crossed: a sweep crosses its axes, and only these."""
     groups: list[list[str]] = []
     for path in paths:
         for group in groups:
-            pairs = {(repr(v[group[0]]), repr(v[path])) for v in values.values()}
-            left, right = {a for a, _ in pairs}, {b for _, b in pairs}
-            if len(pairs) == len(left) == len(right) > 1:
+            if any(not _crossed(path, other, values) for other in group):
                 group.append(path)
                 break
         else:
@@ -169,14 +184,22 @@ def _together(paths: Sequence[str], values: Mapping[int, Mapping[str, object]]) 
     return [tuple(group) for group in groups]
 
 
+def _crossed(one: str, other: str, values: Mapping[int, Mapping[str, object]]) -> bool:
+    pairs = {(repr(v[one]), repr(v[other])) for v in values.values()}
+    return len(pairs) == len({a for a, _ in pairs}) * len({b for _, b in pairs})
+
+
 def _axes(
-    groups: Sequence[tuple[str, ...]], values: Mapping[int, Mapping[str, object]]
+    groups: Sequence[tuple[str, ...]],
+    values: Mapping[int, Mapping[str, object]],
+    names: Mapping[str, str],
 ) -> tuple[Axis, ...]:
     every = [path for group in groups for path in group]
     axes = []
     for group in groups:
         levels = dict.fromkeys(tuple(v[path] for path in group) for v in values.values())
-        name = " / ".join(dict.fromkeys(short_name(path, every) for path in group))
+        called = (names.get(path) or short_name(path, every) for path in group)
+        name = " / ".join(dict.fromkeys(called))
         axes.append(Axis(tuple(group), name, tuple(levels)))
     return tuple(axes)
 

@@ -83,7 +83,7 @@ def looks(count: int, *, ordered: bool = False) -> list[Look]:
     """
     if ordered and count > 4:
         scale = colormaps["cividis"]
-        colors = [to_hex(scale(0.88 * i / (count - 1))) for i in range(count)]
+        colors = [to_hex(scale(0.8 * i / (count - 1))) for i in range(count)]
     else:
         colors = [PALETTE[i % len(PALETTE)] for i in range(count)]
     return [

@@ -46,6 +46,7 @@ class Frame:
         log: logarithmic abscissa.
         xlim: ends of the abscissa, if not those of the data.
         step: draw steps.
+        along: axis whose levels are the lines of a panel; without, the main one.
     """
 
     slug: str
@@ -56,6 +57,7 @@ class Frame:
     log: bool = False
     xlim: tuple[float, float] | None = None
     step: bool = False
+    along: str = ""
 
 
 def line_figure(
@@ -65,8 +67,9 @@ def line_figure(
     bands = {point.index: band_of(point) for point in points.points}
     if not any(bands.values()):
         return None
-    plan = arrange.curves(points)
+    plan = arrange.curves(points, along=frame.along)
     shown = plan.panels[: arrange.MOST_PANELS]
+    ordered = plan.along is not None and points.axes[plan.along].scale is not None
     columns = 1 if len(shown) == 1 else 2
     rows = -(-len(shown) // columns)
     with canvas(columns, rows, height=3.1 if columns == 1 else 2.5) as drawing:
@@ -74,7 +77,7 @@ def line_figure(
             if number >= len(shown):
                 panel.set_visible(False)
                 continue
-            _panel(drawing, panel, shown[number], bands, frame)
+            _panel(drawing, panel, shown[number], bands, frame, ordered=ordered)
             if number + columns >= len(shown):
                 panel.set_xlabel(frame.x)
                 panel.tick_params(labelbottom=True)
@@ -93,8 +96,10 @@ def _panel(
     content: Panel,
     bands: dict[int, Band | None],
     frame: Frame,
+    *,
+    ordered: bool,
 ) -> None:
-    shown = looks(len(content.lines), ordered=True)
+    shown = looks(len(content.lines), ordered=ordered)
     for number, (line, look) in enumerate(zip(content.lines, shown, strict=True)):
         band = bands[line.points[0].index]
         if band is None:

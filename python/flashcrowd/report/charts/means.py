@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
 from flashcrowd.report import wording
 from flashcrowd.report.arrange import Line, layout
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, from_zero, key
 from flashcrowd.report.measures import Measure
-from flashcrowd.report.points import Points
-from flashcrowd.report.style import Look, looks
+from flashcrowd.report.points import Point, Points
+from flashcrowd.report.statistics import Estimate
+from flashcrowd.report.style import QUIET, Look, looks
 
 READING = "Points are means over runs, thick bars 95 % intervals, thin bars the range of the runs"
 
 
-def means(measure: Measure, points: Points, slug: str) -> Figure | None:
-    """The figure of `measure`, or ``None`` if it is the same at every point that has it."""
-    plan = layout(points)
-    found = [estimate for p in points.points if (estimate := measure.at(p)) is not None]
+@dataclass(frozen=True)
+class Shown:
+    """What a figure of means shows of each point.
+
+    Attributes:
+        name: what it is, with a small first letter.
+        unit: its unit.
+        at: the number at a point.
+        note: how it is computed, a sentence.
+        lines: values worth a horizontal line, with a word for each.
+    """
+
+    name: str
+    unit: str
+    at: Callable[[Point], Estimate | None]
+    note: str
+    lines: Mapping[float, str] = field(default_factory=dict)
+
+
+def means(measure: Measure, points: Points, slug: str, *, along: str = "") -> Figure | None:
+    """The figure of `measure` at `points`, see :func:`draw`."""
+    shown = Shown(measure.name, measure.unit, measure.at, measure.note)
+    return draw(shown, points, slug, along=along)
+
+
+def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure | None:
+    """The figure of means, or ``None`` if it is the same at every point that has it.
+
+    Args:
+        shown: what is drawn.
+        points: at which points.
+        slug: name of the figure's file.
+        along: name of the axis that becomes the abscissa; without, the main one.
+    """
+    plan = layout(points, along=along)
+    found = [estimate for p in points.points if (estimate := shown.at(p)) is not None]
     if plan.along is None or len({estimate.mean for estimate in found}) < 2:
         return None
     zero = from_zero([end for estimate in found for end in (estimate.minimum, estimate.maximum)])
+    below = any(estimate.minimum < 0 for estimate in found)
     axis = points.axes[plan.along]
     places = axis.scale.values if axis.scale else tuple(float(i) for i in range(len(axis.levels)))
     most = max(len(panel.lines) for panel in plan.panels)
@@ -29,26 +66,32 @@ def means(measure: Measure, points: Points, slug: str) -> Figure | None:
         for panel, content in zip(drawing.panels, plan.panels, strict=False):
             for number, (line, look) in enumerate(zip(content.lines, looks(most), strict=False)):
                 shift = _shift(number, len(content.lines), places)
-                _line(drawing, panel, line, look, measure, plan.along, places, shift)
+                _line(drawing, panel, line, look, shown, plan.along, places, shift)
             panel.set_title(content.title)
             panel.set_xlabel(axis.title)
             panel.tick_params(labelbottom=True)
             if axis.scale is None:
                 panel.set_xticks(places, [axis.label(i) for i in range(len(axis.levels))])
+            for value, word in shown.lines.items():
+                panel.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
+                panel.annotate(
+                    word, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                    fontsize=8, color=QUIET,
+                )  # fmt: skip
             if zero:
-                panel.set_ylim(bottom=0)
+                panel.set_ylim(bottom=min(0, panel.get_ylim()[0]) if below else 0)
         for panel in drawing.panels[len(plan.panels) :]:
             panel.set_visible(False)
         for panel in drawing.panels[::columns]:
-            panel.set_ylabel(f"{measure.name} ({measure.unit})")
+            panel.set_ylabel(f"{shown.name} ({shown.unit})")
         if most > 1:
             key(drawing)
         svg = drawing.svg()
     caption = (
-        f"{measure.name.capitalize()} against {axis.name}. {READING}; {points.count()} a point. "
-        f"{measure.note}{'' if zero else ' The ordinate does not begin at zero.'}"
+        f"{shown.name.capitalize()} against {axis.name}. {READING}; {points.count()} a point. "
+        f"{shown.note}{'' if zero else ' The ordinate does not begin at zero.'}"
     )
-    return Figure(slug, svg, caption, f"{measure.name} in {measure.unit} against {axis.title}")
+    return Figure(slug, svg, caption, f"{shown.name} in {shown.unit} against {axis.title}")
 
 
 def _line(
@@ -56,14 +99,14 @@ def _line(
     panel,
     line: Line,
     look: Look,
-    measure: Measure,
+    shown: Shown,
     along: int,
     places: tuple[float, ...],
     shift: float,
 ) -> None:
     xs, ys = [], []
     for point in line.points:
-        found = measure.at(point)
+        found = shown.at(point)
         if found is None:
             continue
         x = places[point.levels[along]] + shift
@@ -76,7 +119,7 @@ def _line(
             [x], [found.mean], color=look.color, marker=look.marker, markeredgecolor="white",
             markeredgewidth=0.5, markersize=6, zorder=4,
         )  # fmt: skip
-        drawing.tip(marker, f"{point.label}: {wording.with_interval(found, measure.unit)}")
+        drawing.tip(marker, f"{point.label}: {wording.with_interval(found, shown.unit)}")
     panel.plot(
         xs, ys, color=look.color, linestyle=look.dashes, marker=look.marker, markersize=5,
         label=line.label or None, zorder=3,

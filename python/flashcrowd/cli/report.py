@@ -1,0 +1,34 @@
+"""`flashcrowd report`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flashcrowd.report import write
+from flashcrowd.store import ResultsError
+from flashcrowd.store import open as open_results
+
+
+def report(
+    folder: Annotated[Path, Parameter(help="The results folder.")],
+    *,
+    out: Annotated[
+        Path | None, Parameter(help="Where to put report.html and figures/; FOLDER if not given.")
+    ] = None,
+) -> int:
+    """Make the report of a results folder: one HTML page, and its figures as SVG files.
+
+    The page opens offline and needs nothing beside it. Exit status: 0 done, 2 no complete results.
+    """
+    try:
+        results = open_results(folder)
+        page = write(results, out or folder)
+    except ResultsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"Report: {page}")
+    return 0

@@ -1,0 +1,98 @@
+"""A campaign: the studies of a paper run one after another, each in a folder of its own.
+
+It is resumable because every study is: what a folder already has is not run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.paper import Paper, Quick
+from flashcrowd.study import Study
+from flashcrowd.study.read import parse_document, read_text
+from flashcrowd.study.runner import run
+
+#: Told before each study: its name, its number from 1, and how many there are.
+Tell = Callable[[str, int, int], None]
+
+
+def conduct(
+    paper: Paper,
+    out: Path,
+    *,
+    quick: bool,
+    studies: Sequence[str],
+    jobs: int | None = None,
+    tell: Tell = lambda name, number, count: None,
+    further: Mapping[str, Any] | None = None,
+    repeats: int | None = None,
+) -> Evidence:
+    """Run the studies that are missing and give what all of them measured.
+
+    Args:
+        paper: the paper.
+        out: the folder that holds a folder for each study.
+        quick: cut the studies down.
+        studies: which ones.
+        jobs: runs at a time; without, as many as there are cores.
+        tell: told before each study.
+        further: values that replace those of every study that has them, for tests.
+        repeats: replaces the repeats of every study.
+    """
+    found = {}
+    for number, name in enumerate(studies, 1):
+        tell(name, number, len(studies))
+        study = prepared(paper, name, quick=quick, further=further, repeats=repeats)
+        results = run(study, out=out / name, jobs=jobs)
+        found[name] = StudyEvidence(name, results, paper.names)
+    return Evidence(found, quick)
+
+
+def prepared(
+    paper: Paper,
+    name: str,
+    *,
+    quick: bool,
+    further: Mapping[str, Any] | None = None,
+    repeats: int | None = None,
+) -> Study:
+    """A study of a paper as it is to be run."""
+    path = paper.file(name)
+    document = parse_document(read_text(path), str(path))
+    values: dict[str, Any] = {}
+    if quick:
+        cut = paper.quick(name)
+        document = cut_down(document, cut)
+        values.update(cut.set)
+        repeats = repeats or cut.repeats
+    values |= {k: v for k, v in (further or {}).items() if _exists(document, k)}
+    for axis in document.get("sweep", []):
+        for setting in axis:
+            values.pop(setting, None)
+    return Study.from_dict(
+        document, place=str(path), directory=path.parent, set=values, repeats=repeats
+    )
+
+
+def cut_down(document: dict[str, Any], cut: Quick) -> dict[str, Any]:
+    """The content of a study file with fewer values on its axes, and the cut in its title."""
+    axes = []
+    for axis in document.get("sweep", []):
+        kept = list(range(len(next(iter(axis.values())))))
+        for setting, wanted in cut.keep.items():
+            if setting in axis:
+                kept = [i for i in kept if axis[setting][i] in wanted]
+        axes.append({setting: [values[i] for i in kept] for setting, values in axis.items()})
+    return {**document, "title": f"{document['title']} (quick)", "sweep": axes}
+
+
+def _exists(document: Mapping[str, Any], path: str) -> bool:
+    value: Any = document
+    for part in path.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return False
+        value = value[part]
+    return True

@@ -1,0 +1,95 @@
+"""Claims: the sentences of a paper that can be true or false, and how each is put to the test.
+
+They are data (``claims.toml`` in the folder of a paper): where the sentence stands, what it says in
+our words, which studies it needs, and the judge with its parameters. A judge is a function from
+evidence and parameters to a finding; it never knows which verdict would be welcome.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.verdict import Finding, Verdict
+
+#: A way to put claims to the test.
+Judge = Callable[[Evidence, Mapping[str, Any]], Finding]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence.
+
+    Attributes:
+        id: short name.
+        section: where it stands in the paper.
+        says: what it says, in our words.
+        judge: name of the judge.
+        needs: studies without which it cannot be judged.
+        given: parameters of the judge.
+        published: the number that the paper gives, if it gives one.
+        note: what a reader should know about the test.
+        otherwise: our explanation, shown only if the claim is not reproduced.
+    """
+
+    id: str
+    section: str
+    says: str
+    judge: str
+    needs: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    published: str = ""
+    note: str = ""
+    otherwise: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its finding."""
+
+    claim: Claim
+    finding: Finding
+
+
+def read(path: Path) -> list[Claim]:
+    """The claims in a TOML file, in its order."""
+    with path.open("rb") as file:
+        entries = tomllib.load(file)["claim"]
+    claims = [
+        Claim(
+            id=entry["id"],
+            section=entry["section"],
+            says=entry["says"],
+            judge=entry["judge"],
+            needs=tuple(entry.get("needs", ())),
+            given=entry.get("given", {}),
+            published=entry.get("published", ""),
+            note=entry.get("note", ""),
+            otherwise=entry.get("otherwise", ""),
+        )
+        for entry in entries
+    ]
+    names = [claim.id for claim in claims]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{path}: claims with the same id: {', '.join(twice)}")
+    return claims
+
+
+def judge(claims: Sequence[Claim], evidence: Evidence, judges: Mapping[str, Judge]) -> list[Judged]:
+    """Put every claim to the test."""
+    return [Judged(claim, _finding(claim, evidence, judges)) for claim in claims]
+
+
+def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> Finding:
+    missing = [name for name in claim.needs if name not in evidence.studies]
+    if missing:
+        return Finding(Verdict.NOT_RUN, f"needs {', '.join(missing)}")
+    finding = judges[claim.judge](evidence, claim.given)
+    if claim.otherwise and finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
+        finding = finding.because(claim.otherwise)
+    return finding

@@ -1,0 +1,129 @@
+"""What a campaign measured, in the terms in which claims speak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from flashcrowd.report import points as points_module
+from flashcrowd.report.measures import Measure, all_measures, swarm_measures
+from flashcrowd.report.points import Axis, Point, Points
+from flashcrowd.report.source import Source
+from flashcrowd.report.statistics import Estimate, estimate
+
+#: Conditions on a point: swept setting (dotted path or its tail) to value or values.
+Where = Mapping[str, object]
+
+
+@dataclass
+class StudyEvidence:
+    """The results of one study.
+
+    Attributes:
+        name: name of the study in the paper's folder.
+        results: its tables.
+        names: what to call swept settings.
+    """
+
+    name: str
+    results: Source
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def points(self) -> Points:
+        """Its points."""
+        return points_module.read(self.results.tables["runs"], self.names)
+
+    @cached_property
+    def download_time(self) -> Measure:
+        """Mean download time of each run, in seconds."""
+        return swarm_measures(self.results)[0]
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """Every measure of the study."""
+        return all_measures(self.results, self.points)
+
+    def select(self, where: Where) -> list[Point]:
+        """The points that meet all conditions, in order of the study.
+
+        Raises:
+            KeyError: a condition names no swept setting.
+        """
+        chosen = list(self.points.points)
+        for name, wanted in where.items():
+            number, place = self._setting(name)
+            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            axis = self.points.axes[number]
+            chosen = [p for p in chosen if axis.levels[p.levels[number]][place] in values]
+        return chosen
+
+    def one(self, where: Where) -> Point | None:
+        """The single point that meets all conditions, or ``None``."""
+        found = self.select(where)
+        return found[0] if len(found) == 1 else None
+
+    def partner(self, point: Point, where: Where) -> Point | None:
+        """The point that is like `point` but for the settings in `where`."""
+        wanted = [(*self._setting(name), value) for name, value in where.items()]
+        moved = {number for number, _, _ in wanted}
+        for other in self.points.points:
+            same = all(
+                other.levels[i] == point.levels[i]
+                for i in range(len(self.points.axes))
+                if i not in moved
+            )
+            if same and all(
+                self.points.axes[number].levels[other.levels[number]][place] == value
+                for number, place, value in wanted
+            ):
+                return other
+        return None
+
+    def axis(self, name: str) -> Axis:
+        """The axis of a swept setting."""
+        return self.points.axes[self._setting(name)[0]]
+
+    def value(self, point: Point, name: str) -> object:
+        """The value that a swept setting has at `point`, as written in the study."""
+        number, place = self._setting(name)
+        return self.points.axes[number].levels[point.levels[number]][place]
+
+    def change(self, point: Point, baseline: Point) -> Estimate | None:
+        """Relative change of the mean download time against `baseline`."""
+        return self.download_time.change(point, baseline)
+
+    def _setting(self, name: str) -> tuple[int, int]:
+        for number, axis in enumerate(self.points.axes):
+            for place, path in enumerate(axis.paths):
+                if path == name or path.endswith(f".{name}"):
+                    return number, place
+        known = ", ".join(path for axis in self.points.axes for path in axis.paths)
+        raise KeyError(f"{name!r} is not swept in study {self.name!r}; swept are {known}")
+
+
+@dataclass
+class Evidence:
+    """The results of all studies that were run.
+
+    Attributes:
+        studies: by name.
+        quick: whether the campaign was cut down.
+    """
+
+    studies: Mapping[str, StudyEvidence]
+    quick: bool = False
+
+    def __getitem__(self, name: str) -> StudyEvidence:
+        return self.studies[name]
+
+    def has(self, names: Sequence[str]) -> bool:
+        """Whether all these studies were run."""
+        return all(name in self.studies for name in names)
+
+
+def per_run(values: Mapping[int, float], point: Point) -> Estimate | None:
+    """Mean over the good runs of `point` of one value a run."""
+    found = [values[run.run] for run in point.good_runs if run.run in values]
+    return estimate(found) if found else None

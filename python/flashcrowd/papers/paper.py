@@ -1,0 +1,147 @@
+"""A paper: a folder with study files, claims and what the paper is, and a little code.
+
+NAME/paper.toml    what it is, its studies with their quick variants, its figures and tables
+NAME/claims.toml   its sentences, each with its judge
+NAME/*.toml        the studies, in the ordinary format
+NAME/__init__.py   FIGURES: item to drawing function; JUDGES: those that only this paper needs
+"""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.papers import claim as claims_module
+from flashcrowd.papers.claim import Claim, Judge
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.judges import GENERIC
+from flashcrowd.report.blocks import Block
+
+HOME = Path(__file__).parent
+
+#: Draws one item of a paper.
+Draw = Callable[[Evidence], Iterable[Block]]
+
+
+@dataclass(frozen=True)
+class Quick:
+    """How a study is cut down.
+
+    Attributes:
+        repeats: repeats of each point.
+        set: values in place of those of the file, by dotted path.
+        keep: values of swept settings that remain, by dotted path.
+    """
+
+    repeats: int
+    set: Mapping[str, Any] = field(default_factory=dict)
+    keep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A figure or table of the paper, and the studies that it needs."""
+
+    id: str
+    title: str
+    studies: tuple[str, ...]
+
+
+class UnknownName(Exception):
+    """No such paper or item; says which there are."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper.
+
+    Attributes:
+        name: its folder's name.
+        folder: where it is.
+        about: the content of ``paper.toml``.
+    """
+
+    name: str
+    folder: Path
+    about: Mapping[str, Any]
+
+    @property
+    def items(self) -> list[Item]:
+        """Its figures and tables, in order."""
+        return [Item(i["id"], i["title"], tuple(i["studies"])) for i in self.about["item"]]
+
+    @property
+    def studies(self) -> list[str]:
+        """Names of its studies, in order."""
+        return list(self.about["studies"])
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What swept settings are called."""
+        return dict(self.about.get("names", {}))
+
+    def file(self, study: str) -> Path:
+        """The file of a study."""
+        return self.folder / f"{study}.toml"
+
+    def quick(self, study: str) -> Quick:
+        """The quick variant of a study."""
+        common, own = self.about["quick"], self.about["studies"][study].get("quick", {})
+        return Quick(
+            repeats=own.get("repeats", common["repeats"]),
+            set=own.get("set", common.get("set", {})),
+            keep=own.get("keep", {}),
+        )
+
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """Its sentences."""
+        return claims_module.read(self.folder / "claims.toml")
+
+    @property
+    def judges(self) -> dict[str, Judge]:
+        """Every judge that its claims may name."""
+        return GENERIC | dict(self._code.JUDGES)
+
+    @property
+    def figures(self) -> Mapping[str, Draw]:
+        """How each item is drawn."""
+        return self._code.FIGURES
+
+    @cached_property
+    def _code(self) -> Any:
+        return importlib.import_module(f"flashcrowd.papers.{self.name}")
+
+    def choose(self, only: Sequence[str]) -> list[Item]:
+        """The items with these names, or all without any.
+
+        Raises:
+            UnknownName: there is no such item.
+        """
+        known = [item.id for item in self.items]
+        for name in only:
+            if name not in known:
+                raise UnknownName(f"no item {name!r} in {self.name}; there are {', '.join(known)}")
+        return [item for item in self.items if not only or item.id in only]
+
+
+def names() -> list[str]:
+    """The papers that there are."""
+    return sorted(path.parent.name for path in HOME.glob("*/paper.toml"))
+
+
+def load(name: str) -> Paper:
+    """The paper of this name.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    if name not in names():
+        raise UnknownName(f"no paper {name!r}; there are {', '.join(names())}")
+    with (HOME / name / "paper.toml").open("rb") as file:
+        return Paper(name, HOME / name, tomllib.load(file))

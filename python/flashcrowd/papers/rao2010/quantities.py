@@ -1,0 +1,196 @@
+"""Numbers of a run that this paper speaks of, beyond download times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.report import source
+from flashcrowd.report.measures import Measure
+
+#: Largest TCP payload in an Ethernet frame of 1500 B without any TCP option.
+LARGEST_PAYLOAD = 1460
+
+
+@dataclass(frozen=True)
+class Unchokes:
+    """What became of the unchokes by the initial seed in each run.
+
+    Attributes:
+        ended: how many ended.
+        abrupt: how many of these ended while the leecher's next request was on its way.
+        length_s: their mean length in seconds.
+    """
+
+    ended: Mapping[int, int]
+    abrupt: Mapping[int, int]
+    length_s: Mapping[int, float]
+
+
+def unchokes(study: StudyEvidence) -> Unchokes:
+    """Unchokes by the initial seed, counted for each run; a run without any counts as zero."""
+    rows = _seed_unchokes(study)
+    runs = source.integers(rows, "run")
+    idle = source.strings(rows, "cause") == "idle"
+    length = source.numbers(rows, "end_s") - source.numbers(rows, "start_s")
+    every = list(study.points.runs)
+    return Unchokes(
+        {run: int((runs == run).sum()) for run in every},
+        {run: int(((runs == run) & idle).sum()) for run in every},
+        {run: float(length[runs == run].mean()) for run in every if (runs == run).any()},
+    )
+
+
+def _seed_unchokes(study: StudyEvidence) -> pa.Table:
+    """The rows of ``unchokes`` of population ``seed``; of a file, only these are read."""
+    path = getattr(study.results.tables, "path", None)
+    if path is not None:
+        return pq.read_table(path("unchokes"), filters=[("population", "==", "seed")])
+    return source.where(study.results.tables["unchokes"], "population", "seed")
+
+
+def abrupt(study: StudyEvidence) -> Measure:
+    """Share of the initial seed's unchokes that ended abruptly, in per cent."""
+    counts = unchokes(study)
+    shares = {run: 100 * counts.abrupt[run] / ended for run, ended in counts.ended.items() if ended}
+    return Measure(
+        "abrupt ends", "%", shares,
+        "Share of the unchokes by the initial seed that a round of its choker ended while the "
+        "leecher's next request was still on its way.",
+    )  # fmt: skip
+
+
+def gaps_above(study: StudyEvidence, limit_ms: float) -> Measure:
+    """Share of the leechers' sends that came more than `limit_ms` after the one before."""
+    shares = {
+        run: 100 * float(counts[gaps >= limit_ms].sum() / counts.sum())
+        for run, gaps, counts in _gaps(study)
+    }
+    note = "Time between successive sends of a leecher to one peer."
+    return Measure(f"sends more than {limit_ms:g} ms apart", "%", shares, note)
+
+
+def median_gap(study: StudyEvidence) -> Measure:
+    """Median time between successive sends of a leecher to one peer, in milliseconds."""
+    medians = {}
+    for run, gaps, counts in _gaps(study):
+        order = np.argsort(gaps)
+        total = np.cumsum(counts[order])
+        medians[run] = float(gaps[order][np.searchsorted(total, total[-1] / 2)])
+    note = "Median over all sends of all leechers of a run, in bins of one millisecond."
+    return Measure("median time between sends", "ms", medians, note)
+
+
+def _gaps(study: StudyEvidence):
+    rows = source.where(study.results.tables["send_gaps"], "population", "leechers")
+    return _grouped(rows, "gap_ms")
+
+
+def payload_above(study: StudyEvidence, limit: int = LARGEST_PAYLOAD) -> Measure:
+    """Share of the segments whose payload is larger than a frame can carry, in per cent."""
+    rows = study.results.tables["payloads"]
+    shares = {
+        run: 100 * float(counts[sizes > limit].sum() / counts.sum())
+        for run, sizes, counts in _grouped(rows, "bytes")
+    }
+    return Measure(f"segments of more than {limit} B", "%", shares, "Of all segments with payload.")
+
+
+def largest_payload(study: StudyEvidence) -> Measure:
+    """The largest payload of a run, in bytes."""
+    rows = study.results.tables["payloads"]
+    largest = {run: float(sizes.max()) for run, sizes, _ in _grouped(rows, "bytes")}
+    return Measure("largest payload", "B", largest, "Of all segments of a run.")
+
+
+def payloads_like_writes(study: StudyEvidence) -> Measure:
+    """Share of the segments that carry exactly one of mainline's writes, in per cent.
+
+    A PIECE message of 16397 B goes out as eleven writes of 1380 B and one of 1217 B.
+    """
+    rows = source.where(study.results.tables["payloads"], "population", "leechers")
+    shares = {}
+    for run, sizes, counts in _grouped(rows, "bytes"):
+        data = sizes >= 1000
+        single = np.isin(sizes, (1380, 1217))
+        shares[run] = 100 * float(counts[single].sum() / max(1.0, counts[data].sum()))
+    note = "Segments of 1380 or 1217 B among those of at least 1000 B."
+    return Measure("segments that are one write", "%", shares, note)
+
+
+def _grouped(rows: pa.Table, column: str):
+    runs = source.integers(rows, "run")
+    values, counts = source.numbers(rows, column), source.numbers(rows, "count")
+    order = np.argsort(runs, kind="stable")
+    distinct, starts = np.unique(runs[order], return_index=True)
+    for run, members in zip(distinct, np.split(order, starts[1:]), strict=True):
+        if counts[members].sum() > 0:
+            yield int(run), values[members], counts[members]
+
+
+def rtt_estimate(study: StudyEvidence) -> Measure:
+    """TCP's smoothed round-trip time, sampled at each send of a leecher, in milliseconds."""
+    rows = source.where(study.results.tables["rtts"], "population", "leechers")
+    runs, mean = source.integers(rows, "run"), source.numbers(rows, "mean_s") * 1e3
+    found = {int(r): float(m) for r, m in zip(runs, mean, strict=True) if not np.isnan(m)}
+    note = "Mean over all sends of all leechers of a run."
+    return Measure("TCP's estimate of the round-trip time", "ms", found, note)
+
+
+def retransmitted(study: StudyEvidence) -> Measure:
+    """Packets sent again, of a thousand sent."""
+    rows = study.results.tables["runs"]
+    runs = source.integers(rows, "run")
+    again, sent = (
+        source.numbers(rows, "retransmitted_packets"),
+        source.numbers(rows, "packets_sent"),
+    )
+    found = {int(r): 1000 * float(a / s) for r, a, s in zip(runs, again, sent, strict=True) if s}
+    return Measure("packets sent again", "in 1000", found, "Acknowledgements count as sent.")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Pieces that the leechers have over the time of one run, those who are done included."""
+
+    t_s: np.ndarray
+    pieces: np.ndarray
+
+
+def progress(study: StudyEvidence, pieces: int) -> dict[int, Progress]:
+    """Mean number of pieces at the leechers of each run.
+
+    The table counts leechers that are not complete; the others have all of the `pieces`.
+    """
+    rows = source.where(study.results.tables["pieces"], "population", "leechers")
+    runs = source.integers(rows, "run")
+    t_s, mean, count = (source.numbers(rows, name) for name in ("t_s", "mean", "leechers"))
+    found = {}
+    for run in np.unique(runs):
+        mine = np.flatnonzero(runs == run)
+        mine = mine[np.argsort(t_s[mine], kind="stable")]
+        crowd = float(count[mine].max()) or 1.0
+        begun = np.maximum.accumulate(count[mine]) >= crowd
+        done = np.where(begun, crowd - count[mine], 0.0)
+        held = (mean[mine] * count[mine] + pieces * done) / crowd
+        found[int(run)] = Progress(t_s[mine], held)
+    return found
+
+
+def pieces_at(study: StudyEvidence, pieces: int, t_s: float) -> Measure:
+    """Mean number of pieces at a leecher `t_s` seconds after the start."""
+    found = {
+        run: float(np.interp(t_s, line.t_s, line.pieces))
+        for run, line in progress(study, pieces).items()
+    }
+    return Measure(f"pieces at a leecher after {t_s:.0f} s", "pieces", found, "Mean over leechers.")
+
+
+def piece_count(study: StudyEvidence) -> int:
+    """How many pieces the file has, as the table ``downloads`` shows."""
+    return int(source.integers(study.results.tables["downloads"], "pieces").max())
