@@ -60,7 +60,8 @@ impl Pipe {
     fn run(&mut self, segments: u64) {
         let until = self.received + segments;
         while self.received < until {
-            let first = |queue: &VecDeque<(Time, Segment)>| queue.front().map_or(Time::NEVER, |s| s.0);
+            let first =
+                |queue: &VecDeque<(Time, Segment)>| queue.front().map_or(Time::NEVER, |s| s.0);
             let arrivals = [first(&self.queues[0]), first(&self.queues[1])];
             let timers = self.ends.each_ref().map(|end| end.next_timer().unwrap_or(Time::NEVER));
             let who = usize::from(arrivals[1] < arrivals[0]);

@@ -31,6 +31,11 @@ impl Flags {
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
+    /// Whether any of `other` is set.
+    #[inline]
+    pub const fn intersects(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
     /// These flags without `other`.
     #[inline]
     pub const fn without(self, other: Flags) -> Flags {

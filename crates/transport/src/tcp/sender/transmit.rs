@@ -19,10 +19,11 @@ impl Sender {
     /// What to send next.
     #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
-        if self.board.has_unrepeated() && self.recovery.phase != Phase::Open {
-            if let Some(burst) = self.repeat(config, now) {
-                return Some(burst);
-            }
+        if self.board.has_unrepeated()
+            && self.recovery.phase != Phase::Open
+            && let Some(burst) = self.repeat(config, now)
+        {
+            return Some(burst);
         }
         if self.probe_tail {
             self.probe_tail = false;
