@@ -185,14 +185,21 @@ impl<'a> Sim<'a> {
                 _ => 0,
             };
         }
-        for event in events {
+        for event in events.clone() {
             let socket = match event.kind {
-                Kind::Packet => self.network.next_socket(event.index),
+                Kind::Packet => self.network.next_socket(event.index).map(|(socket, _)| socket),
                 Kind::Peer => self.swarms.next_socket(event.index),
                 _ => None,
             };
             if let Some(socket) = socket {
                 read ^= self.sockets.touch(socket);
+            }
+        }
+        for event in events {
+            let Kind::Packet = event.kind else { continue };
+            let Some((socket, offset)) = self.network.next_socket(event.index) else { continue };
+            if let Some((peer, conn)) = self.sockets.next_reader(socket, offset) {
+                read ^= self.swarms.touch_connection(peer, conn);
             }
         }
         std::hint::black_box(read);

@@ -333,12 +333,12 @@ impl Network {
         let packet = &self.packets[slot as usize];
         packet.segment.seq ^ packet.due.nanos()
     }
-    /// The socket that a packet's event will reach.
+    /// The socket that a packet's event will reach, and the offset of the stream after it.
     #[inline]
-    pub(crate) fn next_socket(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn next_socket(&self, slot: u32) -> Option<(u32, u64)> {
         let packet = &self.packets[slot as usize];
         match packet.to {
-            Addressee::Socket(socket) if packet.arriving => Some(socket),
+            Addressee::Socket(socket) if packet.arriving => Some((socket, packet.segment.end())),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ pub struct EventQueue<T> {
     current: Vec<Entry<T>>,
     nodes: Vec<Node<T>>,
     free: u32,
-    fine: Level<FINE_WORDS>,
+    fine: FineLevel,
     coarse: Level<COARSE_WORDS>,
     far: BinaryHeap<Reverse<Entry<T>>>,
     /// Number of the fine slot in progress, counted from the start of time.
@@ -85,6 +85,8 @@ struct Level<const WORDS: usize> {
     heads: Vec<u32>,
     occupied: [u64; WORDS],
 }
+
+type FineLevel = Level<FINE_WORDS>;
 
 impl<const WORDS: usize> Level<WORDS> {
     fn new() -> Self {
@@ -241,21 +243,32 @@ impl<T: Copy> EventQueue<T> {
     /// Moves on to the next occupied fine slots, or, if there are none, opens more of the future.
     fn advance(&mut self) {
         if let Some(first) = self.fine.next_occupied(self.slot) {
+            // The first nodes are asked for side by side, before they are used one by one.
+            let (mut slots, mut len) = ([first; BATCH], 1);
+            let mut read = 0;
+            while let Some(slot) = self.fine.next_occupied(slots[len - 1] + 1) {
+                read ^= self.nodes[self.fine.heads[FineLevel::place(slot)] as usize].next;
+                if len == BATCH || slot - first >= BATCH_SLOTS {
+                    break;
+                }
+                slots[len] = slot;
+                len += 1;
+            }
+            std::hint::black_box(read);
             let mut slot = first;
-            loop {
-                self.slot = slot;
+            for &next in &slots[..len] {
+                if self.current.len() >= BATCH {
+                    break;
+                }
+                slot = next;
                 let mut index = self.fine.take(slot);
                 while index != NIL {
                     let (entry, next) = self.release(index);
                     self.current.push(entry);
                     index = next;
                 }
-                let full = self.current.len() >= BATCH;
-                match self.fine.next_occupied(slot) {
-                    Some(next) if !full && next - first < BATCH_SLOTS => slot = next,
-                    _ => break,
-                }
             }
+            self.slot = slot;
             if self.current.len() > 1 {
                 self.current.sort_unstable_by(|a, b| b.cmp(a));
             }

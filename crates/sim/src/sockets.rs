@@ -52,6 +52,8 @@ pub(crate) struct Socket {
     /// Room in the send buffer, as the owner was told last, and how much is plenty for it.
     pub(crate) space_told: u64,
     pub(crate) plenty: u64,
+    /// Offset at which the next message ends, so that most packets need not look for it.
+    next_end: u64,
     /// Messages on their way to this end, with the offset at which each ends.
     inbox: VecDeque<(u64, Message)>,
     /// When this end last sent block data, for the distribution of send gaps.
@@ -88,6 +90,7 @@ impl Socket {
             read: 0,
             space_told: 0,
             plenty: end.plenty,
+            next_end: u64::MAX,
             inbox: VecDeque::new(),
             last_send: None,
             tcp: None,
@@ -129,6 +132,12 @@ impl Sockets {
     pub(crate) fn touch(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
         end.armed.nanos() ^ end.read ^ end.tcp.as_ref().map_or(0, Connection::touch)
+    }
+
+    /// Reads what a write to `socket` changes at the other end.
+    #[inline]
+    pub(crate) fn touch_reader(&self, socket: u32) -> u64 {
+        self.all[other(socket) as usize].next_end
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
@@ -248,7 +257,9 @@ impl Sockets {
         let offset = end.written;
         // A connection that has just failed takes nothing; its owner hears of it next.
         if let (Some(message), true) = (message, taken == bytes) {
-            self.all[other(socket) as usize].inbox.push_back((offset, message));
+            let reader = &mut self.all[other(socket) as usize];
+            reader.next_end = reader.next_end.min(offset);
+            reader.inbox.push_back((offset, message));
         }
         space
     }
@@ -266,12 +277,24 @@ impl Sockets {
     }
 
     /// The next message that has been read to its end.
+    #[inline]
     pub(crate) fn next_message(&mut self, socket: u32) -> Option<Message> {
         let end = &mut self.all[socket as usize];
-        let (offset, _) = end.inbox.front()?;
-        if *offset > end.read {
+        if end.next_end > end.read {
             return None;
         }
-        end.inbox.pop_front().map(|(_, message)| message)
+        let message = end.inbox.pop_front().map(|(_, message)| message);
+        end.next_end = end.inbox.front().map_or(u64::MAX, |(offset, _)| *offset);
+        message
+    }
+
+    /// The owner, if data up to `offset` will bring it a message.
+    #[inline]
+    pub(crate) fn next_reader(&self, socket: u32, offset: u64) -> Option<(u32, ConnId)> {
+        let end = &self.all[socket as usize];
+        match end.owner {
+            Owner::Peer { peer, conn } if end.next_end <= offset => Some((peer, conn)),
+            _ => None,
+        }
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Unchoke {
 }
 
 const NO_SOCKET: u32 = u32::MAX;
+/// So many writes of one peer are looked at together.
+const BROADCAST: usize = 8;
 /// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
 /// control messages.
 fn plenty(profile: &Profile, upload: Option<Rate>) -> u64 {
@@ -171,7 +173,12 @@ impl Swarms {
     #[inline]
     pub(crate) fn touch(&self, peer: u32) -> u64 {
         let machine = self.peers[peer as usize].machine.as_ref();
-        machine.map_or(0, |machine| u64::from(machine.next_turn().is_some()))
+        machine.map_or(0, |machine| machine.next_turn().map_or(0, |conn| machine.touch(conn)))
+    }
+    /// Reads a little of one connection of a peer.
+    #[inline]
+    pub(crate) fn touch_connection(&self, peer: u32, conn: ConnId) -> u64 {
+        self.peers[peer as usize].machine.as_ref().map_or(0, |machine| machine.touch(conn))
     }
     /// The socket that a peer's timer will probably write to.
     #[inline]
@@ -399,7 +406,10 @@ impl Sim<'_> {
 
     /// Does what a peer says, then sets its timer.
     fn drain(&mut self, peer: u32) {
-        loop {
+        for done in 0usize.. {
+            if done != 0 && done.is_multiple_of(BROADCAST) {
+                self.touch_writes(peer);
+            }
             let Some(machine) = &mut self.swarms.peers[peer as usize].machine else { return };
             let Some(action) = machine.poll() else {
                 let deadline = machine.next_timer();
@@ -407,6 +417,18 @@ impl Sim<'_> {
             };
             self.act(peer, action);
         }
+    }
+
+    /// A HAVE goes to everybody: reads a little of the next sockets side by side.
+    fn touch_writes(&self, peer: u32) {
+        let peer = &self.swarms.peers[peer as usize];
+        let Some(machine) = &peer.machine else { return };
+        let sockets = machine.writes_ahead(BROADCAST).filter_map(|conn| {
+            peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
+        });
+        std::hint::black_box(sockets.fold(0, |read, socket| {
+            read ^ self.sockets.touch(socket) ^ self.sockets.touch_reader(socket)
+        }));
     }
 
     #[inline]

@@ -135,6 +135,18 @@ impl Conn {
             down_since_round: 0,
         }
     }
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.last_heard.nanos()
+            ^ self.space
+            ^ u64::from(self.left)
+            ^ self.up_since_unchoke
+            ^ self.down_since_round
+            ^ u64::from(self.wanted)
+            ^ self.up_meter.touch()
+            ^ self.down_meter.touch()
+            ^ self.have.touch()
+    }
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }

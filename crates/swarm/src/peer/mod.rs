@@ -132,6 +132,22 @@ impl Peer {
         self.conns.get(conn).map(|_| conn)
     }
 
+    /// Reads a little of a connection. A driver of thousands calls this for those that will be
+    /// used next, so that the processor fetches them side by side. The value means nothing.
+    #[inline]
+    pub fn touch(&self, conn: ConnId) -> u64 {
+        self.conns.get(conn).map_or(0, connection::Conn::touch)
+    }
+
+    /// The connections to which the next `most` actions will write, for the same purpose as
+    /// [`touch`](Peer::touch).
+    pub fn writes_ahead(&self, most: usize) -> impl Iterator<Item = ConnId> + '_ {
+        self.actions.iter().take(most).filter_map(|action| match action {
+            Action::Write { conn, .. } => Some(*conn),
+            _ => None,
+        })
+    }
+
     /// Enters the swarm: announces `started`.
     pub fn start(&mut self, now: Time) {
         if self.gone || self.round_at != Time::NEVER {
