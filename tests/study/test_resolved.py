@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -109,7 +110,7 @@ def test_fingerprints_are_the_same_in_another_process():
     )
     made = subprocess.run(
         [sys.executable, "-c", code],
-        env={"PYTHONHASHSEED": "1"},
+        env={**os.environ, "PYTHONHASHSEED": "1"},
         capture_output=True,
         text=True,
         check=True,

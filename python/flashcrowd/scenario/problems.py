@@ -83,7 +83,7 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
         return _choice(where, shown(context["tag"]), context["expected_tags"])
     if kind == "union_tag_not_found":
         path, value = f"{path}.kind", MISSING
-    elif item["loc"][-1:] == ("[key]",):
+    elif kind == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         value = shown(place[-1])
     allowed = _ALLOWED[kind].format(**context) if kind in _ALLOWED else str(cause or item["msg"])
     return Problem(path, value, allowed)
@@ -100,8 +100,6 @@ def _place(location: Sequence[str | int], given: Any, *, missing: bool) -> list[
     place: list[str | int] = []
     last = len(location) - 1
     for index, segment in enumerate(location):
-        if segment == "[key]":
-            break
         known = isinstance(given, Mapping) and segment in given
         listed = isinstance(given, Sequence) and isinstance(segment, int) and segment < len(given)
         if known or listed:

@@ -41,7 +41,7 @@ def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
     if not isinstance(given, dict):
         return given
     base = given.get("base", name)
-    if base in all_of:
+    if isinstance(base, str) and base in all_of:
         return _merged(all_of[base], {"base": base, **given})
     return _merged(next(iter(all_of.values())), given)
 
