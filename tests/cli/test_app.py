@@ -100,3 +100,9 @@ def test_help_and_version_need_nothing_heavy():
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     assert "check" in made.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "report", "reproduce", "check", "plan", "schema"])
+def test_every_command_explains_itself(capsys, command: str):
+    assert status(command, "--help") == 0
+    assert f"flashcrowd {command}" in capsys.readouterr().out
