@@ -1,5 +1,5 @@
 use crate::{Conditions, Jitter, JitterShape, LossModel, Side};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{Rate, Span, Stream, Time};
 use std::collections::VecDeque;
 
 /// What becomes of a packet.
@@ -56,6 +56,9 @@ pub struct Direction {
     waiting_bytes: u64,
     free_at: Time,
     last_arrival: Time,
+    /// Sizes transmitted last and how long they took: a line carries full packets and
+    /// acknowledgements, and a division is dear.
+    known: [(u32, Span); 2],
     stream: Stream,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
@@ -70,6 +73,7 @@ impl Direction {
             waiting_bytes: 0,
             free_at: Time::START,
             last_arrival: Time::START,
+            known: [(0, Span::ZERO); 2],
             stream,
             bad: false,
             counters: Counters::default(),
@@ -96,7 +100,7 @@ impl Direction {
                 }
                 let begins = self.free_at.max(now);
                 self.counters.waited += begins - now;
-                begins + rate.transmission(u64::from(bytes))
+                begins + self.transmission(rate, bytes)
             }
         };
         let delay = self.delay(conditions);
@@ -118,6 +122,7 @@ impl Direction {
     /// the packets whose arrival moved.
     pub fn change(&mut self, now: Time, old: &Conditions, new: &Conditions) -> Vec<Moved> {
         self.forget_departed(now);
+        self.known = [(0, Span::ZERO); 2];
         let mut free_at = now;
         let mut moved = Vec::new();
         for (place, packet) in self.waiting.iter_mut().enumerate() {
@@ -162,6 +167,16 @@ impl Direction {
     /// What has been carried so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    #[inline]
+    fn transmission(&mut self, rate: Rate, bytes: u32) -> Span {
+        if let Some((_, span)) = self.known.iter().find(|(known, _)| *known == bytes) {
+            return *span;
+        }
+        let span = rate.transmission(u64::from(bytes));
+        self.known = [(bytes, span), self.known[0]];
+        span
     }
 
     #[inline]
@@ -225,7 +240,7 @@ impl Direction {
 mod tests {
     use super::*;
     use crate::{Loss, QueueLimit};
-    use flashcrowd_base::{Probability, Rate};
+    use flashcrowd_base::Probability;
     use proptest::prelude::*;
 
     fn direction() -> Direction {

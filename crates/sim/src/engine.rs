@@ -1,5 +1,6 @@
 use crate::control::Control;
-use crate::network::{Addressee, Network, Passage};
+use crate::network::{Network, Passage};
+use crate::packet::{Addressee, Packet};
 use crate::pings::Pings;
 use crate::plan::{Plan, What, Workload};
 use crate::queue::EventQueue;
@@ -22,6 +23,7 @@ pub(crate) struct Event {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
+    Lane,
     Packet,
     Socket,
     Peer,
@@ -48,7 +50,7 @@ macro_rules! events {
     };
 }
 events! {
-    packet => Packet, socket => Socket, peer => Peer, arrival => Arrival, departure => Departure,
+    lane => Lane, packet => Packet, socket => Socket, peer => Peer, arrival => Arrival, departure => Departure,
     tracker => Tracker, flow_start => FlowStart, flow_stop => FlowStop, flow_tick => FlowTick,
     ping => Ping, change => Change, sample => Sample, watch => Watch, horizon => Horizon,
 }
@@ -154,7 +156,9 @@ impl<'a> Sim<'a> {
 
     fn run(&mut self, control: &Control) -> Result<(), Error> {
         while self.outcome.is_none() {
-            self.touch_what_is_next();
+            if self.sockets.are_many() {
+                self.touch_what_is_next();
+            }
             let Some((now, event)) = self.queue.pop() else { break };
             self.now = now;
             self.events += 1;
@@ -176,28 +180,47 @@ impl<'a> Sim<'a> {
     #[inline]
     fn touch_what_is_next(&mut self) {
         let events = self.queue.look_ahead();
+        let packet = |event: Event| match event.kind {
+            Kind::Lane => self.network.transit.peek(Some(event.index), 0),
+            Kind::Packet => self.network.transit.peek(None, event.index),
+            _ => None,
+        };
         let mut read = 0;
         for event in events.clone() {
             read ^= match event.kind {
-                Kind::Packet => self.network.touch(event.index),
                 Kind::Socket => self.sockets.touch(event.index),
                 Kind::Peer => self.swarms.touch(event.index),
-                _ => 0,
+                _ => packet(event).map_or(0, |packet| packet.due.nanos()),
             };
         }
         for event in events.clone() {
             let socket = match event.kind {
-                Kind::Packet => self.network.next_socket(event.index).map(|(socket, _)| socket),
                 Kind::Peer => self.swarms.next_socket(event.index),
-                _ => None,
+                _ => packet(event).and_then(Packet::next_socket).map(|(socket, _)| socket),
             };
             if let Some(socket) = socket {
                 read ^= self.sockets.touch(socket);
             }
         }
         for event in events {
-            let Kind::Packet = event.kind else { continue };
-            let Some((socket, offset)) = self.network.next_socket(event.index) else { continue };
+            if let Some((socket, offset)) = packet(event).and_then(Packet::next_socket)
+                && let Some((peer, conn)) = self.sockets.next_reader(socket, offset)
+            {
+                read ^= self.swarms.touch_connection(peer, conn);
+            }
+        }
+        std::hint::black_box(read);
+    }
+
+    /// The same for the packets that follow in a lane.
+    #[inline]
+    fn touch_lane(&mut self, lane: u32) {
+        let packets = self.network.transit.ahead(lane);
+        let mut read = 0;
+        for (socket, _) in packets.clone().filter_map(Packet::next_socket) {
+            read ^= self.sockets.touch(socket);
+        }
+        for (socket, offset) in packets.filter_map(Packet::next_socket) {
             if let Some((peer, conn)) = self.sockets.next_reader(socket, offset) {
                 read ^= self.swarms.touch_connection(peer, conn);
             }
@@ -209,17 +232,17 @@ impl<'a> Sim<'a> {
     fn handle(&mut self, event: Event) {
         let index = event.index;
         match event.kind {
-            Kind::Packet => match self.network.on_event(&mut self.queue, self.now, index) {
-                Passage::Travels => {}
-                Passage::Arrived(Addressee::Socket(socket), segment) => {
-                    self.deliver(socket, &segment);
+            Kind::Lane => {
+                if self.sockets.are_many() {
+                    self.touch_lane(index);
                 }
-                Passage::Gone(Addressee::Socket(socket)) => self.sockets.settle(socket),
-                Passage::Arrived(Addressee::Ping { ping, reply }, segment) => {
-                    self.deliver_ping(ping, reply, &segment);
-                }
-                Passage::Gone(Addressee::Ping { .. }) => {}
-            },
+                let passage = self.network.on_lane(&mut self.queue, self.now, index);
+                self.arrived(passage);
+            }
+            Kind::Packet => {
+                let passage = self.network.on_packet(&mut self.queue, self.now, index);
+                self.arrived(passage);
+            }
             Kind::Socket => {
                 if self.sockets.take_timer(index, self.now) {
                     self.on_socket_timer(index);
@@ -237,6 +260,19 @@ impl<'a> Sim<'a> {
             Kind::Sample => self.sample(index),
             Kind::Watch => self.watch(),
             Kind::Horizon => self.on_horizon(),
+        }
+    }
+
+    #[inline]
+    fn arrived(&mut self, passage: Passage) {
+        match passage {
+            Passage::Travels => {}
+            Passage::Arrived(Addressee::Socket(socket), segment) => self.deliver(socket, &segment),
+            Passage::Gone(Addressee::Socket(socket)) => self.sockets.settle(socket),
+            Passage::Arrived(Addressee::Ping { ping, reply }, segment) => {
+                self.deliver_ping(ping, reply, &segment);
+            }
+            Passage::Gone(Addressee::Ping { .. }) => {}
         }
     }
 

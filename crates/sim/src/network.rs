@@ -1,44 +1,13 @@
 use crate::engine::Event;
+use crate::packet::{Addressee, Packet};
 use crate::plan;
 use crate::queue::EventQueue;
-use flashcrowd_base::{Probability, Rate, Span, Stream, Time};
-use flashcrowd_link::{Conditions, Direction, Loss, LossModel, Side, Verdict};
+use crate::route::{Drawn, OWN, Route};
+use crate::transit::{APART, Transit};
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_link::{Conditions, Direction, Verdict};
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
-
-/// For whom a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Addressee {
-    /// A socket, by index.
-    Socket(u32),
-    /// An echo request for the ping's answering host, or a reply for the asking one.
-    Ping { ping: u32, reply: bool },
-}
-
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    /// For pings, `seq` is the number of the request.
-    pub(crate) segment: Segment,
-    pub(crate) to: Addressee,
-    /// When its pending event is due; an event at any other instant is out of date.
-    due: Time,
-    /// What of `due` lies beyond the link that it waits in.
-    beyond: Span,
-    route: u32,
-    /// The next step of the route.
-    step: u16,
-    /// Whether the pending event is the arrival.
-    arriving: bool,
-    bytes: u32,
-}
-
-impl Packet {
-    fn new(segment: Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
-        let (due, beyond) = (Time::NEVER, Span::ZERO);
-        Packet { segment, to, due, beyond, route, step: 0, arriving: false, bytes }
-    }
-}
 
 /// What happened to a packet when its event came.
 #[derive(Clone, Copy, Debug)]
@@ -66,65 +35,6 @@ struct Link {
     direction: Direction,
 }
 
-/// A step of a route: a shared link, or the pair's own piece of path.
-const OWN: u32 = u32::MAX;
-
-struct Route {
-    /// First step in `steps`, and how many.
-    first: u32,
-    len: u16,
-    /// Whether some step has a rate: super-segments are then cut into frames at the sender.
-    queues: bool,
-    core: u32,
-    /// Whether the own piece is nothing but a constant delay, and which.
-    plain: Option<Span>,
-    /// What the pair drew, in place of the core's conditions.
-    drawn: Option<Box<Drawn>>,
-    own: Direction,
-}
-
-/// What a pair of hosts drew from the distributions of its core.
-struct Drawn {
-    one_way: Option<Span>,
-    loss: Option<Probability>,
-    conditions: Conditions,
-}
-
-impl Drawn {
-    /// The same draw for both directions of a pair.
-    fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Box<Drawn>> {
-        let draw = core.draw.as_ref()?;
-        let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
-        let mut stream = Stream::new(seed, "pair", pair);
-        let rtt = draw.rtt_s.as_ref().map(|rtt| Span::from_seconds(rtt.draw(&mut stream)));
-        let loss = draw.loss.as_ref().map(|loss| loss.draw(&mut stream).clamp(0.0, 1.0));
-        let mut drawn = Drawn {
-            one_way: rtt.map(|rtt| rtt / 2),
-            loss: loss.and_then(Probability::new),
-            conditions: Conditions::default(),
-        };
-        drawn.apply(&core.conditions);
-        Some(Box::new(drawn))
-    }
-
-    fn apply(&mut self, core: &Conditions) {
-        self.conditions = core.clone();
-        if let Some(delay) = self.one_way {
-            self.conditions.delay_ns = delay;
-        }
-        if let Some(probability) = self.loss {
-            let model = LossModel::Bernoulli { probability };
-            self.conditions.loss = Some(Loss { side: Side::Receiver, model });
-        }
-    }
-}
-
-impl Route {
-    fn range(&self) -> std::ops::Range<usize> {
-        self.first as usize..self.first as usize + usize::from(self.len)
-    }
-}
-
 /// Links, routes and the packets between them.
 pub(crate) struct Network {
     seed: u64,
@@ -138,8 +48,9 @@ pub(crate) struct Network {
     routes: Vec<Route>,
     route_of: BTreeMap<(u32, u32), u32>,
     steps: Vec<u32>,
-    packets: Vec<Packet>,
-    free: Vec<u32>,
+    /// A lane for each link, then one for each core.
+    pub(crate) transit: Transit,
+    next_tag: u32,
     pub(crate) totals: Totals,
 }
 
@@ -161,8 +72,8 @@ impl Network {
             routes: Vec::new(),
             route_of: BTreeMap::new(),
             steps: Vec::new(),
-            packets: Vec::new(),
-            free: Vec::new(),
+            transit: Transit::new(plan.links.len() + plan.cores.len()),
+            next_tag: 0,
             totals: Totals::default(),
         }
     }
@@ -265,28 +176,26 @@ impl Network {
         segment: Segment,
         bytes: u32,
     ) -> u32 {
-        let slot = self.store(Packet::new(segment, to, route, bytes));
-        u32::from(self.travel(queue, now, slot))
+        self.next_tag = self.next_tag.wrapping_add(1);
+        let packet = Packet { tag: self.next_tag, ..Packet::new(segment, to, route, bytes) };
+        u32::from(self.travel(queue, now, packet))
     }
 
-    #[inline]
-    fn store(&mut self, packet: Packet) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.packets[slot as usize] = packet;
-                slot
-            }
-            None => {
-                self.packets.push(packet);
-                (self.packets.len() - 1) as u32
-            }
-        }
-    }
-
-    /// The delay of a route that is nothing but a constant delay, for [`Network::send_direct`].
-    pub(crate) fn direct(&self, route: u32) -> Option<Span> {
+    /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
+    /// [`Network::send_direct`].
+    pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
         let route = &self.routes[route as usize];
-        route.plain.filter(|_| route.len == 1)
+        route.plain.filter(|_| route.len == 1).map(|delay| (delay, self.lane_of(route, None)))
+    }
+
+    /// Where packets stand that left `link` last, or none.
+    #[inline]
+    fn lane_of(&self, route: &Route, link: Option<u32>) -> u32 {
+        match link {
+            Some(link) => link,
+            None if route.drawn.is_some() => APART,
+            None => self.links.len() as u32 + route.core,
+        }
     }
 
     /// Sends a segment over a route that is nothing but a constant delay: without touching the
@@ -296,63 +205,56 @@ impl Network {
         &mut self,
         queue: &mut EventQueue<Event>,
         due: Time,
+        lane: u32,
         to: Addressee,
         segment: Segment,
     ) {
         self.totals.sent += u64::from(segment.frames());
         let packet = Packet::new(segment, to, u32::MAX, 0);
-        let slot = self.store(Packet { due, arriving: true, ..packet });
-        queue.schedule(due, Event::packet(slot));
+        self.transit.keep(queue, lane, Packet { due, arriving: true, ..packet });
     }
 
-    /// The event of a packet has come.
+    /// The event of a lane has come.
     #[inline]
-    pub(crate) fn on_event(
+    pub(crate) fn on_lane(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        lane: u32,
+    ) -> Passage {
+        match self.transit.next_of(queue, now, lane) {
+            Some(packet) => self.pass(queue, now, packet),
+            None => Passage::Travels,
+        }
+    }
+
+    /// The event of a packet that is kept apart has come.
+    #[inline]
+    pub(crate) fn on_packet(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
         slot: u32,
     ) -> Passage {
-        let packet = &self.packets[slot as usize];
-        if packet.due != now {
-            return Passage::Travels;
+        match self.transit.apart(now, slot) {
+            Some(packet) => self.pass(queue, now, packet),
+            None => Passage::Travels,
         }
-        let to = packet.to;
+    }
+
+    #[inline]
+    fn pass(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: Packet) -> Passage {
         if packet.arriving {
-            let segment = packet.segment;
-            self.totals.delivered += u64::from(segment.frames());
-            self.release(slot);
-            return Passage::Arrived(to, segment);
+            self.totals.delivered += u64::from(packet.segment.frames());
+            return Passage::Arrived(packet.to, packet.segment);
         }
-        if self.travel(queue, now, slot) { Passage::Travels } else { Passage::Gone(to) }
+        if self.travel(queue, now, packet) { Passage::Travels } else { Passage::Gone(packet.to) }
     }
 
-    /// Reads a little of a packet, for [`Sim::touch_what_is_next`](crate::engine::Sim).
+    /// Takes a packet through the next link that it can wait in and on to the one after, where its
+    /// next event is due. `false` if it does not get that far.
     #[inline]
-    pub(crate) fn touch(&self, slot: u32) -> u64 {
-        let packet = &self.packets[slot as usize];
-        packet.segment.seq ^ packet.due.nanos()
-    }
-    /// The socket that a packet's event will reach, and the offset of the stream after it.
-    #[inline]
-    pub(crate) fn next_socket(&self, slot: u32) -> Option<(u32, u64)> {
-        let packet = &self.packets[slot as usize];
-        match packet.to {
-            Addressee::Socket(socket) if packet.arriving => Some((socket, packet.segment.end())),
-            _ => None,
-        }
-    }
-
-    fn release(&mut self, slot: u32) {
-        self.packets[slot as usize].due = Time::NEVER;
-        self.free.push(slot);
-    }
-
-    /// Takes a packet through the next link that it can wait in and on to the one after, and
-    /// schedules its event there. `false` if it does not get that far.
-    #[inline]
-    fn travel(&mut self, queue: &mut EventQueue<Event>, now: Time, slot: u32) -> bool {
-        let packet = &mut self.packets[slot as usize];
+    fn travel(&mut self, queue: &mut EventQueue<Event>, now: Time, mut packet: Packet) -> bool {
         let route = &mut self.routes[packet.route as usize];
         let mut at = now;
         let mut left_queue = None;
@@ -366,15 +268,15 @@ impl Network {
             let verdict = if step == OWN {
                 let core = &self.cores[route.core as usize].conditions;
                 let own = route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions);
-                route.own.offer(own, at, packet.bytes, slot)
+                route.own.offer(own, at, packet.bytes, packet.tag)
             } else {
                 let link = &mut self.links[step as usize];
                 if link.conditions.rate_bps.is_some() && (at > now || left_queue.is_some()) {
                     break; // It enters this queue later.
                 }
-                let verdict = link.direction.offer(&link.conditions, at, packet.bytes, slot);
+                let verdict = link.direction.offer(&link.conditions, at, packet.bytes, packet.tag);
                 if let (Verdict::Arrives(time), Some(_)) = (verdict, link.conditions.rate_bps) {
-                    left_queue = Some(time);
+                    left_queue = Some((step, time));
                 }
                 verdict
             };
@@ -387,7 +289,6 @@ impl Network {
                     } else {
                         self.totals.dropped += frames;
                     }
-                    self.release(slot);
                     return false;
                 }
             }
@@ -395,8 +296,10 @@ impl Network {
         }
         packet.due = at;
         packet.arriving = packet.step == route.len;
-        packet.beyond = left_queue.map_or(Span::ZERO, |left| at - left);
-        queue.schedule(at, Event::packet(slot));
+        packet.beyond = left_queue.map_or(Span::MAX, |(_, left)| at - left);
+        let route = &self.routes[packet.route as usize];
+        let lane = self.lane_of(route, left_queue.map(|(link, _)| link));
+        self.transit.keep(queue, lane, packet);
         true
     }
 
@@ -409,19 +312,11 @@ impl Network {
         link: u32,
         conditions: &Conditions,
     ) {
-        let link = &mut self.links[link as usize];
-        for moved in link.direction.change(now, &link.conditions, conditions) {
-            let packet = &mut self.packets[moved.tag as usize];
-            packet.due = moved.arrives + packet.beyond;
-            queue.schedule(packet.due, Event::packet(moved.tag));
-        }
-        link.conditions = conditions.clone();
-        // A link that gained its first rate makes its routes queue.
-        for route in &mut self.routes {
-            route.queues = self.steps[route.range()].iter().any(|&step| {
-                step != OWN && self.links[step as usize].conditions.rate_bps.is_some()
-            });
-        }
+        let changed = &mut self.links[link as usize];
+        let moved = changed.direction.change(now, &changed.conditions, conditions);
+        changed.conditions = conditions.clone();
+        let moved: BTreeMap<u32, Time> = moved.iter().map(|m| (m.tag, m.arrives)).collect();
+        self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());
     }
 
     /// Gives the pairs' own pieces of path of a core new conditions. Packets on their way are not

@@ -1,5 +1,5 @@
 use crate::engine::{Event, Sim};
-use crate::network::Addressee;
+use crate::packet::Addressee;
 use crate::plan::{self, Plan, Workload};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::Segment;

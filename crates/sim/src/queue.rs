@@ -220,7 +220,7 @@ impl<T: Copy> EventQueue<T> {
             if self.len == 0 {
                 return None;
             }
-            self.advance();
+            self.advance(1);
         }
         let entry = self.current.pop()?;
         self.len -= 1;
@@ -228,47 +228,40 @@ impl<T: Copy> EventQueue<T> {
         Some((entry.at, entry.event))
     }
 
-    /// The events that are surely next but for those scheduled meanwhile, the last one first, if
-    /// the next [`EventQueue::pop`] would have to look for them; otherwise none.
+    /// The events that are surely next but for those scheduled meanwhile, if the next
+    /// [`EventQueue::pop`] would have to look for them; otherwise none. An engine that knows what
+    /// comes next can fetch what it needs.
     #[inline]
     pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + Clone + '_ {
         let empty = self.current.is_empty();
         while self.current.is_empty() && self.len > 0 {
-            self.advance();
+            self.advance(BATCH);
         }
         let known = if empty { self.current.as_slice() } else { &[] };
         known.iter().map(|entry| entry.event)
     }
 
-    /// Moves on to the next occupied fine slots, or, if there are none, opens more of the future.
-    fn advance(&mut self) {
+    /// Moves on to the next occupied fine slot, and to those after it until there are `batch`
+    /// events, or, if there is none, opens more of the future.
+    fn advance(&mut self, batch: usize) {
         if let Some(first) = self.fine.next_occupied(self.slot) {
-            // The first nodes are asked for side by side, before they are used one by one.
-            let (mut slots, mut len) = ([first; BATCH], 1);
-            let mut read = 0;
-            while let Some(slot) = self.fine.next_occupied(slots[len - 1] + 1) {
-                read ^= self.nodes[self.fine.heads[FineLevel::place(slot)] as usize].next;
-                if len == BATCH || slot - first >= BATCH_SLOTS {
-                    break;
-                }
-                slots[len] = slot;
-                len += 1;
-            }
-            std::hint::black_box(read);
             let mut slot = first;
-            for &next in &slots[..len] {
-                if self.current.len() >= BATCH {
-                    break;
-                }
-                slot = next;
+            loop {
                 let mut index = self.fine.take(slot);
                 while index != NIL {
                     let (entry, next) = self.release(index);
                     self.current.push(entry);
                     index = next;
                 }
+                self.slot = slot;
+                if self.current.len() >= batch {
+                    break;
+                }
+                match self.fine.next_occupied(slot) {
+                    Some(next) if next - first < BATCH_SLOTS => slot = next,
+                    _ => break,
+                }
             }
-            self.slot = slot;
             if self.current.len() > 1 {
                 self.current.sort_unstable_by(|a, b| b.cmp(a));
             }

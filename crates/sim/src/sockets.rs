@@ -1,5 +1,6 @@
 use crate::engine::Event;
-use crate::network::{Addressee, Network};
+use crate::network::Network;
+use crate::packet::Addressee;
 use crate::queue::EventQueue;
 use crate::tally::Tally;
 use flashcrowd_base::{Span, Time};
@@ -33,8 +34,8 @@ pub(crate) enum Owner {
 pub(crate) struct Socket {
     /// Instant of the earliest pending timer event; any other is out of date.
     armed: Time,
-    /// Delay to the other end where the way there is nothing else.
-    direct: Option<Span>,
+    /// Delay to the other end, and lane, where the way there is nothing else.
+    direct: Option<(Span, u32)>,
     pub(crate) owner: Owner,
     route: u32,
     /// Where its payload lengths are counted.
@@ -69,7 +70,7 @@ pub(crate) struct End {
     pub(crate) owner: Owner,
     pub(crate) stack: Arc<Config>,
     pub(crate) route: u32,
-    pub(crate) direct: Option<Span>,
+    pub(crate) direct: Option<(Span, u32)>,
     pub(crate) class: u32,
     pub(crate) plenty: u64,
 }
@@ -127,11 +128,19 @@ impl Sockets {
         self.all.iter()
     }
 
+    /// Whether there are so many that the processor's nearer caches do not hold them, and looking
+    /// ahead pays: a socket takes a kilobyte.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.all.len() > 1500
+    }
+
     /// Reads a little of every part of a socket, for [`Sim::touch_what_is_next`](crate::engine::Sim).
     #[inline]
     pub(crate) fn touch(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
-        end.armed.nanos() ^ end.read ^ end.tcp.as_ref().map_or(0, Connection::touch)
+        let message = end.inbox.front().map_or(0, |(offset, _)| *offset);
+        end.armed.nanos() ^ message ^ end.tcp.as_ref().map_or(0, Connection::touch)
     }
 
     /// Reads what a write to `socket` changes at the other end.
@@ -216,8 +225,8 @@ impl Sockets {
         while let Some(segment) = tcp.poll_transmit(now) {
             tally.payload(end.class, segment.len);
             let to = Addressee::Socket(other(socket));
-            if let Some(delay) = end.direct {
-                network.send_direct(queue, now + delay, to, segment);
+            if let Some((delay, lane)) = end.direct {
+                network.send_direct(queue, now + delay, lane, to, segment);
                 end.sent += 1;
                 continue;
             }

@@ -407,7 +407,7 @@ impl Sim<'_> {
     /// Does what a peer says, then sets its timer.
     fn drain(&mut self, peer: u32) {
         for done in 0usize.. {
-            if done != 0 && done.is_multiple_of(BROADCAST) {
+            if done != 0 && done.is_multiple_of(BROADCAST) && self.sockets.are_many() {
                 self.touch_writes(peer);
             }
             let Some(machine) = &mut self.swarms.peers[peer as usize].machine else { return };

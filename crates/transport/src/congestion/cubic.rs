@@ -36,6 +36,11 @@ pub struct Cubic {
 }
 
 impl Cubic {
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.window.bytes ^ HyStart::touch(&self.hystart)
+    }
+
     /// A controller at its first window.
     pub fn new(params: Params) -> Cubic {
         Cubic {

@@ -42,6 +42,11 @@ pub struct CubicLinux {
 }
 
 impl CubicLinux {
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.window.bytes ^ HyStart::touch(&self.hystart)
+    }
+
     /// A controller at its first window.
     pub fn new(params: Params) -> CubicLinux {
         CubicLinux {

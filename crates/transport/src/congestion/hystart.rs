@@ -79,6 +79,11 @@ impl HyStart {
         }))
     }
 
+    #[inline]
+    pub(super) fn touch(slot: &Option<Box<HyStart>>) -> u64 {
+        slot.as_ref().map_or(0, |hystart| hystart.last_ack.nanos())
+    }
+
     /// What the detector in `slot` says of an acknowledgement in slow start. When it has found the
     /// end, it sets the threshold, and is gone.
     #[inline]

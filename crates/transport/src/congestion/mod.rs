@@ -116,6 +116,16 @@ pub enum AnyController {
 }
 
 impl AnyController {
+    /// Reads a little of it; see [`Connection::touch`](crate::tcp::Connection::touch).
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        match self {
+            AnyController::NewReno(controller) => controller.window(),
+            AnyController::Cubic(controller) => controller.touch(),
+            AnyController::CubicLinux(controller) => controller.touch(),
+        }
+    }
+
     /// A controller of this kind.
     pub fn new(kind: Kind, params: Params) -> AnyController {
         match kind {

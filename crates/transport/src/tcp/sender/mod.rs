@@ -261,7 +261,7 @@ impl Sender {
             ^ self.rtt.touch()
             ^ self.board.touch()
             ^ self.recovery.window
-            ^ self.controller.window()
+            ^ self.controller.touch()
             ^ self.controller.threshold()
     }
 

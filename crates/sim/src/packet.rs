@@ -1,0 +1,48 @@
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::tcp::Segment;
+
+/// For whom a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addressee {
+    /// A socket, by index.
+    Socket(u32),
+    /// An echo request for the ping's answering host, or a reply for the asking one.
+    Ping { ping: u32, reply: bool },
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// For pings, `seq` is the number of the request.
+    pub(crate) segment: Segment,
+    pub(crate) to: Addressee,
+    /// When its pending event is due; an event at any other instant is out of date.
+    pub(crate) due: Time,
+    /// What of `due` lies beyond the link that it waits in; `Span::MAX` if it waits in none.
+    pub(crate) beyond: Span,
+    pub(crate) route: u32,
+    /// Its name while it waits at a link.
+    pub(crate) tag: u32,
+    /// Size of the IP packet.
+    pub(crate) bytes: u32,
+    /// The next step of the route.
+    pub(crate) step: u16,
+    /// Whether the pending event is the arrival.
+    pub(crate) arriving: bool,
+}
+
+impl Packet {
+    pub(crate) fn new(segment: Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
+        let (due, beyond) = (Time::NEVER, Span::ZERO);
+        Packet { segment, to, due, beyond, route, tag: 0, bytes, step: 0, arriving: false }
+    }
+
+    /// The socket that its event will reach, and the offset of the stream after it.
+    #[inline]
+    pub(crate) fn next_socket(&self) -> Option<(u32, u64)> {
+        match self.to {
+            Addressee::Socket(socket) if self.arriving => Some((socket, self.segment.end())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use crate::plan;
+use flashcrowd_base::{Probability, Span, Stream};
+use flashcrowd_link::{Conditions, Direction, Loss, LossModel, Side};
+use std::ops::Range;
+
+/// A step of a route that is the pair's own piece of path; any other is the index of a shared link.
+pub(crate) const OWN: u32 = u32::MAX;
+
+/// The way from one host to another.
+pub(crate) struct Route {
+    /// First step in the network's list of steps, and how many.
+    pub(crate) first: u32,
+    pub(crate) len: u16,
+    /// Whether some step has a rate: super-segments are then cut into frames at the sender.
+    pub(crate) queues: bool,
+    pub(crate) core: u32,
+    /// Whether the own piece is nothing but a constant delay, and which.
+    pub(crate) plain: Option<Span>,
+    /// What the pair drew, in place of the core's conditions.
+    pub(crate) drawn: Option<Box<Drawn>>,
+    /// State of the own piece.
+    pub(crate) own: Direction,
+}
+
+impl Route {
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.first as usize..self.first as usize + usize::from(self.len)
+    }
+}
+
+/// What a pair of hosts drew from the distributions of its core.
+pub(crate) struct Drawn {
+    one_way: Option<Span>,
+    loss: Option<Probability>,
+    pub(crate) conditions: Conditions,
+}
+
+impl Drawn {
+    /// The same draw for both directions of a pair.
+    pub(crate) fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Box<Drawn>> {
+        let draw = core.draw.as_ref()?;
+        let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
+        let mut stream = Stream::new(seed, "pair", pair);
+        let rtt = draw.rtt_s.as_ref().map(|rtt| Span::from_seconds(rtt.draw(&mut stream)));
+        let loss = draw.loss.as_ref().map(|loss| loss.draw(&mut stream).clamp(0.0, 1.0));
+        let mut drawn = Drawn {
+            one_way: rtt.map(|rtt| rtt / 2),
+            loss: loss.and_then(Probability::new),
+            conditions: Conditions::default(),
+        };
+        drawn.apply(&core.conditions);
+        Some(Box::new(drawn))
+    }
+
+    /// Takes over what was not drawn.
+    pub(crate) fn apply(&mut self, core: &Conditions) {
+        self.conditions = core.clone();
+        if let Some(delay) = self.one_way {
+            self.conditions.delay_ns = delay;
+        }
+        if let Some(probability) = self.loss {
+            let model = LossModel::Bernoulli { probability };
+            self.conditions.loss = Some(Loss { side: Side::Receiver, model });
+        }
+    }
+}
