@@ -36,8 +36,7 @@ build: $(UV) ## Build the extension module and set up .venv with the flashcrowd 
 	@$(UV) sync --locked --quiet
 
 demo: build ## Run studies/latency.toml on all cores, print a summary, write the report
-	@$(BIN)/flashcrowd run studies/latency.toml --out results/latency
-	@$(BIN)/flashcrowd report results/latency
+	@$(BIN)/flashcrowd run studies/latency.toml --fresh --report
 
 test: test-rust test-python ## All tests but those marked slow
 

@@ -31,7 +31,7 @@ def run(
         out: results folder; without, `results/` and the study's name.
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
-        fresh: begin in a new folder beside `out` if that exists.
+        fresh: where `out` holds results of another study or version, use a new folder beside it.
 
     Raises:
         StudyError: the study is wrong; it lists every mistake.

@@ -64,10 +64,10 @@ def done(*words: object, **options) -> tuple[int, str, str]:
 
 def test_runs_and_names_the_folder(study: Path) -> None:
     environment = {**os.environ, "TERM": "xterm-256color"}
-    status, out, err = done("run", study, cwd=study.parent, env=environment)
+    status, out, err = done("run", study, "--report", cwd=study.parent, env=environment)
     assert (status, err) == (0, ""), "nothing is drawn without a terminal"
     assert "\x1b" not in out
-    assert "Results: results/small" in out
+    assert "Results: results/small\nReport: results/small/report.html\n" in out
     assert (study.parent / "results" / "small" / "tables" / "downloads.parquet").exists()
 
 
@@ -114,8 +114,10 @@ def test_another_study_is_refused(study: Path, tmp_path: Path) -> None:
     status, _, err = done("run", study, *settings)
     assert status == 2
     assert 'workloads.swarm.size: was "2 MB", is "3 MB"' in err
-    assert done("run", study, *settings, "--fresh")[0] == 0
+    for _ in range(2):  # the second time it goes on there
+        assert done("run", study, *settings, "--fresh")[0] == 0
     assert (tmp_path / "r-2" / "tables").exists()
+    assert not (tmp_path / "r-3").exists()
 
 
 def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> None:

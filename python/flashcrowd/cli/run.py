@@ -11,11 +11,11 @@ from cyclopts import Parameter, validators
 
 from flashcrowd.cli.options import Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import EngineError, PlanRejected
-from flashcrowd.engines.pool import Interrupted
+from flashcrowd.engines.pool import Interrupted, cores
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
-from flashcrowd.study.runner import default_folder, unused
-from flashcrowd.study.runner import run as run_study
+from flashcrowd.study.campaign import conduct, fitting_folder
+from flashcrowd.study.runner import default_folder, prepare, simulator
 
 Jobs = Annotated[
     int | None,
@@ -36,7 +36,11 @@ def run(
     repeats: Repeats = None,
     set: Settings = [],  # noqa: B006
     fresh: Annotated[
-        bool, Parameter(negative=(), help="Begin in a new folder beside one that exists.")
+        bool,
+        Parameter(negative=(), help="Use a new folder beside one that holds other results."),
+    ] = False,
+    report: Annotated[
+        bool, Parameter(negative=(), help="Make the report, too, as `flashcrowd report` does.")
     ] = False,
     quiet: Annotated[bool, Parameter(negative=(), help="No progress bar and no summary.")] = False,
 ) -> int:
@@ -49,9 +53,15 @@ def run(
     """
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
-    folder = unused(folder) if fresh else folder
     try:
-        results = run_study(loaded, folder, jobs, progress=not quiet)
+        engine = simulator()
+        campaign = prepare(loaded, engine)
+        folder = fitting_folder(campaign, folder) if fresh else folder
+        results = conduct(campaign, engine, folder, jobs or cores(), progress=not quiet)
+        if not quiet:
+            _show(results)
+        if report:
+            _report(results)
     except Interrupted:
         return _stopped(folder)
     except ResultsError as error:
@@ -61,8 +71,6 @@ def run(
         kept = "Finished runs are kept." if folder.exists() else "Nothing was run."
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
-    if not quiet:
-        _show(results)
     _warn(results)
     return 0
 
@@ -86,6 +94,12 @@ def _stopped(folder: Path) -> int:
     words = shlex.join(["flashcrowd", *sys.argv[1:]]) if sys.argv[1:] else "flashcrowd run …"
     print(f"\nStopped. {state}\nGo on with: {words}", file=sys.stderr)
     return 130
+
+
+def _report(results: Results) -> None:
+    from flashcrowd.report import write
+
+    print(f"Report: {write(results, results.path)}")
 
 
 def _warn(results: Results) -> None:

@@ -60,12 +60,10 @@ class Folder:
             ResultsDiffer: the folder belongs to another study or version.
             ResultsError: somebody else is writing to it, or it cannot be used.
         """
-        if (path / FILE).exists():
-            old = Manifest.read(path)
-            changes = differences(old, manifest, read_json(path / "study.json"), study)
-            if changes:
-                raise ResultsDiffer(path, changes)
-        elif path.exists() and not (path.is_dir() and all(map(_ours, path.iterdir()))):
+        changes = changes_of(path, manifest, study)
+        if changes:
+            raise ResultsDiffer(path, changes)
+        if not (path / FILE).exists() and not _empty(path):
             raise ResultsError(path, "is in the way: no results folder", "Use another --out.")
         with atomic.naming(path):
             path.mkdir(parents=True, exist_ok=True)
@@ -161,6 +159,17 @@ class Folder:
         return True
 
 
+def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:
+    """Why a folder cannot go on as `manifest` wants, one line a reason; empty if it can, or is new.
+
+    Raises:
+        ResultsError: the folder is damaged.
+    """
+    if not (path / FILE).exists():
+        return []
+    return differences(Manifest.read(path), manifest, read_json(path / "study.json"), study)
+
+
 def read_json(path: Path) -> Any:
     """A JSON file of a results folder."""
     try:
@@ -175,10 +184,14 @@ def _says(file: Path, text: str) -> bool:
     return file.exists() and file.read_bytes() == text.encode()
 
 
-def _ours(path: Path) -> bool:
-    """Whether a folder without a manifest may hold this: we were killed before we wrote one."""
-    begun = {".lock", "study.json", "study.toml", "plans", "runs"}
-    return path.name in begun or path.name.startswith(atomic.SCRATCH)
+def _empty(path: Path) -> bool:
+    """Whether there is nothing, or only what we leave if we are killed before the manifest."""
+    if not path.exists():
+        return True
+    ours = {".lock", "study.json", "study.toml", "plans", "runs"}
+    return path.is_dir() and all(
+        entry.name in ours or entry.name.startswith(atomic.SCRATCH) for entry in path.iterdir()
+    )
 
 
 @contextmanager

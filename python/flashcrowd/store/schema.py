@@ -352,4 +352,3 @@ def _section(name: str, row: str, columns: tuple[Column, ...], optional: str = "
         kind = _WORDS[column.kind] if title[0] == "`" else "text or number"
         out.append(f"| {title} | {kind} | {column.unit} | {column.meaning} |")
     return [*out, ""]
-

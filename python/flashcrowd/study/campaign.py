@@ -13,7 +13,7 @@ from flashcrowd.engines import Engine
 from flashcrowd.engines.pool import Job, execute
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import assemble
-from flashcrowd.store.folder import Folder
+from flashcrowd.store.folder import Folder, changes_of
 from flashcrowd.store.manifest import Manifest, Run
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
@@ -35,6 +35,15 @@ class Campaign:
     study: Mapping[str, Any]
     plans: tuple[str, ...]
     source: str | None = None
+
+
+def fitting_folder(campaign: Campaign, path: Path) -> Path:
+    """The path, or the first of `path-2`, `path-3`, … that is new or can go on."""
+    number, candidate = 1, path
+    while changes_of(candidate, campaign.manifest, campaign.study):
+        number += 1
+        candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
 
 
 def conduct(

@@ -11,7 +11,7 @@ from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run, plan_digest
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
-from flashcrowd.study.campaign import Campaign, conduct
+from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 
 
 def run(
@@ -30,7 +30,7 @@ def run(
         out: results folder; without, `results/` and the study's name.
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
-        fresh: begin in a new folder beside `out` if that exists.
+        fresh: where `out` holds results of another study or version, use a new folder beside it.
         engine: what runs it; without, the simulator.
 
     Raises:
@@ -44,9 +44,11 @@ def run(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs}; at least 1 is needed")
     path = Path(out) if out is not None else default_folder(loaded)
-    chosen = engine or _simulator()
+    chosen = engine or simulator()
     campaign = prepare(loaded, chosen)
-    return conduct(campaign, chosen, unused(path) if fresh else path, jobs or cores(), progress)
+    if fresh:
+        path = fitting_folder(campaign, path)
+    return conduct(campaign, chosen, path, jobs or cores(), progress)
 
 
 def prepare(study: Study, engine: Engine) -> Campaign:
@@ -78,16 +80,8 @@ def folder_name(study: Study) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", study.name.lower()).strip("-.") or "study"
 
 
-def unused(path: Path) -> Path:
-    """The path, or the first of `path-2`, `path-3`, … that does not exist."""
-    number, candidate = 1, path
-    while candidate.exists():
-        number += 1
-        candidate = path.with_name(f"{path.name}-{number}")
-    return candidate
-
-
-def _simulator() -> Engine:
+def simulator() -> Engine:
+    """The engine that runs studies if nobody says otherwise."""
     from flashcrowd.engines.sim import Simulator
 
     return Simulator()
