@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,6 @@ from flashcrowd.report import points as points_module
 from flashcrowd.report.measures import Measure, all_measures, swarm_measures
 from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.source import Source
-from flashcrowd.report.statistics import Estimate, estimate
 
 #: Conditions on a point: swept setting (dotted path or its tail) to value or values.
 Where = Mapping[str, object]
@@ -54,7 +54,7 @@ class StudyEvidence:
         chosen = list(self.points.points)
         for name, wanted in where.items():
             number, place = self._setting(name)
-            values = wanted if isinstance(wanted, list | tuple) else [wanted]
+            values = [_written(v) for v in (wanted if isinstance(wanted, list) else [wanted])]
             axis = self.points.axes[number]
             chosen = [p for p in chosen if axis.levels[p.levels[number]][place] in values]
         return chosen
@@ -66,7 +66,7 @@ class StudyEvidence:
 
     def partner(self, point: Point, where: Where) -> Point | None:
         """The point that is like `point` but for the settings in `where`."""
-        wanted = [(*self._setting(name), value) for name, value in where.items()]
+        wanted = [(*self._setting(name), _written(value)) for name, value in where.items()]
         moved = {number for number, _, _ in wanted}
         for other in self.points.points:
             same = all(
@@ -89,10 +89,6 @@ class StudyEvidence:
         """The value that a swept setting has at `point`, as written in the study."""
         number, place = self._setting(name)
         return self.points.axes[number].levels[point.levels[number]][place]
-
-    def change(self, point: Point, baseline: Point) -> Estimate | None:
-        """Relative change of the mean download time against `baseline`."""
-        return self.download_time.change(point, baseline)
 
     def _setting(self, name: str) -> tuple[int, int]:
         for number, axis in enumerate(self.points.axes):
@@ -123,7 +119,6 @@ class Evidence:
         return all(name in self.studies for name in names)
 
 
-def per_run(values: Mapping[int, float], point: Point) -> Estimate | None:
-    """Mean over the good runs of `point` of one value a run."""
-    found = [values[run.run] for run in point.good_runs if run.run in values]
-    return estimate(found) if found else None
+def _written(value: object) -> object:
+    """A value as the table ``runs`` has it, which writes tables as JSON."""
+    return json.dumps(value) if isinstance(value, Mapping) else value

@@ -42,7 +42,7 @@ def build(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> Page:
             "published",
             [_published(judged)],
             "Published and measured",
-        ),  # fmt: skip
+        ),
         *(_item(paper, item, evidence, mode) for item in drawn),
         Section("What was run", "runs", [_runs(evidence)]),
     ]

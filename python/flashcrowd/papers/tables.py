@@ -64,7 +64,7 @@ def _cell(study: StudyEvidence, index: int, against: Where) -> Cell:
     small.append(f"{wording.spread(found)}, {wording.runs(found.n)}" if found.n > 1 else "n = 1")
     base = study.partner(point, against)
     if base is not None and base.index != point.index:
-        change = study.change(point, base)
+        change = study.download_time.change(point, base)
         if change is not None:
             text, interval = wording.change(change)
             small.append(f"{text} {interval.rpartition(', n')[0]}")

@@ -69,6 +69,24 @@ def more_than(found: Estimate, bound: float) -> Verdict:
     return Verdict.NOT_REPRODUCED if high <= bound else Verdict.OPEN
 
 
+def less_than(found: Estimate, bound: float) -> Verdict:
+    """Whether the mean is less than `bound`."""
+    low, high = _ends(found)
+    if high < bound:
+        return Verdict.REPRODUCED
+    return Verdict.NOT_REPRODUCED if low >= bound else Verdict.OPEN
+
+
+def every_run_at_most(found: Estimate, bound: float) -> Verdict:
+    """Whether no run exceeds `bound`; for extremes, which have no mean to be uncertain of."""
+    return Verdict.REPRODUCED if found.maximum <= bound else Verdict.NOT_REPRODUCED
+
+
+def every_run_more_than(found: Estimate, bound: float) -> Verdict:
+    """Whether all runs exceed `bound`; for extremes, which have no mean to be uncertain of."""
+    return Verdict.REPRODUCED if found.minimum > bound else Verdict.NOT_REPRODUCED
+
+
 def within(found: Estimate, bound: float) -> Verdict:
     """Whether the mean is no further from zero than `bound`."""
     low, high = _ends(found)

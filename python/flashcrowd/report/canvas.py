@@ -44,7 +44,7 @@ class Canvas:
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
         text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'", rf"font: \1{_FONTS}", text)
-        text = re.sub(r"(\d+\.\d{3})\d{3,}", r"\1", text)
+        text = re.sub(r"(\d+\.\d\d)\d{3,}", r"\1", text)
         for number, tip in enumerate(self._tips):
             text = text.replace(
                 f'<g id="tip-{number}">',

@@ -104,8 +104,16 @@ def completion_curve(who: Leechers, point: Point, t_s: np.ndarray) -> Curve | No
     return Curve(t_s, stack.mean(axis=0), stack.min(axis=0), stack.max(axis=0), len(shares))
 
 
+def completions(who: Leechers, point: Point) -> np.ndarray:
+    """Instants in seconds at which leechers of all runs of `point` were done, sorted."""
+    return _of_point(who, point, who.completed_s)
+
+
 def pooled_durations(who: Leechers, point: Point) -> np.ndarray:
     """Download times in seconds of all leechers of all runs of `point`, sorted."""
+    return _of_point(who, point, who.duration_s)
+
+
+def _of_point(who: Leechers, point: Point, values: np.ndarray) -> np.ndarray:
     wanted = np.asarray([run.run for run in point.runs])
-    chosen = np.isin(who.run, wanted) & ~np.isnan(who.duration_s)
-    return np.sort(who.duration_s[chosen])
+    return np.sort(values[np.isin(who.run, wanted) & ~np.isnan(values)])

@@ -18,8 +18,14 @@ from flashcrowd.report.statistics import Estimate, estimate
 _MOST_LINKS = 12
 
 
-def of_measure(measure: Measure, points: Points) -> Table:
-    """Mean, interval, range and change against the baseline, a row a point."""
+def of_measure(measure: Measure, points: Points, *, most_rows: int) -> Table:
+    """Mean, interval, range and change against the baseline, a row a point.
+
+    Args:
+        measure: the number.
+        points: where.
+        most_rows: a table with more rows is folded.
+    """
     header = [*_headings(points), "runs", f"mean ({measure.unit})", "smallest to largest run"]
     compared = len(points.points) > 1
     if compared:
@@ -42,7 +48,7 @@ def of_measure(measure: Measure, points: Points) -> Table:
         f"{measure.name.capitalize()}. {measure.note} Means over runs with 95 % intervals in "
         "brackets; changes are taken in pairs of runs that share a seed."
     )
-    return Table(header, rows, caption, _words(points))
+    return Table(header, rows, caption, _words(points), folded=len(rows) > most_rows)
 
 
 def _change(measure: Measure, point: Point, points: Points) -> str | Cell:

@@ -198,18 +198,26 @@ def _axes(
     axes = []
     for group in groups:
         levels = dict.fromkeys(tuple(v[path] for path in group) for v in values.values())
-        called = (names.get(path) or short_name(path, every) for path in group)
-        name = " / ".join(dict.fromkeys(called))
+        name = _axis_name(group, every, names)
         axes.append(Axis(tuple(group), name, tuple(levels)))
     return tuple(axes)
 
 
+def _axis_name(group: Sequence[str], every: Sequence[str], names: Mapping[str, str]) -> str:
+    """What an axis is called; settings swept together by the ends of their paths."""
+    if all(path in names for path in group):
+        return " / ".join(dict.fromkeys(names[path] for path in group))
+    if len(group) == 1:
+        return short_name(group[0], every)
+    return " / ".join(dict.fromkeys(short_name(path.split(".")[-1], ()) for path in group))
+
+
 def _label(axes: Sequence[Axis], levels: Sequence[int]) -> str:
-    if not axes:
+    pairs = list(zip(axes, levels, strict=True))
+    swept = [(axis, level) for axis, level in pairs if len(axis.levels) > 1] or pairs
+    if not swept:
         return "the only point"
-    return ", ".join(
-        f"{axis.name} {axis.label(level)}" for axis, level in zip(axes, levels, strict=True)
-    )
+    return ", ".join(f"{axis.name} {axis.label(level)}" for axis, level in swept)
 
 
 def short_name(path: str, among: Sequence[str]) -> str:

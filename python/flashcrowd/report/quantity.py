@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +55,21 @@ def shown(value: object) -> str:
         return "none"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    text = str(value)
+    if text.startswith("{"):
+        return _table(text)
+    return text
+
+
+def _table(text: str) -> str:
+    """A table that was swept, of which ``runs`` has the JSON: its plain values."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return text
+    if values.get("kind") == "distribution":
+        return f"drawn from {values.get('file') or 'points'}"
+    return " ".join(shown(v) for v in values.values() if not isinstance(v, dict | list))
 
 
 def _parse(value: object) -> tuple[float, str] | None:

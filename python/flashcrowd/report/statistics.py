@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -181,6 +182,17 @@ def _bootstrap(
     if all(np.ptp(sample) == 0 for sample in samples):
         centre = float(statistic(*samples))
         return centre, centre
+    return _bca(tuple(tuple(sample.tolist()) for sample in samples), statistic, n, paired)
+
+
+@lru_cache(maxsize=4096)
+def _bca(
+    samples: tuple[tuple[float, ...], ...],
+    statistic: Callable[..., np.ndarray],
+    n: int,
+    paired: bool,
+) -> tuple[float, float]:
+    """The bootstrap itself; a table, its figure and a verdict often ask for the same one."""
     result = stats.bootstrap(
         samples,
         statistic,

@@ -22,6 +22,9 @@ METHOD = (
     "Changes compare runs of the same seed in pairs."
 )
 
+#: Longer tables are folded.
+_MOST_ROWS = 25
+
 
 def write(results: Source, folder: Path) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
@@ -76,10 +79,11 @@ def _results(results: Source, points: Points) -> Iterator[Section]:
     measures = all_measures(results, points)
     blocks: list[Block] = []
     for number, measure in enumerate(measures):
-        blocks.append(listings.of_measure(measure, points))
         figure = means.means(measure, points, f"mean-{number + 1}-{_slug(measure.name)}")
         if figure:
             blocks.append(figure)
+        most = _MOST_ROWS if number == 0 else _MOST_ROWS // 2
+        blocks.append(listings.of_measure(measure, points, most_rows=most))
     yield Section("Means and changes", "means", blocks)
     yield from _swarms(results, points)
     yield Section("Echo requests", "pings", histograms.ping_times(results, points))

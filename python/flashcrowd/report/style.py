@@ -78,10 +78,10 @@ def looks(count: int, *, ordered: bool = False) -> list[Look]:
 
     Args:
         count: how many.
-        ordered: the series are steps of one quantity; from five on they then run from dark to
-            light in one colour-blind-safe scale.
+        ordered: the series are steps of one quantity; if they are more than the palette has
+            colours, they run from dark to light in one colour-blind-safe scale.
     """
-    if ordered and count > 4:
+    if ordered and count > len(PALETTE):
         scale = colormaps["cividis"]
         colors = [to_hex(scale(0.8 * i / (count - 1))) for i in range(count)]
     else:

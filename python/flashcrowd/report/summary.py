@@ -33,12 +33,12 @@ def summary(results: Source) -> RenderableType:
         pad_edge=False,
     )
     for axis in points.axes:
-        table.add_column(axis.name, justify="right")
+        table.add_column(axis.name, justify="right", no_wrap=True)
     table.add_column("runs", justify="right")
-    table.add_column("mean", justify="right")
+    table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="right", no_wrap=True)
     if compared:
-        table.add_column("change", justify="right")
+        table.add_column("change", justify="right", no_wrap=True)
         table.add_column("95 % interval", justify="right", no_wrap=True)
     flagged = any(not run.good for run in points.runs.values())
     if flagged:
@@ -66,7 +66,9 @@ def _row(
         if change is None:
             row += ["baseline" if point is points.baseline else "–", ""]
         else:
-            row += wording.change(change)
+            text, interval = wording.change(change)
+            paired = "" if found is not None and change.n == found.n else f", {change.n} pairs"
+            row += [text, interval.rpartition(", n")[0] + paired]
     if flagged:
         row.append(Text(_flags(point), style="bold red"))
     return row

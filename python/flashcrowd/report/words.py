@@ -50,7 +50,8 @@ def facts(results: Source, points: Points) -> list[tuple[str, str]]:
     found = [*_network(_table(study.get("network"))), *_workloads(study)]
     for axis in points.axes:
         labels = [axis.label(i) for i in range(len(axis.levels))]
-        found.append((f"swept: {axis.name}", ", ".join(labels)))
+        of = f" ({' / '.join(axis.paths)})" if len(axis.paths) > 1 else ""
+        found.append((f"swept: {axis.name}", ", ".join(labels) + of))
     if study.get("timeline"):
         found.append(("timeline", "; ".join(_change(c) for c in study["timeline"])))
     seeds = list(dict.fromkeys(run.seed for run in points.runs.values()))
@@ -134,7 +135,11 @@ def _population(population: Mapping[str, Any]) -> str:
     groups = " and ".join(group) if isinstance(group, list) else str(group)
     role = "seeds" if population.get("role") == "seed" else "leechers"
     hosts = population.get("hosts", "all")
-    who = f"{role} on all hosts of {groups}" if hosts == "all" else f"{role} on {hosts} of {groups}"
+    who = (
+        f"{role} on all hosts of {groups}"
+        if hosts == "all"
+        else f"{role} on {hosts} of the hosts of {groups}"
+    )
     upload = population.get("upload")
     limit = "no upload limit" if upload in (None, "unlimited") else f"upload limit {upload}"
     parts = [who, f"client {population.get('profile')}", limit]
@@ -149,6 +154,8 @@ def _population(population: Mapping[str, Any]) -> str:
 def _phrase(phrases: Mapping[str, str], given: object) -> str:
     values = dict(given) if isinstance(given, Mapping) else {"kind": given}
     phrase = phrases.get(str(values.get("kind")), "")
+    if str(values.get("spread", "1")).split()[0] == "0":
+        phrase = "come at {start}"
     try:
         return phrase.format(**values)
     except KeyError:

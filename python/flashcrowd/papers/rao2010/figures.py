@@ -98,7 +98,7 @@ def _completion(evidence: Evidence) -> Iterator[Block]:
 
 def _change(study: StudyEvidence, point: Point) -> Estimate | None:
     base = study.partner(point, {"rtt": "0 ms"})
-    found = None if base is None else study.change(point, base)
+    found = None if base is None else study.download_time.change(point, base)
     return None if found is None else found.scaled(100)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from itertools import combinations, pairwise
 from typing import Any
 
-from flashcrowd.papers import verdict
+from flashcrowd.papers import cases, verdict
+from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.judges import NOTHING
 from flashcrowd.papers.rao2010 import iplane, quantities
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
@@ -18,7 +18,7 @@ from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate, difference
 
 #: The per-run number that each judge below speaks of, by the name that claims use.
-MEASURES = {
+MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "abrupt": quantities.abrupt,
     "median-gap": quantities.median_gap,
     "payload-above-mtu": quantities.payload_above,
@@ -28,96 +28,76 @@ MEASURES = {
     "retransmitted": quantities.retransmitted,
 }
 
+#: Ways to compare a level with a bound, by the name that claims use.
+COMPARISONS: dict[str, Callable[[Estimate, float], Verdict]] = {
+    "more-than": verdict.more_than,
+    "at-most": verdict.at_most,
+    "every-run-more-than": verdict.every_run_more_than,
+    "every-run-at-most": verdict.every_run_at_most,
+}
 
-def level_more_than(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """At every point a number is more than `bound`, in its own unit."""
-    return _levels(evidence, given, verdict.more_than, min)
+_LIMITS = ("10 KiB/s", "20 KiB/s", "50 KiB/s", "100 KiB/s")
 
 
-def level_at_most(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """At every point a number is at most `bound`, in its own unit."""
-    return _levels(evidence, given, verdict.at_most, max)
-
-
-def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """A number is larger at each point of `where` than at its partner at `against`."""
+def level(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """At every point `measure` is on the right side of `bound`, in its own unit."""
     study = evidence[given["study"]]
-    measure = _measure(study, given)
-    cases = []
-    for point in study.select(given.get("where", {})):
-        base = study.partner(point, given["against"])
-        if base is None or base.index == point.index:
-            continue
-        found = measure.change(point, base, relative=False)
-        if found is not None:
-            cases.append((point, found))
-    if not cases:
-        return NOTHING
-    verdicts = [verdict.more_than(found, given.get("bound", 0.0)) for _, found in cases]
-    point, found = min(cases, key=lambda case: case[1].mean)
-    text = (
-        f"{measure.name} differs by {wording.with_interval(found, measure.unit, sign=True)} "
-        f"at {point.label}"
-    )
-    return Finding(verdict.all_of(verdicts), _of(text, len(cases)), found.n)
+    return _level(study, MEASURES[given["measure"]](study), given, given["is"])
 
 
 def gaps_above(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """A share of more than `bound` of the sends comes more than `limit_ms` after the last one."""
+    """More than `bound` per cent of the sends come more than `limit_ms` after the last one."""
     study = evidence[given["study"]]
     measure = quantities.gaps_above(study, float(given["limit_ms"]))
-    return _levels_of(study, measure, given, verdict.more_than, min)
+    return _level(study, measure, given, "more-than")
+
+
+def rises(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """`measure` is larger at each point of `where` than at its partner at `against`."""
+    study = evidence[given["study"]]
+    measure = MEASURES[given["measure"]](study)
+    where, against = cases.given_where(given), given["against"]
+    return conclude(
+        cases.changes(study, measure, where, against, relative=False),
+        lambda found: verdict.more_than(found, 0.0),
+        lambda found: -found.mean,
+        _difference(measure),
+    )
 
 
 def estimate_flat(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """The number of leechers changes TCP's estimate by at most `bound`, at each RTT."""
     study = evidence[given["study"]]
     measure = quantities.rtt_estimate(study)
-    cases = []
-    for point in study.select(given.get("where", {})):
-        base = study.partner(point, given["against"])
-        if base is None or base.index == point.index:
-            continue
-        found = measure.change(point, base)
-        if found is not None:
-            cases.append((point, found))
-    if not cases:
-        return NOTHING
-    verdicts = [verdict.within(found, given["bound"]) for _, found in cases]
-    point, found = max(cases, key=lambda case: abs(case[1].mean))
-    return Finding(
-        verdict.all_of(verdicts), _of(f"{wording.per_cent(found)} at {point.label}", len(cases)),
-        found.n,
-    )  # fmt: skip
+    return conclude(
+        cases.changes(study, measure, cases.given_where(given), given["against"]),
+        lambda found: verdict.within(found, given["bound"]),
+        lambda found: abs(found.mean),
+        wording.per_cent,
+    )
 
 
 def gaps_ordered(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """The median time between sends is longer at each upload limit than at the next higher one."""
     study = evidence[given["study"]]
     measure = quantities.median_gap(study)
-    cases = []
-    for slow, fast in pairwise(("10 KiB/s", "20 KiB/s", "50 KiB/s", "100 KiB/s")):
+    found = []
+    for slow, fast in pairwise(_LIMITS):
         here = {**given["where"], "seed.upload": slow, "leechers.upload": slow}
-        for point in study.select(here):
-            base = study.partner(point, {"seed.upload": fast, "leechers.upload": fast})
-            found = None if base is None else measure.change(point, base, relative=False)
-            if found is not None:
-                cases.append((point, found))
-    if not cases:
-        return NOTHING
-    verdicts = [verdict.more_than(found, 0.0) for _, found in cases]
-    point, found = min(cases, key=lambda case: case[1].mean)
-    text = (
-        f"median {wording.with_interval(found, 'ms', sign=True)} at {point.label} "
-        "over the next higher limit"
+        next_ = {"seed.upload": fast, "leechers.upload": fast}
+        found += cases.changes(study, measure, here, next_, relative=False)
+    return conclude(
+        found,
+        lambda one: verdict.more_than(one, 0.0),
+        lambda one: -one.mean,
+        lambda one: f"{_difference(measure)(one)} over the next higher limit,",
     )
-    return Finding(verdict.all_of(verdicts), _of(text, len(cases)), found.n)
 
 
 def systems_bounded(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """Systems with shorter paths inside are at most `bound` slower than the homogeneous swarm."""
     study = evidence[given["study"]]
-    cases = []
+    found = []
     for point in study.points.points:
         inside = str(study.value(point, "second.devices.loopback"))
         between = str(study.value(point, "second.devices.ethernet"))
@@ -125,15 +105,33 @@ def systems_bounded(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
             continue
         same = {"second.devices.loopback": between, "second.devices.ethernet": between}
         base = study.partner(point, same)
-        found = None if base is None else study.change(point, base)
-        if found is not None:
-            cases.append((point, found))
-    if not cases:
-        return NOTHING
-    verdicts = [verdict.at_most(found, given["bound"]) for _, found in cases]
-    point, found = max(cases, key=lambda case: case[1].mean)
-    text = f"{wording.per_cent(found)} against the homogeneous case at {point.label}"
-    return Finding(verdict.all_of(verdicts), _of(text, len(cases)), found.n)
+        change = None if base is None else study.download_time.change(point, base)
+        if change is not None:
+            found.append(Case(point.label, change))
+    return conclude(
+        found,
+        lambda one: verdict.at_most(one, given["bound"]),
+        lambda one: one.mean,
+        lambda one: f"{wording.per_cent(one)} against the homogeneous case",
+    )
+
+
+def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
+    """Download time falls somewhere although the round-trip time rises."""
+    study = evidence[given["study"]]
+    found = []
+    for earlier, later in combinations(study.select(given["where"]), 2):
+        change = study.download_time.change(later, earlier)
+        if change is not None:
+            found.append(Case(f"{later.label} against {_rtt(study, earlier)}", change))
+    finding = conclude(
+        found,
+        lambda one: verdict.less_than(one, 0.0),
+        lambda one: -one.mean,
+        wording.per_cent,
+        combine=verdict.any_of,
+    )
+    return Finding(finding.verdict, finding.measured, finding.n)
 
 
 def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -145,25 +143,24 @@ def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     study = evidence[given["study"]]
     effects: list[dict[int, float]] = []
     for variant in (given["as_is"], given["without"]):
-        slow = study.one({**given.get("where", {}), **variant, **given["slow"]})
-        fast = study.one({**given.get("where", {}), **variant, **given["fast"]})
+        slow = study.one({**cases.given_where(given), **variant, **given["slow"]})
+        fast = study.one({**cases.given_where(given), **variant, **given["fast"]})
         if slow is None or fast is None:
             return NOTHING
         effects.append(_relative(study, slow, fast))
     whole, rest = effects
     effect = difference(whole, dict.fromkeys(whole, 0.0))
     left = difference(rest, dict.fromkeys(rest, 0.0))
-    if effect is None or left is None:
-        return NOTHING
-    text = f"{wording.per_cent(effect)} with it, {wording.per_cent(left)} without"
-    if verdict.more_than(effect, 0.0) is Verdict.NOT_REPRODUCED:
-        why = "There is no such difference to explain."
-        return Finding(Verdict.NOT_REPRODUCED, text, effect.n, why)
     gone = difference({seed: value / 2 for seed, value in whole.items()}, rest)
-    found = Verdict.OPEN if gone is None else verdict.more_than(gone, 0.0)
-    if verdict.more_than(effect, 0.0) is Verdict.OPEN:
-        found = Verdict.OPEN
-    return Finding(found, text, effect.n)
+    if effect is None or left is None or gone is None:
+        return NOTHING
+    text = f"{wording.per_cent(effect)} with it; {wording.per_cent(left)} without"
+    there = verdict.more_than(effect, 0.0)
+    if there is Verdict.NOT_REPRODUCED:
+        return Finding(there, text, effect.n, "There is no such difference to explain.")
+    if there is Verdict.OPEN:
+        return Finding(there, text, effect.n, "The difference itself is not certain.")
+    return Finding(verdict.more_than(gone, 0.0), text, effect.n)
 
 
 def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -171,40 +168,17 @@ def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     study = evidence[given["study"]]
     slow = study.one({**given["where"], **given["slow"]})
     fast = study.one({**given["where"], **given["fast"]})
-    if slow is None or fast is None:
+    time = None if fast is None else study.download_time.at(fast)
+    if slow is None or fast is None or time is None:
         return NOTHING
-    time = study.download_time.at(fast)
-    if time is None:
-        return NOTHING
-    measure = quantities.pieces_at(study, quantities.piece_count(study), time.mean / 2)
+    half_s = time.mean / 2
+    measure = quantities.pieces_at(study, quantities.piece_count(study), half_s)
     found = measure.change(fast, slow, relative=False)
     if found is None:
         return NOTHING
-    text = (
-        f"{wording.with_interval(found, 'pieces', sign=True)} at {fast.label} "
-        f"over {slow.label} after {time.mean / 2:.0f} s"
-    )
+    number = wording.with_interval(found, "pieces", sign=True)
+    text = f"{number} at {fast.label} over {_rtt(study, slow)}, after {half_s:.0f} s"
     return Finding(verdict.more_than(found, 0.0), text, found.n)
-
-
-def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """Download time falls somewhere although the round-trip time rises."""
-    study = evidence[given["study"]]
-    points = study.select(given["where"])
-    cases = []
-    for number, later in enumerate(points):
-        for earlier in points[:number]:
-            found = study.change(later, earlier)
-            if found is not None:
-                cases.append((later, earlier, found))
-    if not cases:
-        return NOTHING
-    verdicts = [
-        verdict.more_than(_negated(found), 0.0) for _, _, found in cases
-    ]  # fmt: skip
-    later, earlier, found = min(cases, key=lambda case: case[2].mean)
-    text = f"largest fall {wording.per_cent(found)} from {earlier.label} to {later.label}"
-    return Finding(verdict.any_of(verdicts), text, found.n)
 
 
 def fraction_below(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -228,29 +202,24 @@ def arithmetic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(Verdict.REPRODUCED if same else Verdict.NOT_REPRODUCED, text)
 
 
-def _levels(evidence: Evidence, given: Mapping[str, Any], judge: Any, worst: Any) -> Finding:
-    study = evidence[given["study"]]
-    return _levels_of(study, _measure(study, given), given, judge, worst)
-
-
-def _levels_of(
-    study: StudyEvidence, measure: Measure, given: Mapping[str, Any], judge: Any, worst: Any
+def _level(
+    study: StudyEvidence, measure: Measure, given: Mapping[str, Any], comparison: str
 ) -> Finding:
-    cases: list[tuple[Point, Estimate]] = []
-    for point in study.select(given.get("where", {})):
-        found = measure.at(point)
-        if found is not None:
-            cases.append((point, found))
-    if not cases:
-        return NOTHING
-    verdicts = [judge(found, given["bound"]) for _, found in cases]
-    point, found = worst(cases, key=lambda case: case[1].mean)
-    text = f"{measure.name}: {wording.with_interval(found, measure.unit)} at {point.label}"
-    return Finding(verdict.all_of(verdicts), _of(text, len(cases)), found.n)
+    upwards = comparison.endswith("at-most")
+    return conclude(
+        cases.levels(study, measure, cases.given_where(given)),
+        lambda found: COMPARISONS[comparison](found, given["bound"]),
+        lambda found: found.mean if upwards else -found.mean,
+        lambda found: f"{measure.name} {wording.with_interval(found, measure.unit)}",
+    )
 
 
-def _measure(study: StudyEvidence, given: Mapping[str, Any]) -> Measure:
-    return MEASURES[given["measure"]](study)
+def _difference(measure: Measure) -> Callable[[Estimate], str]:
+    return lambda found: f"{measure.name} {wording.with_interval(found, measure.unit, sign=True)}"
+
+
+def _rtt(study: StudyEvidence, point: Point) -> str:
+    return f"{study.axis('rtt').name} {study.value(point, 'rtt')}"
 
 
 def _relative(study: StudyEvidence, slow: Point, fast: Point) -> dict[int, float]:
@@ -263,27 +232,16 @@ def _relative(study: StudyEvidence, slow: Point, fast: Point) -> dict[int, float
     }
 
 
-def _negated(found: Estimate) -> Estimate:
-    low = None if found.high is None else -found.high
-    high = None if found.low is None else -found.low
-    return Estimate(-found.mean, low, high, found.n, -found.maximum, -found.minimum)
-
-
-def _of(text: str, cases: int) -> str:
-    return f"{text}, the furthest of {cases} cases" if cases > 1 else text
-
-
 JUDGES: dict[str, Judge] = {
-    "level-more-than": level_more_than,
-    "level-at-most": level_at_most,
-    "rises": rises,
+    "level": level,
     "gaps-above": gaps_above,
+    "rises": rises,
     "estimate-flat": estimate_flat,
     "gaps-ordered": gaps_ordered,
     "systems-bounded": systems_bounded,
+    "not-monotonic": not_monotonic,
     "explains": explains,
     "pieces-behind": pieces_behind,
-    "not-monotonic": not_monotonic,
     "fraction-below": fraction_below,
     "arithmetic": arithmetic,
 }

@@ -10,36 +10,33 @@ from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.downloads import Leechers
 from flashcrowd.report.points import Point, Points
 
-_INSTANTS = 240
+_INSTANTS = 64
 
 
 def completion_curves(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
     """Share of the leechers that have the file, over time: mean over runs with their range."""
-    done = who.completed_s[~np.isnan(who.completed_s)]
-    if not len(done):
-        return None
-    begin, end = float(done.min()), float(done.max())
-    margin = 0.03 * (end - begin) or 0.01 * end
-    begin = max(0.0, begin - margin) if begin > 0.4 * end else 0.0
-    t_s = np.linspace(begin, end + margin, _INSTANTS)
 
     def band(point: Point) -> Band | None:
+        done = downloads.completions(who, point)
+        if not len(done):
+            return None
+        margin = 0.02 * float(done[-1] - done[0]) or 0.01 * float(done[-1])
+        t_s = np.linspace(max(0.0, done[0] - margin), done[-1] + margin, _INSTANTS)
         curve = downloads.completion_curve(who, point, t_s)
         return None if curve is None else Band(t_s, curve.mean, curve.low, curve.high)
 
     caption = (
         f"Share of the leechers of {swarm} that have the whole file. Lines are means over runs, "
-        f"bands the range of the runs; {points.count()} a line."
+        f"bands the range of the runs; {points.count()} a line. Each line begins before its first "
+        "completion."
     )
-    if begin:
-        caption += f" The axis begins at {begin:.0f} s, before the first completion."
     frame = Frame(slug, "time since the start of the run (s)", "leechers done", caption, share=True)
     return line_figure(points, band, frame)
 
 
 def duration_distribution(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
     """Cumulative distribution of download times, all leechers of all runs of a point together."""
-    share = np.linspace(0, 1, 201)
+    share = np.linspace(0, 1, 61)
 
     def band(point: Point) -> Band | None:
         pooled = downloads.pooled_durations(who, point)

@@ -11,7 +11,7 @@ from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.points import Point, Points
 
 #: More steps than this in one line cannot be seen.
-_STEPS = 400
+_STEPS = 80
 
 
 def send_gaps(rows: pa.Table, points: Points, slug: str, where: str) -> Figure | None:
@@ -81,7 +81,7 @@ def ping_times(results: source.Source, points: Points) -> list[Figure]:
             answered = rtt_ms[chosen & ~np.isnan(rtt_ms)]
             if not len(answered):
                 return None
-            share = np.linspace(0, 1, 201)
+            share = np.linspace(0, 1, 61)
             return Band(np.quantile(answered, share), share)
 
         caption = (

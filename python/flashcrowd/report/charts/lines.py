@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,9 @@ def line_figure(
     ordered = plan.along is not None and points.axes[plan.along].scale is not None
     columns = 1 if len(shown) == 1 else 2
     rows = -(-len(shown) // columns)
-    with canvas(columns, rows, height=3.1 if columns == 1 else 2.5) as drawing:
+    common = _common(shown, bands)
+    height = 3.1 if columns == 1 else 2.5
+    with canvas(columns, rows, height=height, sharex=common) as drawing:
         for number, panel in enumerate(drawing.panels):
             if number >= len(shown):
                 panel.set_visible(False)
@@ -100,13 +102,14 @@ def _panel(
     ordered: bool,
 ) -> None:
     shown = looks(len(content.lines), ordered=ordered)
+    shade = 0.16 if len(content.lines) <= 3 else 0.08
     for number, (line, look) in enumerate(zip(content.lines, shown, strict=True)):
         band = bands[line.points[0].index]
         if band is None:
             continue
         if band.low is not None and band.high is not None:
             panel.fill_between(
-                band.x, band.low, band.high, color=look.color, alpha=0.16, linewidth=0,
+                band.x, band.low, band.high, color=look.color, alpha=shade, linewidth=0,
                 step="post" if frame.step else None,
             )  # fmt: skip
         (drawn,) = panel.plot(
@@ -125,6 +128,15 @@ def _panel(
         per_cent(panel)
     else:
         panel.set_ylim(bottom=0)
+
+
+def _common(panels: Sequence[Panel], bands: Mapping[int, Band | None]) -> bool:
+    """Whether one abscissa serves all panels: not if some would be squeezed to a corner."""
+    ends = []
+    for panel in panels:
+        found = [bands[point.index] for line in panel.lines for point in line.points]
+        ends.append(max((float(band.x[-1]) for band in found if band is not None), default=0.0))
+    return min(ends) > 0.5 * max(ends)
 
 
 def _left_out(plan: Layout) -> str:

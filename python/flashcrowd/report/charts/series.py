@@ -14,7 +14,7 @@ from flashcrowd.report.points import Point, Points
 _MOST_SOURCES = 4
 
 #: Instants of a line; finer series are averaged over the steps between.
-_STEPS = 240
+_STEPS = 80
 
 #: How each series is called, its unit, and a factor from the unit of the table.
 _NAMES: dict[str, tuple[str, str, float]] = {

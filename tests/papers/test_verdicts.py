@@ -1,0 +1,159 @@
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from flashcrowd.papers import verdict
+from flashcrowd.papers.claim import Claim, judge
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.judges import GENERIC
+from flashcrowd.papers.rao2010 import JUDGES
+from flashcrowd.papers.verdict import Finding, Verdict
+from flashcrowd.report.statistics import Estimate
+
+Make = Callable[..., Evidence]
+
+YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
+
+SLOW = {("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 130.0, ("20 KiB/s", "1000 ms"): 120.0}
+FLAT = {("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 101.0, ("20 KiB/s", "1000 ms"): 102.0}
+
+
+def _number(low: float, high: float) -> Estimate:
+    return Estimate((low + high) / 2, low, high, 10, low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"), [(0.01, 0.14, YES), (0.16, 0.3, NO), (0.1, 0.2, OPEN)]
+)
+def test_an_upper_bound_is_kept_broken_or_undecided(
+    low: float, high: float, expected: Verdict
+) -> None:
+    assert verdict.at_most(_number(low, high), 0.15) is expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"), [(0.16, 0.3, YES), (0.01, 0.14, NO), (0.1, 0.2, OPEN)]
+)
+def test_a_lower_bound_is_kept_broken_or_undecided(
+    low: float, high: float, expected: Verdict
+) -> None:
+    assert verdict.more_than(_number(low, high), 0.15) is expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(-0.04, 0.04, YES), (0.06, 0.2, NO), (-0.2, -0.06, NO), (-0.1, 0.02, OPEN)],
+)
+def test_likeness_has_two_sides(low: float, high: float, expected: Verdict) -> None:
+    assert verdict.within(_number(low, high), 0.05) is expected
+
+
+def test_less_is_less_for_the_whole_interval() -> None:
+    assert verdict.less_than(_number(-0.2, -0.1), 0.0) is YES
+    assert verdict.less_than(_number(0.0, 0.1), 0.0) is NO
+    assert verdict.less_than(_number(-0.1, 0.1), 0.0) is OPEN
+
+
+def test_a_single_run_decides_nothing() -> None:
+    sample = Estimate(0.01, None, None, 1, 0.01, 0.01)
+    assert verdict.at_most(sample, 0.15) is OPEN
+    assert verdict.more_than(sample, 0.15) is OPEN
+    assert verdict.within(sample, 0.15) is OPEN
+
+
+def test_extremes_are_asked_of_every_run() -> None:
+    found = Estimate(1448, 1400, 1500, 3, 1440, 1448)
+    assert verdict.every_run_at_most(found, 1460) is YES
+    assert verdict.every_run_at_most(found, 1447) is NO
+    assert verdict.every_run_more_than(found, 1439) is YES
+    assert verdict.every_run_more_than(found, 1440) is NO
+
+
+def test_all_needs_all_and_any_needs_one() -> None:
+    assert verdict.all_of([YES, YES]) is YES
+    assert verdict.all_of([YES, OPEN]) is OPEN
+    assert verdict.all_of([YES, OPEN, NO]) is NO
+    assert verdict.any_of([NO, OPEN, YES]) is YES
+    assert verdict.any_of([NO, OPEN]) is OPEN
+    assert verdict.any_of([NO, NO]) is NO
+    assert verdict.all_of([]) is Verdict.NOT_RUN
+
+
+def _judge(name: str, made: Evidence, given: Mapping[str, Any]) -> Finding:
+    claim = Claim("c", "s", "says", name, ("latency",), {"study": "latency", **given})
+    return judge([claim], made, GENERIC | JUDGES)[0].finding
+
+
+AGAINST_ZERO = {"against": {"rtt": "0 ms"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "when_slow", "when_flat"),
+    [
+        ("change-at-most", {**AGAINST_ZERO, "bound": 0.15}, NO, YES),
+        ("change-more-than", {**AGAINST_ZERO, "bound": 0.15}, YES, NO),
+        ("some-change-more-than", {**AGAINST_ZERO, "bound": 0.15}, YES, NO),
+        ("change-within", {**AGAINST_ZERO, "bound": 0.05}, NO, YES),
+        ("faster", {"where": {"rtt": "1000 ms"}, "against": {"rtt": "400 ms"}}, YES, NO),
+        ("not-monotonic", {"where": {"leechers.upload": "20 KiB/s"}}, YES, NO),
+    ],
+)
+def test_judges_say_yes_and_no(
+    evidence: Make, name: str, given: dict[str, Any], when_slow: Verdict, when_flat: Verdict
+) -> None:
+    assert _judge(name, evidence(SLOW), given).verdict is when_slow
+    assert _judge(name, evidence(FLAT), given).verdict is when_flat
+
+
+def test_too_much_noise_leaves_a_claim_undecided(evidence: Make) -> None:
+    near = {("20 KiB/s", "0 ms"): 100.0, ("20 KiB/s", "400 ms"): 114.0}
+    found = _judge("change-at-most", evidence(near, noise=6.0), {**AGAINST_ZERO, "bound": 0.15})
+    assert found.verdict is OPEN
+
+
+def test_a_finding_names_the_furthest_case_and_the_counterexamples(evidence: Make) -> None:
+    found = _judge("change-at-most", evidence(SLOW), {**AGAINST_ZERO, "bound": 0.25})
+    assert found.verdict is NO
+    assert found.measured.startswith("+30.00 % [")
+    assert "RTT 400 ms" in found.measured
+    assert "the furthest of 2 cases" in found.measured
+    assert found.why.startswith("Broken in 1 of 2 cases: RTT 400 ms: +30.00 %")
+    assert found.n == 6
+
+
+def test_the_cause_of_an_effect_is_what_removes_it(evidence: Make) -> None:
+    given = {
+        "as_is": {"leechers.upload": "with"}, "without": {"leechers.upload": "without"},
+        "slow": {"rtt": "400 ms"}, "fast": {"rtt": "0 ms"},
+    }  # fmt: skip
+    both = {("with", "0 ms"): 100.0, ("with", "400 ms"): 120.0, ("without", "0 ms"): 100.0}
+    assert _judge("explains", evidence(both | {("without", "400 ms"): 102.0}), given).verdict is YES
+    assert _judge("explains", evidence(both | {("without", "400 ms"): 119.0}), given).verdict is NO
+    none = both | {("with", "400 ms"): 90.0, ("without", "400 ms"): 90.0}
+    found = _judge("explains", evidence(none), given)
+    assert found.verdict is NO
+    assert "no such difference" in found.why
+
+
+def test_runs_that_stalled_do_not_count(evidence: Make) -> None:
+    found = _judge("change-at-most", evidence(FLAT, stalled=2), {**AGAINST_ZERO, "bound": 0.15})
+    assert found.n == 4
+
+
+def test_a_claim_whose_study_was_not_run_has_no_verdict() -> None:
+    claim = Claim("c", "s", "says", "faster", ("latency",), {})
+    found = judge([claim], Evidence({}), GENERIC)[0].finding
+    assert found.verdict is Verdict.NOT_RUN
+
+
+def test_our_explanation_stands_only_where_a_claim_fails(evidence: Make) -> None:
+    given = {"study": "latency", **AGAINST_ZERO, "bound": 0.15}
+    claim = Claim("c", "s", "x", "change-at-most", ("latency",), given, otherwise="Because.")
+    assert "Because." in judge([claim], evidence(SLOW), GENERIC)[0].finding.why
+    assert "Because." not in judge([claim], evidence(FLAT), GENERIC)[0].finding.why
+
+
+def test_a_setting_that_is_not_swept_is_a_mistake(evidence: Make) -> None:
+    with pytest.raises(KeyError, match=r"loss.*is not swept in study 'latency'"):
+        evidence(FLAT)["latency"].select({"loss": "5 %"})
