@@ -74,8 +74,7 @@ impl Sim<'_> {
     fn echo(&mut self, spec: &plan::Ping, ping: u32, number: u64, reply: bool) {
         let (from, to) = if reply { (spec.to, spec.from) } else { (spec.from, spec.to) };
         let route = self.network.route(from, to);
-        let mut packet = Segment::default();
-        packet.seq = number;
+        let packet = Segment { seq: number, ..Segment::default() };
         let to = Addressee::Ping { ping, reply };
         self.network.send(&mut self.queue, self.now, route, to, packet, spec.size_bytes);
     }

@@ -69,10 +69,11 @@ impl Tally {
     /// A segment with `len` bytes of payload goes out; those without are not counted.
     #[inline]
     pub(crate) fn payload(&mut self, class: u32, len: u32) {
-        if self.payloads && len > 0 {
-            if let Some(class) = self.populations.get_mut(class as usize) {
-                count(&mut class.payloads, len as usize);
-            }
+        if self.payloads
+            && len > 0
+            && let Some(class) = self.populations.get_mut(class as usize)
+        {
+            count(&mut class.payloads, len as usize);
         }
     }
 

@@ -63,7 +63,7 @@ impl Transfers {
         Transfers { flows }
     }
 
-    pub(crate) fn spec<'p>(plan: &'p Plan, transfer: u32) -> Option<&'p plan::Transfer> {
+    pub(crate) fn spec(plan: &Plan, transfer: u32) -> Option<&plan::Transfer> {
         match &plan.workloads[transfer as usize] {
             Workload::Transfer(spec) => Some(spec),
             _ => None,
