@@ -1,4 +1,4 @@
-"""The tutorial does what it says: its files, commands and programs, in order, in an empty folder."""
+"""The tutorial does what it says: files, commands and programs, in order, in an empty folder."""
 
 import os
 import re
@@ -63,3 +63,10 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (ROOT / "docs" / target).exists(), f"{page} links to {target}"
+
+
+def test_the_study_in_the_readme_is_one(tmp_path: Path) -> None:
+    block = re.search(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert block
+    (tmp_path / "study.toml").write_text(block[1])
+    assert execute("flashcrowd check study.toml", tmp_path).returncode == 0
