@@ -188,7 +188,9 @@ impl<'a> Sim<'a> {
         let mut read = 0;
         for event in events.clone() {
             read ^= match event.kind {
-                Kind::Socket => self.sockets.touch(event.index),
+                Kind::Socket if self.sockets.expects_timer(event.index) => {
+                    self.sockets.touch(event.index)
+                }
                 Kind::Peer => self.swarms.touch(event.index),
                 _ => packet(event).map_or(0, |packet| packet.due.nanos()),
             };
@@ -244,7 +246,7 @@ impl<'a> Sim<'a> {
                 self.arrived(passage);
             }
             Kind::Socket => {
-                if self.sockets.take_timer(index, self.now) {
+                if self.sockets.take_timer(index, self.now, &mut self.queue) {
                     self.on_socket_timer(index);
                 }
             }
@@ -366,7 +368,8 @@ impl<'a> Sim<'a> {
         }
         let Some(tcp) = &self.sockets.get(socket).tcp else { return };
         let (ended, closed) = (tcp.peer_closed(), tcp.is_closed());
-        if bytes > 0 {
+        // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
+        if bytes > 0 && tcp.has_acknowledgement() {
             self.flush(socket);
         }
         if ended || closed {

@@ -32,8 +32,6 @@ pub(crate) enum Owner {
 /// every line of the cache that is touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
-    /// Instant of the earliest pending timer event; any other is out of date.
-    armed: Time,
     /// Delay to the other end, and lane, where the way there is nothing else.
     direct: Option<(Span, u32)>,
     pub(crate) owner: Owner,
@@ -78,7 +76,6 @@ pub(crate) struct End {
 impl Socket {
     fn new(end: End) -> Socket {
         Socket {
-            armed: Time::NEVER,
             direct: end.direct,
             owner: end.owner,
             route: end.route,
@@ -100,9 +97,24 @@ impl Socket {
     }
 }
 
+/// When a socket will be looked at. Most timers are set and overtaken by an acknowledgement, so
+/// this stands apart: what an event that came too early needs fits into the nearer caches.
+#[derive(Clone, Copy)]
+struct Timer {
+    /// Instant of the earliest pending timer event; any other is out of date.
+    armed: Time,
+    /// Nothing can come of a look before this.
+    due: Time,
+}
+
+impl Timer {
+    const OFF: Timer = Timer { armed: Time::NEVER, due: Time::NEVER };
+}
+
 /// All sockets; those of a connection are neighbours, the one that connects first.
 pub(crate) struct Sockets {
     all: Vec<Socket>,
+    timers: Vec<Timer>,
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
     pub(crate) retransmitted: u64,
@@ -115,7 +127,7 @@ pub(crate) fn other(socket: u32) -> u32 {
 
 impl Sockets {
     pub(crate) fn new() -> Sockets {
-        Sockets { all: Vec::new(), free: Vec::new(), retransmitted: 0 }
+        Sockets { all: Vec::new(), timers: Vec::new(), free: Vec::new(), retransmitted: 0 }
     }
 
     pub(crate) fn get(&self, socket: u32) -> &Socket {
@@ -140,7 +152,7 @@ impl Sockets {
     pub(crate) fn touch(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
         let message = end.inbox.front().map_or(0, |(offset, _)| *offset);
-        end.armed.nanos() ^ message ^ end.tcp.as_ref().map_or(0, Connection::touch)
+        end.sent ^ message ^ end.tcp.as_ref().map_or(0, Connection::touch)
     }
 
     /// Reads what a write to `socket` changes at the other end.
@@ -163,6 +175,7 @@ impl Sockets {
             None => {
                 self.all.push(active);
                 self.all.push(passive);
+                self.timers.extend([Timer::OFF; 2]);
                 (self.all.len() - 2) as u32
             }
         }
@@ -184,12 +197,12 @@ impl Sockets {
             return;
         }
         for end in [first, first + 1] {
+            self.timers[end as usize] = Timer::OFF;
             let end = &mut self.all[end as usize];
             if let Some(tcp) = end.tcp.take() {
                 self.retransmitted += tcp.stats().segments_retransmitted;
             }
             end.free = true;
-            end.armed = Time::NEVER;
             end.inbox = VecDeque::new();
         }
         self.free.push(first);
@@ -200,14 +213,35 @@ impl Sockets {
         self.all[socket as usize].settled += 1;
     }
 
-    /// Whether a timer event at `now` is the one that this socket waits for.
-    pub(crate) fn take_timer(&mut self, socket: u32, now: Time) -> bool {
-        let end = &mut self.all[socket as usize];
-        let due = end.armed == now;
-        if due {
-            end.armed = Time::NEVER;
+    /// Whether a timer event at `now` is the one that this socket waits for. One that the transport
+    /// has put off meanwhile is scheduled anew, without a look at the socket.
+    #[inline]
+    pub(crate) fn take_timer(
+        &mut self,
+        socket: u32,
+        now: Time,
+        queue: &mut EventQueue<Event>,
+    ) -> bool {
+        let timer = &mut self.timers[socket as usize];
+        if timer.armed != now {
+            return false;
         }
-        due
+        timer.armed = Time::NEVER;
+        if timer.due <= now {
+            return true;
+        }
+        if timer.due != Time::NEVER {
+            timer.armed = timer.due;
+            queue.schedule(timer.due, Event::socket(socket));
+        }
+        false
+    }
+
+    /// Whether the socket's next timer event will need it, as far as is known.
+    #[inline]
+    pub(crate) fn expects_timer(&self, socket: u32) -> bool {
+        let timer = self.timers[socket as usize];
+        timer.due <= timer.armed && timer.armed != Time::NEVER
     }
 
     /// Puts what the transport has to send on the wire, and arms its timer.
@@ -234,12 +268,14 @@ impl Sockets {
             let launched = network.send(queue, now, end.route, to, segment, bytes);
             end.sent += u64::from(launched);
         }
-        if let Some(deadline) = tcp.next_timer() {
-            let deadline = deadline.max(now);
-            if deadline < end.armed {
-                end.armed = deadline;
-                queue.schedule(deadline, Event::socket(socket));
-            }
+        let deadline = tcp.next_timer();
+        let timer = &mut self.timers[socket as usize];
+        timer.due = if tcp.is_patient() { deadline.unwrap_or(Time::NEVER) } else { Time::START };
+        if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
+            && deadline < timer.armed
+        {
+            timer.armed = deadline;
+            queue.schedule(deadline, Event::socket(socket));
         }
     }
 

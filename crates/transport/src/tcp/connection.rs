@@ -260,6 +260,20 @@ impl Connection {
         (at != Time::NEVER).then_some(at)
     }
 
+    /// Whether nothing will come of polling or [`on_timer`](Connection::on_timer) before
+    /// [`next_timer`](Connection::next_timer), unless something else happens. A driver need
+    /// not wake such a connection early. Asked after the last poll.
+    #[inline]
+    pub fn is_patient(&self) -> bool {
+        self.sender.has_nothing_to_send() && self.over.is_none() && !self.receiver.is_finished()
+    }
+
+    /// Whether an acknowledgement is waiting to be polled.
+    #[inline]
+    pub fn has_acknowledgement(&self) -> bool {
+        self.receiver.acks.due
+    }
+
     /// Time has passed. Early calls do nothing.
     pub fn on_timer(&mut self, now: Time) {
         if self.over.is_some() {

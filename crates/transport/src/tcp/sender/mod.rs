@@ -223,6 +223,12 @@ impl Sender {
         self.board = Scoreboard::default();
     }
 
+    /// Whether neither new data nor anything lost waits for its time to be sent.
+    #[inline]
+    pub(super) fn has_nothing_to_send(&self) -> bool {
+        self.nxt >= self.end && !self.board.has_unrepeated()
+    }
+
     /// Whether the FIN is acknowledged.
     pub(super) fn is_finished(&self) -> bool {
         self.closed && self.una > self.end
