@@ -45,7 +45,7 @@ def of_measure(measure: Measure, points: Points, *, most_rows: int) -> Table:
             row.append(_change(measure, point, points))
         rows.append(row)
     caption = (
-        f"{measure.name.capitalize()}. {measure.note} Means over runs with 95 % intervals in "
+        f"{wording.sentence(measure.name)}. {measure.note} Means over runs with 95 % intervals in "
         "brackets; changes are taken in pairs of runs that share a seed."
     )
     return Table(header, rows, caption, _words(points), folded=len(rows) > most_rows)

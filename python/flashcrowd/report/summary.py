@@ -27,7 +27,7 @@ def summary(results: Source) -> RenderableType:
     measure = measures[0]
     compared = len(points.points) > 1
     table = Table(
-        title=f"{measure.name.capitalize()} ({measure.unit})",
+        title=f"{wording.sentence(measure.name)} ({measure.unit})",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,

@@ -83,6 +83,11 @@ def count(amount: int, singular: str, plural: str | None = None) -> str:
     return f"{number(amount, 0)} {noun}"
 
 
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning, and all else as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def _places(estimate: Estimate) -> int:
     if estimate.low is None or estimate.high is None:
         return decimals(estimate.mean, None)

@@ -86,8 +86,9 @@ def _completion(evidence: Evidence) -> Iterator[Block]:
     if figure:
         yield figure
     change = Shown(
-        "change of the mean download time", "%", lambda point: _change(study, point),
-        "Against 0 ms with the same upload limits, in pairs of runs that share a seed.",
+        "change in download time", "%", lambda point: _change(study, point),
+        "Mean download time against that at 0 ms with the same upload limits, in pairs of runs "
+        "that share a seed.",
         {15.0: "the paper’s bound, 15 %"},
     )  # fmt: skip
     figure = draw(change, study.points, "completion-change", along="RTT")
@@ -122,17 +123,23 @@ def _send_gaps(evidence: Evidence) -> Iterator[Block]:
     yield level_grid(study, measures, chosen.points)
 
 
-def _ramp_up(evidence: Evidence) -> Iterator[Block]:
-    study = evidence["ramp-up"]
+def _causes(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["causes"]
     yield Text(
-        "The second stack begins with a window of 200 segments and never takes it back when the "
-        "application pauses. What a long round-trip time still costs with it is not the ramp-up "
-        "of TCP."
+        "Without ramp-up, TCP begins with a window of 200 segments and never takes it back when "
+        "the application pauses. Without the idle class, a seed keeps a leecher whose next "
+        "request is still on its way. What a long round-trip time still costs without a mechanism "
+        "is not its work."
     )
-    for stack, words in (("testbed", "with TCP's ramp-up"), ("no-ramp-up", "without it")):
+    for client, stack, words in (
+        ("as-is", "testbed", "the paper’s client and TCP"),
+        ("as-is", "no-ramp-up", "without TCP’s ramp-up"),
+        ("no-idle-class", "testbed", "without the seed’s idle class"),
+        ("no-idle-class", "no-ramp-up", "without either"),
+    ):
         yield change_grid(
             study, rows="RTT", columns="upload limit", against={"rtt": "0 ms"},
-            where={"stack": stack}, what=words,
+            where={"leechers.profile": client, "stack": stack}, what=words,
         )  # fmt: skip
 
 
@@ -240,7 +247,7 @@ FIGURES: dict[str, Draw] = {
     "payloads": _payloads,
     "completion": _completion,
     "send-gaps": _send_gaps,
-    "ramp-up": _ramp_up,
+    "causes": _causes,
     "pieces": _pieces,
     "unchokes": _unchokes,
     "couplings": _couplings,

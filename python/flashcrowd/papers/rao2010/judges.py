@@ -138,20 +138,13 @@ def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """Without a rule, at least half of a difference in download time is gone.
 
     The difference is that between `slow` and `fast`, relative to `fast`; `as_is` and `without`
-    name the variants with and without the rule.
+    name the variants with and without the rule. `instead` names a variant without another rule,
+    which is tried as well: it says what does explain the difference.
     """
     study = evidence[given["study"]]
-    effects: list[dict[int, float]] = []
-    for variant in (given["as_is"], given["without"]):
-        slow = study.one({**cases.given_where(given), **variant, **given["slow"]})
-        fast = study.one({**cases.given_where(given), **variant, **given["fast"]})
-        if slow is None or fast is None:
-            return NOTHING
-        effects.append(_relative(study, slow, fast))
-    whole, rest = effects
-    effect = difference(whole, dict.fromkeys(whole, 0.0))
-    left = difference(rest, dict.fromkeys(rest, 0.0))
-    gone = difference({seed: value / 2 for seed, value in whole.items()}, rest)
+    whole = _effect(study, given, given["as_is"])
+    rest = _effect(study, given, given["without"])
+    effect, left, gone = _total(whole), _total(rest), _half_gone(whole, rest)
     if effect is None or left is None or gone is None:
         return NOTHING
     text = f"{wording.per_cent(effect)} with it; {wording.per_cent(left)} without"
@@ -160,7 +153,50 @@ def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
         return Finding(there, text, effect.n, "There is no such difference to explain.")
     if there is Verdict.OPEN:
         return Finding(there, text, effect.n, "The difference itself is not certain.")
-    return Finding(verdict.more_than(gone, 0.0), text, effect.n)
+    return Finding(verdict.more_than(gone, 0.0), text, effect.n, _instead(study, given, whole))
+
+
+def _instead(study: StudyEvidence, given: Mapping[str, Any], whole: dict[int, float]) -> str:
+    """What the difference becomes without another rule, in words."""
+    if "instead" not in given:
+        return ""
+    other = _effect(study, given, given["instead"])
+    left, gone = _total(other), _half_gone(whole, other)
+    if left is None or gone is None:
+        return ""
+    explained = verdict.more_than(gone, 0.0)
+    word = {
+        Verdict.REPRODUCED: "so that this does explain it",
+        Verdict.NOT_REPRODUCED: "so that this does not explain it",
+    }.get(explained, "which leaves it open whether this explains it")
+    number = wording.per_cent(left)
+    return f"{wording.sentence(given['instead_says'])} the difference is {number}, {word}."
+
+
+def _effect(
+    study: StudyEvidence, given: Mapping[str, Any], variant: Mapping[str, Any]
+) -> dict[int, float]:
+    """Relative difference in download time between `slow` and `fast` under `variant`, by seed."""
+    common = {**cases.given_where(given), **variant}
+    slow, fast = study.one({**common, **given["slow"]}), study.one({**common, **given["fast"]})
+    if slow is None or fast is None:
+        return {}
+    times = study.download_time.of_run
+    base = {run.seed: times[run.run] for run in fast.good_runs if run.run in times}
+    return {
+        run.seed: times[run.run] / base[run.seed] - 1
+        for run in slow.good_runs
+        if run.run in times and run.seed in base
+    }
+
+
+def _total(effect: dict[int, float]) -> Estimate | None:
+    return difference(effect, dict.fromkeys(effect, 0.0))
+
+
+def _half_gone(whole: dict[int, float], rest: dict[int, float]) -> Estimate | None:
+    """By how much the rest is less than half of the whole."""
+    return difference({seed: value / 2 for seed, value in whole.items()}, rest)
 
 
 def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
@@ -220,16 +256,6 @@ def _difference(measure: Measure) -> Callable[[Estimate], str]:
 
 def _rtt(study: StudyEvidence, point: Point) -> str:
     return f"{study.axis('rtt').name} {study.value(point, 'rtt')}"
-
-
-def _relative(study: StudyEvidence, slow: Point, fast: Point) -> dict[int, float]:
-    times = study.download_time.of_run
-    base = {run.seed: times[run.run] for run in fast.good_runs if run.run in times}
-    return {
-        run.seed: times[run.run] / base[run.seed] - 1
-        for run in slow.good_runs
-        if run.run in times and run.seed in base
-    }
 
 
 JUDGES: dict[str, Judge] = {

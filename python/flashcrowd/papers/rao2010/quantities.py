@@ -138,8 +138,8 @@ def rtt_estimate(study: StudyEvidence) -> Measure:
     rows = source.where(study.results.tables["rtts"], "population", "leechers")
     runs, mean = source.integers(rows, "run"), source.numbers(rows, "mean_s") * 1e3
     found = {int(r): float(m) for r, m in zip(runs, mean, strict=True) if not np.isnan(m)}
-    note = "Mean over all sends of all leechers of a run."
-    return Measure("TCP's estimate of the round-trip time", "ms", found, note)
+    note = "TCP's own round-trip time, mean over all sends of all leechers of a run."
+    return Measure("TCP's RTT estimate", "ms", found, note)
 
 
 def retransmitted(study: StudyEvidence) -> Measure:

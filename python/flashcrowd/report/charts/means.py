@@ -75,7 +75,7 @@ def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure 
             for value, word in shown.lines.items():
                 panel.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
                 panel.annotate(
-                    word, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                    word, (0.01, value), xycoords=("axes fraction", "data"), va="bottom",
                     fontsize=8, color=QUIET,
                 )  # fmt: skip
             if zero:
@@ -88,7 +88,7 @@ def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure 
             key(drawing)
         svg = drawing.svg()
     caption = (
-        f"{shown.name.capitalize()} against {axis.name}. {READING}; {points.count()} a point. "
+        f"{wording.sentence(shown.name)} against {axis.name}. {READING}; {points.count()} a point. "
         f"{shown.note}{'' if zero else ' The ordinate does not begin at zero.'}"
     )
     return Figure(slug, svg, caption, f"{shown.name} in {shown.unit} against {axis.title}")

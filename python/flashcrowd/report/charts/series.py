@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from flashcrowd.report import source
+from flashcrowd.report import source, wording
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
 from flashcrowd.report.points import Point, Points
@@ -51,7 +51,7 @@ def series(results: source.Source, points: Points) -> list[Figure]:
             rows_of = chosen if origin is None else chosen & (sources == origin)
             of = f"mean of {len(names)} sources" if origin is None else str(origin)
             caption = (
-                f"{name.capitalize()} ({of}) over time. Lines are means over runs, bands the "
+                f"{wording.sentence(name)} ({of}) over time. Lines are means over runs, bands the "
                 f"range of the runs; {points.count()} a line."
             )
             slug = f"series-{kind}" if origin is None else f"series-{kind}-{_slug(origin)}"
