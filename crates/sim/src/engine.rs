@@ -1,5 +1,5 @@
 use crate::control::Control;
-use crate::network::{Network, Passage};
+use crate::network::Network;
 use crate::packet::{Addressee, Packet};
 use crate::pings::Pings;
 use crate::plan::{Plan, What, Workload};
@@ -185,24 +185,23 @@ impl<'a> Sim<'a> {
             Kind::Packet => self.network.transit.peek(None, event.index),
             _ => None,
         };
+        let socket = |event: Event| match event.kind {
+            Kind::Socket => Some(event.index).filter(|socket| self.sockets.expects_timer(*socket)),
+            Kind::Peer => self.swarms.next_socket(event.index),
+            _ => packet(event).and_then(Packet::next_socket).map(|(socket, _)| socket),
+        };
         let mut read = 0;
         for event in events.clone() {
             read ^= match event.kind {
-                Kind::Socket if self.sockets.expects_timer(event.index) => {
-                    self.sockets.touch(event.index)
-                }
                 Kind::Peer => self.swarms.touch(event.index),
                 _ => packet(event).map_or(0, |packet| packet.due.nanos()),
             };
         }
-        for event in events.clone() {
-            let socket = match event.kind {
-                Kind::Peer => self.swarms.next_socket(event.index),
-                _ => packet(event).and_then(Packet::next_socket).map(|(socket, _)| socket),
-            };
-            if let Some(socket) = socket {
-                read ^= self.sockets.touch(socket);
-            }
+        for socket in events.clone().filter_map(socket) {
+            read ^= self.sockets.touch(socket);
+        }
+        for socket in events.clone().filter_map(socket) {
+            read ^= self.sockets.touch_beyond(socket);
         }
         for event in events {
             if let Some((socket, offset)) = packet(event).and_then(Packet::next_socket)
@@ -222,6 +221,9 @@ impl<'a> Sim<'a> {
         for (socket, _) in packets.clone().filter_map(Packet::next_socket) {
             read ^= self.sockets.touch(socket);
         }
+        for (socket, _) in packets.clone().filter_map(Packet::next_socket) {
+            read ^= self.sockets.touch_beyond(socket);
+        }
         for (socket, offset) in packets.filter_map(Packet::next_socket) {
             if let Some((peer, conn)) = self.sockets.next_reader(socket, offset) {
                 read ^= self.swarms.touch_connection(peer, conn);
@@ -238,12 +240,15 @@ impl<'a> Sim<'a> {
                 if self.sockets.are_many() {
                     self.touch_lane(index);
                 }
-                let passage = self.network.on_lane(&mut self.queue, self.now, index);
-                self.arrived(passage);
+                let transit = &mut self.network.transit;
+                if let Some(packet) = transit.next_of(&mut self.queue, self.now, index) {
+                    self.pass(&packet);
+                }
             }
             Kind::Packet => {
-                let passage = self.network.on_packet(&mut self.queue, self.now, index);
-                self.arrived(passage);
+                if let Some(packet) = self.network.transit.apart(self.now, index) {
+                    self.pass(&packet);
+                }
             }
             Kind::Socket => {
                 if self.sockets.take_timer(index, self.now, &mut self.queue) {
@@ -265,16 +270,20 @@ impl<'a> Sim<'a> {
         }
     }
 
+    /// A packet has left a link: it is there, or goes on to the next one.
     #[inline]
-    fn arrived(&mut self, passage: Passage) {
-        match passage {
-            Passage::Travels => {}
-            Passage::Arrived(Addressee::Socket(socket), segment) => self.deliver(socket, &segment),
-            Passage::Gone(Addressee::Socket(socket)) => self.sockets.settle(socket),
-            Passage::Arrived(Addressee::Ping { ping, reply }, segment) => {
-                self.deliver_ping(ping, reply, &segment);
+    fn pass(&mut self, packet: &Packet) {
+        if !packet.arriving {
+            let arrives = self.network.travel(&mut self.queue, self.now, packet);
+            if let (false, Addressee::Socket(socket)) = (arrives, packet.to) {
+                self.sockets.settle(socket);
             }
-            Passage::Gone(Addressee::Ping { .. }) => {}
+            return;
+        }
+        self.network.totals.delivered += u64::from(packet.segment.frames());
+        match packet.to {
+            Addressee::Socket(socket) => self.deliver(socket, &packet.segment),
+            Addressee::Ping { ping, reply } => self.deliver_ping(ping, reply, &packet.segment),
         }
     }
 

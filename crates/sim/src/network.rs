@@ -9,17 +9,6 @@ use flashcrowd_link::{Conditions, Direction, Verdict};
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
 
-/// What happened to a packet when its event came.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Passage {
-    /// It is there.
-    Arrived(Addressee, Segment),
-    /// It goes on to the next link, or its event was out of date.
-    Travels,
-    /// The network lost it.
-    Gone(Addressee),
-}
-
 /// What the network did in total.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
@@ -137,52 +126,38 @@ impl Network {
         route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions)
     }
 
-    /// Sends a segment. Returns how many packets are on their way because of it: a super-segment
+    /// Sends a new packet, which holds so many frames. Returns how many packets are on their way because of it: a super-segment
     /// is cut where it has to queue, or where some of its frames are lost.
     #[inline]
     pub(crate) fn send(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
-        route: u32,
-        to: Addressee,
-        segment: Segment,
-        bytes: u32,
+        frames: u32,
+        packet: &mut Packet,
     ) -> u32 {
-        let frames = segment.frames();
         self.totals.sent += u64::from(frames);
-        if frames == 1 {
-            return self.launch(queue, now, route, to, segment, bytes);
+        let route = &self.routes[packet.route as usize];
+        if frames == 1 || (route.plain.is_some() && !route.queues) {
+            return self.launch(queue, now, packet);
         }
-        let whole = &self.routes[route as usize];
-        if whole.plain.is_some() && !whole.queues {
-            return self.launch(queue, now, route, to, segment, bytes);
-        }
-        (0..frames)
-            .map(|index| {
-                let frame = segment.frame(index);
-                self.launch(queue, now, route, to, frame, frame.wire_bytes() as u32)
-            })
-            .sum()
+        let launch = |index| {
+            let segment = packet.segment.frame(index);
+            let bytes = segment.wire_bytes() as u32;
+            self.launch(queue, now, &mut Packet::new(segment, packet.to, packet.route, bytes))
+        };
+        (0..frames).map(launch).sum()
     }
 
     #[inline]
-    fn launch(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        route: u32,
-        to: Addressee,
-        segment: Segment,
-        bytes: u32,
-    ) -> u32 {
+    fn launch(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: &mut Packet) -> u32 {
         self.next_tag = self.next_tag.wrapping_add(1);
-        let packet = Packet { tag: self.next_tag, ..Packet::new(segment, to, route, bytes) };
+        packet.tag = self.next_tag;
         u32::from(self.travel(queue, now, packet))
     }
 
     /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
-    /// [`Network::send_direct`].
+    /// [`Network::keep_direct`].
     pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
         let route = &self.routes[route as usize];
         route.plain.filter(|_| route.len == 1).map(|delay| (delay, self.lane_of(route, None)))
@@ -199,70 +174,38 @@ impl Network {
     }
 
     /// Sends a segment over a route that is nothing but a constant delay: without touching the
-    /// route, which with thousands of them is a cache miss.
+    /// route, which with thousands of them is a cache miss. The caller writes it, and counts it.
     #[inline]
-    pub(crate) fn send_direct(
+    pub(crate) fn keep_direct(
         &mut self,
         queue: &mut EventQueue<Event>,
         due: Time,
         lane: u32,
         to: Addressee,
-        segment: Segment,
-    ) {
-        self.totals.sent += u64::from(segment.frames());
-        let packet = Packet::new(segment, to, u32::MAX, 0);
-        self.transit.keep(queue, lane, Packet { due, arriving: true, ..packet });
-    }
-
-    /// The event of a lane has come.
-    #[inline]
-    pub(crate) fn on_lane(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        lane: u32,
-    ) -> Passage {
-        match self.transit.next_of(queue, now, lane) {
-            Some(packet) => self.pass(queue, now, packet),
-            None => Passage::Travels,
-        }
-    }
-
-    /// The event of a packet that is kept apart has come.
-    #[inline]
-    pub(crate) fn on_packet(
-        &mut self,
-        queue: &mut EventQueue<Event>,
-        now: Time,
-        slot: u32,
-    ) -> Passage {
-        match self.transit.apart(now, slot) {
-            Some(packet) => self.pass(queue, now, packet),
-            None => Passage::Travels,
-        }
-    }
-
-    #[inline]
-    fn pass(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: Packet) -> Passage {
-        if packet.arriving {
-            self.totals.delivered += u64::from(packet.segment.frames());
-            return Passage::Arrived(packet.to, packet.segment);
-        }
-        if self.travel(queue, now, packet) { Passage::Travels } else { Passage::Gone(packet.to) }
+    ) -> &mut Segment {
+        let kept = self.transit.keep(queue, lane, due, &Packet::DIRECT);
+        kept.to = to;
+        &mut kept.segment
     }
 
     /// Takes a packet through the next link that it can wait in and on to the one after, where its
     /// next event is due. `false` if it does not get that far.
     #[inline]
-    fn travel(&mut self, queue: &mut EventQueue<Event>, now: Time, mut packet: Packet) -> bool {
+    pub(crate) fn travel(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        packet: &Packet,
+    ) -> bool {
         let route = &mut self.routes[packet.route as usize];
         let mut at = now;
         let mut left_queue = None;
-        while packet.step < route.len {
-            let step = self.steps[route.first as usize + usize::from(packet.step)];
+        let mut place = packet.step;
+        while place < route.len {
+            let step = self.steps[route.first as usize + usize::from(place)];
             if let (OWN, Some(delay)) = (step, route.plain) {
                 at += delay;
-                packet.step += 1;
+                place += 1;
                 continue;
             }
             let verdict = if step == OWN {
@@ -292,14 +235,15 @@ impl Network {
                     return false;
                 }
             }
-            packet.step += 1;
+            place += 1;
         }
-        packet.due = at;
-        packet.arriving = packet.step == route.len;
-        packet.beyond = left_queue.map_or(Span::MAX, |(_, left)| at - left);
+        let arriving = place == route.len;
         let route = &self.routes[packet.route as usize];
         let lane = self.lane_of(route, left_queue.map(|(link, _)| link));
-        self.transit.keep(queue, lane, packet);
+        let kept = self.transit.keep(queue, lane, at, packet);
+        kept.step = place;
+        kept.arriving = arriving;
+        kept.beyond = left_queue.map_or(Span::MAX, |(_, left)| at - left);
         true
     }
 

@@ -37,6 +37,19 @@ impl Packet {
         Packet { segment, to, due, beyond, route, tag: 0, bytes, step: 0, arriving: false }
     }
 
+    /// What every packet over a route of nothing but a delay begins as.
+    pub(crate) const DIRECT: Packet = Packet {
+        segment: Segment::EMPTY,
+        to: Addressee::Socket(u32::MAX),
+        due: Time::NEVER,
+        beyond: Span::ZERO,
+        route: u32::MAX,
+        tag: 0,
+        bytes: 0,
+        step: 0,
+        arriving: true,
+    };
+
     /// The socket that its event will reach, and the offset of the stream after it.
     #[inline]
     pub(crate) fn next_socket(&self) -> Option<(u32, u64)> {

@@ -1,5 +1,5 @@
 use crate::engine::{Event, Sim};
-use crate::packet::Addressee;
+use crate::packet::{Addressee, Packet};
 use crate::plan::{self, Plan, Workload};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::Segment;
@@ -74,9 +74,10 @@ impl Sim<'_> {
     fn echo(&mut self, spec: &plan::Ping, ping: u32, number: u64, reply: bool) {
         let (from, to) = if reply { (spec.to, spec.from) } else { (spec.from, spec.to) };
         let route = self.network.route(from, to);
-        let packet = Segment { seq: number, ..Segment::default() };
+        let segment = Segment { seq: number, ..Segment::default() };
         let to = Addressee::Ping { ping, reply };
-        self.network.send(&mut self.queue, self.now, route, to, packet, spec.size_bytes);
+        let mut packet = Packet::new(segment, to, route, spec.size_bytes);
+        self.network.send(&mut self.queue, self.now, 1, &mut packet);
     }
 
     pub(crate) fn stop_pings(&mut self, workload: u32) {

@@ -1,6 +1,6 @@
 use crate::engine::Event;
 use crate::network::Network;
-use crate::packet::Addressee;
+use crate::packet::{Addressee, Packet};
 use crate::queue::EventQueue;
 use crate::tally::Tally;
 use flashcrowd_base::{Span, Time};
@@ -151,8 +151,17 @@ impl Sockets {
     #[inline]
     pub(crate) fn touch(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
+        end.sent ^ end.next_end ^ end.tcp.as_ref().map_or(0, Connection::touch)
+    }
+
+    /// Reads a little of what a socket that has been touched points to. A step of its own: whether
+    /// there is something cannot be guessed, and a wrong guess about a socket that is still to come
+    /// would hold up the fetching of all others.
+    #[inline]
+    pub(crate) fn touch_beyond(&self, socket: u32) -> u64 {
+        let end = &self.all[socket as usize];
         let message = end.inbox.front().map_or(0, |(offset, _)| *offset);
-        end.sent ^ message ^ end.tcp.as_ref().map_or(0, Connection::touch)
+        message ^ end.tcp.as_ref().map_or(0, Connection::touch_beyond)
     }
 
     /// Reads what a write to `socket` changes at the other end.
@@ -256,17 +265,28 @@ impl Sockets {
     ) {
         let end = &mut self.all[socket as usize];
         let Some(tcp) = &mut end.tcp else { return };
-        while let Some(segment) = tcp.poll_transmit(now) {
-            tally.payload(end.class, segment.len);
-            let to = Addressee::Socket(other(socket));
-            if let Some((delay, lane)) = end.direct {
-                network.send_direct(queue, now + delay, lane, to, segment);
-                end.sent += 1;
-                continue;
+        let to = Addressee::Socket(other(socket));
+        if !tcp.is_established() {
+            while let Some(segment) = tcp.poll_transmit(now) {
+                tally.payload(end.class, segment.len);
+                let mut packet = Packet::new(segment, to, end.route, segment.wire_bytes() as u32);
+                end.sent += u64::from(network.send(queue, now, segment.frames(), &mut packet));
             }
-            let bytes = segment.wire_bytes() as u32;
-            let launched = network.send(queue, now, end.route, to, segment, bytes);
-            end.sent += u64::from(launched);
+        } else {
+            while let Some(draft) = tcp.poll_draft(now) {
+                tally.payload(end.class, draft.payload());
+                if let Some((delay, lane)) = end.direct {
+                    let kept = network.keep_direct(queue, now + delay, lane, to);
+                    let frames = tcp.write_out(now, draft, kept);
+                    network.totals.sent += u64::from(frames);
+                    end.sent += 1;
+                } else {
+                    let mut packet = Packet::new(Segment::EMPTY, to, end.route, 0);
+                    let frames = tcp.write_out(now, draft, &mut packet.segment);
+                    packet.bytes = packet.segment.wire_bytes() as u32;
+                    end.sent += u64::from(network.send(queue, now, frames, &mut packet));
+                }
+            }
         }
         let deadline = tcp.next_timer();
         let timer = &mut self.timers[socket as usize];

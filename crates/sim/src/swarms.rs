@@ -407,7 +407,7 @@ impl Sim<'_> {
     /// Does what a peer says, then sets its timer.
     fn drain(&mut self, peer: u32) {
         for done in 0usize.. {
-            if done != 0 && done.is_multiple_of(BROADCAST) && self.sockets.are_many() {
+            if done.is_multiple_of(BROADCAST) && self.sockets.are_many() {
                 self.touch_writes(peer);
             }
             let Some(machine) = &mut self.swarms.peers[peer as usize].machine else { return };
@@ -423,12 +423,19 @@ impl Sim<'_> {
     fn touch_writes(&self, peer: u32) {
         let peer = &self.swarms.peers[peer as usize];
         let Some(machine) = &peer.machine else { return };
-        let sockets = machine.writes_ahead(BROADCAST).filter_map(|conn| {
-            peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
-        });
-        std::hint::black_box(sockets.fold(0, |read, socket| {
+        if machine.actions_ahead() < BROADCAST {
+            return;
+        }
+        let sockets = || {
+            machine.writes_ahead(BROADCAST).filter_map(|conn| {
+                peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
+            })
+        };
+        let near = sockets().fold(0, |read, socket| {
             read ^ self.sockets.touch(socket) ^ self.sockets.touch_reader(socket)
-        }));
+        });
+        let far = sockets().fold(0, |read, socket| read ^ self.sockets.touch_beyond(socket));
+        std::hint::black_box(near ^ far);
     }
 
     #[inline]

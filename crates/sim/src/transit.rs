@@ -37,34 +37,51 @@ impl Transit {
         }
     }
 
-    /// Keeps a packet until its `due`, and schedules its event if it is the next of its lane.
+    /// Keeps a packet until `due`, and schedules its event if it is the next of its lane. What
+    /// else is to be known of the packet from now on can be written to the place where it is kept:
+    /// packets are copied once a link, and not read as a whole just after a part was written.
     #[inline]
-    pub(crate) fn keep(&mut self, queue: &mut EventQueue<Event>, lane: u32, packet: Packet) {
-        if let Some(ordered) = self.lanes.get_mut(lane as usize) {
-            let packets = &mut ordered.packets;
-            match packets.back() {
-                None => queue.schedule(packet.due, Event::lane(lane)),
-                Some(last) if last.due > packet.due => return self.keep_apart(queue, packet),
-                Some(_) => {}
-            }
-            packets.push_back(packet);
-        } else {
-            self.keep_apart(queue, packet);
+    pub(crate) fn keep(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        lane: u32,
+        due: Time,
+        packet: &Packet,
+    ) -> &mut Packet {
+        let last = self.lanes.get(lane as usize).map(|ordered| ordered.packets.back());
+        match last {
+            Some(None) => queue.schedule(due, Event::lane(lane)),
+            Some(Some(last)) if last.due <= due => {}
+            _ => return self.keep_apart(queue, due, packet),
         }
+        let packets = &mut self.lanes[lane as usize].packets;
+        packets.push_back(*packet);
+        let place = packets.len() - 1;
+        let kept = &mut packets[place];
+        kept.due = due;
+        kept
     }
 
-    fn keep_apart(&mut self, queue: &mut EventQueue<Event>, packet: Packet) {
+    fn keep_apart(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        due: Time,
+        packet: &Packet,
+    ) -> &mut Packet {
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.apart[slot as usize] = packet;
+                self.apart[slot as usize] = *packet;
                 slot
             }
             None => {
-                self.apart.push(packet);
+                self.apart.push(*packet);
                 (self.apart.len() - 1) as u32
             }
         };
-        queue.schedule(packet.due, Event::packet(slot));
+        queue.schedule(due, Event::packet(slot));
+        let kept = &mut self.apart[slot as usize];
+        kept.due = due;
+        kept
     }
 
     /// The packet of a lane whose event is due, unless the event is out of date.

@@ -139,6 +139,12 @@ impl Peer {
         self.conns.get(conn).map_or(0, connection::Conn::touch)
     }
 
+    /// How many actions wait to be polled.
+    #[inline]
+    pub fn actions_ahead(&self) -> usize {
+        self.actions.len()
+    }
+
     /// The connections to which the next `most` actions will write, for the same purpose as
     /// [`touch`](Peer::touch).
     pub fn writes_ahead(&self, most: usize) -> impl Iterator<Item = ConnId> + '_ {

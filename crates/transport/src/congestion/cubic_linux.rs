@@ -44,7 +44,11 @@ pub struct CubicLinux {
 impl CubicLinux {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.window.bytes ^ HyStart::touch(&self.hystart)
+        self.window.bytes ^ u64::from(self.hystart.is_some())
+    }
+    #[inline]
+    pub(super) fn touch_beyond(&self) -> u64 {
+        HyStart::touch(&self.hystart)
     }
 
     /// A controller at its first window.

@@ -1,7 +1,7 @@
 use super::config::{BARE_HEADER_BYTES, Config, TIMESTAMP_BYTES};
 use super::receiver::Receiver;
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
-use super::sender::{Sender, clock};
+use super::sender::{Burst, Sender, clock};
 use super::state::{CloseReason, State, Stats};
 use flashcrowd_base::{Span, Time};
 use std::sync::Arc;
@@ -18,6 +18,18 @@ enum Opening {
     Answering,
     /// Done.
     Done,
+}
+
+/// What a connection is about to send; see [`Connection::poll_draft`].
+#[derive(Debug)]
+pub struct Draft(Burst);
+
+impl Draft {
+    /// Bytes of payload.
+    #[inline]
+    pub fn payload(&self) -> u32 {
+        self.0.len
+    }
 }
 
 /// One end of a TCP connection, both directions. See the [module](super) for how to drive it.
@@ -174,30 +186,50 @@ impl Connection {
     /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.opening != Opening::Done || self.over.is_some() {
+        if !self.is_established() {
             return self.poll_opening(now);
         }
-        let (seq, len, control) = if let Some(burst) = self.sender.poll(&self.config, now) {
-            (burst.seq, burst.len, burst.flags)
-        } else if self.receiver.acks.due {
-            (self.sender.next_offset(), 0, Flags::default())
-        } else if self.sender.take_window_probe() {
-            (self.sender.probe_offset(), 0, Flags::default())
-        } else {
-            return None;
-        };
-        Some(self.say(now, seq, len, Flags::ACK | control))
+        let draft = self.poll_draft(now)?;
+        let mut segment = Segment::default();
+        self.write_out(now, draft, &mut segment);
+        Some(segment)
     }
 
-    /// A segment with everything that it says about the other direction, and nothing in between:
-    /// what is written piece by piece and read as a whole stalls the processor.
+    /// [`poll_transmit`](Connection::poll_transmit) in two steps, for an established connection:
+    /// what to send next is to be given to [`write_out`](Connection::write_out) at once.
     #[inline(always)]
-    fn say(&mut self, now: Time, seq: u64, len: u32, flags: Flags) -> Segment {
+    pub fn poll_draft(&mut self, now: Time) -> Option<Draft> {
+        debug_assert!(self.is_established());
+        if let Some(burst) = self.sender.poll(&self.config, now) {
+            Some(Draft(burst))
+        } else if self.receiver.acks.due {
+            Some(Draft(Burst { seq: self.sender.next_offset(), len: 0, flags: Flags::default() }))
+        } else if self.sender.take_window_probe() {
+            Some(Draft(Burst { seq: self.sender.probe_offset(), len: 0, flags: Flags::default() }))
+        } else {
+            None
+        }
+    }
+
+    /// Writes the segment to where it will stay, and returns how many frames it is. A driver of millions of them saves copies: what
+    /// was written piece by piece and is read as a whole at once stalls the processor until the
+    /// last of the pieces, and all writes before it, are in its cache.
+    #[inline(always)]
+    pub fn write_out(&mut self, now: Time, draft: Draft, segment: &mut Segment) -> u32 {
+        let Draft(Burst { seq, len, flags }) = draft;
+        self.say(now, seq, len, Flags::ACK | flags, segment);
+        let mss = u32::from(self.mss);
+        if len <= mss { 1 } else { len.div_ceil(mss) }
+    }
+
+    /// A segment with everything that it says about the other direction.
+    #[inline(always)]
+    fn say(&mut self, now: Time, seq: u64, len: u32, flags: Flags, segment: &mut Segment) {
         let news = self.receiver.acknowledge(now, len > 0);
         self.segments_sent += 1;
         let (timestamp, stamped) =
             if self.timestamps { (clock(now), Flags::TIMESTAMPS) } else { (0, Flags::default()) };
-        let segment = Segment {
+        *segment = Segment {
             seq,
             ack: news.ack,
             len,
@@ -210,9 +242,8 @@ impl Connection {
             sack_len: 0,
         };
         if self.sack && self.receiver.ranges() > 0 {
-            return self.receiver.report(segment);
+            self.receiver.report(segment);
         }
-        segment
     }
 
     fn poll_opening(&mut self, now: Time) -> Option<Segment> {
@@ -247,9 +278,10 @@ impl Connection {
         let wait = self.config.initial_rto_ns * (1 << self.syn_tries.min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
         self.syn_tries += 1;
-        let offered = segment;
-        let segment = self.say(now, 0, 0, offered.flags);
-        Some(Segment { mss: offered.mss, ..segment })
+        let mss = segment.mss;
+        self.say(now, 0, 0, segment.flags, &mut segment);
+        segment.mss = mss;
+        Some(segment)
     }
 
     /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way
@@ -400,6 +432,12 @@ impl Connection {
     #[inline]
     pub fn touch(&self) -> u64 {
         u64::from(self.mss) ^ self.sender.touch() ^ self.receiver.touch()
+    }
+
+    /// The same for what the connection points to, when the connection itself is at hand.
+    #[inline]
+    pub fn touch_beyond(&self) -> u64 {
+        self.sender.touch_beyond()
     }
 
     /// Counters and estimates.

@@ -31,6 +31,6 @@ mod state;
 pub use config::{
     Config, ConfigError, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
-pub use connection::Connection;
+pub use connection::{Connection, Draft};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};
 pub use state::{CloseReason, State, Stats};

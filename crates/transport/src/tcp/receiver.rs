@@ -43,7 +43,11 @@ pub(super) struct Receiver {
 impl Receiver {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.next ^ self.edge ^ self.reading_from ^ self.acks.deadline.nanos()
+        self.next
+            ^ self.edge
+            ^ self.reading_from
+            ^ self.acks.deadline.nanos()
+            ^ u64::from(self.echo)
     }
 
     /// A receiver whose window is `initial_bytes` of `config`.
@@ -294,11 +298,11 @@ impl Receiver {
 
     /// Adds the ranges that arrived above a gap.
     #[inline(never)]
-    pub(super) fn report(&self, mut segment: Segment) -> Segment {
-        for (start, end) in self.queue.iter().flat_map(|queue| queue.report()) {
+    pub(super) fn report(&self, segment: &mut Segment) {
+        let Some(queue) = &self.queue else { return };
+        for (start, end) in queue.report() {
             segment.push_sack(start, end);
         }
-        segment
     }
 }
 

@@ -120,7 +120,11 @@ struct Trouble {
 impl Scoreboard {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.first ^ self.judged ^ self.sent.front().map_or(0, |sent| sent.seq)
+        self.first ^ self.judged ^ self.sent.capacity() as u64
+    }
+    #[inline]
+    pub(super) fn touch_beyond(&self) -> u64 {
+        self.sent.front().map_or(0, |sent| sent.seq)
     }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]

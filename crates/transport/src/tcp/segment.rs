@@ -87,6 +87,20 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Nothing at all, as [`Segment::default`] has it.
+    pub const EMPTY: Segment = Segment {
+        seq: 0,
+        ack: 0,
+        len: 0,
+        window: 0,
+        timestamp: 0,
+        echo: 0,
+        sack: [(0, 0); MAX_SACK_RANGES],
+        mss: 0,
+        flags: Flags(0),
+        sack_len: 0,
+    };
+
     /// Adds the SACK range `start..end` in stream offsets, both above `ack`. `false` if there is no
     /// room, or if it lies too far ahead to be said.
     pub fn push_sack(&mut self, start: u64, end: u64) -> bool {

@@ -271,6 +271,11 @@ impl Sender {
             ^ self.controller.threshold()
     }
 
+    #[inline]
+    pub(super) fn touch_beyond(&self) -> u64 {
+        self.board.touch_beyond() ^ self.controller.touch_beyond()
+    }
+
     pub(super) fn threshold(&self) -> u64 {
         self.controller.threshold()
     }
