@@ -97,6 +97,8 @@ pub(crate) struct Sim<'a> {
     stacks: Vec<Arc<Config>>,
     /// The same stacks for applications that switch Nagle's algorithm off.
     nodelay: Vec<Arc<Config>>,
+    /// Sockets to look at, with offsets that packets bring. Kept for its capacity.
+    ahead: Vec<(u32, u64)>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) events: u64,
 }
@@ -137,6 +139,7 @@ impl<'a> Sim<'a> {
             tally,
             stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
             nodelay: plan.stacks.iter().map(nodelay).collect(),
+            ahead: Vec::new(),
             outcome: None,
             events: 0,
         }
@@ -156,7 +159,7 @@ impl<'a> Sim<'a> {
 
     fn run(&mut self, control: &Control) -> Result<(), Error> {
         while self.outcome.is_none() {
-            if self.sockets.are_many() {
+            if self.queue.is_between_batches() && self.sockets.are_many() {
                 self.touch_what_is_next();
             }
             let Some((now, event)) = self.queue.pop() else { break };
@@ -177,54 +180,56 @@ impl<'a> Sim<'a> {
     /// Reads a little of everything that the next few events will work on. A run of hundreds of
     /// peers keeps tens of megabytes in use, and an event needs a dozen places in them: asked for
     /// here, side by side, they come in the time of one. Measured in `benches/README.md`.
-    #[inline]
+    #[inline(never)]
     fn touch_what_is_next(&mut self) {
-        let events = self.queue.look_ahead();
-        let packet = |event: Event| match event.kind {
-            Kind::Lane => self.network.transit.peek(Some(event.index), 0),
-            Kind::Packet => self.network.transit.peek(None, event.index),
-            _ => None,
-        };
-        let socket = |event: Event| match event.kind {
-            Kind::Socket => Some(event.index).filter(|socket| self.sockets.expects_timer(*socket)),
-            Kind::Peer => self.swarms.next_socket(event.index),
-            _ => packet(event).and_then(Packet::next_socket).map(|(socket, _)| socket),
-        };
+        let mut ahead = std::mem::take(&mut self.ahead);
         let mut read = 0;
-        for event in events.clone() {
-            read ^= match event.kind {
-                Kind::Peer => self.swarms.touch(event.index),
-                _ => packet(event).map_or(0, |packet| packet.due.nanos()),
+        for event in self.queue.look_ahead() {
+            let packet = match event.kind {
+                Kind::Lane => self.network.transit.peek(Some(event.index), 0),
+                Kind::Packet => self.network.transit.peek(None, event.index),
+                Kind::Peer => {
+                    if let Some((conn, socket)) = self.swarms.next_turn(event.index) {
+                        read ^= self.swarms.touch_connection(event.index, conn);
+                        ahead.push((socket, 0));
+                    }
+                    None
+                }
+                Kind::Socket if self.sockets.expects_timer(event.index) => {
+                    ahead.push((event.index, 0));
+                    None
+                }
+                _ => None,
             };
-        }
-        for socket in events.clone().filter_map(socket) {
-            read ^= self.sockets.touch(socket);
-        }
-        for socket in events.clone().filter_map(socket) {
-            read ^= self.sockets.touch_beyond(socket);
-        }
-        for event in events {
-            if let Some((socket, offset)) = packet(event).and_then(Packet::next_socket)
-                && let Some((peer, conn)) = self.sockets.next_reader(socket, offset)
-            {
-                read ^= self.swarms.touch_connection(peer, conn);
-            }
+            ahead.extend(packet.and_then(Packet::next_socket));
         }
         std::hint::black_box(read);
+        self.touch_sockets(&mut ahead);
+        self.ahead = ahead;
     }
 
     /// The same for the packets that follow in a lane.
     #[inline]
     fn touch_lane(&mut self, lane: u32) {
         let packets = self.network.transit.ahead(lane);
+        if packets.len() > 0 {
+            let mut ahead = std::mem::take(&mut self.ahead);
+            ahead.extend(packets.filter_map(Packet::next_socket));
+            self.touch_sockets(&mut ahead);
+            self.ahead = ahead;
+        }
+    }
+
+    /// Reads a little of some sockets, of what they point to, and, where a message will be complete
+    /// at an offset, of its reader's connection.
+    #[inline(never)]
+    fn touch_sockets(&self, ahead: &mut Vec<(u32, u64)>) {
         let mut read = 0;
-        for (socket, _) in packets.clone().filter_map(Packet::next_socket) {
-            read ^= self.sockets.touch(socket);
+        for (socket, _) in ahead.iter() {
+            read ^= self.sockets.touch(*socket);
         }
-        for (socket, _) in packets.clone().filter_map(Packet::next_socket) {
+        for (socket, offset) in ahead.drain(..) {
             read ^= self.sockets.touch_beyond(socket);
-        }
-        for (socket, offset) in packets.filter_map(Packet::next_socket) {
             if let Some((peer, conn)) = self.sockets.next_reader(socket, offset) {
                 read ^= self.swarms.touch_connection(peer, conn);
             }

@@ -228,17 +228,21 @@ impl<T: Copy> EventQueue<T> {
         Some((entry.at, entry.event))
     }
 
-    /// The events that are surely next but for those scheduled meanwhile, if the next
-    /// [`EventQueue::pop`] would have to look for them; otherwise none. An engine that knows what
-    /// comes next can fetch what it needs.
+    /// Whether the next [`EventQueue::pop`] would have to look for events: the time for
+    /// [`EventQueue::look_ahead`].
     #[inline]
-    pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + Clone + '_ {
-        let empty = self.current.is_empty();
+    pub fn is_between_batches(&self) -> bool {
+        self.current.is_empty()
+    }
+
+    /// The events that are next, but for those scheduled meanwhile. An engine that knows what comes
+    /// next can fetch what it needs.
+    #[inline]
+    pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + '_ {
         while self.current.is_empty() && self.len > 0 {
             self.advance(BATCH);
         }
-        let known = if empty { self.current.as_slice() } else { &[] };
-        known.iter().map(|entry| entry.event)
+        self.current.iter().map(|entry| entry.event)
     }
 
     /// Moves on to the next occupied fine slot, and to those after it until there are `batch`

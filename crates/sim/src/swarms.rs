@@ -169,23 +169,19 @@ impl Swarms {
             _ => None,
         }
     }
-    /// Reads a little of a peer, for [`Sim::touch_what_is_next`](crate::engine::Sim).
-    #[inline]
-    pub(crate) fn touch(&self, peer: u32) -> u64 {
-        let machine = self.peers[peer as usize].machine.as_ref();
-        machine.map_or(0, |machine| machine.next_turn().map_or(0, |conn| machine.touch(conn)))
-    }
-    /// Reads a little of one connection of a peer.
+    /// Reads a little of one connection of a peer, for
+    /// [`Sim::touch_what_is_next`](crate::engine::Sim).
     #[inline]
     pub(crate) fn touch_connection(&self, peer: u32, conn: ConnId) -> u64 {
         self.peers[peer as usize].machine.as_ref().map_or(0, |machine| machine.touch(conn))
     }
-    /// The socket that a peer's timer will probably write to.
+    /// The connection and the socket that a peer's timer will probably write to.
     #[inline]
-    pub(crate) fn next_socket(&self, peer: u32) -> Option<u32> {
+    pub(crate) fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
         let peer = &self.peers[peer as usize];
         let conn = peer.machine.as_ref()?.next_turn()?;
-        peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
+        let socket = peer.sockets.get(conn.0 as usize).filter(|socket| **socket != NO_SOCKET);
+        socket.map(|socket| (conn, *socket))
     }
     fn number(&self, workload: u32) -> Option<usize> {
         self.all.iter().position(|swarm| swarm.workload == workload)

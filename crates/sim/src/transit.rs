@@ -126,7 +126,7 @@ impl Transit {
 
     /// The next packets of a lane, if it is time to look at what they need.
     #[inline]
-    pub(crate) fn ahead(&mut self, lane: u32) -> impl Iterator<Item = &Packet> + Clone {
+    pub(crate) fn ahead(&mut self, lane: u32) -> impl ExactSizeIterator<Item = &Packet> {
         let ordered = &mut self.lanes[lane as usize];
         let due = ordered.touched == 0;
         let count = if due { ordered.packets.len().min(TOGETHER) } else { 0 };

@@ -128,8 +128,7 @@ impl Peer {
     /// hands what the next [`on_timer`](Peer::on_timer) will need.
     #[inline]
     pub fn next_turn(&self) -> Option<ConnId> {
-        let conn = self.limiter.next_turn()?;
-        self.conns.get(conn).map(|_| conn)
+        self.limiter.next_turn()
     }
 
     /// Reads a little of a connection. A driver of thousands calls this for those that will be
