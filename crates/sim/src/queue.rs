@@ -23,7 +23,7 @@ pub struct EventQueue<T> {
     /// Coarse slots before this one have been spread over the fine ones.
     opened: u64,
     scheduled: u64,
-    len: usize,
+    taken: u64,
     now: Time,
 }
 
@@ -142,18 +142,18 @@ impl<T: Copy> EventQueue<T> {
             slot: 0,
             opened: OPEN_AHEAD,
             scheduled: 0,
-            len: 0,
+            taken: 0,
             now: Time::START,
         }
     }
 
     /// How many events are pending.
     pub fn len(&self) -> usize {
-        self.len
+        (self.scheduled - self.taken) as usize
     }
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.scheduled == self.taken
     }
     /// How many events have ever been scheduled.
     pub fn scheduled(&self) -> u64 {
@@ -167,7 +167,6 @@ impl<T: Copy> EventQueue<T> {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
         self.scheduled += 1;
-        self.len += 1;
         self.insert(entry);
     }
 
@@ -177,8 +176,9 @@ impl<T: Copy> EventQueue<T> {
         let slot = nanos >> FINE_BITS;
         let coarse = nanos >> COARSE_BITS;
         if slot <= self.slot {
-            let place = self.current.partition_point(|other| *other > entry);
-            self.current.insert(place, entry);
+            // Most of them come soon, so near the end.
+            let sooner = self.current.iter().rev().take_while(|other| **other < entry).count();
+            self.current.insert(self.current.len() - sooner, entry);
         } else if coarse < self.opened {
             let node = self.node(entry);
             let head = self.fine.head(slot);
@@ -217,13 +217,13 @@ impl<T: Copy> EventQueue<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
         while self.current.is_empty() {
-            if self.len == 0 {
+            if self.is_empty() {
                 return None;
             }
             self.advance(1);
         }
         let entry = self.current.pop()?;
-        self.len -= 1;
+        self.taken += 1;
         self.now = entry.at;
         Some((entry.at, entry.event))
     }
@@ -239,7 +239,7 @@ impl<T: Copy> EventQueue<T> {
     /// next can fetch what it needs.
     #[inline]
     pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + '_ {
-        while self.current.is_empty() && self.len > 0 {
+        while self.current.is_empty() && !self.is_empty() {
             self.advance(BATCH);
         }
         self.current.iter().map(|entry| entry.event)

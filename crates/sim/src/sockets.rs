@@ -167,7 +167,13 @@ impl Sockets {
     /// Reads what a write to `socket` changes at the other end.
     #[inline]
     pub(crate) fn touch_reader(&self, socket: u32) -> u64 {
-        self.all[other(socket) as usize].next_end
+        let reader = &self.all[other(socket) as usize];
+        reader.next_end ^ reader.inbox.capacity() as u64
+    }
+    /// The same, when that is at hand.
+    #[inline]
+    pub(crate) fn touch_reader_beyond(&self, socket: u32) -> u64 {
+        self.all[other(socket) as usize].inbox.back().map_or(0, |(offset, _)| *offset)
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.

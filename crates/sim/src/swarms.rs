@@ -430,7 +430,9 @@ impl Sim<'_> {
         let near = sockets().fold(0, |read, socket| {
             read ^ self.sockets.touch(socket) ^ self.sockets.touch_reader(socket)
         });
-        let far = sockets().fold(0, |read, socket| read ^ self.sockets.touch_beyond(socket));
+        let far = sockets().fold(0, |read, socket| {
+            read ^ self.sockets.touch_beyond(socket) ^ self.sockets.touch_reader_beyond(socket)
+        });
         std::hint::black_box(near ^ far);
     }
 
