@@ -66,8 +66,12 @@ class Axis:
         return scale(level[0] for level in self.levels)
 
     def label(self, level: int) -> str:
-        """The level as text: ``400 ms``, or ``50 KB/s / 20 KB/s`` for settings swept together."""
-        return " / ".join(dict.fromkeys(shown(value) for value in self.levels[level]))
+        """The level as text: ``400 ms``, or ``50 / 20 kB/s`` for settings swept together."""
+        texts = list(dict.fromkeys(shown(value) for value in self.levels[level]))
+        units = {text.partition(" ")[2] for text in texts}
+        if len(texts) > 1 and len(units) == 1 and scale(texts) is not None:
+            return " / ".join(text.partition(" ")[0] for text in texts) + f" {units.pop()}"
+        return " / ".join(texts)
 
     @property
     def title(self) -> str:

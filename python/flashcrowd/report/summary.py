@@ -31,10 +31,11 @@ def summary(results: Source) -> RenderableType:
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for axis in points.axes:
-        table.add_column(axis.name, justify="right", no_wrap=True)
-    table.add_column("runs", justify="right")
+        table.add_column(axis.name, justify="right")
+    table.add_column("runs", justify="right", no_wrap=True)
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column("95 % interval", justify="right", no_wrap=True)
     if compared:

@@ -205,11 +205,11 @@ def _systems(evidence: Evidence) -> Iterator[Block]:
     study = evidence["systems"]
     yield Text(
         "Rows name the delay of the loopback and of the Ethernet device at each crossing; a "
-        "round trip has four crossings, so that 25 ms / 100 ms is a round-trip time of 100 ms "
+        "round trip has four crossings, so that 25 / 100 ms is a round-trip time of 100 ms "
         "inside a system and 400 ms between systems. A single value is the homogeneous case."
     )
     none = {"second.devices.loopback": "0 ms", "second.devices.ethernet": "0 ms"}
-    yield change_grid(study, rows="upload limit", columns="loopback / Ethernet delay", against=none)
+    yield change_grid(study, rows="loopback / Ethernet delay", columns="upload limit", against=none)
 
 
 def _loss(evidence: Evidence) -> Iterator[Block]:
