@@ -1,4 +1,5 @@
 use crate::control::Control;
+use crate::event::{Event, Kind};
 use crate::network::Network;
 use crate::packet::{Addressee, Packet};
 use crate::pings::Pings;
@@ -13,47 +14,6 @@ use crate::{Error, Table, check, tables};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
 use std::sync::Arc;
-
-/// What happens at an instant: a kind and an index, small because millions of them are moved.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    kind: Kind,
-    index: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Lane,
-    Packet,
-    Socket,
-    Peer,
-    Arrival,
-    Departure,
-    Tracker,
-    FlowStart,
-    FlowStop,
-    FlowTick,
-    Ping,
-    Change,
-    Sample,
-    Watch,
-    Horizon,
-}
-
-macro_rules! events {
-    ($($name:ident => $kind:ident),* $(,)?) => {
-        impl Event {
-            $(pub(crate) fn $name(index: u32) -> Event {
-                Event { kind: Kind::$kind, index }
-            })*
-        }
-    };
-}
-events! {
-    lane => Lane, packet => Packet, socket => Socket, peer => Peer, arrival => Arrival, departure => Departure,
-    tracker => Tracker, flow_start => FlowStart, flow_stop => FlowStop, flow_tick => FlowTick,
-    ping => Ping, change => Change, sample => Sample, watch => Watch, horizon => Horizon,
-}
 
 /// Who opens or accepts a connection.
 pub(crate) struct Application {

@@ -12,6 +12,7 @@ mod check;
 mod control;
 mod engine;
 mod error;
+mod event;
 mod network;
 mod packet;
 mod pings;

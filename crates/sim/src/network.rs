@@ -1,4 +1,4 @@
-use crate::engine::Event;
+use crate::event::Event;
 use crate::packet::{Addressee, Packet};
 use crate::plan;
 use crate::queue::EventQueue;

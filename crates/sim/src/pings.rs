@@ -1,4 +1,5 @@
-use crate::engine::{Event, Sim};
+use crate::engine::Sim;
+use crate::event::Event;
 use crate::packet::{Addressee, Packet};
 use crate::plan::{self, Plan, Workload};
 use flashcrowd_base::{Span, Time};

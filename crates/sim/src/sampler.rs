@@ -1,4 +1,5 @@
-use crate::engine::{Event, Sim};
+use crate::engine::Sim;
+use crate::event::Event;
 use crate::plan::{Plan, Sampled};
 use crate::transfers::Transfers;
 use flashcrowd_base::{Span, Time};

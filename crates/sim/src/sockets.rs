@@ -1,4 +1,4 @@
-use crate::engine::Event;
+use crate::event::Event;
 use crate::network::Network;
 use crate::packet::{Addressee, Packet};
 use crate::queue::EventQueue;

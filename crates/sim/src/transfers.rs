@@ -1,4 +1,5 @@
-use crate::engine::{Application, Event, Sim};
+use crate::engine::{Application, Sim};
+use crate::event::Event;
 use crate::plan::{self, Plan, Workload};
 use crate::sockets::Owner;
 use crate::tally::NO_CLASS;

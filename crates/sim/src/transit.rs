@@ -1,4 +1,4 @@
-use crate::engine::Event;
+use crate::event::Event;
 use crate::packet::Packet;
 use crate::queue::EventQueue;
 use flashcrowd_base::{Span, Time};

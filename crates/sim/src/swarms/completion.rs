@@ -1,0 +1,119 @@
+//! How far swarms are, and whether they can get any further.
+
+use super::*;
+
+impl Sim<'_> {
+    /// Why a swarm can never finish, if it cannot: a piece that nobody has, and nobody who would
+    /// bring it.
+    pub(super) fn unfinishable(&self, number: u32) -> Option<String> {
+        let swarm = &self.swarms.all[number as usize];
+        let spec = self.swarms.spec(self.plan, number)?;
+        if swarm.done(spec.stop_after_completions) || swarm.seeds_to_come > 0 {
+            return None;
+        }
+        let pieces = swarm.torrent.pieces();
+        let mut present = Bitfield::new(pieces);
+        let online =
+            swarm.members.iter().filter_map(|p| self.swarms.peers[*p as usize].machine.as_ref());
+        for machine in online {
+            if machine.is_complete() {
+                return None;
+            }
+            for piece in (0..pieces).filter(|piece| machine.bitfield().has(*piece)) {
+                present.set(piece);
+            }
+        }
+        let missing = pieces - present.count();
+        (missing > 0).then(|| {
+            format!(
+                "swarm {}: no seed left, {missing} of {pieces} pieces missing, \
+                 {} of {} leechers complete",
+                spec.name, swarm.completed, swarm.leechers
+            )
+        })
+    }
+
+    /// A swarm that made no progress for the plan's stall time, or cannot finish at all.
+    pub(crate) fn stalled_swarm(&mut self) -> Option<String> {
+        for number in 0..self.swarms.all.len() as u32 {
+            if let Some(reason) = self.unfinishable(number) {
+                return Some(reason);
+            }
+            let bytes = self.swarm_bytes(number);
+            let spec = self.swarms.spec(self.plan, number)?;
+            let swarm = &mut self.swarms.all[number as usize];
+            if bytes > swarm.watched_bytes {
+                swarm.watched_bytes = bytes;
+                swarm.last_progress = self.now;
+            }
+            let arrived = swarm.members.len() as u32;
+            let idle = self.now - swarm.last_progress;
+            let waiting = swarm.completed < swarm.leechers && arrived > swarm.completed;
+            let done = swarm.done(spec.stop_after_completions);
+            if !done && waiting && idle >= self.plan.stop.stall_ns {
+                return Some(format!(
+                    "swarm {}: no block arrived for {:.0} s, {} of {} leechers complete",
+                    spec.name,
+                    idle.seconds(),
+                    swarm.completed,
+                    swarm.leechers
+                ));
+            }
+        }
+        None
+    }
+
+    /// Block bytes that reached the leechers of a swarm so far.
+    pub(crate) fn swarm_bytes(&self, number: u32) -> u64 {
+        let swarm = &self.swarms.all[number as usize];
+        let online = swarm.members.iter().map(|peer| &self.swarms.peers[*peer as usize]);
+        let bytes = online
+            .filter(|peer| peer.is_leecher() && peer.machine.is_some())
+            .map(|peer| peer.progress().down);
+        swarm.departed_bytes + bytes.sum::<u64>()
+    }
+
+    pub(crate) fn swarms_done(&self) -> bool {
+        self.unfinished_swarms().is_empty()
+    }
+
+    pub(crate) fn swarms_finite(&self) -> bool {
+        !self.swarms.all.is_empty()
+    }
+
+    pub(crate) fn swarms_stopped(&self) -> Option<String> {
+        let stopped = self
+            .swarms
+            .all
+            .iter()
+            .find(|swarm| swarm.stopped && swarm.completed < swarm.leechers)?;
+        Some(format!(
+            "the timeline stopped a swarm with {} of {} leechers complete",
+            stopped.completed, stopped.leechers
+        ))
+    }
+
+    /// A line for each swarm that is not done.
+    pub(crate) fn unfinished_swarms(&self) -> Vec<String> {
+        (0..self.swarms.all.len() as u32)
+            .filter_map(|number| {
+                let spec = self.swarms.spec(self.plan, number)?;
+                let swarm = &self.swarms.all[number as usize];
+                (!swarm.done(spec.stop_after_completions)).then(|| {
+                    let (completed, leechers) = (swarm.completed, swarm.leechers);
+                    format!("swarm {}: {completed} of {leechers} leechers complete", spec.name)
+                })
+            })
+            .collect()
+    }
+
+    pub(crate) fn swarm_progress(&self) -> f64 {
+        (0..self.swarms.all.len() as u32)
+            .map(|number| {
+                let swarm = &self.swarms.all[number as usize];
+                let expected = u64::from(swarm.leechers) * swarm.torrent.bytes();
+                self.swarm_bytes(number) as f64 / expected.max(1) as f64
+            })
+            .fold(1.0, f64::min)
+    }
+}

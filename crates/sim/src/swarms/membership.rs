@@ -1,0 +1,148 @@
+//! Who is in a swarm: arrivals, completions, departures, and what the timeline does to them.
+
+use super::*;
+
+impl Sim<'_> {
+    /// Draws when every planned peer comes.
+    pub(crate) fn begin_swarms(&mut self) {
+        let mut peer = 0;
+        for swarm in 0..self.swarms.all.len() as u32 {
+            let Some(spec) = self.swarms.spec(self.plan, swarm) else { continue };
+            for (population, spec) in spec.populations.iter().enumerate() {
+                let stream = u64::from(swarm) << 32 | population as u64;
+                let mut stream = Stream::new(self.seed, "arrivals", stream);
+                let mut last = Span::ZERO;
+                for place in 0..spec.hosts.len() {
+                    let at = match &spec.arrivals {
+                        Arrivals::FlashCrowd { start_ns, spread_ns } => {
+                            *start_ns + stream.between(Span::ZERO, *spread_ns)
+                        }
+                        Arrivals::Poisson { start_ns, gap_ns } => {
+                            last += stream.exponential(*gap_ns);
+                            *start_ns + last
+                        }
+                        Arrivals::Times { at_ns } => at_ns[place],
+                    };
+                    self.queue.schedule(Time::START + at, Event::arrival(peer));
+                    peer += 1;
+                }
+            }
+        }
+    }
+
+    /// A peer comes.
+    pub(crate) fn arrive(&mut self, peer: u32) {
+        let Some(population) = self.population(peer) else { return };
+        let profile = population.profile as usize;
+        let departure = population.departure.clone();
+        let stream = Stream::new(self.seed, "peer", u64::from(peer));
+        let state = &mut self.swarms.peers[peer as usize];
+        let swarm = &mut self.swarms.all[state.swarm as usize];
+        if swarm.stopped {
+            return;
+        }
+        state.id = PeerId(swarm.members.len() as u32);
+        swarm.members.push(peer);
+        swarm.online += 1;
+        swarm.last_progress = self.now;
+        state.arrived = Some(self.now);
+        let profile = Arc::clone(&self.swarms.profiles[profile]);
+        let torrent = Arc::clone(&swarm.torrent);
+        let (role, id) = (state.role, state.id);
+        let upload = swarm.uploads[state.population as usize];
+        let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, self.now);
+        machine.start(self.now);
+        state.machine = Some(Box::new(machine));
+        if role == Role::Seed {
+            swarm.seeds_to_come -= 1;
+            self.plan_departure(peer, &departure, Span::ZERO);
+        }
+        self.drain(peer);
+    }
+
+    pub(super) fn plan_departure(&mut self, peer: u32, departure: &Departure, download: Span) {
+        let mut stream = Stream::new(self.seed, "departure", u64::from(peer));
+        let stay = match departure {
+            Departure::AtOnce => Span::ZERO,
+            Departure::After { mean_ns } => stream.exponential(*mean_ns),
+            Departure::AfterShare { share } => {
+                stream.exponential(Span::from_seconds(download.seconds() * share))
+            }
+            Departure::Never | Departure::AllDone => return,
+        };
+        self.queue.schedule(self.now + stay, Event::departure(peer));
+    }
+
+    /// A peer goes, and is replaced if its population says so.
+    pub(crate) fn depart(&mut self, peer: u32) {
+        let Some(was_complete) = self.leave(peer) else { return };
+        let state = &self.swarms.peers[peer as usize];
+        let (swarm, population, host) = (state.swarm, state.population, state.host);
+        if self.population(peer).is_some_and(|population| population.replace) {
+            let next = self.swarms.peers.len() as u32;
+            self.swarms.all[swarm as usize].expect(Role::Leecher);
+            self.swarms.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
+            self.queue.schedule(self.now, Event::arrival(next));
+        }
+        if was_complete && let Some(reason) = self.unfinishable(swarm) {
+            self.outcome = Some(Outcome::Stalled(reason));
+        }
+    }
+
+    /// Takes a peer out of its swarm; whether it was complete, or `None` if it is not there.
+    pub(super) fn leave(&mut self, peer: u32) -> Option<bool> {
+        let machine = self.swarms.peers[peer as usize].machine.as_mut()?;
+        machine.leave(self.now);
+        self.drain(peer);
+        let state = &mut self.swarms.peers[peer as usize];
+        state.last = state.progress();
+        state.left = Some(self.now);
+        state.armed = Time::NEVER;
+        let swarm = &mut self.swarms.all[state.swarm as usize];
+        swarm.online -= 1;
+        if state.role == Role::Leecher {
+            swarm.departed_bytes += state.last.down;
+        }
+        state.machine.take().map(|machine| machine.is_complete())
+    }
+
+    pub(super) fn completed(&mut self, peer: u32) {
+        let state = &mut self.swarms.peers[peer as usize];
+        state.completed = Some(self.now);
+        let download = state.arrived.map_or(Span::ZERO, |arrived| self.now - arrived);
+        self.swarms.all[state.swarm as usize].completed += 1;
+        let departure = self.population(peer).map(|population| population.departure.clone());
+        if let Some(departure) = departure {
+            self.plan_departure(peer, &departure, download);
+        }
+        self.finish_if_done();
+    }
+
+    pub(crate) fn stop_swarm(&mut self, workload: u32) {
+        let Some(number) = self.swarms.number(workload) else { return };
+        self.swarms.all[number].stopped = true;
+        for peer in self.swarms.all[number].members.clone() {
+            self.leave(peer);
+        }
+        self.finish_if_done();
+    }
+
+    pub(crate) fn set_upload(&mut self, workload: u32, population: u32, limit: Option<Rate>) {
+        let Some(number) = self.swarms.number(workload) else { return };
+        let swarm = &mut self.swarms.all[number];
+        swarm.uploads[population as usize] = limit;
+        for peer in swarm.members.clone() {
+            let state = &mut self.swarms.peers[peer as usize];
+            if state.population != population {
+                continue;
+            }
+            let Some(machine) = &mut state.machine else { continue };
+            machine.set_upload_limit(self.now, limit);
+            let plenty = plenty(machine.profile(), limit);
+            for &socket in state.sockets.iter().filter(|socket| **socket != NO_SOCKET) {
+                self.sockets.get_mut(socket).plenty = plenty;
+            }
+            self.drain(peer);
+        }
+    }
+}
