@@ -157,3 +157,24 @@ def test_our_explanation_stands_only_where_a_claim_fails(evidence: Make) -> None
 def test_a_setting_that_is_not_swept_is_a_mistake(evidence: Make) -> None:
     with pytest.raises(KeyError, match=r"loss.*is not swept in study 'latency'"):
         evidence(FLAT)["latency"].select({"loss": "5 %"})
+
+
+def test_the_reason_of_a_failure_is_measured_too(evidence: Make) -> None:
+    made = evidence(
+        {
+            ("with", "0 ms"): 100.0, ("with", "400 ms"): 120.0,
+            ("without", "0 ms"): 100.0, ("without", "400 ms"): 102.0,
+        }
+    )  # fmt: skip
+    reason = {
+        "study": "latency", "says": "at 400 ms", "as_is": {"leechers.upload": "with"},
+        "slow": {"rtt": "400 ms"}, "fast": {"rtt": "0 ms"},
+        "variants": [{"says": "without it", "is": {"leechers.upload": "without"}}],
+    }  # fmt: skip
+    given = {"study": "latency", **AGAINST_ZERO, "bound": 0.15}
+    claim = Claim("c", "s", "x", "change-at-most", ("latency",), given, reasons=(reason,))
+    why = judge([claim], made, GENERIC)[0].finding.why
+    assert "At 400 ms, +20.00 % [" in why
+    assert "without it." in why
+    flat = Claim("c", "s", "x", "change-at-most", ("latency",), given | {"bound": 0.5})
+    assert judge([flat], made, GENERIC)[0].finding.why == ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.papers import effects
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.verdict import Finding, Verdict
 
@@ -33,6 +34,7 @@ class Claim:
         given: parameters of the judge.
         published: the number that the paper gives, if it gives one.
         note: what a reader should know about the test.
+        reasons: effects to show if the claim is not reproduced, see :func:`effects.reason`.
         otherwise: our explanation, shown only if the claim is not reproduced.
     """
 
@@ -44,6 +46,7 @@ class Claim:
     given: Mapping[str, Any] = field(default_factory=dict)
     published: str = ""
     note: str = ""
+    reasons: tuple[Mapping[str, Any], ...] = ()
     otherwise: str = ""
 
 
@@ -69,6 +72,7 @@ def read(path: Path) -> list[Claim]:
             given=entry.get("given", {}),
             published=entry.get("published", ""),
             note=entry.get("note", ""),
+            reasons=tuple(entry.get("reason", ())),
             otherwise=entry.get("otherwise", ""),
         )
         for entry in entries
@@ -90,6 +94,8 @@ def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> F
     if missing:
         return Finding(Verdict.NOT_RUN, f"needs {', '.join(missing)}")
     finding = judges[claim.judge](evidence, claim.given)
-    if claim.otherwise and finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
+    if finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
+        for given in claim.reasons:
+            finding = finding.because(effects.reason(evidence, given))
         finding = finding.because(claim.otherwise)
     return finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flashcrowd.papers import cases, verdict
+from flashcrowd.papers import cases, effects, verdict
 from flashcrowd.papers.cases import Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
@@ -87,5 +87,6 @@ GENERIC: dict[str, Judge] = {
     "some-change-more-than": some_change_more_than,
     "change-within": change_within,
     "faster": faster,
+    "explains": effects.explains,
     "not-testable": not_testable,
 }

@@ -15,7 +15,7 @@ from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
-from flashcrowd.report.statistics import Estimate, difference
+from flashcrowd.report.statistics import Estimate
 
 #: The per-run number that each judge below speaks of, by the name that claims use.
 MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
@@ -134,71 +134,6 @@ def not_monotonic(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     return Finding(finding.verdict, finding.measured, finding.n)
 
 
-def explains(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
-    """Without a rule, at least half of a difference in download time is gone.
-
-    The difference is that between `slow` and `fast`, relative to `fast`; `as_is` and `without`
-    name the variants with and without the rule. `instead` names a variant without another rule,
-    which is tried as well: it says what does explain the difference.
-    """
-    study = evidence[given["study"]]
-    whole = _effect(study, given, given["as_is"])
-    rest = _effect(study, given, given["without"])
-    effect, left, gone = _total(whole), _total(rest), _half_gone(whole, rest)
-    if effect is None or left is None or gone is None:
-        return NOTHING
-    text = f"{wording.per_cent(effect)} with it; {wording.per_cent(left)} without"
-    there = verdict.more_than(effect, 0.0)
-    if there is Verdict.NOT_REPRODUCED:
-        return Finding(there, text, effect.n, "There is no such difference to explain.")
-    if there is Verdict.OPEN:
-        return Finding(there, text, effect.n, "The difference itself is not certain.")
-    return Finding(verdict.more_than(gone, 0.0), text, effect.n, _instead(study, given, whole))
-
-
-def _instead(study: StudyEvidence, given: Mapping[str, Any], whole: dict[int, float]) -> str:
-    """What the difference becomes without another rule, in words."""
-    if "instead" not in given:
-        return ""
-    other = _effect(study, given, given["instead"])
-    left, gone = _total(other), _half_gone(whole, other)
-    if left is None or gone is None:
-        return ""
-    explained = verdict.more_than(gone, 0.0)
-    word = {
-        Verdict.REPRODUCED: "so that this does explain it",
-        Verdict.NOT_REPRODUCED: "so that this does not explain it",
-    }.get(explained, "which leaves it open whether this explains it")
-    number = wording.per_cent(left)
-    return f"{wording.sentence(given['instead_says'])} the difference is {number}, {word}."
-
-
-def _effect(
-    study: StudyEvidence, given: Mapping[str, Any], variant: Mapping[str, Any]
-) -> dict[int, float]:
-    """Relative difference in download time between `slow` and `fast` under `variant`, by seed."""
-    common = {**cases.given_where(given), **variant}
-    slow, fast = study.one({**common, **given["slow"]}), study.one({**common, **given["fast"]})
-    if slow is None or fast is None:
-        return {}
-    times = study.download_time.of_run
-    base = {run.seed: times[run.run] for run in fast.good_runs if run.run in times}
-    return {
-        run.seed: times[run.run] / base[run.seed] - 1
-        for run in slow.good_runs
-        if run.run in times and run.seed in base
-    }
-
-
-def _total(effect: dict[int, float]) -> Estimate | None:
-    return difference(effect, dict.fromkeys(effect, 0.0))
-
-
-def _half_gone(whole: dict[int, float], rest: dict[int, float]) -> Estimate | None:
-    """By how much the rest is less than half of the whole."""
-    return difference({seed: value / 2 for seed, value in whole.items()}, rest)
-
-
 def pieces_behind(evidence: Evidence, given: Mapping[str, Any]) -> Finding:
     """Half way through, the leechers at `slow` have fewer pieces than those at `fast`."""
     study = evidence[given["study"]]
@@ -266,7 +201,6 @@ JUDGES: dict[str, Judge] = {
     "gaps-ordered": gaps_ordered,
     "systems-bounded": systems_bounded,
     "not-monotonic": not_monotonic,
-    "explains": explains,
     "pieces-behind": pieces_behind,
     "fraction-below": fraction_below,
     "arithmetic": arithmetic,
