@@ -138,3 +138,10 @@ def test_the_summary_of_nothing_says_so(swarm: Swarm) -> None:
     results = swarm(repeats=1, extras=False)
     results.tables.pop("downloads")
     assert "No run has a number to summarise" in _shown(results)
+
+
+def test_other_files_of_the_folder_are_left_alone(tmp_path: Path, swarm: Swarm) -> None:
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine.svg").write_text("mine", encoding="utf-8")
+    write(swarm(repeats=2, extras=False), tmp_path)
+    assert (tmp_path / "figures" / "mine.svg").read_text(encoding="utf-8") == "mine"

@@ -13,6 +13,7 @@ from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report import page, wording
 from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.report.study_page import METHOD
+from flashcrowd.store import atomic
 
 #: What the verdicts mean, beside the table.
 VERDICTS = (
@@ -24,10 +25,9 @@ VERDICTS = (
 
 def write(paper: Paper, evidence: Evidence, judged: Sequence[Judged], out: Path) -> Path:
     """Write ``report.html``, ``figures/*.svg`` and ``claims.json`` into `out`."""
-    from flashcrowd.store import atomic
-
+    path = page.save(build(paper, evidence, judged), out)
     atomic.write_json(out / "claims.json", as_data(paper, evidence, judged))
-    return page.save(build(paper, evidence, judged), out)
+    return path
 
 
 def build(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> Page:

@@ -11,6 +11,7 @@ from jinja2 import DictLoader, Environment
 from markupsafe import Markup
 
 from flashcrowd.report.blocks import Block, Cell, Figure, Page, Table
+from flashcrowd.store import atomic
 
 
 def html(page: Page) -> str:
@@ -35,13 +36,20 @@ def html(page: Page) -> str:
 
 
 def save(page: Page, folder: Path, name: str = "report.html") -> Path:
-    """Write the page and its figures into `folder`; gives the path of the page."""
+    """Write the page and its figures into `folder`; gives the path of the page.
+
+    Other files in the folder, and in its ``figures``, are left alone.
+
+    Raises:
+        ResultsError: the folder cannot be written to.
+    """
     figures = folder / "figures"
-    figures.mkdir(parents=True, exist_ok=True)
+    with atomic.naming(figures):
+        figures.mkdir(parents=True, exist_ok=True)
     for figure in page.figures():
-        (figures / f"{figure.slug}.svg").write_text(figure.svg, encoding="utf-8")
+        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.encode())
     path = folder / name
-    path.write_text(html(page), encoding="utf-8")
+    atomic.write_bytes(path, html(page).encode())
     return path
 
 
