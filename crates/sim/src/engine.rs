@@ -79,6 +79,9 @@ pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>,
 
 /// How many events pass between two looks at the control.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
+/// So many events at one instant are a loop: a crowd of thousands on a network without delay stays
+/// far below.
+const MOST_AT_ONCE: u64 = 20_000_000;
 
 impl<'a> Sim<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Sim<'a> {
@@ -118,11 +121,20 @@ impl<'a> Sim<'a> {
     }
 
     fn run(&mut self, control: &Control) -> Result<(), Error> {
+        let mut at_once = 0;
         while self.outcome.is_none() {
             if self.queue.is_between_batches() && self.sockets.are_many() {
                 self.touch_what_is_next();
             }
             let Some((now, event)) = self.queue.pop() else { break };
+            at_once = if now == self.now { at_once + 1 } else { 0 };
+            if at_once > MOST_AT_ONCE {
+                self.outcome = Some(Outcome::Stalled(format!(
+                    "time stands still: more than {MOST_AT_ONCE} events at {now}, the last a {:?}",
+                    event.kind
+                )));
+                break;
+            }
             self.now = now;
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {

@@ -285,3 +285,13 @@ fn a_plan_survives_being_saved() {
     assert_eq!(serde_json::to_string(&read).expect("and written again"), text);
     assert_eq!(run(&plan, 1), run(&read, 1));
 }
+
+#[test]
+fn modern_clients_without_any_delay_let_time_pass() {
+    // Interest that follows requests and a choker that follows interest once went round in circles.
+    for seed in 0..4 {
+        let mut plan = flash_crowd(20, 1 << 20, kilobytes(20), path(Span::ZERO, 0.0));
+        plan.profiles = vec![flashcrowd_swarm::profile::named("modern").expect("it exists")];
+        assert_eq!(outcome(&run(&plan, seed)).0, "completed");
+    }
+}

@@ -124,6 +124,10 @@ fn modern() -> Profile {
             leech: LeechChoker::Modern,
             seed: SeedChoker::RoundRobin,
             idle_class: false,
+            // libtorrent also fills a slot at once when somebody loses interest. But its interest does
+            // not follow requests, as ours does: with both, two uploaders may hand the last blocks of
+            // a neighbour to and fro for ever, within one instant where there is no delay.
+            rechoke_on_change: false,
             ..mainline.choker
         },
         limiter: LimiterRules {
