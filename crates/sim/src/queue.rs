@@ -155,10 +155,6 @@ impl<T: Copy> EventQueue<T> {
     pub fn is_empty(&self) -> bool {
         self.scheduled == self.taken
     }
-    /// How many events have ever been scheduled.
-    pub fn scheduled(&self) -> u64 {
-        self.scheduled
-    }
 
     /// Schedules `event`. An instant before the event taken last would let time run backwards,
     /// so it counts as that instant.
