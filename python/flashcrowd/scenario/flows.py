@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from flashcrowd.scenario.fields import (
-    Count,
     Interval,
     MaybePositiveSpan,
     MaybeRate,
     MaybeSize,
+    Natural,
     PositiveSize,
     Table,
 )
@@ -30,8 +30,8 @@ class Transfer(Table):
     """The sending host (in a file: `from`); it opens the connection."""
     to: str
     """The receiving host."""
-    flows: Count = 1
-    """How many connections side by side."""
+    flows: Natural = 1
+    """How many connections side by side; 0 for none, at a point of a sweep over mixtures."""
     size: MaybeSize = None
     """What each flow sends; "none" to send until it stops."""
     limit: MaybeRate = None
