@@ -62,6 +62,9 @@ def prepared(
     """A study of a paper as it is to be run."""
     path = paper.file(name)
     document = parse_document(read_text(path), str(path))
+    variation = paper.variation(name)
+    if variation.says:
+        document = {**document, "title": f"{document['title']}: {variation.says}"}
     values: dict[str, Any] = {}
     if quick:
         cut = paper.quick(name)
@@ -72,6 +75,7 @@ def prepared(
     for axis in document.get("sweep", []):
         for setting in axis:
             values.pop(setting, None)
+    values |= variation.set
     return Study.from_dict(
         document, place=str(path), directory=path.parent, set=values, repeats=repeats
     )

@@ -44,12 +44,37 @@ class Quick:
 
 
 @dataclass(frozen=True)
+class Variation:
+    """A study that differs from another one in a few values.
+
+    Attributes:
+        says: what differs, in words; empty for a study with a file of its own.
+        set: the values, by dotted path.
+    """
+
+    says: str = ""
+    set: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Item:
-    """A figure or table of the paper, and the studies that it needs."""
+    """A figure or table of the paper.
+
+    Attributes:
+        id: its name.
+        title: its heading.
+        studies: those without which it cannot be drawn.
+        also: those that it shows as well where they were run.
+    """
 
     id: str
     title: str
     studies: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+    def uses(self, study: str) -> bool:
+        """Whether it shows anything of `study`."""
+        return study in self.studies or study in self.also
 
 
 class UnknownName(Exception):
@@ -73,7 +98,10 @@ class Paper:
     @property
     def items(self) -> list[Item]:
         """Its figures and tables, in order."""
-        return [Item(i["id"], i["title"], tuple(i["studies"])) for i in self.about["item"]]
+        return [
+            Item(i["id"], i["title"], tuple(i["studies"]), tuple(i.get("also", ())))
+            for i in self.about["item"]
+        ]
 
     @property
     def studies(self) -> list[str]:
@@ -86,8 +114,17 @@ class Paper:
         return dict(self.about.get("names", {}))
 
     def file(self, study: str) -> Path:
-        """The file of a study."""
-        return self.folder / f"{study}.toml"
+        """The file of a study: its own, or that of the study of which it is a variation."""
+        return self.folder / f"{self.about['studies'][study].get('of', study)}.toml"
+
+    def variation(self, study: str) -> Variation:
+        """In what a study differs from its file; in nothing, unless it is a variation."""
+        about = self.about["studies"][study]
+        return Variation(about.get("says", ""), about.get("set", {}))
+
+    def skipped(self, study: str) -> bool:
+        """Whether quick mode leaves a study out."""
+        return bool(self.about["studies"][study].get("quick", {}).get("skip", False))
 
     def quick(self, study: str) -> Quick:
         """The quick variant of a study."""

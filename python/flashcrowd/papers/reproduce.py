@@ -56,7 +56,11 @@ def reproduce(
     """
     chosen = paper.load(name)
     items = chosen.choose(only)
-    needed = [study for study in chosen.studies if any(study in i.studies for i in items)]
+    needed = [
+        study
+        for study in chosen.studies
+        if any(item.uses(study) for item in items) and not (quick and chosen.skipped(study))
+    ]
     folder = Path(out) if out is not None else default_folder(name, quick=quick)
     evidence = campaign.conduct(
         chosen, folder, quick=quick, studies=needed, jobs=jobs, tell=tell, further=further,
