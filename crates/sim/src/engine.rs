@@ -10,6 +10,7 @@ use crate::sockets::{self, Owner, Sockets, other};
 use crate::swarms::Swarms;
 use crate::tally::Tally;
 use crate::transfers::Transfers;
+use crate::transport::Transport;
 use crate::{Error, Table, check, tables};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
@@ -297,8 +298,8 @@ impl<'a> Sim<'a> {
     #[inline]
     fn deliver(&mut self, socket: u32, segment: &Segment) {
         self.sockets.settle(socket);
-        match &mut self.sockets.get_mut(socket).tcp {
-            Some(tcp) => tcp.receive(self.now, segment),
+        match &mut self.sockets.get_mut(socket).transport {
+            Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
             None if segment.flags.contains(Flags::SYN) => return self.on_syn(socket, segment),
             None => return self.sockets.retire(socket),
         }
@@ -313,15 +314,15 @@ impl<'a> Sim<'a> {
             _ => None,
         };
         self.sockets.accept(socket, self.now, syn, owner.unwrap_or(Owner::Nobody));
-        if let (None, Some(tcp)) = (owner, &mut self.sockets.get_mut(socket).tcp) {
-            tcp.abort(self.now);
+        if let (None, Some(transport)) = (owner, &mut self.sockets.get_mut(socket).transport) {
+            transport.abort(self.now);
         }
         self.flush(socket);
     }
 
     fn on_socket_timer(&mut self, socket: u32) {
-        if let Some(tcp) = &mut self.sockets.get_mut(socket).tcp {
-            tcp.on_timer(self.now);
+        if let Some(transport) = &mut self.sockets.get_mut(socket).transport {
+            transport.on_timer(self.now);
             self.flush(socket);
             self.attend(socket);
         }
@@ -332,8 +333,8 @@ impl<'a> Sim<'a> {
     fn attend(&mut self, socket: u32) {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
-        let Some(tcp) = &end.tcp else { return };
-        let connected = !end.announced && tcp.is_established();
+        let Some(transport) = &end.transport else { return };
+        let connected = !end.announced && transport.is_established();
         end.announced |= connected;
         let bytes = self.sockets.read(socket, self.now);
         match owner {
@@ -352,10 +353,10 @@ impl<'a> Sim<'a> {
                 while self.sockets.next_message(socket).is_some() {}
             }
         }
-        let Some(tcp) = &self.sockets.get(socket).tcp else { return };
-        let (ended, closed) = (tcp.peer_closed(), tcp.is_closed());
+        let Some(transport) = &self.sockets.get(socket).transport else { return };
+        let (ended, closed) = (transport.peer_closed(), transport.is_closed());
         // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
-        if bytes > 0 && tcp.has_acknowledgement() {
+        if bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);
         }
         if ended || closed {
@@ -379,17 +380,17 @@ impl<'a> Sim<'a> {
     pub(crate) fn close(&mut self, socket: u32) {
         let end = self.sockets.get_mut(socket);
         end.owner = Owner::Nobody;
-        if let Some(tcp) = &mut end.tcp {
+        if let Some(transport) = &mut end.transport {
             if end.announced {
-                tcp.close(self.now)
+                transport.close(self.now)
             } else {
-                tcp.abort(self.now)
+                transport.abort(self.now)
             }
             self.flush(socket);
         }
         // An end that never heard of the connection listens for nobody any more.
         let peer = self.sockets.get_mut(other(socket));
-        if peer.tcp.is_none() {
+        if peer.transport.is_none() {
             peer.owner = Owner::Nobody;
         }
     }

@@ -27,6 +27,7 @@ mod tables;
 mod tally;
 mod transfers;
 mod transit;
+mod transport;
 
 pub use control::Control;
 pub use engine::simulate;

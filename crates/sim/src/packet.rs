@@ -13,7 +13,8 @@ pub(crate) enum Addressee {
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// For pings, `seq` is the number of the request.
+    /// For pings, `seq` is the number of the request; a packet of another transport would have the
+    /// place where that is kept in it, and the packet's true size in `bytes`.
     pub(crate) segment: Segment,
     pub(crate) to: Addressee,
     /// When its pending event is due; an event at any other instant is out of date.

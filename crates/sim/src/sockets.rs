@@ -3,9 +3,10 @@ use crate::network::Network;
 use crate::packet::{Addressee, Packet};
 use crate::queue::EventQueue;
 use crate::tally::Tally;
+use crate::transport::Transport;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::{ConnId, Message};
-use flashcrowd_transport::tcp::{Config, Connection, Segment, State};
+use flashcrowd_transport::tcp::{Config, Connection, Segment};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ pub(crate) struct Socket {
     /// When this end last sent block data, for the distribution of send gaps.
     pub(crate) last_send: Option<Time>,
     /// Absent while listening, and in a free pair.
-    pub(crate) tcp: Option<Connection>,
+    pub(crate) transport: Option<Transport>,
     /// The host's stack.
     stack: Arc<Config>,
 }
@@ -91,7 +92,7 @@ impl Socket {
             next_end: u64::MAX,
             inbox: VecDeque::new(),
             last_send: None,
-            tcp: None,
+            transport: None,
             stack: end.stack,
         }
     }
@@ -151,7 +152,7 @@ impl Sockets {
     #[inline]
     pub(crate) fn touch(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
-        end.sent ^ end.next_end ^ end.tcp.as_ref().map_or(0, Connection::touch)
+        end.sent ^ end.next_end ^ end.transport.as_ref().map_or(0, Transport::touch)
     }
 
     /// Reads a little of what a socket that has been touched points to. A step of its own: whether
@@ -161,7 +162,7 @@ impl Sockets {
     pub(crate) fn touch_beyond(&self, socket: u32) -> u64 {
         let end = &self.all[socket as usize];
         let message = end.inbox.front().map_or(0, |(offset, _)| *offset);
-        message ^ end.tcp.as_ref().map_or(0, Connection::touch_beyond)
+        message ^ end.transport.as_ref().map_or(0, Transport::touch_beyond)
     }
 
     /// Reads what a write to `socket` changes at the other end.
@@ -179,7 +180,7 @@ impl Sockets {
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
     pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
         let mut active = Socket::new(active);
-        active.tcp = Some(Connection::connect(&active.stack, now));
+        active.transport = Some(Transport::Tcp(Connection::connect(&active.stack, now)));
         let passive = Socket::new(passive);
         match self.free.pop() {
             Some(first) => {
@@ -201,11 +202,7 @@ impl Sockets {
         let first = socket & !1;
         let (a, b) = (&self.all[first as usize], &self.all[first as usize + 1]);
         let over = |end: &Socket| {
-            end.owner == Owner::Nobody
-                && end
-                    .tcp
-                    .as_ref()
-                    .is_none_or(|tcp| matches!(tcp.state(), State::Closed { .. } | State::TimeWait))
+            end.owner == Owner::Nobody && end.transport.as_ref().is_none_or(Transport::is_over)
         };
         let quiet = a.sent == b.settled && b.sent == a.settled;
         if a.free || !quiet || !over(a) || !over(b) {
@@ -214,8 +211,8 @@ impl Sockets {
         for end in [first, first + 1] {
             self.timers[end as usize] = Timer::OFF;
             let end = &mut self.all[end as usize];
-            if let Some(tcp) = end.tcp.take() {
-                self.retransmitted += tcp.stats().segments_retransmitted;
+            if let Some(transport) = end.transport.take() {
+                self.retransmitted += transport.stats().segments_retransmitted;
             }
             end.free = true;
             end.inbox = VecDeque::new();
@@ -270,7 +267,7 @@ impl Sockets {
         tally: &mut Tally,
     ) {
         let end = &mut self.all[socket as usize];
-        let Some(tcp) = &mut end.tcp else { return };
+        let Some(Transport::Tcp(tcp)) = &mut end.transport else { return };
         let to = Addressee::Socket(other(socket));
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
@@ -309,7 +306,7 @@ impl Sockets {
     pub(crate) fn accept(&mut self, socket: u32, now: Time, syn: &Segment, owner: Owner) {
         let end = &mut self.all[socket as usize];
         end.owner = owner;
-        end.tcp = Some(Connection::accept(&end.stack, now, syn));
+        end.transport = Some(Transport::Tcp(Connection::accept(&end.stack, now, syn)));
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.
@@ -321,9 +318,9 @@ impl Sockets {
         message: Option<Message>,
     ) -> u64 {
         let end = &mut self.all[socket as usize];
-        let Some(tcp) = &mut end.tcp else { return 0 };
-        let taken = tcp.write(now, bytes);
-        let space = tcp.write_space();
+        let Some(transport) = &mut end.transport else { return 0 };
+        let taken = transport.write(now, bytes);
+        let space = transport.write_space();
         end.written += taken;
         let offset = end.written;
         // A connection that has just failed takes nothing; its owner hears of it next.
@@ -338,10 +335,10 @@ impl Sockets {
     /// Reads whatever has arrived; the bytes.
     pub(crate) fn read(&mut self, socket: u32, now: Time) -> u64 {
         let end = &mut self.all[socket as usize];
-        let Some(tcp) = &mut end.tcp else { return 0 };
-        let bytes = tcp.readable();
+        let Some(transport) = &mut end.transport else { return 0 };
+        let bytes = transport.readable();
         if bytes > 0 {
-            tcp.read(now, bytes);
+            transport.read(now, bytes);
             end.read += bytes;
         }
         bytes

@@ -67,9 +67,9 @@ fn run(sim: &Sim<'_>) -> Table {
     let flows = 0..sim.transfers.flows.len() as u32;
     let payload = sim.swarms.peers.iter().map(|peer| peer.progress().down).sum::<u64>()
         + flows.map(|flow| sim.transfers.flows[flow as usize].received).sum::<u64>();
-    let live = sim.sockets.iter().filter_map(|socket| socket.tcp.as_ref());
+    let live = sim.sockets.iter().filter_map(|socket| socket.transport.as_ref());
     let retransmitted =
-        sim.sockets.retransmitted + live.map(|tcp| tcp.stats().segments_retransmitted).sum::<u64>();
+        sim.sockets.retransmitted + live.map(|end| end.stats().segments_retransmitted).sum::<u64>();
     let one = |value: u64| Column::U64(vec![value]);
     Table {
         name: "run",

@@ -1,6 +1,6 @@
 use crate::plan::Measures;
+use crate::transport::Transport;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_transport::tcp::Connection;
 
 /// Counts that are kept per packet or per send, for each population of each swarm: what the paper
 /// of Rao et al. (2010) plots. Nothing is counted unless it was asked for.
@@ -89,14 +89,14 @@ impl Tally {
         class: u32,
         last: Option<Time>,
         now: Time,
-        tcp: Option<&Connection>,
+        transport: Option<&Transport>,
     ) {
         let Some(class) = self.populations.get_mut(class as usize) else { return };
         if let (true, Some(last)) = (self.gaps, last) {
             let millis = (now - last).nanos() / 1_000_000;
             count(&mut class.gaps, (millis as usize).min(LONGEST_GAP));
         }
-        let srtt = tcp.map_or(Span::ZERO, |tcp| tcp.stats().srtt);
+        let srtt = transport.map_or(Span::ZERO, |transport| transport.stats().srtt);
         if self.rtts && !srtt.is_zero() {
             let rtts = &mut class.rtts;
             rtts.samples += 1;

@@ -112,7 +112,7 @@ impl Sim<'_> {
         let flow = &mut self.transfers.flows[index as usize];
         let Some(socket) = flow.socket else { return };
         let end = self.sockets.get(socket);
-        let Some(tcp) = &end.tcp else { return };
+        let Some(transport) = &end.transport else { return };
         if !end.announced {
             return;
         }
@@ -124,7 +124,7 @@ impl Sim<'_> {
             Some(_) => flow.backlog,
             None => flow.unsent.unwrap_or(u64::MAX),
         };
-        let bytes = ready.min(flow.unsent.unwrap_or(u64::MAX)).min(tcp.write_space());
+        let bytes = ready.min(flow.unsent.unwrap_or(u64::MAX)).min(transport.write_space());
         if bytes == 0 {
             return;
         }
@@ -132,8 +132,8 @@ impl Sim<'_> {
         flow.unsent = flow.unsent.map(|unsent| unsent - bytes);
         let finished = flow.unsent == Some(0);
         self.sockets.write(socket, self.now, bytes, None);
-        if finished && let Some(tcp) = &mut self.sockets.get_mut(socket).tcp {
-            tcp.close(self.now);
+        if finished && let Some(transport) = &mut self.sockets.get_mut(socket).transport {
+            transport.close(self.now);
         }
         self.flush(socket);
     }
@@ -175,8 +175,8 @@ impl Sim<'_> {
     pub(crate) fn flow_stats(&self, index: u32) -> Stats {
         let flow = &self.transfers.flows[index as usize];
         let socket = flow.socket.filter(|_| flow.ended.is_none());
-        let tcp = socket.and_then(|socket| self.sockets.get(socket).tcp.as_ref());
-        tcp.map_or(flow.last, |tcp| tcp.stats())
+        let transport = socket.and_then(|socket| self.sockets.get(socket).transport.as_ref());
+        transport.map_or(flow.last, |transport| transport.stats())
     }
 
     pub(crate) fn flow_closed(&mut self, index: u32) {
@@ -187,8 +187,8 @@ impl Sim<'_> {
     pub(crate) fn stop_flow(&mut self, index: u32) {
         self.end_flow(index);
         if let Some(socket) = self.transfers.flows[index as usize].socket.take() {
-            if let Some(tcp) = &mut self.sockets.get_mut(socket).tcp {
-                tcp.abort(self.now);
+            if let Some(transport) = &mut self.sockets.get_mut(socket).transport {
+                transport.abort(self.now);
             }
             self.close(socket);
         }

@@ -113,7 +113,7 @@ impl Sim<'_> {
         if self.tally.watches_sends() && matches!(completes, None | Some(Message::Piece { .. })) {
             let end = self.sockets.get_mut(socket);
             let last = end.last_send.replace(self.now);
-            self.tally.send(end.class, last, self.now, end.tcp.as_ref());
+            self.tally.send(end.class, last, self.now, end.transport.as_ref());
         }
         let space = self.sockets.write(socket, self.now, u64::from(bytes), completes);
         self.flush(socket);
@@ -176,7 +176,12 @@ impl Sim<'_> {
     }
 
     pub(crate) fn peer_connected(&mut self, peer: u32, conn: ConnId, socket: u32) {
-        let space = self.sockets.get(socket).tcp.as_ref().map_or(0, |tcp| tcp.write_space());
+        let space = self
+            .sockets
+            .get(socket)
+            .transport
+            .as_ref()
+            .map_or(0, |transport| transport.write_space());
         self.sockets.get_mut(socket).space_told = space;
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
             machine.on_connected(self.now, conn, space);
@@ -204,7 +209,7 @@ impl Sim<'_> {
         if end.space_told >= end.plenty || end.owner != (Owner::Peer { peer, conn }) {
             return;
         }
-        let space = end.tcp.as_ref().map_or(0, |tcp| tcp.write_space());
+        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
         if space <= end.space_told {
             return;
         }
