@@ -62,6 +62,7 @@ def transfer(size_bytes: int | None = 1_000_000) -> dict[str, Any]:
         "name": "bulk",
         "from": 0,
         "to": 1,
+        "transport": None,
         "flows": 1,
         "size_bytes": size_bytes,
         "rate_bps": None,
@@ -85,7 +86,7 @@ def ping() -> dict[str, Any]:
 
 
 def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
-    common = {"profile": 0, "replace": False}
+    common = {"profile": 0, "transport": None, "data": None, "replace": False}
     return {
         "kind": "swarm",
         "name": "crowd",

@@ -1,4 +1,4 @@
-use crate::plan::{Arrivals, Departure, FORMAT, Network, Plan, Swarm, What, Workload};
+use crate::plan::{Arrivals, Carrier, Departure, FORMAT, Network, Plan, Swarm, What, Workload};
 use crate::{Error, Torrent};
 use flashcrowd_base::Span;
 use flashcrowd_link::Conditions;
@@ -100,6 +100,7 @@ fn check_workload(plan: &Plan, workload: &Workload, path: &str) -> Result<(), Er
         Workload::Transfer(transfer) => {
             index(transfer.from, hosts, &format!("{path}.from"))?;
             index(transfer.to, hosts, &format!("{path}.to"))?;
+            carrier(plan, transfer.transport, &format!("{path}.transport"))?;
             require(
                 transfer.size_bytes != Some(0),
                 &format!("{path}.size_bytes"),
@@ -122,6 +123,14 @@ fn check_workload(plan: &Plan, workload: &Workload, path: &str) -> Result<(), Er
     }
 }
 
+fn carrier(plan: &Plan, carrier: Option<Carrier>, path: &str) -> Result<(), Error> {
+    match carrier {
+        None => Ok(()),
+        Some(Carrier::Tcp(stack)) => index(stack, plan.stacks.len(), path),
+        Some(Carrier::Utp(_)) => Err(Error::plan(path, "uTP is not simulated yet")),
+    }
+}
+
 fn check_swarm(plan: &Plan, swarm: &Swarm, path: &str) -> Result<(), Error> {
     let hosts = plan.network.hosts.len();
     Torrent::new(swarm.size_bytes, swarm.piece_bytes, swarm.block_bytes)
@@ -132,6 +141,8 @@ fn check_swarm(plan: &Plan, swarm: &Swarm, path: &str) -> Result<(), Error> {
     for (i, population) in swarm.populations.iter().enumerate() {
         let path = format!("{path}.populations[{i}]");
         index(population.profile, plan.profiles.len(), &format!("{path}.profile"))?;
+        carrier(plan, population.transport, &format!("{path}.transport"))?;
+        require(population.data.is_none(), &format!("{path}.data"), "is not simulated yet")?;
         for host in &population.hosts {
             index(*host, hosts, &format!("{path}.hosts"))?;
         }

@@ -3,7 +3,7 @@ use crate::event::{Event, Kind};
 use crate::network::Network;
 use crate::packet::{Addressee, Packet};
 use crate::pings::Pings;
-use crate::plan::{Plan, What, Workload};
+use crate::plan::{Carrier, Plan, What, Workload};
 use crate::queue::EventQueue;
 use crate::sampler::Sampler;
 use crate::sockets::{self, Owner, Sockets, other};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 /// Who opens or accepts a connection.
 pub(crate) struct Application {
     pub(crate) host: u32,
+    /// What carries the connection; none for TCP with the host's own stack.
+    pub(crate) carrier: Option<Carrier>,
     pub(crate) owner: Owner,
     /// Its class in the tally.
     pub(crate) class: u32,
@@ -275,7 +277,11 @@ impl<'a> Sim<'a> {
     }
 
     fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
-        let stack = self.network.host(application.host).stack as usize;
+        let stack = match application.carrier {
+            Some(Carrier::Tcp(stack)) => stack,
+            // The check refuses uTP.
+            None | Some(Carrier::Utp(_)) => self.network.host(application.host).stack,
+        } as usize;
         let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
         let route = self.network.route(application.host, to);
         sockets::End {

@@ -107,7 +107,7 @@ pub struct Draw {
 pub enum Workload {
     /// A BitTorrent swarm.
     Swarm(Swarm),
-    /// One or more TCP flows from one host to another.
+    /// One or more flows from one host to another.
     Transfer(Transfer),
     /// What a bystander feels.
     Ping(Ping),
@@ -133,6 +133,16 @@ pub struct Swarm {
     pub stop_after_completions: Option<u32>,
 }
 
+/// What carries a connection: the configuration of both of its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Carrier {
+    /// TCP: an index among the plan's stacks.
+    Tcp(u32),
+    /// uTP: an index among the plan's uTP configurations.
+    Utp(u32),
+}
+
 /// Peers of one kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +155,12 @@ pub struct Population {
     pub hosts: Vec<u32>,
     /// Index of their client profile.
     pub profile: u32,
+    /// What carries the connections that they open; none for TCP with each host's own stack.
+    pub transport: Option<Carrier>,
+    /// If given, the blocks that they upload go over a connection of their own to each neighbour,
+    /// which the uploader opens with its first unchoke. Everything else stays on the connection
+    /// between the pair.
+    pub data: Option<Carrier>,
     /// Their client's upload limit.
     pub upload_bps: Option<Rate>,
     /// When they come.
@@ -202,7 +218,7 @@ pub enum Departure {
     AllDone,
 }
 
-/// TCP flows from one host to another.
+/// Flows from one host to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
@@ -212,6 +228,8 @@ pub struct Transfer {
     pub from: u32,
     /// The receiving host.
     pub to: u32,
+    /// What carries the flows; none for TCP with each host's own stack.
+    pub transport: Option<Carrier>,
     /// How many connections, side by side.
     pub flows: u32,
     /// What each flow sends; without a size it sends until it stops.

@@ -11,7 +11,7 @@ pub(crate) struct Transfers {
     pub(crate) flows: Vec<Flow>,
 }
 
-/// One TCP flow of a transfer.
+/// One flow of a transfer.
 pub(crate) struct Flow {
     pub(crate) transfer: u32,
     /// Its number in the transfer.
@@ -97,6 +97,7 @@ impl Sim<'_> {
         let Some(spec) = Transfers::spec(self.plan, flow.transfer) else { return };
         let end = |host, owner| Application {
             host,
+            carrier: spec.transport,
             owner,
             class: NO_CLASS,
             nagle: true,

@@ -50,13 +50,17 @@ def _lower_start(scenario: Scenario) -> PlanDict:
     """The plan at the start, without its timeline."""
     stacks, profiles = _Used(), _Used()
     hosts = HostNames(scenario.network)
+
+    def carrier(name: str | None) -> dict[str, int] | None:
+        return None if name in (None, "inherit") else {"tcp": stacks(name)}
+
     network = lower_network(scenario.network, stacks)
     workloads: list[dict[str, Any]] = []
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):
-            workloads.append(lower_swarm(name, workload, hosts, profiles))
+            workloads.append(lower_swarm(name, workload, hosts, profiles, carrier))
         elif isinstance(workload, Transfer):
-            workloads.extend(lower_transfer(name, workload, hosts))
+            workloads.extend(lower_transfer(name, workload, hosts, carrier))
         else:
             workloads.extend(lower_ping(name, workload, hosts))
     return {

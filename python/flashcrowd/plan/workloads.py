@@ -18,14 +18,17 @@ from flashcrowd.scenario.swarm import (
     Swarm,
 )
 
+Carrier = Callable[[str | None], dict[str, int] | None]
+"""What carries a connection in the plan, by the name in the scenario."""
+
 
 def lower_swarm(
-    name: str, swarm: Swarm, hosts: HostNames, profile: Callable[[str], int]
+    name: str, swarm: Swarm, hosts: HostNames, profile: Callable[[str], int], carrier: Carrier
 ) -> dict[str, Any]:
     """The swarm of a plan; `profile` gives the index of a client profile by its name."""
     taken: set[str] = set()
     populations = [
-        _population(each, population, hosts, profile, taken)
+        _population(each, population, hosts, profile, carrier, taken)
         for each, population in swarm.populations.items()
     ]
     tracker = None if swarm.tracker is None else _one(swarm.tracker, hosts)
@@ -46,6 +49,7 @@ def _population(
     population: Population,
     hosts: HostNames,
     profile: Callable[[str], int],
+    carrier: Carrier,
     taken: set[str],
 ) -> dict[str, Any]:
     groups = [population.group] if isinstance(population.group, str) else population.group
@@ -57,6 +61,8 @@ def _population(
         "role": population.role,
         "hosts": [hosts.index[host] for host in chosen],
         "profile": profile(population.profile),
+        "transport": carrier(population.transport),
+        "data": carrier(population.data_transport),
         "upload_bps": population.upload.bps if population.upload else None,
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
@@ -84,12 +90,15 @@ def _departure(departure: Departure) -> dict[str, Any]:
     return {"kind": departure.kind}
 
 
-def lower_transfer(name: str, transfer: Transfer, hosts: HostNames) -> list[dict[str, Any]]:
+def lower_transfer(
+    name: str, transfer: Transfer, hosts: HostNames, carrier: Carrier
+) -> list[dict[str, Any]]:
     """The transfers of a plan, one for each pair of hosts."""
     return [
         {
             "kind": "transfer",
             **between,
+            "transport": carrier(transfer.transport),
             "flows": transfer.flows,
             "size_bytes": transfer.size.bytes if transfer.size else None,
             "rate_bps": transfer.limit.bps if transfer.limit else None,

@@ -32,6 +32,8 @@ def check(scenario: Scenario) -> list[Problem]:
             problems.extend(_swarm(workload, place, scenario, hosts))
         else:
             problems.extend(_flow(workload, place, hosts))
+            if isinstance(workload, Transfer):
+                problems.extend(_transport(workload.transport, f"{place}.transport", scenario))
         stem, _, number = name.rpartition("-")
         if stem in scenario.workloads and number.isdecimal():
             allowed = f"a name that no flow of {stem} can have"
@@ -156,6 +158,9 @@ def _population(
     profiles = list(dict.fromkeys([*shipped.profiles(), *scenario.profiles]))
     if population.profile not in profiles:
         yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
+    yield from _transport(population.transport, f"{place}.transport", scenario)
+    if population.data_transport is not None:
+        yield from _transport(population.data_transport, f"{place}.data_transport", scenario, ())
     strangers = [group for group in groups if group not in scenario.network.groups]
     for group in strangers:
         yield unknown(f"{place}.group", group, "a group", scenario.network.groups)
@@ -181,6 +186,14 @@ def _population(
             f'false where the departure is "{population.departure.kind}": nobody leaves before',
             'write `departure = "at-once"`',
         )
+
+
+def _transport(
+    name: str, path: str, scenario: Scenario, words: Iterable[str] = ("inherit",)
+) -> Iterator[Problem]:
+    known = list(dict.fromkeys([*words, *shipped.stacks(), *scenario.stacks]))
+    if name not in known:
+        yield unknown(path, name, "a transport", known)
 
 
 def _host(path: str, name: str, hosts: HostNames) -> Iterator[Problem]:

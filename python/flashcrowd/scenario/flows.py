@@ -19,7 +19,7 @@ from flashcrowd.units import Size, Span
 
 
 class Transfer(Table):
-    """TCP flows from one host to another.
+    """Flows from one host to another.
 
     `from` and `to` name hosts, or groups: one host to each host of a group, or pair by pair between
     groups of equal size.
@@ -30,6 +30,8 @@ class Transfer(Table):
     """The sending host (in a file: `from`); it opens the connection."""
     to: str
     """The receiving host."""
+    transport: str = "inherit"
+    """What carries the flows, by name; "inherit" for the hosts' TCP stacks."""
     flows: Natural = 1
     """How many connections side by side; 0 for none, at a point of a sweep over mixtures."""
     size: MaybeSize = None

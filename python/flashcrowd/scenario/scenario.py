@@ -83,10 +83,23 @@ class Scenario(Table):
             return self.profiles[name]
         return _shipped_profile(name) if name in shipped.profiles() else None
 
+    def transports(self) -> Iterator[str]:
+        """The transports that workloads name."""
+        for workload in self.workloads.values():
+            if isinstance(workload, Transfer):
+                named = [workload.transport]
+            elif isinstance(workload, Swarm):
+                populations = workload.populations.values()
+                named = [name for p in populations for name in (p.transport, p.data_transport)]
+            else:
+                named = []
+            yield from (name for name in named if name not in (None, "inherit"))
+
     def variants(self) -> Iterator[tuple[str, str, Stack | Profile]]:
         """The stacks and clients in use: "stacks" or "profiles", the name and the table."""
         groups = self.network.groups.values()
-        for name in dict.fromkeys([self.network.stack, *(group.stack for group in groups)]):
+        hosts = [self.network.stack, *(group.stack for group in groups)]
+        for name in dict.fromkeys([*hosts, *self.transports()]):
             stack = self.stack(name)
             if stack is not None:
                 yield "stacks", name, stack

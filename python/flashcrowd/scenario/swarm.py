@@ -135,6 +135,10 @@ class Population(Table):
     """How many hosts of the group: the next ones that no earlier population of this swarm took."""
     profile: str = "mainline-4.0.2"
     """Their client."""
+    transport: str = "inherit"
+    """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks."""
+    data_transport: Annotated[str | None, Word("none")] = None
+    """What carries the blocks that they upload, on connections apart; "none" for no such."""
     upload: MaybeRate = None
     """Their client's upload limit."""
     arrivals: Arrivals = Field(default_factory=_default_arrivals)

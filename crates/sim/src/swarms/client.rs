@@ -126,19 +126,26 @@ impl Sim<'_> {
     pub(super) fn connect(&mut self, peer: u32, conn: ConnId, remote: PeerId) {
         let state = &self.swarms.peers[peer as usize];
         let target = self.swarms.all[state.swarm as usize].members[remote.0 as usize];
-        let active = self.client(peer, Owner::Peer { peer, conn });
-        let passive = self.client(target, Owner::Listener { peer: target });
+        let carrier = self.population(peer).and_then(|population| population.transport);
+        let active = self.client(peer, Owner::Peer { peer, conn }, carrier);
+        let passive = self.client(target, Owner::Listener { peer: target }, carrier);
         let socket = self.open(active, passive);
         self.put_socket(peer, conn, socket);
     }
 
-    pub(super) fn client(&self, peer: u32, owner: Owner) -> Application {
+    pub(super) fn client(
+        &self,
+        peer: u32,
+        owner: Owner,
+        carrier: Option<Carrier>,
+    ) -> Application {
         let state = &self.swarms.peers[peer as usize];
         let swarm = &self.swarms.all[state.swarm as usize];
         let profile = self.population(peer).map_or(0, |population| population.profile);
         let profile = &self.swarms.profiles[profile as usize];
         Application {
             host: state.host,
+            carrier,
             owner,
             class: swarm.first_class + state.population,
             nagle: profile.nagle,

@@ -5,7 +5,7 @@ mod tracking;
 
 use crate::engine::{Application, Outcome, Sim};
 use crate::event::Event;
-use crate::plan::{Arrivals, Departure, Plan, Population, Workload};
+use crate::plan::{Arrivals, Carrier, Departure, Plan, Population, Workload};
 use crate::sockets::{Owner, other};
 use crate::tally::Tally;
 use flashcrowd_base::{Rate, Span, Stream, Time};
