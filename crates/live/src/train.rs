@@ -1,0 +1,161 @@
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Bytes of a train at most: an IPv4 datagram's payload, which is what the system cuts up.
+const MAX_BYTES: usize = 65_507;
+/// Trains that wait for the socket at most: the one it refused, and the one behind it.
+const MAX_WAITING: usize = 2;
+
+/// Datagrams to one address, back to back: all of the same size, but for a shorter last one. The
+/// system sends them with one call where it has segmentation offload.
+#[derive(Debug)]
+pub(crate) struct Train {
+    pub(crate) destination: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+    /// Size of every datagram but the last.
+    pub(crate) each: usize,
+    /// Whether another datagram may follow.
+    open: bool,
+    /// Datagrams on it.
+    pub(crate) count: usize,
+}
+
+/// Datagrams that are to be sent, gathered into trains.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    trains: VecDeque<Train>,
+    spare: Vec<Vec<u8>>,
+    most: usize,
+}
+
+impl Outbox {
+    /// An empty one, with trains of at most `most` datagrams.
+    pub(crate) fn new(most: usize) -> Outbox {
+        Outbox { trains: VecDeque::with_capacity(MAX_WAITING + 1), spare: Vec::new(), most }
+    }
+
+    /// Bounds the length of trains from now on.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// Whether no more may be gathered before something is sent.
+    pub(crate) fn is_full(&self) -> bool {
+        self.trains.len() >= MAX_WAITING
+    }
+
+    /// Makes room for a datagram of `len` bytes, `alone` if it must not travel with others: then a
+    /// failure is its own. The caller appends exactly `len` bytes.
+    pub(crate) fn push(
+        &mut self,
+        destination: SocketAddr,
+        len: usize,
+        alone: bool,
+    ) -> &mut Vec<u8> {
+        let joins = self.trains.back().is_some_and(|train| {
+            train.open
+                && !alone
+                && train.destination == destination
+                && len <= train.each
+                && train.count < self.most
+                && train.bytes.len() + len <= MAX_BYTES
+        });
+        if !joins {
+            let bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MAX_BYTES));
+            let train = Train { destination, bytes, each: len, open: !alone, count: 0 };
+            self.trains.push_back(train);
+        }
+        let train = self.trains.back_mut().expect("there is one, or one was made");
+        train.count += 1;
+        train.open &= len == train.each;
+        &mut train.bytes
+    }
+
+    /// The train to send first.
+    pub(crate) fn first(&self) -> Option<&Train> {
+        self.trains.front()
+    }
+
+    /// Forgets the first train: it was sent, or cannot be.
+    pub(crate) fn pop(&mut self) {
+        if let Some(mut train) = self.trains.pop_front() {
+            train.bytes.clear();
+            self.spare.push(train.bytes);
+        }
+    }
+
+    /// Replaces the first train by its datagrams one by one, for a system that refused to cut it.
+    pub(crate) fn split(&mut self) {
+        let Some(train) = self.trains.pop_front() else { return };
+        for part in train.bytes.chunks(train.each).rev() {
+            self.trains.push_front(Train {
+                destination: train.destination,
+                bytes: part.to_vec(),
+                each: part.len(),
+                open: false,
+                count: 1,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+    const THERE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 2);
+
+    /// (datagrams, bytes) of each train.
+    fn trains(outbox: &Outbox) -> Vec<(usize, usize)> {
+        outbox.trains.iter().map(|train| (train.count, train.bytes.len())).collect()
+    }
+
+    fn push(outbox: &mut Outbox, to: SocketAddr, len: usize, alone: bool) {
+        outbox.push(to, len, alone).extend(std::iter::repeat_n(len as u8, len));
+    }
+
+    #[test]
+    fn equal_datagrams_travel_together_and_a_shorter_one_ends_the_train() {
+        let mut outbox = Outbox::new(64);
+        for len in [1402, 1402, 300, 300, 1402] {
+            push(&mut outbox, HERE, len, false);
+        }
+        assert_eq!(trains(&outbox), [(3, 3104), (1, 300), (1, 1402)]);
+    }
+
+    #[test]
+    fn another_address_a_full_train_and_a_lone_datagram_begin_a_new_one() {
+        let mut outbox = Outbox::new(2);
+        for (to, alone) in [
+            (HERE, false),
+            (HERE, false),
+            (HERE, false),
+            (THERE, false),
+            (THERE, true),
+            (THERE, false),
+        ] {
+            push(&mut outbox, to, 100, alone);
+        }
+        assert_eq!(trains(&outbox), [(2, 200), (1, 100), (1, 100), (1, 100), (1, 100)]);
+        let mut long = Outbox::new(64);
+        for _ in 0..64 {
+            push(&mut long, HERE, 1402, false);
+        }
+        assert_eq!(trains(&long), [(46, 64_492), (18, 25_236)]);
+    }
+
+    #[test]
+    fn a_train_that_cannot_be_cut_goes_as_single_datagrams_in_order() {
+        let mut outbox = Outbox::new(64);
+        for len in [90, 90, 80] {
+            push(&mut outbox, HERE, len, false);
+        }
+        push(&mut outbox, THERE, 10, false);
+        outbox.split();
+        assert_eq!(trains(&outbox), [(1, 90), (1, 90), (1, 80), (1, 10)]);
+        assert_eq!(outbox.first().map(|train| train.bytes[0]), Some(90));
+    }
+}
