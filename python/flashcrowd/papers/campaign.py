@@ -65,6 +65,7 @@ def prepared(
     variation = paper.variation(name)
     if variation.says:
         document = {**document, "title": f"{document['title']}: {variation.says}"}
+    document = with_fewer(document, variation.keep)
     values: dict[str, Any] = {}
     if quick:
         cut = paper.quick(name)
@@ -83,14 +84,19 @@ def prepared(
 
 def cut_down(document: dict[str, Any], cut: Quick) -> dict[str, Any]:
     """The content of a study file with fewer values on its axes, and the cut in its title."""
+    return {**with_fewer(document, cut.keep), "title": f"{document['title']} (quick)"}
+
+
+def with_fewer(document: dict[str, Any], keep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """The content of a study file with only some values on its axes."""
     axes = []
     for axis in document.get("sweep", []):
         kept = list(range(len(next(iter(axis.values())))))
-        for setting, wanted in cut.keep.items():
+        for setting, wanted in keep.items():
             if setting in axis:
                 kept = [i for i in kept if axis[setting][i] in wanted]
         axes.append({setting: [values[i] for i in kept] for setting, values in axis.items()})
-    return {**document, "title": f"{document['title']} (quick)", "sweep": axes}
+    return {**document, "sweep": axes}
 
 
 def _exists(document: Mapping[str, Any], path: str) -> bool:

@@ -50,10 +50,12 @@ class Variation:
     Attributes:
         says: what differs, in words; empty for a study with a file of its own.
         set: the values, by dotted path.
+        keep: values of swept settings that remain, by dotted path.
     """
 
     says: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
+    keep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Paper:
     def variation(self, study: str) -> Variation:
         """In what a study differs from its file; in nothing, unless it is a variation."""
         about = self.about["studies"][study]
-        return Variation(about.get("says", ""), about.get("set", {}))
+        return Variation(about.get("says", ""), about.get("set", {}), about.get("keep", {}))
 
     def skipped(self, study: str) -> bool:
         """Whether quick mode leaves a study out."""
