@@ -11,6 +11,7 @@ __all__ = [
     "build_info",
     "check_plan",
     "client_profiles",
+    "ledbat_tables",
     "simulate",
     "tcp_profiles",
 ]
@@ -63,6 +64,9 @@ def check_plan(plan_json: str) -> None:
 
 def tcp_profiles() -> str:
     """TCP stacks: a JSON object from name to the resolved stack, as a plan takes it."""
+
+def ledbat_tables() -> str:
+    """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""
 
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""

@@ -1,5 +1,6 @@
 //! The profiles that ship, for the Python side to offer by name and to resolve into plans.
 
+use flashcrowd_transport::congestion::Kind;
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -15,6 +16,20 @@ pub(crate) fn tcp_profiles() -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn client_profiles() -> PyResult<String> {
     by_name(flashcrowd_swarm::profile::all(), |profile| &profile.name)
+}
+
+/// Controllers of the LEDBAT family: a JSON object from name to the table that it ships with.
+#[pyfunction]
+pub(crate) fn ledbat_tables() -> PyResult<String> {
+    let fault = |error| EngineFault::new_err(format!("controllers: {error}"));
+    let mut object = serde_json::Map::new();
+    for kind in Kind::ALL {
+        let Some(table) = kind.ledbat() else { continue };
+        let name = serde_json::to_value(kind).map_err(fault)?;
+        let name = name.as_str().unwrap_or_default().to_owned();
+        object.insert(name, serde_json::to_value(table).map_err(fault)?);
+    }
+    Ok(serde_json::Value::Object(object).to_string())
 }
 
 fn by_name<T: Serialize>(profiles: Vec<T>, name: impl Fn(&T) -> &String) -> PyResult<String> {

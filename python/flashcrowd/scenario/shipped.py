@@ -32,6 +32,17 @@ def profiles() -> dict[str, dict[str, Any]]:
     }
 
 
+@cache
+def ledbats() -> dict[str, dict[str, Any]]:
+    """For each controller of the LEDBAT family its table, as a file would write it."""
+    from flashcrowd import _core
+    from flashcrowd.scenario.ledbat import Ledbat
+
+    return {
+        name: from_plan(Ledbat, plain) for name, plain in json.loads(_core.ledbat_tables()).items()
+    }
+
+
 def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
     """The table `given` with the values of its base where it has none.
 
@@ -42,8 +53,25 @@ def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
         return given
     base = given.get("base", name)
     if isinstance(base, str) and base in all_of:
-        return _merged(all_of[base], {"base": base, **given})
-    return _merged(next(iter(all_of.values())), given)
+        return _steered(all_of[base], {"base": base, **given})
+    return _steered(next(iter(all_of.values())), given)
+
+
+def _steered(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Merged, with the table of the controller if that needs one and is not the base's."""
+    controller = own.get("controller")
+    if (
+        isinstance(controller, str)
+        and controller != base.get("controller")
+        and controller in ledbats()
+    ):
+        return _merged({**base, "ledbat": ledbats()[controller]}, _given(own))
+    return _merged(base, own)
+
+
+def _given(own: dict[str, Any]) -> dict[str, Any]:
+    """Without a table that is "none"."""
+    return {key: value for key, value in own.items() if (key, value) != ("ledbat", "none")}
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

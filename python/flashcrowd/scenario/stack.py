@@ -10,7 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from flashcrowd.scenario.fields import Natural, Table, within
+from flashcrowd.scenario import shipped
+from flashcrowd.scenario.fields import Natural, Table, Word, within
+from flashcrowd.scenario.ledbat import RTT_BASED, Controller, Ledbat
 from flashcrowd.units import Size, Span, UnitError
 
 Rto = Annotated[Span, within(Span("1 ms"), Span("1 h"))]
@@ -87,6 +89,8 @@ class Stack(Table):
     """Largest IP packet."""
     timestamps: bool
     """Offer timestamps (RFC 7323), 12 bytes in each segment."""
+    free_timestamps: bool
+    """Timestamps take no room in a segment, as in ns-2."""
     window_scaling: bool
     """Offer window scaling; unless both ends do, windows end at 65535 B."""
     sack: bool
@@ -97,8 +101,10 @@ class Stack(Table):
     """With SACK, find losses by time (RFC 8985)."""
     reduction: Literal["classic", "rate-halving", "prr"]
     """How the window comes down during recovery."""
-    controller: Literal["new-reno", "cubic", "cubic-linux"]
+    controller: Controller
     """The congestion controller."""
+    ledbat: Annotated[Ledbat | None, Word("none")]
+    """What a controller of the LEDBAT family needs; the others do not read it."""
     hystart: Literal["none", "linux", "plus-plus"]
     """How slow start ends before a loss ends it; CUBIC only."""
     count_acks: bool
@@ -145,6 +151,12 @@ class Stack(Table):
         for name, rto in (("min_rto", self.min_rto), ("initial_rto", self.initial_rto)):
             if self.max_rto < rto:
                 raise UnitError(f"a time of at least {name}, {rto}", key="max_rto")
+        if self.controller in shipped.ledbats():
+            if self.ledbat is None:
+                raise UnitError(f"a table for the controller {self.controller}", key="ledbat")
+            if not self.timestamps and self.controller not in RTT_BASED:
+                allowed = f"true, since the controller {self.controller} goes by one-way delay"
+                raise UnitError(allowed, key="timestamps")
         two_packets = 2 * self.mtu.bytes
         for name, size in (
             ("receive_window.initial", self.receive_window.initial),

@@ -162,6 +162,15 @@ impl Controller for Cubic {
         self.hystart = HyStart::new(self.hystart_kind);
     }
 
+    /// RFC 2861 halves it: what was in flight before the silence is gone.
+    fn on_idle(&mut self, _: Time) {
+        self.window.decay((self.window.bytes / 2).max(self.window.mss));
+    }
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.window.mss = u64::from(bytes);
+    }
+
     fn on_undo(&mut self) {
         self.window.undo();
         (self.w_max, self.prior) = self.before;
@@ -190,14 +199,14 @@ impl Controller for Cubic {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, params};
+    use super::super::tests::{ack, loss, params};
     use super::*;
 
     /// The test points that follow from the definitions in RFC 9438, section 4.2, with C = 0.4.
     #[test]
     fn the_curve_passes_the_points_of_the_rfc() {
         let mut cubic = Cubic::new(params(10));
-        cubic.on_loss(&Loss { now: Time::START, window: 100_000, in_flight: 0 });
+        cubic.on_loss(&loss(100_000));
         cubic.begin_epoch(Time::START);
         let near = |x: f64, y: f64| assert!((x - y).abs() < 1e-3, "{x} is not {y}");
         near(cubic.k, 4.217);
@@ -210,7 +219,6 @@ mod tests {
     #[test]
     fn a_second_loss_below_the_first_converges_fast() {
         let mut cubic = Cubic::new(params(10));
-        let loss = |window| Loss { now: Time::START, window, in_flight: 0 };
         cubic.on_loss(&loss(100_000));
         assert_eq!((cubic.window(), cubic.w_max), (70_000, 100.0));
         cubic.on_loss(&loss(80_000));
@@ -222,7 +230,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_curve() {
         let mut cubic = Cubic::new(params(10));
-        cubic.on_loss(&Loss { now: Time::START, window: 500_000, in_flight: 0 });
+        cubic.on_loss(&loss(500_000));
         let mut now = Time::START;
         let rtt = Span::from_millis(100);
         while now < Time::START + Span::from_secs(9) {
@@ -239,7 +247,7 @@ mod tests {
     #[test]
     fn time_without_need_does_not_move_along_the_curve() {
         let mut cubic = Cubic::new(params(10));
-        cubic.on_loss(&Loss { now: Time::START, window: 500_000, in_flight: 0 });
+        cubic.on_loss(&loss(500_000));
         cubic.on_ack(&ack(1000));
         let idle = Span::from_secs(100);
         cubic.on_resume(Time::START + idle, idle);

@@ -198,6 +198,15 @@ impl Controller for CubicLinux {
         self.window.collapse(loss.in_flight.next_multiple_of(self.window.mss));
     }
 
+    /// RFC 2861 halves it: what was in flight before the silence is gone.
+    fn on_idle(&mut self, _: Time) {
+        self.window.decay((self.window.bytes / 2).max(self.window.mss));
+    }
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.window.mss = u64::from(bytes);
+    }
+
     fn on_undo(&mut self) {
         self.window.undo();
     }
@@ -224,12 +233,12 @@ impl Controller for CubicLinux {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, params};
+    use super::super::tests::{ack, loss, params};
     use super::*;
 
     fn after_loss(window: u64) -> CubicLinux {
         let mut cubic = CubicLinux::new(params(10));
-        cubic.on_loss(&Loss { now: Time::START, window, in_flight: 0 });
+        cubic.on_loss(&loss(window));
         cubic
     }
 
@@ -289,7 +298,7 @@ mod tests {
     #[test]
     fn a_timeout_forgets_the_curve() {
         let mut cubic = after_loss(10_000);
-        cubic.on_timeout(&Loss { now: Time::START, window: 10_000, in_flight: 0 }, false);
+        cubic.on_timeout(&loss(10_000), false);
         assert_eq!((cubic.threshold(), cubic.window(), cubic.last_max), (7000, 1000, 0));
     }
 }

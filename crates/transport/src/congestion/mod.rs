@@ -7,12 +7,14 @@
 mod cubic;
 mod cubic_linux;
 mod hystart;
+pub mod ledbat;
 mod new_reno;
 mod window;
 
 pub use cubic::Cubic;
 pub use cubic_linux::CubicLinux;
 pub use hystart::HyStartKind;
+pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
 
 use flashcrowd_base::{Span, Time};
@@ -28,6 +30,53 @@ pub enum Kind {
     Cubic,
     /// CUBIC as Linux computes it: whole segments, whole milliseconds, and its own clamps.
     CubicLinux,
+    /// LEDBAT by RFC 6817.
+    Ledbat,
+    /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), in whole packets.
+    LedbatDraft,
+    /// libutp's since 2013.
+    Libutp,
+    /// libutp's at its first public commit (2010).
+    #[serde(rename = "libutp-2010")]
+    Libutp2010,
+    /// libtorrent's.
+    Libtorrent,
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+    LedbatPlusPlus,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 9] = [
+        Kind::NewReno,
+        Kind::Cubic,
+        Kind::CubicLinux,
+        Kind::Ledbat,
+        Kind::LedbatDraft,
+        Kind::Libutp,
+        Kind::Libutp2010,
+        Kind::Libtorrent,
+        Kind::LedbatPlusPlus,
+    ];
+
+    /// The table with which this controller of the LEDBAT family ships; `None` for the others, which
+    /// need none.
+    pub fn ledbat(self) -> Option<Ledbat> {
+        match self {
+            Kind::NewReno | Kind::Cubic | Kind::CubicLinux => None,
+            Kind::Ledbat => Some(ledbat::rfc_6817()),
+            Kind::LedbatDraft => Some(ledbat::draft()),
+            Kind::Libutp => Some(ledbat::libutp()),
+            Kind::Libutp2010 => Some(ledbat::libutp_2010()),
+            Kind::Libtorrent => Some(ledbat::libtorrent()),
+            Kind::LedbatPlusPlus => Some(ledbat::plus_plus()),
+        }
+    }
+
+    /// Whether it needs [`Ack::one_way_delay`]. LEDBAT++ does with round trips.
+    pub fn needs_one_way_delay(self) -> bool {
+        self.ledbat().is_some() && self != Kind::LedbatPlusPlus
+    }
 }
 
 /// What an acknowledgement tells a controller.
@@ -35,16 +84,27 @@ pub enum Kind {
 pub struct Ack {
     /// When it arrived.
     pub now: Time,
-    /// Bytes newly delivered (acknowledged or SACKed).
+    /// Bytes newly delivered (acknowledged or SACKed). 0 for a packet that brings a delay only.
     pub acked: u64,
-    /// The latest round-trip sample, if this acknowledgement gave one.
+    /// The latest round-trip sample, if this acknowledgement gave one: the least of those of the
+    /// packets that it acknowledges.
     pub rtt: Option<Span>,
-    /// The one-way delay of the newest data, where the transport measures it.
-    pub one_way_delay: Option<Span>,
+    /// The one-way delay of what is acknowledged, if this packet tells: the receiver's clock when
+    /// it arrived less the sender's when it was sent, in microseconds modulo 2^32. The clocks may
+    /// differ, so only differences of delays mean anything.
+    ///
+    /// TCP: the timestamp of an acknowledgement less its echo. The receiver stamps it when it is
+    /// sent, and echoes the first segment that it covers, so a delayed acknowledgement adds its wait.
+    pub one_way_delay: Option<u32>,
+    /// The same of this packet itself, on its way here.
+    pub opposite_delay: Option<u32>,
     /// Bytes in flight before this acknowledgement.
     pub in_flight: u64,
     /// Whether the window limited the sender during the last window of data.
     pub window_limited: bool,
+    /// When the window last kept the sender from sending, as far as the transport knows: TCP
+    /// says `now` or [`Time::START`].
+    pub limited_at: Time,
     /// Whether the window may grow. It may not while the transport repairs a loss that the
     /// controller has been told of, nor on a duplicate that may turn out to announce one.
     pub may_grow: bool,
@@ -67,6 +127,10 @@ pub struct Loss {
     pub window: u64,
     /// Bytes still in flight, what is lost taken off.
     pub in_flight: u64,
+    /// Offset of what is lost (the first byte of it).
+    pub offset: u64,
+    /// Offset of the next byte to be sent: a later loss below it belongs to the same window.
+    pub nxt: u64,
 }
 
 /// What a controller is made with.
@@ -74,6 +138,11 @@ pub struct Loss {
 pub struct Params {
     /// Payload of a full segment.
     pub mss: u32,
+    /// The transport cannot do with a window below this many bytes: a segment for TCP, which has no
+    /// timer for a window that holds nothing; 0 for uTP.
+    pub least_window: u64,
+    /// What a controller of the LEDBAT family needs.
+    pub ledbat: Option<Ledbat>,
     /// The first window in bytes.
     pub initial_window: u64,
     /// How slow start ends before a loss ends it.
@@ -92,6 +161,11 @@ pub trait Controller {
     fn on_recovered(&mut self, limit: u64);
     /// The retransmission timer fired. `again` if it is the same data as the last time.
     fn on_timeout(&mut self, loss: &Loss, again: bool);
+    /// The timer fired with nothing in flight: there was nothing to send, or no room in the window
+    /// (uTP). TCP stops its timer and knows [`on_decay`](Controller::on_decay).
+    fn on_idle(&mut self, now: Time);
+    /// A full packet carries `bytes` of payload now (uTP: path MTU, packet-size policies).
+    fn on_packet_size(&mut self, bytes: u32);
     /// The last reduction was for no loss.
     fn on_undo(&mut self);
     /// The application left the window unused, and it has decayed to `window`.
@@ -104,7 +178,7 @@ pub trait Controller {
     fn threshold(&self) -> u64;
 }
 
-/// One of the controllers, without a box.
+/// One of the controllers. Those of most connections need no box.
 #[derive(Clone, Debug)]
 pub enum AnyController {
     /// See [`NewReno`].
@@ -113,6 +187,8 @@ pub enum AnyController {
     Cubic(Cubic),
     /// See [`CubicLinux`].
     CubicLinux(CubicLinux),
+    /// See [`ledbat::Rfc6817`].
+    Ledbat(Box<ledbat::Rfc6817>),
 }
 
 impl AnyController {
@@ -123,6 +199,7 @@ impl AnyController {
             AnyController::NewReno(controller) => controller.window(),
             AnyController::Cubic(controller) => controller.touch(),
             AnyController::CubicLinux(controller) => controller.touch(),
+            _ => 0,
         }
     }
 
@@ -133,15 +210,24 @@ impl AnyController {
             AnyController::NewReno(_) => 0,
             AnyController::Cubic(controller) => controller.touch_beyond(),
             AnyController::CubicLinux(controller) => controller.touch_beyond(),
+            AnyController::Ledbat(controller) => controller.window(),
         }
     }
 
     /// A controller of this kind.
+    ///
+    /// # Panics
+    ///
+    /// Without [`Params::ledbat`] for one of the LEDBAT family. Configurations that pass their check
+    /// have it.
     pub fn new(kind: Kind, params: Params) -> AnyController {
+        let table = || params.ledbat.expect("a configuration that was checked has the table");
         match kind {
             Kind::NewReno => AnyController::NewReno(NewReno::new(params)),
             Kind::Cubic => AnyController::Cubic(Cubic::new(params)),
             Kind::CubicLinux => AnyController::CubicLinux(CubicLinux::new(params)),
+            Kind::Ledbat => AnyController::Ledbat(Box::new(ledbat::Rfc6817::new(table(), params))),
+            other => unimplemented!("{other:?}"),
         }
     }
 }
@@ -152,6 +238,7 @@ macro_rules! each {
             AnyController::NewReno($inner) => $call,
             AnyController::Cubic($inner) => $call,
             AnyController::CubicLinux($inner) => $call,
+            AnyController::Ledbat($inner) => $call,
         }
     };
 }
@@ -169,6 +256,12 @@ impl Controller for AnyController {
     }
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         each!(self, c => c.on_timeout(loss, again))
+    }
+    fn on_idle(&mut self, now: Time) {
+        each!(self, c => c.on_idle(now))
+    }
+    fn on_packet_size(&mut self, bytes: u32) {
+        each!(self, c => c.on_packet_size(bytes))
     }
     fn on_undo(&mut self) {
         each!(self, c => c.on_undo())
@@ -197,6 +290,8 @@ mod tests {
     pub(super) fn params(segments: u64) -> Params {
         Params {
             mss: 1000,
+            least_window: 0,
+            ledbat: None,
             initial_window: 1000 * segments,
             hystart: HyStartKind::None,
             count_acks: false,
@@ -210,13 +305,20 @@ mod tests {
             acked,
             rtt: None,
             one_way_delay: None,
+            opposite_delay: None,
             in_flight: 0,
             window_limited: true,
+            limited_at: Time::START,
             may_grow: true,
             srtt: Span::from_millis(100),
             min_rtt: Span::from_millis(100),
             una: 0,
             nxt: 0,
         }
+    }
+
+    /// A loss in a window of so many bytes.
+    pub(super) fn loss(window: u64) -> Loss {
+        Loss { now: Time::START, window, in_flight: 0, offset: 0, nxt: 0 }
     }
 }

@@ -51,6 +51,15 @@ impl Controller for NewReno {
         self.window.collapse(loss.in_flight);
     }
 
+    /// RFC 2861 halves it: what was in flight before the silence is gone.
+    fn on_idle(&mut self, _: Time) {
+        self.window.decay((self.window.bytes / 2).max(self.window.mss));
+    }
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.window.mss = u64::from(bytes);
+    }
+
     fn on_undo(&mut self) {
         self.window.undo();
     }
@@ -74,13 +83,13 @@ impl Controller for NewReno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ack, params};
+    use super::super::tests::{ack, loss, params};
     use super::*;
 
     #[test]
     fn one_segment_per_window_and_half_after_a_loss() {
         let mut reno = NewReno::new(params(10));
-        reno.on_loss(&Loss { now: Time::START, window: 20_000, in_flight: 0 });
+        reno.on_loss(&loss(20_000));
         assert_eq!((reno.window(), reno.threshold()), (10_000, 10_000));
         for acked in 0..10 {
             assert_eq!(reno.window(), 10_000, "after {acked} segments");

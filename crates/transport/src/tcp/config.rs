@@ -1,4 +1,4 @@
-use crate::congestion::{HyStartKind, Kind};
+use crate::congestion::{HyStartKind, Kind, Ledbat};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct Config {
     pub mtu_bytes: u32,
     /// Offer timestamps (RFC 7323). Used if both ends offer them.
     pub timestamps: bool,
+    /// Timestamps take no room in a segment. So it is in ns-2, whose packets carry them besides
+    /// their 40 bytes of headers.
+    pub free_timestamps: bool,
     /// Offer window scaling. Unless both ends do, windows end at 65535 bytes.
     pub window_scaling: bool,
     /// Offer selective acknowledgements (RFC 2018). Used if both ends offer them; without, recovery
@@ -37,6 +40,8 @@ pub struct Config {
     pub reduction: Reduction,
     /// The congestion controller.
     pub controller: Kind,
+    /// What a controller of the LEDBAT family needs; the others do not read it.
+    pub ledbat: Option<Ledbat>,
     /// How slow start ends before a loss ends it. CUBIC only.
     pub hystart: HyStartKind,
     /// Count acknowledgements instead of bytes: slow start grows by one segment for each, however
@@ -180,7 +185,12 @@ pub struct ConfigError {
 impl Config {
     /// Payload of a full segment if both ends use what this one offers.
     pub fn segment_bytes(&self) -> u32 {
-        self.mtu_bytes - BARE_HEADER_BYTES - if self.timestamps { TIMESTAMP_BYTES } else { 0 }
+        self.mtu_bytes - BARE_HEADER_BYTES - self.option_bytes(self.timestamps)
+    }
+
+    /// What options take from every segment.
+    pub(super) fn option_bytes(&self, timestamps: bool) -> u32 {
+        if timestamps && !self.free_timestamps { TIMESTAMP_BYTES } else { 0 }
     }
 
     /// Refuses values with which a connection could not work. A [`super::Connection`] may be made
@@ -246,13 +256,25 @@ impl Config {
                 "send_buffer.max_bytes",
                 "must not be less than send_buffer.initial_bytes",
             ),
+            (
+                self.ledbat.is_some() || self.controller.ledbat().is_none(),
+                "ledbat",
+                "must be given for a controller of the LEDBAT family",
+            ),
+            (
+                self.timestamps || !self.controller.needs_one_way_delay(),
+                "timestamps",
+                "must be on for a controller that goes by one-way delay",
+            ),
             (self.tso_bytes <= 1 << 20, "tso_bytes", "must be at most 1 MiB"),
             (self.syn_retries <= 100, "syn_retries", "must be at most 100"),
             (self.data_retries <= 100, "data_retries", "must be at most 100"),
         ];
         match rules.into_iter().find(|(holds, ..)| !holds) {
             Some((_, field, reason)) => Err(ConfigError { field, reason }),
-            None => Ok(()),
+            None => self.ledbat.as_ref().map_or(Ok(()), |ledbat| {
+                ledbat.check().map_err(|(field, reason)| ConfigError { field, reason })
+            }),
         }
     }
 }

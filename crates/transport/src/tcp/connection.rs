@@ -1,4 +1,4 @@
-use super::config::{BARE_HEADER_BYTES, Config, TIMESTAMP_BYTES};
+use super::config::{BARE_HEADER_BYTES, Config};
 use super::receiver::Receiver;
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender, clock};
@@ -102,7 +102,7 @@ impl Connection {
         self.timestamps &= syn.flags.contains(Flags::TIMESTAMPS);
         self.scaled &= syn.flags.contains(Flags::WINDOW_SCALE);
         let largest = (config.mtu_bytes - BARE_HEADER_BYTES).min(u32::from(syn.mss));
-        let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let options = config.option_bytes(self.timestamps);
         let mss = largest.max(LEAST_SEGMENT + options) - options;
         self.mss = mss as u16;
         self.sender.agree(config, mss, self.sack, self.timestamps);
@@ -227,8 +227,11 @@ impl Connection {
     fn say(&mut self, now: Time, seq: u64, len: u32, flags: Flags, segment: &mut Segment) {
         let news = self.receiver.acknowledge(now, len > 0);
         self.segments_sent += 1;
-        let (timestamp, stamped) =
-            if self.timestamps { (clock(now), Flags::TIMESTAMPS) } else { (0, Flags::default()) };
+        let (timestamp, stamped) = match (self.timestamps, self.config.free_timestamps) {
+            (false, _) => (0, Flags::default()),
+            (true, false) => (clock(now), Flags::TIMESTAMPS),
+            (true, true) => (clock(now), Flags::TIMESTAMPS | Flags::FREE_TIMESTAMPS),
+        };
         *segment = Segment {
             seq,
             ack: news.ack,

@@ -25,6 +25,8 @@ impl Flags {
     pub const SACK_PERMITTED: Flags = Flags(64);
     /// In a SYN: the sender scales its window.
     pub const WINDOW_SCALE: Flags = Flags(128);
+    /// The timestamps take no room ([`Config::free_timestamps`](super::Config::free_timestamps)).
+    pub const FREE_TIMESTAMPS: Flags = Flags(256);
 
     /// Whether all of `other` is set.
     #[inline]
@@ -134,7 +136,7 @@ impl Segment {
         if self.flags.contains(Flags::SYN) {
             // Segment size 4; SACK permitted and timestamps share 12; window scale 4 (all padded).
             let sack = self.flags.contains(Flags::SACK_PERMITTED);
-            let options = match (self.flags.contains(Flags::TIMESTAMPS), sack) {
+            let options = match (self.timestamp_bytes() > 0, sack) {
                 (true, _) => TIMESTAMP_BYTES,
                 (false, true) => 4,
                 (false, false) => 0,
@@ -142,9 +144,14 @@ impl Segment {
             let scale = if self.flags.contains(Flags::WINDOW_SCALE) { 4 } else { 0 };
             return BARE_HEADER_BYTES + 4 + options + scale;
         }
-        let timestamps = if self.flags.contains(Flags::TIMESTAMPS) { TIMESTAMP_BYTES } else { 0 };
+        let timestamps = self.timestamp_bytes();
         let sack = if self.has_sack() { 4 + 8 * u32::from(self.sack_len) } else { 0 };
         BARE_HEADER_BYTES + timestamps + sack
+    }
+
+    fn timestamp_bytes(&self) -> u32 {
+        let takes = Flags(Flags::TIMESTAMPS.0 | Flags::FREE_TIMESTAMPS.0);
+        if self.flags.0 & takes.0 == Flags::TIMESTAMPS.0 { TIMESTAMP_BYTES } else { 0 }
     }
 
     /// How many packets this is on the wire.

@@ -140,7 +140,9 @@ impl Sender {
             self.probed = UNPROBED;
             if self.recovery.phase == Phase::Open {
                 let window = self.controller.window();
-                self.controller.on_loss(&Loss { now, window, in_flight: self.in_flight() });
+                let in_flight = self.in_flight();
+                let (offset, nxt) = (self.una, self.nxt);
+                self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt });
             }
         } else if !news {
             self.probed = UNPROBED;

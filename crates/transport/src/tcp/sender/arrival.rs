@@ -53,7 +53,7 @@ impl Sender {
         }
         if delivery.bytes > 0 {
             let may_grow = self.may_grow(config, was_recovering, advanced);
-            self.grow(now, prior_in_flight, sample, &delivery, may_grow);
+            self.grow(now, segment, advanced, prior_in_flight, sample, &delivery, may_grow);
         }
         if advanced || delivery.sacked {
             self.set_alarm_after_ack(config, now);
@@ -131,9 +131,12 @@ impl Sender {
     }
 
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "what an acknowledgement tells, once")]
     pub(super) fn grow(
         &mut self,
         now: Time,
+        segment: &Segment,
+        advanced: bool,
         prior_in_flight: u64,
         rtt: Option<Span>,
         delivery: &Delivery,
@@ -146,9 +149,13 @@ impl Sender {
             now,
             acked: delivery.bytes,
             rtt,
-            one_way_delay: None,
+            // An acknowledgement that does not advance echoes what came before the gap (RFC 7323).
+            one_way_delay: (self.timestamps && advanced)
+                .then(|| segment.timestamp.wrapping_sub(segment.echo)),
+            opposite_delay: self.timestamps.then(|| clock(now).wrapping_sub(segment.timestamp)),
             in_flight: prior_in_flight,
             window_limited,
+            limited_at: if window_limited { now } else { Time::START },
             may_grow,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.least(),

@@ -114,8 +114,14 @@ impl Sender {
         timestamps: bool,
     ) -> Sender {
         let initial_window = u64::from(config.initial_window_segments) * u64::from(mss);
-        let params =
-            Params { mss, initial_window, hystart: config.hystart, count_acks: config.count_acks };
+        let params = Params {
+            mss,
+            least_window: u64::from(mss),
+            ledbat: config.ledbat,
+            initial_window,
+            hystart: config.hystart,
+            count_acks: config.count_acks,
+        };
         Sender {
             una: 0,
             nxt: 0,

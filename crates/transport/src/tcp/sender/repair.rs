@@ -125,7 +125,8 @@ impl Sender {
         let window = self.controller.window();
         let used =
             if config.app_limited_validation { window } else { window.min(self.outstanding()) };
-        Loss { now: self.last_sent, window: used, in_flight: self.in_flight() }
+        let in_flight = self.in_flight();
+        Loss { now: self.last_sent, window: used, in_flight, offset: self.una, nxt: self.nxt }
     }
 
     pub(super) fn recovered(&mut self, config: &Config) {

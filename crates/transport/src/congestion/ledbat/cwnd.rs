@@ -1,0 +1,126 @@
+use super::table::Ledbat;
+use crate::congestion::{Loss, Params};
+
+/// A window in bytes between its bounds, what a loss does to it, and how to go back.
+#[derive(Clone, Debug)]
+pub(super) struct Cwnd {
+    /// With the part that is less than a byte.
+    pub(super) bytes: f64,
+    /// Payload of a full packet.
+    pub(super) packet: f64,
+    pub(super) slow_start: bool,
+    /// Slow start ends here; `u64::MAX` before the first reduction.
+    pub(super) threshold: u64,
+    /// Losses below this offset belong to a reduction that was made.
+    paid: u64,
+    /// Window, threshold and slow start before the last reduction.
+    before: (f64, u64, bool),
+    least_packets: f64,
+    least_bytes: f64,
+    most: f64,
+    factor: f64,
+}
+
+impl Cwnd {
+    pub(super) fn new(table: &Ledbat, params: &Params) -> Cwnd {
+        let mut cwnd = Cwnd {
+            bytes: params.initial_window as f64,
+            packet: f64::from(params.mss),
+            slow_start: table.slow_start,
+            threshold: u64::MAX,
+            paid: 0,
+            before: (0.0, u64::MAX, false),
+            least_packets: f64::from(table.min_window_packets),
+            least_bytes: f64::from(table.min_window_bytes).max(params.least_window as f64),
+            most: table.max_window_bytes as f64,
+            factor: table.loss_factor,
+        };
+        cwnd.set(cwnd.bytes);
+        cwnd
+    }
+
+    /// The least that the window may be.
+    #[inline]
+    pub(super) fn floor(&self) -> f64 {
+        (self.least_packets * self.packet).max(self.least_bytes)
+    }
+
+    /// Sets the window within its bounds. The least bound wins: without room for a packet nothing
+    /// would ever be learnt.
+    #[inline]
+    pub(super) fn set(&mut self, bytes: f64) {
+        self.bytes = bytes.min(self.most).max(self.floor());
+    }
+
+    /// Ends slow start here.
+    pub(super) fn leave_slow_start(&mut self) {
+        self.slow_start = false;
+        self.threshold = self.bytes as u64;
+    }
+
+    /// Opens the window as slow start does: by what was acknowledged, up to the threshold.
+    pub(super) fn open(&mut self, acked: f64) {
+        self.set((self.bytes + acked).min(self.threshold as f64));
+        if self.bytes >= self.threshold as f64 {
+            self.slow_start = false;
+        }
+    }
+
+    /// Whether a loss is one that no reduction was made for; remembers that one is made now.
+    pub(super) fn owes(&mut self, loss: &Loss) -> bool {
+        let owes = loss.offset >= self.paid;
+        if owes {
+            self.paid = loss.nxt;
+        }
+        owes
+    }
+
+    /// Remembers where it was.
+    pub(super) fn remember(&mut self) {
+        self.before = (self.bytes, self.threshold, self.slow_start);
+    }
+
+    /// Comes down for a loss.
+    pub(super) fn reduce(&mut self) {
+        self.remember();
+        let bytes = self.bytes;
+        self.set(bytes * self.factor);
+        // RFC 6817: a window that a timeout left below the least is not raised by a loss.
+        self.bytes = self.bytes.min(bytes);
+        self.leave_slow_start();
+    }
+
+    /// Starts over from one packet, with slow start if that is in use. `again` if the window
+    /// that was too large is the one that is remembered already.
+    pub(super) fn collapse(&mut self, table: &Ledbat, loss: &Loss, again: bool) {
+        if !again {
+            self.remember();
+            self.threshold = (self.bytes * self.factor).max(2.0 * self.packet) as u64;
+        }
+        self.paid = loss.nxt;
+        self.slow_start = table.slow_start;
+        self.bytes = self.packet.max(self.least_bytes);
+    }
+
+    /// Not above `limit`, but a packet.
+    pub(super) fn limit(&mut self, limit: u64) {
+        self.bytes = self.bytes.min((limit as f64).max(self.packet));
+    }
+
+    pub(super) fn undo(&mut self) {
+        self.bytes = self.bytes.max(self.before.0);
+        self.threshold = self.threshold.max(self.before.1);
+        self.slow_start |= self.before.2;
+    }
+
+    /// For the window that went unused.
+    pub(super) fn decay(&mut self, window: u64) {
+        self.set(self.bytes.min(window as f64));
+    }
+
+    /// What a driver sees for a threshold: above the window only in slow start.
+    #[inline]
+    pub(super) fn shown_threshold(&self) -> u64 {
+        if self.slow_start { self.threshold } else { self.threshold.min(self.bytes as u64) }
+    }
+}

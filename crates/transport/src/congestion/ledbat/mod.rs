@@ -1,0 +1,19 @@
+//! The LEDBAT family: controllers that keep the queue in front of them short. They share how a
+//! delay is measured ([`base_delay`], [`filter`]) and how a window is kept ([`cwnd`]), and differ
+//! in how it moves.
+//!
+//! A delay is in microseconds modulo 2^32, the receiver's clock less the sender's, so it contains
+//! an unknown offset; only differences of delays mean anything.
+
+mod base_delay;
+mod cwnd;
+mod filter;
+mod flavours;
+mod rfc6817;
+mod table;
+
+pub use flavours::{
+    alpha1, alpha2, beta1, draft, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
+};
+pub use rfc6817::Rfc6817;
+pub use table::Ledbat;
