@@ -189,6 +189,8 @@ pub enum AnyController {
     CubicLinux(CubicLinux),
     /// See [`ledbat::Rfc6817`].
     Ledbat(Box<ledbat::Rfc6817>),
+    /// See [`ledbat::Draft`].
+    LedbatDraft(Box<ledbat::Draft>),
 }
 
 impl AnyController {
@@ -210,7 +212,7 @@ impl AnyController {
             AnyController::NewReno(_) => 0,
             AnyController::Cubic(controller) => controller.touch_beyond(),
             AnyController::CubicLinux(controller) => controller.touch_beyond(),
-            AnyController::Ledbat(controller) => controller.window(),
+            _ => self.window(),
         }
     }
 
@@ -227,6 +229,9 @@ impl AnyController {
             Kind::Cubic => AnyController::Cubic(Cubic::new(params)),
             Kind::CubicLinux => AnyController::CubicLinux(CubicLinux::new(params)),
             Kind::Ledbat => AnyController::Ledbat(Box::new(ledbat::Rfc6817::new(table(), params))),
+            Kind::LedbatDraft => {
+                AnyController::LedbatDraft(Box::new(ledbat::Draft::new(table(), params)))
+            }
             other => unimplemented!("{other:?}"),
         }
     }
@@ -239,6 +244,7 @@ macro_rules! each {
             AnyController::Cubic($inner) => $call,
             AnyController::CubicLinux($inner) => $call,
             AnyController::Ledbat($inner) => $call,
+            AnyController::LedbatDraft($inner) => $call,
         }
     };
 }

@@ -1,7 +1,7 @@
 //! Stacks that people run or ran, as complete configurations.
 
 use super::config::{Config, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer};
-use crate::congestion::{HyStartKind, Kind};
+use crate::congestion::{HyStartKind, Kind, ledbat};
 use flashcrowd_base::Span;
 
 /// The profile of this name.
@@ -11,7 +11,7 @@ pub fn named(name: &str) -> Option<Config> {
 
 /// All profiles.
 pub fn all() -> Vec<Config> {
-    vec![linux_2_6(), linux_6(), windows_xp()]
+    vec![linux_2_6(), linux_6(), windows_xp(), ns2_tcp(), ns2_ledbat()]
 }
 
 /// A Linux of about 2010, as on the testbeds of the papers (2.6.29 to 2.6.38).
@@ -125,6 +125,78 @@ pub fn windows_xp() -> Config {
         syn_retries: 2,
         data_retries: 5,
         time_wait_ns: Span::from_secs(240),
+    }
+}
+
+/// TCP of the simulator ns-2, Agent/TCP/FullTcp/Newreno with the values of ns-default.tcl and
+/// segsize_ 1460, which is what the BitTorrent module of testa2011 sets: 40 bytes of headers
+/// and nothing else, an acknowledgement for every segment (segsperack_ 1), two segments at first
+/// (windowInit_), limited transmit (singledup_), growth per acknowledgement, no validation of an
+/// unused window, timeouts of 3 s at first and 200 ms at least.
+///
+/// Where that is not all: ns-default's window_ of 20 packets is left out, since four uploads of 20
+/// could not fill the 100 of 200 packets that testa2011 shows, and Nagle's algorithm is off, which
+/// would hold the end of every block.
+pub fn ns2_tcp() -> Config {
+    Config {
+        name: "ns2-tcp".into(),
+        mtu_bytes: 1500,
+        timestamps: false,
+        free_timestamps: true,
+        window_scaling: true,
+        sack: false,
+        forward_ack: false,
+        rack: false,
+        reduction: Reduction::Classic,
+        controller: Kind::NewReno,
+        ledbat: None,
+        hystart: HyStartKind::None,
+        count_acks: true,
+        limited_transmit: true,
+        tail_loss_probe: false,
+        undo: false,
+        initial_window_segments: 2,
+        initial_rto_ns: Span::from_secs(3),
+        min_rto_ns: Span::from_millis(200),
+        max_rto_ns: Span::from_secs(60),
+        rto_floor: RtoFloor::Timeout,
+        delayed_ack: DelayedAck {
+            segments: 1,
+            min_ns: Span::from_millis(100),
+            max_ns: Span::from_millis(100),
+            quick_acks: 0,
+            on_read: false,
+        },
+        nagle: Nagle::Off,
+        // ns-2 has no receive buffer; this is more than its links hold.
+        receive_window: ReceiveWindow {
+            initial_bytes: 1 << 20,
+            buffer_bytes: 1 << 20,
+            max_bytes: 1 << 20,
+            autotune: false,
+        },
+        send_buffer: SendBuffer { initial_bytes: 1 << 20, max_bytes: 1 << 20, autotune: false },
+        app_limited_validation: false,
+        idle_restart: true,
+        tso_bytes: 0,
+        syn_retries: 10,
+        data_retries: 100,
+        time_wait_ns: Span::from_secs(1),
+    }
+}
+
+/// The same with Valenti's LEDBAT in place of NewReno, as in testa2011: TCP's segments and headers,
+/// timestamps that cost nothing, 25 ms, no slow start, one segment at least, growth only if the
+/// window is the limit (`tcp_is_cwnd_limited`), and no decay of an unused window.
+pub fn ns2_ledbat() -> Config {
+    Config {
+        name: "ns2-ledbat".into(),
+        timestamps: true,
+        controller: Kind::LedbatDraft,
+        ledbat: Some(ledbat::draft()),
+        app_limited_validation: true,
+        idle_restart: false,
+        ..ns2_tcp()
     }
 }
 

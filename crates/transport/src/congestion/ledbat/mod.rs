@@ -7,11 +7,13 @@
 
 mod base_delay;
 mod cwnd;
+mod draft;
 mod filter;
 mod flavours;
 mod rfc6817;
 mod table;
 
+pub use draft::Draft;
 pub use flavours::{
     alpha1, alpha2, beta1, draft, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
 };

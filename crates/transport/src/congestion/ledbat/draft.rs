@@ -1,0 +1,170 @@
+use super::base_delay::BaseDelay;
+use super::filter::Filter;
+use super::table::Ledbat;
+use crate::congestion::{Ack, Controller, Loss, Params};
+use flashcrowd_base::{Span, Time};
+
+/// LEDBAT by draft-shalunov-ledbat-congestion-00 (March 2009), as Valenti's module for Linux, which
+/// also runs in ns-2, has it (TCP-LEDBAT, 2009): the module with which rossi2010's authors simulated
+/// and testa2011 was done.
+///
+/// - The window is whole packets. Every acknowledgement adds the distance from the target to a
+///   counter, at most the target ("never faster than TCP"); at `window * target` the window grows
+///   by a packet and the counter starts anew, below zero it shrinks by one. So growth is counted
+///   in acknowledgements: one for two segments halves it.
+/// - Nothing happens, in either direction, unless the window was the limit, nor while a loss is
+///   repaired; delays are seen all the time.
+/// - A loss halves the window, down to `min_window_packets`. The module's own least is 1. A timeout
+///   leaves one packet.
+/// - Without slow start, there is none after a timeout either.
+///
+/// Two things in the published code are not followed: a remainder taken for a quotient in the gain,
+/// with which nothing would ever grow, and a window set to 1 by two acknowledgements within a
+/// round trip.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    table: Ledbat,
+    /// The window in packets.
+    packets: u64,
+    packet: u64,
+    /// Microseconds off target, added up.
+    counter: i64,
+    slow_start: bool,
+    /// Slow start ends here, in packets.
+    threshold: u64,
+    before: (u64, u64),
+    /// Losses below this offset belong to a reduction that was made.
+    paid: u64,
+    least_window: u64,
+    filter: Filter,
+    base: BaseDelay,
+}
+
+impl Draft {
+    /// A controller at its first window.
+    pub fn new(table: Ledbat, params: Params) -> Draft {
+        let packet = u64::from(params.mss);
+        let mut draft = Draft {
+            packets: params.initial_window / packet.max(1),
+            packet,
+            counter: 0,
+            slow_start: table.slow_start,
+            threshold: u64::MAX,
+            before: (0, u64::MAX),
+            paid: 0,
+            least_window: params.least_window,
+            filter: Filter::new(table.noise_filter),
+            base: BaseDelay::new(table.base_history),
+            table,
+        };
+        draft.set(draft.packets);
+        draft
+    }
+
+    fn least(&self) -> u64 {
+        let bytes = self.least_window.max(u64::from(self.table.min_window_bytes));
+        u64::from(self.table.min_window_packets).max(bytes.div_ceil(self.packet)).max(1)
+    }
+
+    fn set(&mut self, packets: u64) {
+        self.packets = packets.min(self.table.max_window_bytes / self.packet).max(self.least());
+    }
+
+    fn avoid(&mut self, queueing: u32) {
+        let target = (self.table.target_ns.nanos() / 1000) as i64;
+        let off_target = ((target - i64::from(queueing)) as f64 * self.table.gain) as i64;
+        let counter = self.counter + off_target.min(target);
+        if counter < 0 {
+            let before = self.packets;
+            self.set(self.packets - 1);
+            // A packet less, and as far from the next as can be.
+            self.counter =
+                if self.packets < before { (self.packets as i64 - 1) * target } else { 0 };
+        } else if counter >= self.packets as i64 * target {
+            self.counter = 0;
+            self.set(self.packets + 1);
+        } else {
+            self.counter = counter;
+        }
+    }
+}
+
+impl Controller for Draft {
+    fn on_ack(&mut self, ack: &Ack) {
+        if let Some(delay) = ack.one_way_delay {
+            self.base.see(ack.now, delay);
+            self.filter.push(ack.now, delay);
+        }
+        if ack.acked == 0 || !ack.may_grow || !ack.window_limited {
+            return;
+        }
+        let Some(queueing) = self.filter.least_above(self.base.least()) else { return };
+        if self.slow_start {
+            let target = self.table.target_micros();
+            if f64::from(queueing) > self.table.slow_start_exit * target {
+                self.threshold = self.packets;
+            }
+            if self.packets < self.threshold {
+                self.set(self.packets + 1);
+                return;
+            }
+            self.slow_start = false;
+        }
+        self.avoid(queueing);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        if loss.offset < self.paid {
+            return;
+        }
+        self.paid = loss.nxt;
+        self.before = (self.packets, self.threshold);
+        self.slow_start = false;
+        self.counter = 0;
+        let reduced = (self.packets as f64 * self.table.loss_factor) as u64;
+        self.set(reduced.min(self.packets));
+        self.threshold = self.packets;
+    }
+
+    fn on_recovered(&mut self, limit: u64) {
+        self.packets = self.packets.min((limit / self.packet).max(1));
+    }
+
+    fn on_timeout(&mut self, loss: &Loss, again: bool) {
+        if !again {
+            self.on_loss(loss);
+        }
+        self.paid = loss.nxt;
+        self.counter = 0;
+        self.slow_start = self.table.slow_start;
+        self.packets = 1;
+    }
+
+    fn on_undo(&mut self) {
+        self.packets = self.packets.max(self.before.0);
+        self.threshold = self.threshold.max(self.before.1);
+    }
+
+    fn on_decay(&mut self, window: u64) {
+        self.set(self.packets.min(window / self.packet));
+    }
+
+    fn on_resume(&mut self, _: Time, _: Span) {}
+
+    fn on_idle(&mut self, _: Time) {}
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.packet = u64::from(bytes);
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.packets * self.packet
+    }
+
+    #[inline]
+    fn threshold(&self) -> u64 {
+        let threshold = if self.slow_start { self.threshold } else { self.packets };
+        threshold.saturating_mul(self.packet)
+    }
+}
