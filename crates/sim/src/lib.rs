@@ -25,6 +25,7 @@ mod swarms;
 mod table;
 mod tables;
 mod tally;
+mod trace;
 mod transfers;
 mod transit;
 mod transport;

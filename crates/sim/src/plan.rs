@@ -331,6 +331,8 @@ pub struct Measures {
     pub rtts: bool,
     /// Every unchoke that ended.
     pub unchokes: bool,
+    /// Every packet that the sending ends of transfers send before this instant.
+    pub packets_ns: Option<Span>,
 }
 
 /// One kind of time series.

@@ -272,6 +272,7 @@ impl Sockets {
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
                 tally.payload(end.class, segment.len);
+                trace(tally, end.owner, now, &segment);
                 let mut packet = Packet::new(segment, to, end.route, segment.wire_bytes() as u32);
                 end.sent += u64::from(network.send(queue, now, segment.frames(), &mut packet));
             }
@@ -281,11 +282,13 @@ impl Sockets {
                 if let Some((delay, lane)) = end.direct {
                     let kept = network.keep_direct(queue, now + delay, lane, to);
                     let frames = tcp.write_out(now, draft, kept);
+                    trace(tally, end.owner, now, kept);
                     network.totals.sent += u64::from(frames);
                     end.sent += 1;
                 } else {
                     let mut packet = Packet::new(Segment::EMPTY, to, end.route, 0);
                     let frames = tcp.write_out(now, draft, &mut packet.segment);
+                    trace(tally, end.owner, now, &packet.segment);
                     packet.bytes = packet.segment.wire_bytes() as u32;
                     end.sent += u64::from(network.send(queue, now, frames, &mut packet));
                 }
@@ -363,6 +366,16 @@ impl Sockets {
         match end.owner {
             Owner::Peer { peer, conn } if end.next_end <= offset => Some((peer, conn)),
             _ => None,
+        }
+    }
+}
+
+/// Notes the frames of a segment that a transfer sends, if they are asked for.
+#[inline]
+fn trace(tally: &mut Tally, owner: Owner, now: Time, segment: &Segment) {
+    if let (Some(trace), Owner::Sender { flow }) = (&mut tally.trace, owner) {
+        for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
+            trace.sent(flow, now, frame.wire_bytes() as u32, frame.len, frame.end());
         }
     }
 }

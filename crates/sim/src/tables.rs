@@ -1,6 +1,7 @@
 use crate::engine::{Outcome, Sim};
 use crate::plan::Sampled;
 use crate::table::{Column, Table};
+use crate::trace::Sent;
 use crate::transfers::Transfers;
 use flashcrowd_base::Time;
 use flashcrowd_swarm::UnchokeEnd;
@@ -51,6 +52,7 @@ pub(crate) fn tables(sim: &mut Sim<'_>) -> Vec<Table> {
         payloads(sim),
         rtts(sim),
         unchokes(sim),
+        packets(sim),
         links(sim),
     ]
 }
@@ -337,6 +339,24 @@ fn unchokes(sim: &Sim<'_>) -> Table {
             ("bytes", Column::U64(rows.iter().map(|row| row.bytes).collect())),
             ("blocks", Column::U32(rows.iter().map(|row| row.blocks).collect())),
             ("cause", names(rows.iter().map(cause))),
+        ],
+    }
+}
+
+fn packets(sim: &Sim<'_>) -> Table {
+    let rows = sim.tally.trace.as_ref().map_or(&[][..], |trace| &trace.packets);
+    let flow = |row: &Sent| &sim.transfers.flows[row.flow as usize];
+    let transfer =
+        |row| Transfers::spec(sim.plan, flow(row).transfer).map_or("", |spec| spec.name.as_str());
+    Table {
+        name: "packets",
+        columns: vec![
+            ("transfer", names(rows.iter().map(transfer))),
+            ("flow", Column::U32(rows.iter().map(|row| flow(row).number).collect())),
+            ("t_s", Column::F64(rows.iter().map(|row| row.at.seconds()).collect())),
+            ("ip_bytes", Column::U32(rows.iter().map(|row| row.ip_bytes).collect())),
+            ("payload_bytes", Column::U32(rows.iter().map(|row| row.payload_bytes).collect())),
+            ("retransmission", Column::U32(rows.iter().map(|row| u32::from(row.again)).collect())),
         ],
     }
 }

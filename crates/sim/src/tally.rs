@@ -1,4 +1,5 @@
 use crate::plan::Measures;
+use crate::trace::Trace;
 use crate::transport::Transport;
 use flashcrowd_base::{Span, Time};
 
@@ -9,6 +10,8 @@ pub(crate) struct Tally {
     gaps: bool,
     rtts: bool,
     pub(crate) populations: Vec<Class>,
+    /// The packets of transfers, if they are asked for.
+    pub(crate) trace: Option<Trace>,
 }
 
 /// The counts of one population.
@@ -50,6 +53,7 @@ impl Tally {
             gaps: measures.send_gaps,
             rtts: measures.rtts,
             populations: Vec::new(),
+            trace: Trace::new(measures),
         }
     }
     /// How many classes there are, so the number of the next one.

@@ -67,6 +67,7 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
         payloads: true,
         rtts: true,
         unchokes: true,
+        packets_ns: None,
     };
     let first = run(&plan, 7);
     assert_eq!(first, run(&plan, 7));
@@ -218,6 +219,29 @@ fn a_finite_transfer_ends_and_a_limited_one_keeps_its_rate() {
     let goodput = numbers(&tables, "transfers", "goodput_bps")[1];
     assert!((goodput / 400_000.0 - 1.0).abs() < 0.02, "{goodput}");
     assert!((numbers(&tables, "run", "end_s")[0] - 20.0).abs() < 0.001);
+}
+
+#[test]
+fn a_trace_has_every_packet_that_a_transfer_sent() {
+    let mut plan = bottleneck(1_000_000, 10, Span::from_millis(40));
+    let bytes = 500_000;
+    plan.workloads =
+        vec![Workload::Transfer(Transfer { size_bytes: Some(bytes), ..transfer(0, 1) })];
+    plan.measures.packets_ns = Some(Span::from_secs(600));
+    let tables = run(&plan, 1);
+    let payload = numbers(&tables, "packets", "payload_bytes");
+    let again = numbers(&tables, "packets", "retransmission");
+    let first = payload.iter().zip(&again).filter(|(_, again)| **again == 0.0);
+    assert_eq!(first.map(|(payload, _)| *payload as u64).sum::<u64>(), bytes);
+    let retransmits = numbers(&tables, "transfers", "retransmits")[0];
+    assert!(retransmits > 0.0, "the queue of 10 packets overflows");
+    assert_eq!(again.iter().sum::<f64>(), retransmits);
+    let sizes = numbers(&tables, "packets", "ip_bytes");
+    assert_eq!(sizes.iter().copied().fold(0.0, f64::max), 1500.0);
+
+    plan.measures.packets_ns = Some(Span::from_secs(1));
+    let sent = numbers(&run(&plan, 1), "packets", "t_s");
+    assert!(sent.len() < payload.len() && sent.iter().all(|at| *at < 1.0));
 }
 
 #[test]

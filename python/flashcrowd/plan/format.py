@@ -112,6 +112,7 @@ class Measures(Strict):
     payloads: bool
     rtts: bool
     unchokes: bool
+    packets_ns: int | None
 
 
 class Stop(Strict):

@@ -91,6 +91,7 @@ def _measures(measures: MeasuresTable) -> Measures:
         "payloads": measures.payloads,
         "rtts": measures.rtts,
         "unchokes": measures.unchokes,
+        "packets_ns": measures.packets.ns if measures.packets else None,
     }
 
 

@@ -6,7 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from flashcrowd.scenario.fields import Interval, MaybeInterval, PositiveSpan, Table
+from flashcrowd.scenario.fields import (
+    Interval,
+    MaybeInterval,
+    MaybePositiveSpan,
+    PositiveSpan,
+    Table,
+)
 from flashcrowd.units import Span
 
 Sampled = Literal[
@@ -37,6 +43,8 @@ class Measures(Table):
     """TCP's round-trip time estimate, sampled at each send of a peer."""
     unchokes: bool = False
     """Every unchoke that ended."""
+    packets: MaybePositiveSpan = None
+    """Every packet that transfers send in the first so many seconds, as a capture shows them."""
 
 
 class Stop(Table):

@@ -169,7 +169,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         to the end
     bytes | count | B | payload delivered
     goodput_bps | real | bit/s | payload delivered per second, from start to end
-    segments | count | packets | data packets sent, those sent again included
+    segments | count | packets | segments that the sender handed to its network card: those sent
+        again and those without data included, a super-segment counted once
     retransmits | count | packets | data packets sent again
     timeouts | count | | retransmission timeouts
     mean_rtt_s | real | s | smoothed round-trip time of the sender at the end; 0 without a sample
@@ -264,6 +265,19 @@ ENGINE_TABLES: dict[str, Layout] = {
     cause | text | | `idle`, `rotation`, `outranked`, `not-interested` or `disconnected`
 """),
             optional="measures.unchokes",
+        ),
+        Layout(
+            "packets",
+            "one packet that the sending end of a transfer sent",
+            _columns("""
+    transfer | text | | name of the transfer
+    flow | count | | number of the flow in the transfer, from 0
+    t_s | real | s | when it was sent
+    ip_bytes | count | B | size of the IP packet
+    payload_bytes | count | B | how many of them are the application's
+    retransmission | count | | 1 if what it carries has been sent before, else 0
+"""),
+            optional="measures.packets",
         ),
         Layout(
             "links",
