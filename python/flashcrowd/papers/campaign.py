@@ -72,6 +72,7 @@ def prepared(
         document = cut_down(document, cut)
         values.update(cut.set)
         repeats = repeats or cut.repeats
+    repeats = repeats or variation.repeats
     values |= {k: v for k, v in (further or {}).items() if _exists(document, k)}
     for axis in document.get("sweep", []):
         for setting in axis:

@@ -51,11 +51,13 @@ class Variation:
         says: what differs, in words; empty for a study with a file of its own.
         set: the values, by dotted path.
         keep: values of swept settings that remain, by dotted path.
+        repeats: repeats of each point, if not those of the file.
     """
 
     says: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
     keep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,12 @@ class Paper:
     def variation(self, study: str) -> Variation:
         """In what a study differs from its file; in nothing, unless it is a variation."""
         about = self.about["studies"][study]
-        return Variation(about.get("says", ""), about.get("set", {}), about.get("keep", {}))
+        return Variation(
+            about.get("says", ""),
+            about.get("set", {}),
+            about.get("keep", {}),
+            about.get("repeats"),
+        )
 
     def skipped(self, study: str) -> bool:
         """Whether quick mode leaves a study out."""
