@@ -80,7 +80,7 @@ impl Say {
             }
             Say::Request(piece, block) => {
                 let (piece, begin) = at(piece, block);
-                Message::Request { piece, begin, length }
+                Message::Request { piece, begin, length, unchoke: 1 }
             }
             Say::Piece(piece, block) => {
                 let (piece, begin) = at(piece, block);
@@ -90,7 +90,9 @@ impl Say {
                 let (piece, begin) = at(piece, block);
                 Message::Cancel { piece, begin, length }
             }
-            Say::OddRequest(piece, begin, length) => Message::Request { piece, begin, length },
+            Say::OddRequest(piece, begin, length) => {
+                Message::Request { piece, begin, length, unchoke: 1 }
+            }
             Say::OddPiece(piece, begin, length) => Message::Piece { piece, begin, length },
         }
     }
@@ -197,7 +199,7 @@ impl Driver {
             }
             Op::Answer(which) if !self.asked.is_empty() => {
                 let (conn, asked) = self.asked.remove(usize::from(which) % self.asked.len());
-                if let Message::Request { piece, begin, length } = asked {
+                if let Message::Request { piece, begin, length, .. } = asked {
                     self.peer.on_message(now, conn, Message::Piece { piece, begin, length });
                 }
             }

@@ -245,6 +245,7 @@ def test_flows_between_groups_go_pair_by_pair_or_from_one_to_all():
         "name": "pairs-1",
         "from": 0,
         "to": 2,
+        "transport": None,
         "flows": 4,
         "size_bytes": None,
         "rate_bps": 10**6,
@@ -297,6 +298,7 @@ def test_measures_and_ends():
         "payloads": False,
         "rtts": True,
         "unchokes": False,
+        "packets_ns": None,
     }
     assert made["stop"] == {"horizon_ns": 3600 * S, "stall_ns": 1800 * S}
 

@@ -142,7 +142,7 @@ fn check_swarm(plan: &Plan, swarm: &Swarm, path: &str) -> Result<(), Error> {
         let path = format!("{path}.populations[{i}]");
         index(population.profile, plan.profiles.len(), &format!("{path}.profile"))?;
         carrier(plan, population.transport, &format!("{path}.transport"))?;
-        require(population.data.is_none(), &format!("{path}.data"), "is not simulated yet")?;
+        carrier(plan, population.data, &format!("{path}.data"))?;
         for host in &population.hosts {
             index(*host, hosts, &format!("{path}.hosts"))?;
         }

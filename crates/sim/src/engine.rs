@@ -352,6 +352,14 @@ impl<'a> Sim<'a> {
                     self.peer_reads(peer, conn, socket);
                 }
                 self.peer_space(peer, conn, socket);
+                self.peer_done(peer, conn, socket);
+            }
+            Owner::Data { peer, conn } => {
+                if bytes > 0 {
+                    self.peer_reads(peer, conn, socket);
+                }
+                self.data_space(peer, conn, socket, connected);
+                self.peer_done(peer, conn, socket);
             }
             Owner::Sender { flow } => self.pump(flow),
             Owner::Receiver { flow } => self.flow_received(flow, bytes),
@@ -374,7 +382,9 @@ impl<'a> Sim<'a> {
     fn lose(&mut self, socket: u32) {
         let owner = std::mem::replace(&mut self.sockets.get_mut(socket).owner, Owner::Nobody);
         match owner {
-            Owner::Peer { peer, conn } => self.peer_disconnected(peer, conn),
+            Owner::Peer { peer, conn } | Owner::Data { peer, conn } => {
+                self.peer_disconnected(peer, conn, socket);
+            }
             Owner::Sender { flow } | Owner::Receiver { flow } => self.flow_closed(flow),
             Owner::Nobody | Owner::Listener { .. } => {}
         }

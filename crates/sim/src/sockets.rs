@@ -5,6 +5,7 @@ use crate::queue::EventQueue;
 use crate::tally::Tally;
 use crate::transport::Transport;
 use flashcrowd_base::{Span, Time};
+use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_swarm::{ConnId, Message};
 use flashcrowd_transport::tcp::{Config, Connection, Segment};
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ pub(crate) enum Owner {
     Listener { peer: u32 },
     /// A connection of a peer.
     Peer { peer: u32, conn: ConnId },
+    /// The connection apart for the blocks that one of two peers uploads to the other.
+    Data { peer: u32, conn: ConnId },
     /// The sending end of a flow of a transfer.
     Sender { flow: u32 },
     /// The receiving end.
@@ -56,6 +59,8 @@ pub(crate) struct Socket {
     next_end: u64,
     /// Messages on their way to this end, with the offset at which each ends.
     inbox: VecDeque<(u64, Message)>,
+    /// What the owner waits for before it hands over the next block; `Room` for nothing.
+    pub(crate) awaited: HandOver,
     /// When this end last sent block data, for the distribution of send gaps.
     pub(crate) last_send: Option<Time>,
     /// Absent while listening, and in a free pair.
@@ -91,6 +96,7 @@ impl Socket {
             plenty: end.plenty,
             next_end: u64::MAX,
             inbox: VecDeque::new(),
+            awaited: HandOver::Room,
             last_send: None,
             transport: None,
             stack: end.stack,
@@ -335,6 +341,17 @@ impl Sockets {
         space
     }
 
+    /// Whether what the owner waits for has come about.
+    #[inline]
+    pub(crate) fn is_done(&self, socket: u32) -> bool {
+        let end = &self.all[socket as usize];
+        match (end.awaited, &end.transport) {
+            (HandOver::Sent, Some(transport)) => transport.unsent() == 0,
+            (HandOver::Acknowledged, Some(transport)) => transport.unacknowledged() == 0,
+            _ => false,
+        }
+    }
+
     /// Reads whatever has arrived; the bytes.
     pub(crate) fn read(&mut self, socket: u32, now: Time) -> u64 {
         let end = &mut self.all[socket as usize];
@@ -364,7 +381,9 @@ impl Sockets {
     pub(crate) fn next_reader(&self, socket: u32, offset: u64) -> Option<(u32, ConnId)> {
         let end = &self.all[socket as usize];
         match end.owner {
-            Owner::Peer { peer, conn } if end.next_end <= offset => Some((peer, conn)),
+            Owner::Peer { peer, conn } | Owner::Data { peer, conn } if end.next_end <= offset => {
+                Some((peer, conn))
+            }
             _ => None,
         }
     }

@@ -30,6 +30,14 @@ impl Transport {
         each!(self, t => t.write_space())
     }
     #[inline]
+    pub(crate) fn unsent(&self) -> u64 {
+        each!(self, t => t.unsent())
+    }
+    #[inline]
+    pub(crate) fn unacknowledged(&self) -> u64 {
+        each!(self, t => t.unacknowledged())
+    }
+    #[inline]
     pub(crate) fn readable(&self) -> u64 {
         each!(self, t => t.readable())
     }

@@ -75,7 +75,7 @@ fn limiter_write(c: &mut Criterion) {
             unchoked.push(conn);
         }
     }
-    let request = Message::Request { piece: 0, begin: 0, length: 1 << 14 };
+    let request = Message::Request { piece: 0, begin: 0, length: 1 << 14, unchoke: 0 };
     for conn in &unchoked {
         (0..3).for_each(|_| peer.on_message(now, *conn, request.clone()));
     }
@@ -116,7 +116,7 @@ fn download(c: &mut Criterion) {
                 peer.on_message(now, seed, Message::Unchoke);
                 while let Some(action) = peer.poll() {
                     if let Action::Write {
-                        completes: Some(Message::Request { piece, begin, length }),
+                        completes: Some(Message::Request { piece, begin, length, .. }),
                         ..
                     } = action
                     {
@@ -140,7 +140,7 @@ fn picker(c: &mut Criterion) {
         (0..=piece % 40).for_each(|_| picker.gained(piece, &mut stream));
     }
     c.bench_function("picker/next of half", |b| {
-        b.iter(|| black_box(picker.next(false, &mut stream, |piece| piece % 2 == 1)));
+        b.iter(|| black_box(picker.next(false, &mut stream, |piece| piece % 2 == 1, |_| 0)));
     });
 }
 

@@ -72,6 +72,24 @@ pub enum Action {
         /// The message whose last byte they contain, if any.
         completes: Option<Message>,
     },
+    /// The same for the connection apart that carries the blocks to this neighbour; the space is
+    /// told with `on_data_space`. Only of a peer that is
+    /// [split](crate::Peer::with_data_connections).
+    WriteData {
+        /// Which connection.
+        conn: ConnId,
+        /// How many bytes.
+        bytes: u32,
+        /// The message whose last byte they contain, if any.
+        completes: Option<Message>,
+    },
+    /// Open a connection apart for the blocks to this neighbour: they will soon be needed, for it
+    /// has just been unchoked for the first time. `on_data_space` tells when it stands, `on_closed`
+    /// when it fails.
+    OpenData {
+        /// The neighbour's connection.
+        conn: ConnId,
+    },
     /// Tell the tracker; answer with `on_peers` or `on_announce_failed`.
     Announce {
         /// Why.

@@ -69,6 +69,11 @@ impl Assembly {
     pub fn has_free(&self, piece: u32) -> bool {
         self.parts.get(piece as usize).is_some_and(|part| part.free > 0)
     }
+    /// How many blocks of `piece` have been asked for or are here.
+    pub fn asked(&self, piece: u32) -> u32 {
+        let free = self.parts.get(piece as usize).map_or(0, |part| u32::from(part.free));
+        self.torrent.blocks(piece) - free
+    }
     /// Whether every block has been asked for or is here.
     pub fn all_requested(&self) -> bool {
         self.free == 0

@@ -34,6 +34,9 @@ pub enum Message {
         begin: u32,
         /// Bytes.
         length: u32,
+        /// How many UNCHOKEs the sender had received on this connection, for those who want to
+        /// tell a request of an earlier unchoke. Not on the wire.
+        unchoke: u32,
     },
     /// Brings a block.
     Piece {

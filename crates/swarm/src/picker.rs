@@ -1,6 +1,6 @@
 //! Which piece to ask for next (`clients.md` A.8).
 
-use crate::profile::{Picker as Rules, PieceOrder};
+use crate::profile::{BegunOrder, Picker as Rules, PieceOrder};
 use flashcrowd_base::Stream;
 
 /// Availability counters, kept as buckets of pieces with as many owners, each in random order.
@@ -99,15 +99,17 @@ impl Picker {
         self.owners[piece as usize]
     }
     /// The piece to ask for next, among those that `want` accepts: begun ones first, then a random
-    /// order for the first few, then the rarest. `of_seed` if the remote has everything.
+    /// order for the first few, then the rarest. `of_seed` if the remote has everything; `asked`
+    /// says how many blocks of a piece have been asked for or are here.
     pub fn next(
         &self,
         of_seed: bool,
         stream: &mut Stream,
         want: impl Fn(u32) -> bool,
+        asked: impl Fn(u32) -> u32,
     ) -> Option<u32> {
         if self.rules.strict_priority
-            && let Some(piece) = self.begun(of_seed, stream, &want)
+            && let Some(piece) = self.begun(of_seed, stream, &want, &asked)
         {
             return Some(piece);
         }
@@ -117,7 +119,26 @@ impl Picker {
         }
         self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece))
     }
-    fn begun(&self, of_seed: bool, stream: &mut Stream, want: impl Fn(u32) -> bool) -> Option<u32> {
+    fn begun(
+        &self,
+        of_seed: bool,
+        stream: &mut Stream,
+        want: impl Fn(u32) -> bool,
+        asked: impl Fn(u32) -> u32,
+    ) -> Option<u32> {
+        let started = || self.started.iter().copied().filter(|piece| want(*piece));
+        match self.rules.begun {
+            BegunOrder::Rarest => self.rarest_begun(of_seed, stream, want),
+            BegunOrder::MostRequested => started().max_by_key(|piece| (asked(*piece), *piece)),
+            BegunOrder::HighestNumber => started().max(),
+        }
+    }
+    fn rarest_begun(
+        &self,
+        of_seed: bool,
+        stream: &mut Stream,
+        want: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
         let begun = if of_seed { &self.started_from_seed } else { &self.started };
         let wanted = || begun.iter().copied().filter(|piece| want(*piece));
         let fewest = wanted().map(|piece| self.owners(piece)).min()?;
@@ -154,10 +175,10 @@ mod tests {
     fn the_first_four_pieces_come_in_a_fixed_random_order_and_then_the_rarest() {
         let (picker, mut stream) = graded(rules(), 3);
         let first = picker.scrambled.iter().copied().find(|piece| *piece < 7);
-        assert_eq!(picker.next(false, &mut stream, |piece| piece < 7), first);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 7, |_| 0), first);
         let (picker, mut stream) = graded(rules(), 4);
-        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6), Some(0));
-        assert_eq!(picker.next(false, &mut stream, |piece| piece > 2 && piece < 6), Some(3));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6, |_| 0), Some(0));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece > 2 && piece < 6, |_| 0), Some(3));
     }
 
     #[test]
@@ -165,29 +186,29 @@ mod tests {
         let (mut picker, mut stream) = graded(rules(), 4);
         picker.requested(5, false);
         picker.requested(3, true);
-        assert_eq!(picker.next(false, &mut stream, |_| true), Some(3));
-        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3), Some(5));
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(3));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3, |_| 0), Some(5));
         picker.complete(3);
-        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3), Some(5));
+        assert_eq!(picker.next(false, &mut stream, |piece| piece != 3, |_| 0), Some(5));
     }
 
     #[test]
     fn of_a_seed_only_pieces_begun_at_a_seed_come_first() {
         let (mut picker, mut stream) = graded(rules(), 4);
         picker.requested(5, false);
-        assert_eq!(picker.next(true, &mut stream, |_| true), Some(0));
+        assert_eq!(picker.next(true, &mut stream, |_| true, |_| 0), Some(0));
         picker.requested(4, true);
-        assert_eq!(picker.next(true, &mut stream, |_| true), Some(4));
+        assert_eq!(picker.next(true, &mut stream, |_| true, |_| 0), Some(4));
     }
 
     #[test]
     fn each_rule_can_be_switched_off() {
         let (mut picker, mut stream) = graded(Rules { strict_priority: false, ..rules() }, 4);
         picker.requested(5, false);
-        assert_eq!(picker.next(false, &mut stream, |_| true), Some(0));
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(0));
         let (picker, mut stream) = graded(Rules { order: PieceOrder::Random, ..rules() }, 4);
         let first = picker.scrambled.iter().copied().find(|piece| *piece < 6);
-        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6), first);
+        assert_eq!(picker.next(false, &mut stream, |piece| piece < 6, |_| 0), first);
     }
 
     #[test]
@@ -198,7 +219,7 @@ mod tests {
             let rules = Rules { random_first_pieces: 0, ..rules() };
             let mut picker = Picker::new(rules, 4, false, &mut stream);
             (0..4).for_each(|piece| picker.gained(piece, &mut stream));
-            let piece = picker.next(false, &mut stream, |_| true).unwrap();
+            let piece = picker.next(false, &mut stream, |_| true, |_| 0).unwrap();
             seen[piece as usize] += 1;
         }
         assert!(seen.iter().all(|count| *count > 60), "{seen:?}");

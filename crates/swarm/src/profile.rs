@@ -130,6 +130,27 @@ pub struct Requests {
     pub snub_after_ns: Span,
     /// Whether the last blocks are asked of every peer that has them, with CANCEL on arrival (A.8).
     pub end_game: bool,
+    /// In whom the peer is interested.
+    pub interest: Interest,
+    /// Whether requests that a choke or a lost connection leaves unanswered are made at once to
+    /// others that unchoke us (A.7). If not, they wait until one of those brings a block, says HAVE
+    /// or unchokes us anew.
+    pub reoffer: bool,
+    /// Whether a request that was made before the last UNCHOKE arrived is ignored. The module for
+    /// ns-2 puts the time of the UNCHOKE into each request; no wire format has such a field. Not for
+    /// sockets.
+    pub stamped: bool,
+}
+
+/// In whom a peer is interested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interest {
+    /// In whoever has a piece with a block that has not been asked for, or owes a block.
+    FreeBlocks,
+    /// In whoever has a piece that is not complete, though all of its blocks may be under way from
+    /// others: BEP 3 to the letter.
+    MissingPieces,
 }
 
 /// How many requests to keep outstanding.
@@ -162,11 +183,26 @@ pub enum Backlog {
 pub struct Picker {
     /// Pieces already begun come before all others.
     pub strict_priority: bool,
+    /// Which of them comes first.
+    pub begun: BegunOrder,
     /// Until this many pieces are complete, new pieces are taken in a fixed random order.
     /// Mainline `rarest_first_cutoff` 4, libtorrent `initial_picker_threshold` 4.
     pub random_first_pieces: u32,
     /// In which order new pieces are taken after that.
     pub order: PieceOrder,
+}
+
+/// Which of the pieces already begun comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BegunOrder {
+    /// The one with the fewest owners, ties at random; of a seed, only those begun at a seed (A.8).
+    Rarest,
+    /// The one of which most blocks have been asked for, the last of equals.
+    MostRequested,
+    /// The one with the highest number. What the module for ns-2 does: it means to take the most
+    /// requested one, but forgets the best so far at every step of its search.
+    HighestNumber,
 }
 
 /// In which order new pieces are begun.
@@ -225,10 +261,30 @@ pub struct Choker {
     pub protected_rounds: u32,
     /// Whether a change of interest of an unchoked peer, or its loss, re-chokes at once (A.3).
     pub rechoke_on_change: bool,
+    /// Whether an unchoked peer that wants nothing any more is choked at once; its place stays free
+    /// until the next round.
+    pub choke_uninterested: bool,
+    /// When the first round is.
+    pub first_round: FirstRound,
+    /// [`ns2`](crate::choker::ns2): the bytes of how many rounds count, 1 or 2.
+    pub rank_rounds: u32,
+    /// [`ns2`](crate::choker::ns2): how much more likely than another somebody for whom the
+    /// optimistic place is drawn for the first time wins it.
+    pub newcomer_weight: u32,
     /// Round robin (E): an upload is over after this many pieces and ...
     pub quota_pieces: u32,
     /// ... at least this long. libtorrent `seeding_piece_quota` 20 and 60 s.
     pub quota_time_ns: Span,
+}
+
+/// When a peer's choking rounds begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstRound {
+    /// One period after the peer's arrival.
+    Arrival,
+    /// As soon as anybody is interested.
+    FirstInterest,
 }
 
 /// The number of uploads at a time, the optimistic one included.
@@ -250,6 +306,8 @@ pub enum LeechChoker {
     Mainline,
     /// libtorrent: by bytes received since the last round; one place in five is optimistic (E).
     Modern,
+    /// The module for ns-2: by bytes received in the last rounds, and one place that is drawn.
+    Ns2,
 }
 
 /// The rule by which a seed ranks its neighbours.
@@ -264,6 +322,8 @@ pub enum SeedChoker {
     FastestUpload,
     /// libtorrent `anti_leech`: peers that are new or nearly done (E).
     AntiLeech,
+    /// The module for ns-2: by bytes sent in the last rounds, and one place that is drawn.
+    Ns2,
 }
 
 /// The upload limiter (A.5, E).
@@ -280,4 +340,18 @@ pub struct LimiterRules {
     pub tick_ns: Option<Span>,
     /// Idle time that may be saved up as credit. Mainline none, libtorrent 3 s.
     pub credit_ns: Span,
+    /// When the transport is handed the next block for a neighbour.
+    pub hand_over: HandOver,
+}
+
+/// When the transport is handed the next block for a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandOver {
+    /// As soon as its send buffer has room.
+    Room,
+    /// When everything that was written has been sent, so that one block at most waits there.
+    Sent,
+    /// When everything that was written has been acknowledged.
+    Acknowledged,
 }

@@ -54,7 +54,7 @@ fn messages_are_known_bytes() {
         (Message::Have { piece: 18 }, &[0, 0, 0, 5, 4, 0, 0, 0, 18]),
         (Message::Bitfield(Arc::new(pieces)), &[0, 0, 0, 4, 5, 0x80, 0x40, 0x10]),
         (
-            Message::Request { piece: 1, begin: 0x4000, length: 0x4000 },
+            Message::Request { piece: 1, begin: 0x4000, length: 0x4000, unchoke: 0 },
             &[0, 0, 0, 13, 6, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0x40, 0],
         ),
         (
@@ -106,7 +106,8 @@ fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
         numbers.clone().prop_map(|(piece, begin, length)| Message::Request {
             piece,
             begin,
-            length
+            length,
+            unchoke: 0
         }),
         numbers.prop_map(|(piece, begin, length)| Message::Cancel { piece, begin, length }),
         bits.prop_map(|bits| {

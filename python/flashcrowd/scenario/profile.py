@@ -163,6 +163,12 @@ class Requests(Table):
     """The time without a block after which a peer counts as snubbing us."""
     end_game: bool
     """Whether the last blocks are asked of every peer that has them, with CANCEL on arrival."""
+    interest: Literal["free-blocks", "missing-pieces"]
+    """In whom: in those with blocks that nobody was asked for, or with any piece that is lacking."""
+    reoffer: bool
+    """Whether requests that a choke leaves unanswered are made at once to others."""
+    stamped: bool
+    """Whether a request that was made before the last UNCHOKE arrived is ignored."""
 
 
 class Picker(Table):
@@ -170,6 +176,8 @@ class Picker(Table):
 
     strict_priority: bool
     """Pieces already begun come before all others."""
+    begun: Literal["rarest", "most-requested", "highest-number"]
+    """Which of them comes first."""
     random_first_pieces: Natural
     """Until this many pieces are complete, new pieces are taken in a fixed random order."""
     order: Literal["rarest-first", "random"]
@@ -215,9 +223,9 @@ class Choker(Table):
     """Time between rounds."""
     optimistic_rounds: Count
     """Every how many rounds the optimistic unchoke moves on."""
-    leech: Literal["mainline", "modern"]
+    leech: Literal["mainline", "modern", "ns2"]
     """The rule while pieces are missing."""
-    seed: Literal["mainline", "round-robin", "fastest-upload", "anti-leech"]
+    seed: Literal["mainline", "round-robin", "fastest-upload", "anti-leech", "ns2"]
     """The rule once all are there."""
     idle_class: bool
     """Mainline seeds: whether peers without a queued request are ranked behind all others."""
@@ -225,6 +233,14 @@ class Choker(Table):
     """Mainline seeds: an unchoke younger than this many rounds is never idle."""
     rechoke_on_change: bool
     """Whether a change of interest of an unchoked peer, or its loss, re-chokes at once."""
+    choke_uninterested: bool
+    """Whether an unchoked peer that loses interest is choked at once; its place stays free."""
+    first_round: Literal["arrival", "first-interest"]
+    """When rounds begin: one period after the arrival, or as soon as anybody is interested."""
+    rank_rounds: Annotated[int, Field(ge=1, le=2)]
+    """Rule "ns2": the bytes of how many rounds count."""
+    newcomer_weight: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Rule "ns2": how much more likely than others a newcomer wins the optimistic place."""
     quota_pieces: Natural
     """Round robin: an upload is over after this many pieces and ..."""
     quota_time: Span
@@ -242,6 +258,8 @@ class Limiter(Table):
     """Wake only at multiples of this; "none" to wake exactly when the debt is paid."""
     credit: Span
     """Idle time that may be saved up."""
+    hand_over: Literal["room", "sent", "acknowledged"]
+    """The transport gets the next block when it has room, or all is sent, or acknowledged."""
 
 
 class Profile(Table):

@@ -1,6 +1,7 @@
 //! Drives the client of a peer: does what it says, and tells it what its sockets bring.
 
 use super::*;
+use flashcrowd_swarm::profile::HandOver;
 
 impl Sim<'_> {
     /// Does what a peer says, then sets its timer.
@@ -26,9 +27,8 @@ impl Sim<'_> {
             return;
         }
         let sockets = || {
-            machine.writes_ahead(BROADCAST).filter_map(|conn| {
-                peer.sockets.get(conn.0 as usize).copied().filter(|socket| *socket != NO_SOCKET)
-            })
+            let socket = |conn| peer.links(conn).control;
+            machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
         let near = sockets().fold(0, |read, socket| {
             read ^ self.sockets.touch(socket) ^ self.sockets.touch_reader(socket)
@@ -65,15 +65,28 @@ impl Sim<'_> {
     pub(super) fn act(&mut self, peer: u32, action: Action) {
         match action {
             Action::Write { conn, bytes, completes } => {
-                self.write(peer, conn, bytes, completes);
+                let socket = self.swarms.peers[peer as usize].links(conn).control;
+                if let Some(space) = self.write(peer, socket, bytes, completes)
+                    && let Some(machine) = &mut self.swarms.peers[peer as usize].machine
+                {
+                    machine.on_space(self.now, conn, space);
+                    self.peer_done_writing(peer, conn, socket);
+                }
             }
+            Action::WriteData { conn, bytes, completes } => {
+                let socket = self.swarms.peers[peer as usize].links(conn).outgoing;
+                if let Some(space) = self.write(peer, socket, bytes, completes)
+                    && let Some(machine) = &mut self.swarms.peers[peer as usize].machine
+                {
+                    machine.on_data_space(self.now, conn, space);
+                    self.peer_done_writing(peer, conn, socket);
+                }
+            }
+            Action::OpenData { conn } => self.open_data(peer, conn),
             Action::Connect { conn, remote } => self.connect(peer, conn, remote),
             Action::Close { conn } => {
-                let socket = self.take_socket(peer, conn);
-                if socket != NO_SOCKET {
-                    self.close(socket);
-                    self.sockets.retire(socket);
-                }
+                let links = self.swarms.peers[peer as usize].take_links(conn);
+                self.close_links(links, NO_SOCKET);
             }
             Action::Announce { event, numwant } => self.announce(peer, event, numwant),
             Action::PieceCompleted { .. } => {}
@@ -98,28 +111,52 @@ impl Sim<'_> {
         }
     }
 
+    /// Writes to one of a peer's connections; the room that is left, if it stands.
     #[inline]
-    pub(super) fn write(
+    fn write(
         &mut self,
         peer: u32,
-        conn: ConnId,
+        socket: u32,
         bytes: u32,
         completes: Option<Message>,
-    ) {
-        let socket = self.swarms.peers[peer as usize].sockets[conn.0 as usize];
+    ) -> Option<u64> {
         if socket == NO_SOCKET {
-            return;
+            return None;
         }
         if self.tally.watches_sends() && matches!(completes, None | Some(Message::Piece { .. })) {
             let end = self.sockets.get_mut(socket);
             let last = end.last_send.replace(self.now);
             self.tally.send(end.class, last, self.now, end.transport.as_ref());
         }
+        let block = matches!(completes, Some(Message::Piece { .. }));
         let space = self.sockets.write(socket, self.now, u64::from(bytes), completes);
         self.flush(socket);
         self.sockets.get_mut(socket).space_told = space;
+        if block && let Some(machine) = &self.swarms.peers[peer as usize].machine {
+            self.sockets.get_mut(socket).awaited = machine.profile().limiter.hand_over;
+        }
+        Some(space)
+    }
+
+    /// The same as [`Sim::peer_done`], from inside the loop that carries out what a peer says.
+    #[inline]
+    fn peer_done_writing(&mut self, peer: u32, conn: ConnId, socket: u32) {
+        if !self.sockets.is_done(socket) {
+            return;
+        }
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
-            machine.on_space(self.now, conn, space);
+            machine.on_done(self.now, conn);
+            if !machine.is_held(conn) {
+                self.sockets.get_mut(socket).awaited = HandOver::Room;
+            }
+        }
+    }
+    /// Tells a peer that waits for it that its transport is done with the last block.
+    #[inline]
+    pub(crate) fn peer_done(&mut self, peer: u32, conn: ConnId, socket: u32) {
+        if self.sockets.is_done(socket) {
+            self.peer_done_writing(peer, conn, socket);
+            self.drain(peer);
         }
     }
 
@@ -130,15 +167,37 @@ impl Sim<'_> {
         let active = self.client(peer, Owner::Peer { peer, conn }, carrier);
         let passive = self.client(target, Owner::Listener { peer: target }, carrier);
         let socket = self.open(active, passive);
-        self.put_socket(peer, conn, socket);
+        self.swarms.peers[peer as usize].links_mut(conn).control = socket;
     }
 
-    pub(super) fn client(
-        &self,
-        peer: u32,
-        owner: Owner,
-        carrier: Option<Carrier>,
-    ) -> Application {
+    /// Opens the connection apart for the blocks that a peer uploads to a neighbour.
+    fn open_data(&mut self, peer: u32, conn: ConnId) {
+        let control = self.swarms.peers[peer as usize].links(conn).control;
+        let carrier = self.population(peer).and_then(|population| population.data);
+        if control == NO_SOCKET {
+            return;
+        }
+        // If the neighbour has closed, word of it is on its way.
+        let Owner::Peer { peer: target, .. } = self.sockets.get(other(control)).owner else {
+            return;
+        };
+        let active = self.client(peer, Owner::Data { peer, conn }, carrier);
+        let passive = self.client(target, Owner::Listener { peer: target }, carrier);
+        let socket = self.open(active, passive);
+        self.swarms.peers[peer as usize].links_mut(conn).outgoing = socket;
+    }
+
+    /// Closes all connections to a neighbour but one that is seen to otherwise.
+    fn close_links(&mut self, links: Links, but: u32) {
+        for socket in [links.control, links.outgoing, links.incoming] {
+            if socket != NO_SOCKET && socket != but {
+                self.close(socket);
+                self.sockets.retire(socket);
+            }
+        }
+    }
+
+    pub(super) fn client(&self, peer: u32, owner: Owner, carrier: Option<Carrier>) -> Application {
         let state = &self.swarms.peers[peer as usize];
         let swarm = &self.swarms.all[state.swarm as usize];
         let profile = self.population(peer).map_or(0, |population| population.profile);
@@ -153,33 +212,32 @@ impl Sim<'_> {
         }
     }
 
-    pub(super) fn put_socket(&mut self, peer: u32, conn: ConnId, socket: u32) {
-        let sockets = &mut self.swarms.peers[peer as usize].sockets;
-        let place = conn.0 as usize;
-        if sockets.len() <= place {
-            sockets.resize(place + 1, NO_SOCKET);
-        }
-        sockets[place] = socket;
-    }
-
-    pub(super) fn take_socket(&mut self, peer: u32, conn: ConnId) -> u32 {
-        let sockets = &mut self.swarms.peers[peer as usize].sockets;
-        sockets.get_mut(conn.0 as usize).map_or(NO_SOCKET, |s| std::mem::replace(s, NO_SOCKET))
-    }
-
     /// Somebody's SYN arrived at a peer: the owner of the new socket, unless it is refused.
     pub(crate) fn accept_peer(&mut self, peer: u32, socket: u32) -> Option<Owner> {
-        let Owner::Peer { peer: remote, .. } = self.sockets.get(other(socket)).owner else {
-            return None;
-        };
-        let remote = self.swarms.peers[remote as usize].id;
-        let machine = self.swarms.peers[peer as usize].machine.as_mut()?;
-        let conn = machine.accept(self.now, remote);
-        if let Some(conn) = conn {
-            self.put_socket(peer, conn, socket);
+        match self.sockets.get(other(socket)).owner {
+            Owner::Peer { peer: remote, .. } => {
+                let remote = self.swarms.peers[remote as usize].id;
+                let machine = self.swarms.peers[peer as usize].machine.as_mut()?;
+                let conn = machine.accept(self.now, remote);
+                if let Some(conn) = conn {
+                    self.swarms.peers[peer as usize].links_mut(conn).control = socket;
+                }
+                self.drain(peer);
+                conn.map(|conn| Owner::Peer { peer, conn })
+            }
+            Owner::Data { peer: remote, conn } => {
+                let control = self.swarms.peers[remote as usize].links(conn).control;
+                if control == NO_SOCKET {
+                    return None;
+                }
+                let Owner::Peer { conn, .. } = self.sockets.get(other(control)).owner else {
+                    return None;
+                };
+                self.swarms.peers[peer as usize].links_mut(conn).incoming = socket;
+                Some(Owner::Data { peer, conn })
+            }
+            _ => None,
         }
-        self.drain(peer);
-        conn.map(|conn| Owner::Peer { peer, conn })
     }
 
     pub(crate) fn peer_connected(&mut self, peer: u32, conn: ConnId, socket: u32) {
@@ -200,7 +258,8 @@ impl Sim<'_> {
     pub(crate) fn peer_reads(&mut self, peer: u32, conn: ConnId, socket: u32) {
         while let Some(message) = self.sockets.next_message(socket) {
             let state = &mut self.swarms.peers[peer as usize];
-            if state.sockets.get(conn.0 as usize) != Some(&socket) {
+            let links = state.links(conn);
+            if links.control != socket && links.incoming != socket {
                 return; // Closed by the peer meanwhile.
             }
             let Some(machine) = &mut state.machine else { return };
@@ -227,8 +286,30 @@ impl Sim<'_> {
         }
     }
 
-    pub(crate) fn peer_disconnected(&mut self, peer: u32, conn: ConnId) {
-        self.take_socket(peer, conn);
+    /// The same for the connection apart that carries its blocks, which may just have been set up.
+    #[inline]
+    pub(crate) fn data_space(&mut self, peer: u32, conn: ConnId, socket: u32, connected: bool) {
+        let end = self.sockets.get_mut(socket);
+        let waits = end.space_told < end.plenty || connected;
+        if !waits || self.swarms.peers[peer as usize].links(conn).outgoing != socket {
+            return;
+        }
+        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
+        if space <= end.space_told {
+            return;
+        }
+        end.space_told = space;
+        if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
+            machine.on_data_space(self.now, conn, space);
+            self.drain(peer);
+        }
+    }
+
+    /// One of the connections to a neighbour was closed by the other side, or failed: the others
+    /// go with it.
+    pub(crate) fn peer_disconnected(&mut self, peer: u32, conn: ConnId, socket: u32) {
+        let links = self.swarms.peers[peer as usize].take_links(conn);
+        self.close_links(links, socket);
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
             machine.on_closed(self.now, conn);
             self.drain(peer);

@@ -35,6 +35,7 @@ impl Sim<'_> {
         let Some(population) = self.population(peer) else { return };
         let profile = population.profile as usize;
         let departure = population.departure.clone();
+        let split = population.data.is_some();
         let stream = Stream::new(self.seed, "peer", u64::from(peer));
         let state = &mut self.swarms.peers[peer as usize];
         let swarm = &mut self.swarms.all[state.swarm as usize];
@@ -51,6 +52,9 @@ impl Sim<'_> {
         let (role, id) = (state.role, state.id);
         let upload = swarm.uploads[state.population as usize];
         let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, self.now);
+        if split {
+            machine = machine.with_data_connections();
+        }
         machine.start(self.now);
         state.machine = Some(Box::new(machine));
         if role == Role::Seed {
@@ -139,7 +143,8 @@ impl Sim<'_> {
             let Some(machine) = &mut state.machine else { continue };
             machine.set_upload_limit(self.now, limit);
             let plenty = plenty(machine.profile(), limit);
-            for &socket in state.sockets.iter().filter(|socket| **socket != NO_SOCKET) {
+            let sockets = state.links.iter().flat_map(|links| [links.control, links.outgoing]);
+            for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
                 self.sockets.get_mut(socket).plenty = plenty;
             }
             self.drain(peer);

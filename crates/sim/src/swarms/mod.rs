@@ -60,14 +60,29 @@ pub(crate) struct Peer {
     pub(crate) host: u32,
     role: Role,
     machine: Option<Box<swarm::Peer>>,
-    /// The socket of each of its connections, by `ConnId`.
-    sockets: Vec<u32>,
+    /// The sockets of each of its connections, by `ConnId`.
+    links: Vec<Links>,
     armed: Time,
     pub(crate) arrived: Option<Time>,
     pub(crate) completed: Option<Time>,
     pub(crate) left: Option<Time>,
     /// What it had done when it left.
     last: Progress,
+}
+
+/// The sockets between two peers, as one of them sees them; `NO_SOCKET` where there is none.
+#[derive(Clone, Copy)]
+struct Links {
+    /// All messages, but for blocks that go apart.
+    control: u32,
+    /// The blocks that this peer uploads, if they go apart.
+    outgoing: u32,
+    /// The blocks that the other uploads, if they go apart.
+    incoming: u32,
+}
+
+impl Links {
+    const NONE: Links = Links { control: NO_SOCKET, outgoing: NO_SOCKET, incoming: NO_SOCKET };
 }
 
 /// What a peer has done.
@@ -186,8 +201,9 @@ impl Swarms {
     pub(crate) fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
         let peer = &self.peers[peer as usize];
         let conn = peer.machine.as_ref()?.next_turn()?;
-        let socket = peer.sockets.get(conn.0 as usize).filter(|socket| **socket != NO_SOCKET);
-        socket.map(|socket| (conn, *socket))
+        let Links { control, outgoing, .. } = peer.links(conn);
+        let socket = if outgoing == NO_SOCKET { control } else { outgoing };
+        (socket != NO_SOCKET).then_some((conn, socket))
     }
     fn number(&self, workload: u32) -> Option<usize> {
         self.all.iter().position(|swarm| swarm.workload == workload)
@@ -209,6 +225,21 @@ impl Swarm {
 }
 
 impl Peer {
+    #[inline]
+    fn links(&self, conn: ConnId) -> Links {
+        self.links.get(conn.0 as usize).copied().unwrap_or(Links::NONE)
+    }
+    fn links_mut(&mut self, conn: ConnId) -> &mut Links {
+        let place = conn.0 as usize;
+        if self.links.len() <= place {
+            self.links.resize(place + 1, Links::NONE);
+        }
+        &mut self.links[place]
+    }
+    fn take_links(&mut self, conn: ConnId) -> Links {
+        let links = self.links.get_mut(conn.0 as usize);
+        links.map_or(Links::NONE, |links| std::mem::replace(links, Links::NONE))
+    }
     fn planned(swarm: u32, population: u32, host: u32, role: Role) -> Peer {
         Peer {
             swarm,
@@ -217,7 +248,7 @@ impl Peer {
             host,
             role,
             machine: None,
-            sockets: Vec::new(),
+            links: Vec::new(),
             armed: Time::NEVER,
             arrived: None,
             completed: None,

@@ -156,3 +156,27 @@ pub fn texts(tables: &[Table], name: &str, column: &str) -> Vec<String> {
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
+
+/// A swarm on asymmetric lines (1 Mbit/s up, 8 down, queues of `packets` packets) whose blocks go
+/// by `data`: one seed that stays, and leechers that come one after another.
+pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<Carrier>) -> Plan {
+    let lines = star(leechers + 1, 0, 100_000);
+    let mut plan = flash_crowd(leechers, bytes, None, Conditions::default());
+    plan.network = lines.network;
+    for link in &mut plan.network.links {
+        link.conditions.queue.packets = Some(packets);
+    }
+    plan.stacks = ["ns2-tcp", "ns2-ledbat"]
+        .map(|name| profiles::named(name).expect("the profile exists"))
+        .to_vec();
+    plan.profiles = vec![profile::named("ns2-2011").expect("the profile exists")];
+    let Some(Workload::Swarm(swarm)) = plan.workloads.first_mut() else { return plan };
+    for population in &mut swarm.populations {
+        population.data = data;
+        population.departure = Departure::Never;
+    }
+    if let Some(leechers) = swarm.populations.last_mut() {
+        leechers.arrivals = Arrivals::Poisson { start_ns: Span::ZERO, gap_ns: Span::from_secs(10) };
+    }
+    plan
+}

@@ -4,6 +4,7 @@
 pub mod mainline_leech;
 pub mod mainline_seed;
 pub mod modern;
+pub mod ns2;
 
 use crate::profile::Slots;
 use crate::{ConnId, UnchokeEnd};
@@ -20,6 +21,8 @@ pub struct Candidate {
     pub preferred: bool,
     /// The last round unchoked it by its turn.
     pub optimistic: bool,
+    /// No optimistic place has been drawn since it came.
+    pub newcomer: bool,
     /// It has sent us nothing for too long.
     pub snubbed: bool,
     /// It has requests queued with us.
@@ -40,6 +43,10 @@ pub struct Candidate {
     pub down_since_round: u64,
     /// Bytes of blocks to it since the last round.
     pub up_since_round: u64,
+    /// Bytes of blocks from it in the round before the last.
+    pub down_round_before: u64,
+    /// Bytes of blocks to it in the round before the last.
+    pub up_round_before: u64,
     /// Bytes of blocks to it since we unchoked it.
     pub up_since_unchoke: u64,
     /// Pieces that it has.
@@ -84,6 +91,8 @@ pub struct Choker {
     pub round: u32,
     /// Seeds: unchokes made between rounds, to be taken off the next round's.
     pub unchokes_since_round: u32,
+    /// [`ns2`]: rounds that counted since the optimistic place was drawn.
+    pub rounds_in_place: u32,
 }
 
 impl Choker {
@@ -115,6 +124,7 @@ pub(crate) fn stranger() -> Candidate {
         choked: true,
         preferred: false,
         optimistic: false,
+        newcomer: false,
         snubbed: false,
         queued: false,
         flushed: true,
@@ -125,6 +135,8 @@ pub(crate) fn stranger() -> Candidate {
         optimistic_at: None,
         down_since_round: 0,
         up_since_round: 0,
+        down_round_before: 0,
+        up_round_before: 0,
         up_since_unchoke: 0,
         pieces: 0,
     }

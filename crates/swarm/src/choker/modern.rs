@@ -81,7 +81,7 @@ fn rank(a: &Candidate, b: &Candidate, rules: &Rules, round: Round) -> Ordering {
         SeedChoker::Mainline | SeedChoker::RoundRobin => quota_used(a, rules, round)
             .cmp(&quota_used(b, rules, round))
             .then(sent(a).cmp(&sent(b))),
-        SeedChoker::FastestUpload => b.up_since_round.cmp(&a.up_since_round),
+        SeedChoker::FastestUpload | SeedChoker::Ns2 => b.up_since_round.cmp(&a.up_since_round),
         SeedChoker::AntiLeech => distance(a).cmp(&distance(b)),
     };
     b.down_since_round

@@ -1,5 +1,6 @@
 //! One connection: its two halves of state, and the way out.
 
+use super::outlet::{Channel, Outlet};
 use crate::assembly::Block;
 use crate::backlog::Growth;
 use crate::meter::Meter;
@@ -36,11 +37,12 @@ pub(super) struct Conn {
     pub(super) got_anything: bool,
     pub(super) last_heard: Time,
 
-    /// What the socket buffer takes, less what the driver has still to carry out.
-    space: u64,
-    unpolled: u64,
-    /// What the socket buffer did not take.
-    pending: VecDeque<(u32, Option<Message>)>,
+    /// The connection between the two.
+    out: Outlet,
+    /// The connection apart for blocks, if there is one; boxed, for most have none.
+    data: Option<Box<Outlet>>,
+    /// A block was handed over and the next has to wait until the transport says it is done.
+    pub(super) held: bool,
     /// Control messages behind the half-written PIECE.
     waiting: Vec<Message>,
 
@@ -50,8 +52,13 @@ pub(super) struct Conn {
     pub(super) choke_sent: bool,
     pub(super) preferred: bool,
     pub(super) optimistic: bool,
+    /// No optimistic place has been drawn since it came.
+    pub(super) newcomer: bool,
     pub(super) in_ring: bool,
     pub(super) queue: VecDeque<Wanted>,
+    /// UNCHOKEs that went out on this connection, and that came in.
+    pub(super) unchokes_sent: u32,
+    pub(super) unchokes_received: u32,
     sending: Wanted,
     /// Bytes of the PIECE being sent that are not written.
     left: u32,
@@ -60,6 +67,8 @@ pub(super) struct Conn {
     pub(super) unchoked_at: Option<Time>,
     pub(super) optimistic_at: Option<Time>,
     pub(super) up_since_round: u64,
+    /// The same of the round before.
+    pub(super) up_round_before: u64,
     pub(super) up_since_unchoke: u64,
     pub(super) record: Record,
     pub(super) end: UnchokeEnd,
@@ -67,6 +76,8 @@ pub(super) struct Conn {
     pub(super) have: Bitfield,
     /// Pieces that it has and of which blocks are free.
     pub(super) wanted: u32,
+    /// Pieces that it has and we lack, counted if interest follows them.
+    pub(super) lacking: u32,
     pub(super) interested: bool,
     pub(super) choking_us: bool,
     pub(super) active: Vec<Block>,
@@ -74,6 +85,8 @@ pub(super) struct Conn {
     pub(super) last_block: Option<Time>,
     pub(super) growth: Growth,
     pub(super) down_since_round: u64,
+    /// The same of the round before.
+    pub(super) down_round_before: u64,
 }
 
 /// What an unchoke brought so far.
@@ -103,17 +116,20 @@ impl Conn {
             stage: Stage::Opening,
             got_anything: false,
             last_heard: now,
-            space: 0,
-            unpolled: 0,
-            pending: VecDeque::new(),
+            out: Outlet::new(Channel::Control),
+            data: None,
+            held: false,
             waiting: Vec::new(),
             interested_in_us: false,
             choked: true,
             choke_sent: true,
             preferred: false,
             optimistic: false,
+            newcomer: true,
             in_ring: false,
             queue: VecDeque::new(),
+            unchokes_sent: 0,
+            unchokes_received: 0,
             sending: Wanted { piece: 0, begin: 0, length: 0 },
             left: 0,
             up_meter: Meter::new(now, meter),
@@ -121,11 +137,13 @@ impl Conn {
             unchoked_at: None,
             optimistic_at: None,
             up_since_round: 0,
+            up_round_before: 0,
             up_since_unchoke: 0,
             record: Record { started: now, bytes: 0, blocks: 0 },
             end: UnchokeEnd::Disconnected,
             have: Bitfield::new(0),
             wanted: 0,
+            lacking: 0,
             interested: false,
             choking_us: true,
             active: Vec::new(),
@@ -133,12 +151,13 @@ impl Conn {
             last_block: None,
             growth: Growth::new(now),
             down_since_round: 0,
+            down_round_before: 0,
         }
     }
     #[inline]
     pub(super) fn touch(&self) -> u64 {
         self.last_heard.nanos()
-            ^ self.space
+            ^ self.out.space
             ^ u64::from(self.left)
             ^ self.up_since_unchoke
             ^ self.down_since_round
@@ -150,10 +169,31 @@ impl Conn {
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
-    /// Nothing waits for room in the socket buffer.
+    /// Blocks go over a connection of their own from now on, which stands when it has room.
+    pub(super) fn split(&mut self) {
+        self.data = Some(Box::new(Outlet::new(Channel::Data)));
+    }
+    fn blocks(&mut self) -> &mut Outlet {
+        self.data.as_deref_mut().unwrap_or(&mut self.out)
+    }
+    /// Blocks go over a connection of their own.
+    pub(super) fn is_split(&self) -> bool {
+        self.data.is_some()
+    }
+    /// Nothing waits for room in the socket buffer that blocks go to.
     #[inline]
     pub(super) fn is_flushed(&self) -> bool {
-        self.pending.is_empty()
+        self.data.as_deref().unwrap_or(&self.out).pending.is_empty()
+    }
+    /// Nothing waits for room in the socket buffer of the connection between the two.
+    #[inline]
+    pub(super) fn is_control_flushed(&self) -> bool {
+        self.out.pending.is_empty()
+    }
+    /// A block may be handed to the transport, if there is one.
+    #[inline]
+    pub(super) fn takes_blocks(&self) -> bool {
+        !self.held && self.is_flushed()
     }
     /// A PIECE is half-written.
     #[inline]
@@ -174,63 +214,34 @@ impl Conn {
         behind_piece: bool,
         out: &mut VecDeque<Action>,
     ) {
-        if behind_piece && self.left > 0 {
+        if self.is_behind(behind_piece) {
             self.waiting.push(message);
         } else {
-            self.write(id, message.size(), Some(message), out);
+            self.out.write(id, message.size(), Some(message), out);
         }
     }
+    /// Whether a control message would have to wait for the end of a PIECE.
     #[inline]
-    fn write(
-        &mut self,
-        conn: ConnId,
-        bytes: u32,
-        completes: Option<Message>,
-        out: &mut VecDeque<Action>,
-    ) {
-        if self.pending.is_empty() && u64::from(bytes) <= self.space {
-            self.space -= u64::from(bytes);
-            self.unpolled += u64::from(bytes);
-            out.push_back(Action::Write { conn, bytes, completes });
-        } else {
-            self.pending.push_back((bytes, completes));
-            self.drain(conn, out);
-        }
-    }
-    /// Gives the socket buffer as much as it takes.
-    fn drain(&mut self, conn: ConnId, out: &mut VecDeque<Action>) {
-        while let Some((bytes, completes)) = self.pending.front_mut() {
-            let part = u64::from(*bytes).min(self.space);
-            if part == 0 {
-                return;
-            }
-            self.space -= part;
-            self.unpolled += part;
-            // No more than `bytes`, which has 32 bits.
-            let part = part as u32;
-            *bytes -= part;
-            let whole = *bytes == 0;
-            let completes = if whole { completes.take() } else { None };
-            out.push_back(Action::Write { conn, bytes: part, completes });
-            if whole {
-                self.pending.pop_front();
-            }
-        }
+    pub(super) fn is_behind(&self, behind_piece: bool) -> bool {
+        behind_piece && self.is_sending() && self.data.is_none()
     }
     /// The driver took a write of so many bytes.
     #[inline]
-    pub(super) fn polled(&mut self, bytes: u32) {
-        self.unpolled = self.unpolled.saturating_sub(u64::from(bytes));
+    pub(super) fn polled(&mut self, channel: Channel, bytes: u32) {
+        let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
+        outlet.unpolled = outlet.unpolled.saturating_sub(u64::from(bytes));
     }
-    /// The socket buffer takes `space`. True if something waited for it and nothing does any more.
+    /// A socket buffer takes `space`. True if something waited for it and nothing does any more.
     #[inline]
-    pub(super) fn set_space(&mut self, id: ConnId, space: u64, out: &mut VecDeque<Action>) -> bool {
-        self.space = space.saturating_sub(self.unpolled);
-        if self.pending.is_empty() {
-            return false;
-        }
-        self.drain(id, out);
-        self.pending.is_empty()
+    pub(super) fn set_space(
+        &mut self,
+        id: ConnId,
+        channel: Channel,
+        space: u64,
+        out: &mut VecDeque<Action>,
+    ) -> bool {
+        let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
+        outlet.set_space(id, space, out)
     }
 
     /// One turn of the limiter: writes up to `unit` bytes of the PIECE under way, or of the next
@@ -252,13 +263,13 @@ impl Conn {
         }
         if unit < self.left {
             self.left -= unit;
-            self.write(id, unit, None, out);
+            self.blocks().write(id, unit, None, out);
             return Turn { bytes: unit, ..Turn::default() };
         }
         let Wanted { piece, begin, length } = self.sending;
         let mut bytes = self.left;
         self.left = 0;
-        self.write(id, bytes, Some(Message::Piece { piece, begin, length }), out);
+        self.blocks().write(id, bytes, Some(Message::Piece { piece, begin, length }), out);
         let told = self.choke_sent != self.choked;
         if told {
             self.choke_sent = self.choked;
@@ -267,7 +278,7 @@ impl Conn {
         let mut waiting = std::mem::take(&mut self.waiting);
         for message in waiting.drain(..) {
             bytes = bytes.saturating_add(message.size());
-            self.write(id, message.size(), Some(message), out);
+            self.out.write(id, message.size(), Some(message), out);
         }
         self.waiting = waiting;
         Turn { bytes, block: Some(length), told }

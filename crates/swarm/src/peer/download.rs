@@ -2,14 +2,15 @@
 //!
 //! A peer is interesting while it has a piece with a block that has not been asked for (`wanted`
 //! counts those pieces), while something is under way from it, or while it has a block that the
-//! end game still wants.
+//! end game still wants; or, by [`Interest::MissingPieces`], while it has a piece that is not here
+//! (`lacking` counts those).
 
 use super::Peer;
 use super::connection::Conn;
 use crate::assembly::{Arrival, Block};
 use crate::backlog::{Depth, Pace, depth};
 use crate::meter::Meter;
-use crate::profile::MeterStart;
+use crate::profile::{Interest, MeterStart};
 use crate::{Action, Bitfield, ConnId, Message};
 use flashcrowd_base::Time;
 
@@ -26,6 +27,16 @@ impl Peer {
         self.picker.gained(piece, &mut self.stream);
         if drops_seeds && c.have.is_full() {
             self.close(now, id);
+        } else if self.profile.requests.interest == Interest::MissingPieces {
+            c.wanted += u32::from(self.assembly.has_free(piece));
+            if !self.assembly.have().has(piece) {
+                c.lacking += 1;
+                let choking_us = c.choking_us;
+                self.show_interest(id, true);
+                if !choking_us {
+                    self.request_more(now, id, None);
+                }
+            }
         } else if self.endgame.is_some() {
             self.fix_endgame(now, id);
         } else if self.assembly.has_free(piece) {
@@ -46,10 +57,12 @@ impl Peer {
         for piece in pieces.iter() {
             self.picker.gained(piece, &mut self.stream);
             c.wanted += u32::from(self.assembly.has_free(piece));
+            c.lacking += u32::from(!self.assembly.have().has(piece));
         }
-        let wanted = match &self.endgame {
-            Some(blocks) => blocks.iter().any(|block| pieces.has(block.piece)),
-            None => c.wanted > 0,
+        let wanted = match (&self.endgame, self.profile.requests.interest) {
+            (_, Interest::MissingPieces) => c.lacking > 0,
+            (Some(blocks), _) => blocks.iter().any(|block| pieces.has(block.piece)),
+            (None, _) => c.wanted > 0,
         };
         if pieces.is_full() && self.drops_seeds() {
             self.close(now, id);
@@ -69,6 +82,7 @@ impl Peer {
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
+        c.unchokes_received = c.unchokes_received.wrapping_add(1);
         if std::mem::replace(&mut c.choking_us, false) {
             if self.profile.meter.start == MeterStart::Unchoke {
                 c.down_meter = Meter::fresh(now);
@@ -115,9 +129,23 @@ impl Peer {
         }
         if whole {
             self.tell_everybody(&Message::Have { piece });
+            if self.profile.requests.interest == Interest::MissingPieces {
+                self.lose_interest(piece);
+            }
         }
         if complete {
             self.check_announce(now);
+        }
+    }
+    /// A piece is here: whoever had nothing else that we lack is not interesting any more.
+    fn lose_interest(&mut self, piece: u32) {
+        let behind = self.profile.control_behind_piece;
+        for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.have.has(piece)) {
+            c.lacking -= 1;
+            if c.lacking == 0 && c.interested {
+                c.interested = false;
+                c.send(id, Message::NotInterested, behind, &mut self.actions);
+            }
         }
     }
     /// End game: a block came from `id`; the others need not send it.
@@ -171,7 +199,7 @@ impl Peer {
             let piece = match (only, offered) {
                 (_, Some(piece)) => Some(piece),
                 (Some(_), None) if !c.active.is_empty() => None,
-                _ => self.picker.next(of_seed, &mut self.stream, want),
+                _ => self.picker.next(of_seed, &mut self.stream, want, |p| assembly.asked(p)),
             };
             let Some(piece) = piece else { break };
             if !std::mem::replace(&mut c.interested, true) {
@@ -183,7 +211,8 @@ impl Peer {
             {
                 c.active.push(block);
                 let (begin, length) = self.assembly.range(block);
-                let request = Message::Request { piece, begin, length };
+                let unchoke = c.unchokes_received;
+                let request = Message::Request { piece, begin, length, unchoke };
                 c.send(id, request, behind, &mut self.actions);
             }
             if !self.assembly.has_free(piece) {
@@ -193,7 +222,8 @@ impl Peer {
                 }
             }
         }
-        let nothing = |c: &Conn| c.interested && c.active.is_empty() && c.wanted == 0;
+        let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
+        let nothing = |c: &Conn| by_blocks && c.interested && c.active.is_empty() && c.wanted == 0;
         if self.conns.get(id).is_some_and(nothing) {
             self.show_interest(id, false);
         }
@@ -218,7 +248,8 @@ impl Peer {
             c.send(id, message, behind, &mut self.actions);
         }
     }
-    /// These requests will not be answered: others may take them over at once, in random order.
+    /// These requests will not be answered: if the profile says so, others take them over at once,
+    /// in random order.
     pub(super) fn let_go(&mut self, now: Time, active: Vec<Block>) {
         if self.endgame.is_some() || active.is_empty() {
             return;
@@ -235,11 +266,16 @@ impl Peer {
                 lost.push(block.piece);
             }
         }
-        let willing = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
-        let mut willing: Vec<ConnId> = willing.map(|(id, _)| id).collect();
-        self.stream.shuffle(&mut willing);
-        for id in willing {
-            self.request_more(now, id, Some(&lost));
+        if self.profile.requests.reoffer {
+            let willing = self.conns.iter().filter(|(_, c)| c.is_open() && !c.choking_us);
+            let mut willing: Vec<ConnId> = willing.map(|(id, _)| id).collect();
+            self.stream.shuffle(&mut willing);
+            for id in willing {
+                self.request_more(now, id, Some(&lost));
+            }
+        }
+        if self.profile.requests.interest == Interest::MissingPieces {
+            return;
         }
         lost.retain(|piece| self.assembly.has_free(*piece));
         let behind = self.profile.control_behind_piece;
@@ -267,7 +303,7 @@ impl Peer {
         let missing = self.endgame.iter().flatten();
         want.extend(missing.filter(|b| c.have.has(b.piece) && !c.active.contains(b)));
         if want.is_empty() {
-            if c.active.is_empty() {
+            if c.active.is_empty() && self.profile.requests.interest == Interest::FreeBlocks {
                 self.show_interest(id, false);
             }
         } else {
@@ -290,7 +326,8 @@ impl Peer {
             for block in want.iter() {
                 c.active.push(*block);
                 let (begin, length) = self.assembly.range(*block);
-                let request = Message::Request { piece: block.piece, begin, length };
+                let (piece, unchoke) = (block.piece, c.unchokes_received);
+                let request = Message::Request { piece, begin, length, unchoke };
                 c.send(id, request, behind, &mut self.actions);
             }
         }

@@ -8,6 +8,7 @@ mod announce;
 mod connection;
 mod download;
 mod neighbours;
+mod outlet;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -16,10 +17,12 @@ use crate::assembly::{Assembly, Block};
 use crate::choker::{Candidate, Choker, Verdict};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
+use crate::profile::FirstRound;
 use crate::{Action, Bitfield, ConnId, Event, Message, PeerId, Profile, Torrent};
 use announce::Announcer;
-use connection::{Conns, Stage};
+use connection::{Conns, Stage, Wanted};
 use flashcrowd_base::{Rate, Span, Stream, Time};
+use outlet::Channel;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,6 +57,8 @@ pub struct Peer {
     spares: Vec<PeerId>,
     reachable: bool,
     gone: bool,
+    /// Whether blocks go over connections of their own.
+    split: bool,
 
     assembly: Assembly,
     picker: Picker,
@@ -103,6 +108,7 @@ impl Peer {
             spares: Vec::new(),
             reachable: false,
             gone: false,
+            split: false,
             assembly: Assembly::new(torrent, full),
             picker,
             endgame: None,
@@ -122,6 +128,15 @@ impl Peer {
             stream,
             profile,
         }
+    }
+
+    /// Lets the blocks that this peer uploads go over a connection of their own to each neighbour
+    /// ([`Action::OpenData`], [`Action::WriteData`]). A message is never behind a block then. To the
+    /// receiver a block is a message like others: the driver brings it with
+    /// [`on_message`](Peer::on_message). To be called before anything else.
+    pub fn with_data_connections(mut self) -> Peer {
+        self.split = true;
+        self
     }
 
     /// The connection whose turn it is to be written to next. A driver may use it to have in its
@@ -155,10 +170,12 @@ impl Peer {
 
     /// Enters the swarm: announces `started`.
     pub fn start(&mut self, now: Time) {
-        if self.gone || self.round_at != Time::NEVER {
+        if self.gone || self.keepalive_at != Time::NEVER {
             return;
         }
-        self.round_at = now + self.profile.choker.round_ns.max(LEAST_PERIOD);
+        if self.profile.choker.first_round == FirstRound::Arrival {
+            self.round_at = now + self.profile.choker.round_ns.max(LEAST_PERIOD);
+        }
         self.keepalive_at = now + self.profile.connections.keepalive_ns.max(LEAST_PERIOD);
         self.sweep_at = now + self.profile.connections.timeout_sweep_ns.max(LEAST_PERIOD);
         self.announcer.start(now, &self.profile.announce);
@@ -240,8 +257,8 @@ impl Peer {
             Message::Piece { piece, begin, length } => {
                 self.on_piece(now, conn, piece, begin, length);
             }
-            Message::Request { piece, begin, length } => {
-                self.on_request(now, conn, piece, begin, length);
+            Message::Request { piece, begin, length, unchoke } => {
+                self.on_request(now, conn, Wanted { piece, begin, length }, unchoke);
             }
             Message::Cancel { piece, begin, length } => {
                 c.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
@@ -260,14 +277,40 @@ impl Peer {
     #[inline]
     pub fn on_space(&mut self, now: Time, conn: ConnId, space: u64) {
         let Some(c) = self.conns.get_mut(conn) else { return };
-        if c.set_space(conn, space, &mut self.actions) && c.is_open() && !c.in_ring && c.has_block()
-        {
-            self.queue_for_turn(now, conn);
+        if c.set_space(conn, Channel::Control, space, &mut self.actions) {
+            self.go_on(now, conn);
         }
+    }
+    /// The same for the connection apart that carries the blocks to this neighbour. Call first when
+    /// it stands.
+    #[inline]
+    pub fn on_data_space(&mut self, now: Time, conn: ConnId, space: u64) {
+        let Some(c) = self.conns.get_mut(conn).filter(|c| c.is_split()) else { return };
+        if c.set_space(conn, Channel::Data, space, &mut self.actions) {
+            self.go_on(now, conn);
+        }
+    }
+    /// The transport that blocks to this neighbour were handed to is done with everything that was
+    /// written, as the profile's [`HandOver`](crate::profile::HandOver) asks. Call only while
+    /// [`is_held`](Peer::is_held).
+    pub fn on_done(&mut self, now: Time, conn: ConnId) {
+        let Some(c) = self.conns.get_mut(conn) else { return };
+        if c.is_flushed() && std::mem::replace(&mut c.held, false) {
+            self.go_on(now, conn);
+        }
+    }
+    /// Whether the next block to this neighbour waits until the transport is done with the last.
+    #[inline]
+    pub fn is_held(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(|c| c.held)
     }
     /// Whether something waits for room in this connection's socket buffer.
     pub fn wants_space(&self, conn: ConnId) -> bool {
-        self.conns.get(conn).is_some_and(|c| !c.is_flushed())
+        self.conns.get(conn).is_some_and(|c| !c.is_control_flushed())
+    }
+    /// Whether something waits for room in the socket buffer of the connection for blocks.
+    pub fn wants_data_space(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(|c| c.is_split() && !c.is_flushed())
     }
     /// The limit changes in place; `None` is no limit. The number of slots by rate follows.
     pub fn set_upload_limit(&mut self, now: Time, limit: Option<Rate>) {
@@ -299,10 +342,15 @@ impl Peer {
             self.conns.drained();
             return None;
         };
-        if let Action::Write { conn, bytes, .. } = action
+        let written = match action {
+            Action::Write { conn, bytes, .. } => Some((conn, Channel::Control, bytes)),
+            Action::WriteData { conn, bytes, .. } => Some((conn, Channel::Data, bytes)),
+            _ => None,
+        };
+        if let Some((conn, channel, bytes)) = written
             && let Some(c) = self.conns.get_mut(conn)
         {
-            c.polled(bytes);
+            c.polled(channel, bytes);
         }
         Some(action)
     }

@@ -28,6 +28,8 @@ struct Rig {
     now: Time,
     /// Space and whether it is connected.
     conns: BTreeMap<ConnId, (u64, bool)>,
+    /// Space of the connections for blocks.
+    data: BTreeMap<ConnId, u64>,
     asked: Vec<(ConnId, Message)>,
     limited: u64,
     control: u64,
@@ -38,7 +40,8 @@ impl Rig {
     fn new(peer: Peer) -> Rig {
         let pieces = peer.pieces_have();
         let (conns, asked) = (BTreeMap::new(), Vec::new());
-        Rig { peer, now: Time::START, conns, asked, limited: 0, control: 0, pieces }
+        let data = BTreeMap::new();
+        Rig { peer, now: Time::START, conns, data, asked, limited: 0, control: 0, pieces }
     }
     /// Carries out what the peer wants, and checks its books. Returns what was sent.
     fn drain(&mut self) -> Vec<(ConnId, Message)> {
@@ -50,6 +53,7 @@ impl Rig {
                 }
                 Action::Close { conn } => {
                     assert!(self.conns.remove(&conn).is_some(), "closed twice");
+                    self.data.remove(&conn);
                     self.asked.retain(|(other, _)| *other != conn);
                 }
                 Action::Write { conn, bytes, completes } => {
@@ -66,6 +70,18 @@ impl Rig {
                         }
                         sent.push((conn, message));
                     }
+                }
+                Action::OpenData { conn } => {
+                    assert!(self.conns.contains_key(&conn), "no such connection");
+                    assert!(self.data.insert(conn, 0).is_none(), "opened twice");
+                }
+                Action::WriteData { conn, bytes, completes } => {
+                    let space = self.data.get_mut(&conn).expect("no such connection");
+                    assert!(bytes > 0 && u64::from(bytes) <= *space);
+                    *space -= u64::from(bytes);
+                    self.limited += u64::from(bytes);
+                    let message = completes.filter(|m| matches!(m, Message::Piece { .. }));
+                    sent.extend(message.map(|message| (conn, message)));
                 }
                 Action::PieceCompleted { piece } => {
                     assert!(self.peer.bitfield().has(piece));
@@ -103,7 +119,7 @@ impl Rig {
             assert!(c.choked == c.choke_sent || c.is_sending(), "a choke that was not told");
             assert!(c.active.is_empty() || c.interested && !c.choking_us);
             assert!(c.interested || c.wanted == 0, "something is wanted, and nobody says so");
-            assert!(c.in_ring || !c.is_flushed() || !c.has_block(), "a block that nobody sends");
+            assert!(c.in_ring || !c.takes_blocks() || !c.has_block(), "a block that nobody sends");
             active.extend(c.active.iter().map(|b| (b.piece, b.index)));
         }
         active.sort();
@@ -153,7 +169,7 @@ impl Rig {
 }
 
 fn request(piece: u32, begin: u32) -> Message {
-    Message::Request { piece, begin, length: 1000 }
+    Message::Request { piece, begin, length: 1000, unchoke: 1 }
 }
 
 #[test]
@@ -215,7 +231,11 @@ fn a_block_of_sixteen_kibibytes_is_eleven_units_and_a_rest() {
     rig.say(conn, Message::Interested);
     rig.wait(Span::from_secs(10));
     let mut writes = Vec::new();
-    rig.peer.on_message(rig.now, conn, Message::Request { piece: 0, begin: 0, length: 1 << 14 });
+    rig.peer.on_message(
+        rig.now,
+        conn,
+        Message::Request { piece: 0, begin: 0, length: 1 << 14, unchoke: 1 },
+    );
     for _ in 0..12 {
         while let Some(action) = rig.peer.poll() {
             if let Action::Write { bytes, .. } = action {
@@ -233,9 +253,9 @@ fn a_block_of_sixteen_kibibytes_is_eleven_units_and_a_rest() {
 #[test]
 fn a_request_out_of_order_closes_the_connection() {
     let bad = [
-        Message::Request { piece: 0, begin: 0, length: 20_000 },
-        Message::Request { piece: 9, begin: 0, length: 1000 },
-        Message::Request { piece: 0, begin: 3500, length: 1000 },
+        Message::Request { piece: 0, begin: 0, length: 20_000, unchoke: 1 },
+        Message::Request { piece: 9, begin: 0, length: 1000, unchoke: 1 },
+        Message::Request { piece: 0, begin: 3500, length: 1000, unchoke: 1 },
         Message::Have { piece: PIECES },
         Message::Handshake,
         Message::Bitfield(Arc::new(Bitfield::new(PIECES))),
@@ -266,7 +286,7 @@ fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
     assert_eq!(spare, 2, "the second has as much to do as it may");
     // The second delivers both; then the first chokes: its blocks go to the second.
     for (conn, message) in rig.asked.clone() {
-        if let (true, Message::Request { piece, begin, length }) = (conn == second, message) {
+        if let (true, Message::Request { piece, begin, length, .. }) = (conn == second, message) {
             rig.now += Span::from_secs(1);
             rig.say(second, Message::Piece { piece, begin, length });
         }
@@ -391,7 +411,9 @@ fn op() -> impl Strategy<Value = Op> {
             }
             Message::Bitfield(Arc::new(pieces))
         }),
-        4 => range().prop_map(|(piece, begin, length)| Message::Request { piece, begin, length }),
+        4 => range().prop_map(|(piece, begin, length)| {
+            Message::Request { piece, begin, length, unchoke: 1 }
+        }),
         1 => range().prop_map(|(piece, begin, length)| Message::Piece { piece, begin, length }),
         1 => range().prop_map(|(piece, begin, length)| Message::Cancel { piece, begin, length }),
     ];
@@ -486,7 +508,7 @@ proptest! {
                 Op::Answer(which) => {
                     if !rig.asked.is_empty() {
                         let (conn, asked) = rig.asked.remove(which % rig.asked.len());
-                        let Message::Request { piece, begin, length } = asked else { continue };
+                        let Message::Request { piece, begin, length, .. } = asked else { continue };
                         rig.peer.on_message(rig.now, conn, Message::Piece { piece, begin, length });
                     }
                 }

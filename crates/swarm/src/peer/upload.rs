@@ -2,20 +2,23 @@
 
 use super::Peer;
 use super::connection::{Conn, Wanted};
-use crate::choker::{Candidate, Verdict, mainline_leech, mainline_seed, modern, slots};
-use crate::profile::{LeechChoker, SeedChoker};
+use crate::choker::{Candidate, Verdict, mainline_leech, mainline_seed, modern, ns2, slots};
+use crate::profile::{FirstRound, HandOver, LeechChoker, SeedChoker};
 use crate::{Action, ConnId, Message, UnchokeEnd};
 use flashcrowd_base::Time;
 
+/// The rule by which uploads are given out now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    MainlineLeech,
+    MainlineSeed,
+    Modern,
+    Ns2,
+}
+
 impl Peer {
-    pub(super) fn on_request(
-        &mut self,
-        now: Time,
-        id: ConnId,
-        piece: u32,
-        begin: u32,
-        length: u32,
-    ) {
+    pub(super) fn on_request(&mut self, now: Time, id: ConnId, wanted: Wanted, unchoke: u32) {
+        let Wanted { piece, begin, length } = wanted;
         let rules = &self.profile.requests;
         let good = length <= rules.max_block_bytes
             && self.assembly.torrent().contains(piece, begin, length)
@@ -24,11 +27,17 @@ impl Peer {
         if !good || !c.interested_in_us || c.queue.len() as u64 >= u64::from(rules.max_queue.max(1))
         {
             self.close(now, id);
-        } else if !c.choke_sent {
-            c.queue.push_back(Wanted { piece, begin, length });
-            if !c.in_ring && c.is_flushed() {
-                self.queue_for_turn(now, id);
-            }
+        } else if !c.choke_sent && (unchoke == c.unchokes_sent || !rules.stamped) {
+            c.queue.push_back(wanted);
+            self.go_on(now, id);
+        }
+    }
+    /// Lets a connection that has a block to send, and can, wait for its turn.
+    #[inline]
+    pub(super) fn go_on(&mut self, now: Time, id: ConnId) {
+        let ready = |c: &Conn| c.is_open() && !c.in_ring && c.takes_blocks() && c.has_block();
+        if self.conns.get(id).is_some_and(ready) {
+            self.queue_for_turn(now, id);
         }
     }
     pub(super) fn queue_for_turn(&mut self, now: Time, id: ConnId) {
@@ -43,10 +52,12 @@ impl Peer {
     #[inline]
     pub(super) fn give_turns(&mut self, now: Time) {
         let unit = self.limiter.unit();
+        let one_ahead = self.profile.limiter.hand_over != HandOver::Room;
         while let Some(id) = self.limiter.turn() {
             let Some(c) = self.conns.get_mut(id) else { continue };
             let turn = c.take_turn(now, id, unit, &self.profile.meter, &mut self.actions);
-            c.in_ring = turn.bytes > 0 && c.is_flushed();
+            c.held |= one_ahead && turn.block.is_some();
+            c.in_ring = turn.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, turn.bytes, c.in_ring);
             if let Some(length) = turn.block {
                 self.bytes_up += u64::from(length);
@@ -67,9 +78,16 @@ impl Peer {
         if std::mem::replace(&mut c.interested_in_us, true) {
             return;
         }
-        if !c.choked {
+        if self.profile.choker.first_round == FirstRound::FirstInterest
+            && self.round_at == Time::NEVER
+        {
+            self.round_at = now + self.profile.choker.round_ns.max(super::LEAST_PERIOD);
+            self.set_slow_alarm();
+            self.choke_round(now);
+        } else if !c.choked {
             self.rechoke_on_change(now);
-        } else if self.rule_is_modern() && (self.unchoked() as u64) < u64::from(self.slots()) {
+        } else if self.rule() == Rule::Modern && (self.unchoked() as u64) < u64::from(self.slots())
+        {
             self.unchoke(now, id);
         }
     }
@@ -79,7 +97,10 @@ impl Peer {
             return;
         }
         c.queue.clear();
-        if !c.choked {
+        if c.choked {
+        } else if self.profile.choker.choke_uninterested {
+            self.choke(now, id, UnchokeEnd::NotInterested);
+        } else {
             self.rechoke_on_change(now);
         }
     }
@@ -91,11 +112,22 @@ impl Peer {
     fn slots(&self) -> u32 {
         slots(self.profile.choker.slots, self.limit)
     }
-    fn rule_is_modern(&self) -> bool {
+    fn rule(&self) -> Rule {
+        let choker = &self.profile.choker;
         if self.is_complete() {
-            self.profile.choker.seed != SeedChoker::Mainline
+            match choker.seed {
+                SeedChoker::Mainline => Rule::MainlineSeed,
+                SeedChoker::Ns2 => Rule::Ns2,
+                SeedChoker::RoundRobin | SeedChoker::FastestUpload | SeedChoker::AntiLeech => {
+                    Rule::Modern
+                }
+            }
         } else {
-            self.profile.choker.leech == LeechChoker::Modern
+            match choker.leech {
+                LeechChoker::Mainline => Rule::MainlineLeech,
+                LeechChoker::Modern => Rule::Modern,
+                LeechChoker::Ns2 => Rule::Ns2,
+            }
         }
     }
 
@@ -104,8 +136,8 @@ impl Peer {
         self.choker.round += 1;
         self.rechoke(now, true);
         for (_, c) in self.conns.iter_mut() {
-            c.down_since_round = 0;
-            c.up_since_round = 0;
+            c.down_round_before = std::mem::take(&mut c.down_since_round);
+            c.up_round_before = std::mem::take(&mut c.up_since_round);
         }
     }
     /// Decides anew about everybody: in a `round`, or because something changed between rounds.
@@ -115,32 +147,48 @@ impl Peer {
         let slots = self.slots();
         let number = self.choker.round;
         let turn = round && number.is_multiple_of(rules.optimistic_rounds.max(1));
-        let modern = self.rule_is_modern();
-        let seed = self.is_complete();
+        let rule = self.rule();
         let mut candidates = std::mem::take(&mut self.candidates);
         let mut verdicts = std::mem::take(&mut self.verdicts);
-        self.collect(now, !modern, &mut candidates);
+        let metered = matches!(rule, Rule::MainlineLeech | Rule::MainlineSeed);
+        self.collect(now, metered, &mut candidates);
         let mut next = 0;
-        if modern {
-            let torrent = self.assembly.torrent();
-            let (piece_bytes, pieces) = (torrent.piece_bytes(0), torrent.pieces());
-            let round = modern::Round { now, slots, turn, piece_bytes, pieces };
-            modern::decide(&candidates, rules, round, &mut verdicts);
-        } else if seed {
-            let made = self.choker.unchokes_since_round;
-            let forced = if round { mainline_seed::forced(slots, number, made) } else { 0 };
-            let walk =
-                mainline_seed::decide(&candidates, rules, slots, number, forced, &mut verdicts);
-            self.choker.unchokes_since_round = if round { 0 } else { made + walk.open };
-            next = walk.next;
-        } else {
-            if turn {
-                let first = mainline_leech::rotation(&candidates);
-                candidates.rotate_left(first);
-                self.choker.rotate_to(first);
+        match rule {
+            Rule::Modern => {
+                let torrent = self.assembly.torrent();
+                let (piece_bytes, pieces) = (torrent.piece_bytes(0), torrent.pieces());
+                let round = modern::Round { now, slots, turn, piece_bytes, pieces };
+                modern::decide(&candidates, rules, round, &mut verdicts);
             }
-            let snubbing = profile.requests.snubbing;
-            mainline_leech::decide(&candidates, slots, rules.min_uploads, snubbing, &mut verdicts);
+            Rule::MainlineSeed => {
+                let made = self.choker.unchokes_since_round;
+                let forced = if round { mainline_seed::forced(slots, number, made) } else { 0 };
+                let walk =
+                    mainline_seed::decide(&candidates, rules, slots, number, forced, &mut verdicts);
+                self.choker.unchokes_since_round = if round { 0 } else { made + walk.open };
+                next = walk.next;
+            }
+            Rule::MainlineLeech => {
+                if turn {
+                    let first = mainline_leech::rotation(&candidates);
+                    candidates.rotate_left(first);
+                    self.choker.rotate_to(first);
+                }
+                let (least, snubbing) = (rules.min_uploads, profile.requests.snubbing);
+                mainline_leech::decide(&candidates, slots, least, snubbing, &mut verdicts);
+            }
+            Rule::Ns2 => {
+                let turn = self.choker.rounds_in_place + 1 >= rules.optimistic_rounds;
+                let round = ns2::Round { slots, seed: self.is_complete(), turn };
+                match ns2::decide(&candidates, rules, round, &mut self.stream, &mut verdicts) {
+                    ns2::Place::Few => {}
+                    ns2::Place::Kept => self.choker.rounds_in_place += 1,
+                    ns2::Place::Drawn => {
+                        self.choker.rounds_in_place = 0;
+                        self.conns.iter_mut().for_each(|(_, c)| c.newcomer = false);
+                    }
+                }
+            }
         }
         for (position, verdict) in verdicts.iter().enumerate() {
             let Some(&id) = self.choker.order().get(position) else { break };
@@ -168,6 +216,7 @@ impl Peer {
                 choked: c.choked,
                 preferred: c.preferred,
                 optimistic: c.optimistic,
+                newcomer: c.newcomer,
                 snubbed: silence,
                 queued: !c.queue.is_empty(),
                 flushed: c.is_flushed(),
@@ -186,6 +235,8 @@ impl Peer {
                 optimistic_at: c.optimistic_at,
                 down_since_round: c.down_since_round,
                 up_since_round: c.up_since_round,
+                down_round_before: c.down_round_before,
+                up_round_before: c.up_round_before,
                 up_since_unchoke: c.up_since_unchoke,
                 pieces: c.have.count(),
             });
@@ -217,7 +268,7 @@ impl Peer {
         c.unchoked_round = round;
         c.unchoked_at = Some(now);
         c.up_since_unchoke = 0;
-        if !(behind && c.is_sending()) {
+        if !c.is_behind(behind) {
             c.choke_sent = false;
             c.send(id, Message::Unchoke, behind, &mut self.actions);
             self.told_choke(now, id);
@@ -230,7 +281,7 @@ impl Peer {
             return;
         }
         c.end = cause;
-        if !(behind && c.is_sending()) {
+        if !c.is_behind(behind) {
             c.choke_sent = true;
             c.send(id, Message::Choke, behind, &mut self.actions);
             self.told_choke(now, id);
@@ -244,7 +295,12 @@ impl Peer {
             let ended = ended(id, c, c.end);
             self.actions.push_back(ended);
         } else {
+            c.unchokes_sent = c.unchokes_sent.wrapping_add(1);
             c.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
+            if self.split && !c.is_split() {
+                c.split();
+                self.actions.push_back(Action::OpenData { conn: id });
+            }
         }
     }
     pub(super) fn record_end(&mut self, id: ConnId, c: &Conn, cause: UnchokeEnd) {

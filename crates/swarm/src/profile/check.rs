@@ -45,6 +45,8 @@ impl Profile {
             ("requests.block_bytes", self.requests.block_bytes),
             ("requests.max_queue", self.requests.max_queue),
             ("choker.optimistic_rounds", self.choker.optimistic_rounds),
+            ("choker.rank_rounds", self.choker.rank_rounds),
+            ("choker.newcomer_weight", self.choker.newcomer_weight),
             ("limiter.write_unit", self.limiter.write_unit),
             ("limiter.unlimited_write_unit", self.limiter.unlimited_write_unit),
         ];
@@ -52,6 +54,14 @@ impl Profile {
             if count == 0 {
                 return Err(refuse(path, count, "at least 1"));
             }
+        }
+        if self.choker.rank_rounds > 2 {
+            return Err(refuse("choker.rank_rounds", self.choker.rank_rounds, "1 or 2"));
+        }
+        // Their product with the number of neighbours has to fit.
+        if self.choker.newcomer_weight > 1_000_000 {
+            let value = self.choker.newcomer_weight;
+            return Err(refuse("choker.newcomer_weight", value, "at most 1000000"));
         }
         if self.choker.slots == Slots::Fixed(0) {
             return Err(refuse("choker.slots.fixed", 0, "at least 1"));

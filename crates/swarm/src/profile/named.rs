@@ -3,13 +3,14 @@
 use super::*;
 
 /// The names that [`named`] knows, in the order in which they are shown.
-pub const NAMES: [&str; 2] = ["mainline-4.0.2", "modern"];
+pub const NAMES: [&str; 3] = ["mainline-4.0.2", "modern", "ns2-2011"];
 
 /// The profile of this name.
 pub fn named(name: &str) -> Option<Profile> {
     match name {
         "mainline-4.0.2" => Some(mainline()),
         "modern" => Some(modern()),
+        "ns2-2011" => Some(ns2()),
         _ => None,
     }
 }
@@ -61,9 +62,13 @@ fn mainline() -> Profile {
             snubbing: true,
             snub_after_ns: Span::from_secs(30),
             end_game: true,
+            interest: Interest::FreeBlocks,
+            reoffer: true,
+            stamped: false,
         },
         picker: Picker {
             strict_priority: true,
+            begun: BegunOrder::Rarest,
             random_first_pieces: 4,
             order: PieceOrder::RarestFirst,
         },
@@ -82,6 +87,10 @@ fn mainline() -> Profile {
             idle_class: true,
             protected_rounds: 3,
             rechoke_on_change: true,
+            choke_uninterested: false,
+            first_round: FirstRound::Arrival,
+            rank_rounds: 1,
+            newcomer_weight: 1,
             quota_pieces: 20,
             quota_time_ns: Span::from_secs(60),
         },
@@ -90,6 +99,7 @@ fn mainline() -> Profile {
             unlimited_write_unit: 17000,
             tick_ns: None,
             credit_ns: Span::ZERO,
+            hand_over: HandOver::Room,
         },
     }
 }
@@ -136,5 +146,77 @@ fn modern() -> Profile {
             credit_ns: Span::from_secs(3),
             ..mainline.limiter
         },
+    }
+}
+
+/// The BitTorrent module for ns-2 by Eger, Hoßfeld, Binzenhöfer and Kunzmann ("Efficient simulation
+/// of large-scale P2P networks", UPGRADE-CN 2007), with which Testa and Rossi (2011) simulated uTP in
+/// swarms: its defaults, as its source and `bittorrent_default.tcl` have them.
+fn ns2() -> Profile {
+    let mainline = mainline();
+    Profile {
+        name: "ns2-2011".to_owned(),
+        // What a segment waits for is the agent's affair.
+        nagle: true,
+        control_behind_piece: true,
+        connections: Connections {
+            // The module's own comments give 40 for real clients, and 50 and 20 peers below.
+            max_initiate: 20,
+            max_connections: 1000,
+            drop_seed_to_seed: false,
+            keepalive_ns: Span::from_secs(120),
+            timeout_ns: Span::from_secs(300),
+            timeout_sweep_ns: Span::from_secs(10),
+        },
+        announce: Announce {
+            // REREQUEST_INTERVAL; peers are asked for only with fewer than `min_peers`.
+            check_ns: Span::from_secs(300),
+            min_peers: 10,
+            min_peers_reachable: 9,
+            // Less than `check_ns` by what an answer may take.
+            min_interval_ns: Span::from_secs(290),
+            numwant: None,
+            enough_peers: 10,
+            ..mainline.announce
+        },
+        tracker: TrackerRules {
+            // Every answer is a sample of all who are there, whatever they have.
+            default_peers: 25,
+            reshuffle_ns: Span::ZERO,
+            seeds_to_seeds: true,
+            ..mainline.tracker
+        },
+        requests: Requests {
+            backlog: Backlog::Fixed(5),
+            snubbing: false,
+            end_game: false,
+            interest: Interest::MissingPieces,
+            reoffer: false,
+            stamped: true,
+            ..mainline.requests
+        },
+        picker: Picker {
+            strict_priority: true,
+            begun: BegunOrder::HighestNumber,
+            random_first_pieces: 1,
+            order: PieceOrder::RarestFirst,
+        },
+        meter: mainline.meter,
+        choker: Choker {
+            slots: Slots::Fixed(4),
+            round_ns: Span::from_secs(10),
+            optimistic_rounds: 3,
+            leech: LeechChoker::Ns2,
+            seed: SeedChoker::Ns2,
+            idle_class: false,
+            rechoke_on_change: false,
+            choke_uninterested: true,
+            first_round: FirstRound::FirstInterest,
+            rank_rounds: 2,
+            newcomer_weight: 3,
+            ..mainline.choker
+        },
+        // No limit of its own; one block at a time, and the whole of it.
+        limiter: LimiterRules { hand_over: HandOver::Sent, ..mainline.limiter },
     }
 }

@@ -23,6 +23,7 @@ enum Happening {
     Refused { from: End, serial: u64 },
     Deliver { to: End, serial: u64, message: Message },
     Drained { from: End, serial: u64, bytes: u64 },
+    DataDrained { from: End, serial: u64, bytes: u64 },
     Closed { to: End, serial: u64 },
     Timer(usize),
 }
@@ -33,6 +34,14 @@ struct Half {
     /// The other end, once accepted.
     other: Option<End>,
     in_flight: u64,
+    /// The same on the connection apart for blocks, once it stands.
+    data_in_flight: u64,
+}
+
+impl Half {
+    fn new(serial: u64, other: Option<End>) -> Half {
+        Half { serial, other, in_flight: 0, data_in_flight: 0 }
+    }
 }
 
 /// What one peer experienced.
@@ -45,6 +54,7 @@ pub struct Log {
     pub unchokes: Vec<(Span, u64, u32, UnchokeEnd)>,
     /// Only if the swarm is `verbose`.
     pub writes: Vec<(ConnId, Option<Message>)>,
+    pub data_writes: Vec<(ConnId, Option<Message>)>,
     pub announces: Vec<(Time, Event)>,
     pub received: BTreeMap<&'static str, u64>,
 }
@@ -94,6 +104,8 @@ pub struct Make {
     pub seed: u64,
     /// Leechers start evenly over so long.
     pub arrivals: Span,
+    /// Whether blocks go over connections of their own.
+    pub split: bool,
 }
 
 impl Make {
@@ -109,6 +121,7 @@ impl Make {
             buffer: 16_384,
             seed: 1,
             arrivals: Span::from_secs(5),
+            split: false,
         }
     }
     pub fn build(self) -> Swarm {
@@ -143,7 +156,7 @@ impl Make {
                 stream,
                 Time::START,
             );
-            swarm.peers.push(peer);
+            swarm.peers.push(if self.split { peer.with_data_connections() } else { peer });
             swarm.logs.push(Log::default());
             swarm.timers.push(None);
             let nth = number.saturating_sub(self.seeds) as u64;
@@ -210,7 +223,7 @@ impl Swarm {
                 match accepted {
                     Some(conn) => {
                         let end = (to, conn);
-                        self.halves.insert(end, Half { serial, other: Some(from), in_flight: 0 });
+                        self.halves.insert(end, Half::new(serial, Some(from)));
                         self.peers[to].on_connected(now, conn, self.buffer);
                         self.settle(to);
                         self.at(now + self.delay, Happening::SynAck { from, serial, to: end });
@@ -250,10 +263,27 @@ impl Swarm {
                         half.in_flight -= bytes;
                         free = self.buffer - half.in_flight;
                     }
-                    if self.peers[from.0].wants_space(from.1) {
-                        self.peers[from.0].on_space(now, from.1, free);
-                        self.settle(from.0);
+                    let peer = &mut self.peers[from.0];
+                    if peer.wants_space(from.1) {
+                        peer.on_space(now, from.1, free);
                     }
+                    if free == self.buffer && peer.is_held(from.1) {
+                        peer.on_done(now, from.1);
+                    }
+                    self.settle(from.0);
+                }
+            }
+            Happening::DataDrained { from, serial, bytes } => {
+                if self.is(from, serial) {
+                    let half = self.halves.get_mut(&from).expect("it is there");
+                    half.data_in_flight -= bytes;
+                    let free = self.buffer - half.data_in_flight;
+                    let peer = &mut self.peers[from.0];
+                    peer.on_data_space(now, from.1, free);
+                    if free == self.buffer && peer.is_held(from.1) {
+                        peer.on_done(now, from.1);
+                    }
+                    self.settle(from.0);
                 }
             }
             // An alarm that was set again for earlier is stale.
@@ -290,7 +320,7 @@ impl Swarm {
                 self.sequence += 1;
                 let serial = self.sequence;
                 let from = (peer, conn);
-                let old = self.halves.insert(from, Half { serial, other: None, in_flight: 0 });
+                let old = self.halves.insert(from, Half::new(serial, None));
                 assert!(old.is_none(), "the number of a living connection was used again");
                 let to = remote.0 as usize;
                 self.at(now + self.delay, Happening::Syn { from, to, serial });
@@ -319,6 +349,30 @@ impl Swarm {
                 let bytes = u64::from(bytes);
                 self.at(now + self.delay, Happening::Drained { from: end, serial, bytes });
                 self.peers[peer].on_space(now, conn, free);
+            }
+            // It stands after a round trip.
+            Action::OpenData { conn } => {
+                let (from, serial) = ((peer, conn), self.halves[&(peer, conn)].serial);
+                let stands = Happening::DataDrained { from, serial, bytes: 0 };
+                self.at(now + self.delay * 2, stands);
+            }
+            Action::WriteData { conn, bytes, completes } => {
+                let from = (peer, conn);
+                let half = self.halves.get_mut(&from).expect("wrote to what is not there");
+                half.data_in_flight += u64::from(bytes);
+                assert!(half.data_in_flight <= self.buffer, "more than the socket buffer takes");
+                let (serial, free) = (half.serial, self.buffer - half.data_in_flight);
+                let to = half.other.expect("wrote before it was connected");
+                self.logs[peer].written += u64::from(bytes);
+                if self.verbose {
+                    self.logs[peer].data_writes.push((conn, completes.clone()));
+                }
+                if let Some(message) = completes {
+                    self.at(now + self.delay, Happening::Deliver { to, serial, message });
+                }
+                let bytes = u64::from(bytes);
+                self.at(now + self.delay, Happening::DataDrained { from, serial, bytes });
+                self.peers[peer].on_data_space(now, conn, free);
             }
             Action::Announce { event, numwant } => {
                 self.logs[peer].announces.push((now, event));

@@ -215,6 +215,14 @@ impl Sender {
         size.saturating_sub(self.end.saturating_sub(self.una))
     }
 
+    pub(super) fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.nxt)
+    }
+
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.end.saturating_sub(self.una)
+    }
+
     pub(super) fn close(&mut self) {
         self.closed = true;
     }

@@ -1,0 +1,208 @@
+//! The BitTorrent module for ns-2 by Eger et al. (2007): what came in during the last two rounds (of
+//! a seed: what went out) decides about all places but one; that one is drawn.
+
+use super::{Candidate, Verdict};
+use crate::UnchokeEnd;
+use crate::profile::Choker as Rules;
+use flashcrowd_base::Stream;
+
+/// What the rule needs besides the neighbours.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// Uploads at a time.
+    pub slots: u32,
+    /// Whether everything is here, so that what went out counts.
+    pub seed: bool,
+    /// Whether the optimistic place moves on.
+    pub turn: bool,
+}
+
+/// What became of the optimistic place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// There are no more neighbours than places: everybody is served, and the round does not count.
+    Few,
+    /// It stays.
+    Kept,
+    /// It was drawn anew, whether or not somebody was there to win it.
+    Drawn,
+}
+
+/// The verdict for every neighbour.
+pub fn decide(
+    candidates: &[Candidate],
+    rules: &Rules,
+    round: Round,
+    stream: &mut Stream,
+    verdicts: &mut Vec<Verdict>,
+) -> Place {
+    verdicts.clear();
+    verdicts.resize(candidates.len(), Verdict::Leave);
+    if candidates.len() as u64 <= u64::from(round.slots) {
+        for (candidate, verdict) in candidates.iter().zip(verdicts) {
+            if candidate.choked && candidate.interested {
+                *verdict = Verdict::Prefer;
+            }
+        }
+        return Place::Few;
+    }
+    let bytes = |c: &Candidate| {
+        let (now, before) = if round.seed {
+            (c.up_since_round, c.up_round_before)
+        } else {
+            (c.down_since_round, c.down_round_before)
+        };
+        if rules.rank_rounds > 1 { now + before } else { now }
+    };
+    let mut ranked: Vec<usize> =
+        (0..candidates.len()).filter(|&i| candidates[i].interested).collect();
+    ranked.sort_by(|&a, &b| bytes(&candidates[b]).cmp(&bytes(&candidates[a])).then(a.cmp(&b)));
+    ranked.truncate(round.slots.saturating_sub(1) as usize);
+    for &i in &ranked {
+        verdicts[i] = Verdict::Prefer;
+    }
+    let open =
+        |i: usize, verdicts: &[Verdict]| candidates[i].interested && verdicts[i] != Verdict::Prefer;
+    let present = (0..candidates.len()).find(|&i| candidates[i].optimistic && open(i, verdicts));
+    let draw = round.turn || present.is_none();
+    let drawn = if draw { win(candidates, rules, stream, |i| open(i, verdicts)) } else { None };
+    if let Some(winner) = drawn.or(present) {
+        verdicts[winner] = Verdict::Turn;
+    }
+    for (candidate, verdict) in candidates.iter().zip(verdicts) {
+        if *verdict == Verdict::Leave {
+            *verdict = Verdict::Choke(if !candidate.interested {
+                UnchokeEnd::NotInterested
+            } else if candidate.optimistic {
+                UnchokeEnd::Rotation
+            } else {
+                UnchokeEnd::Outranked
+            });
+        }
+    }
+    if draw { Place::Drawn } else { Place::Kept }
+}
+
+/// Draws among those who were choked when the round began; a newcomer has a greater weight.
+fn win(
+    candidates: &[Candidate],
+    rules: &Rules,
+    stream: &mut Stream,
+    open: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let weight = |i: usize| {
+        let c = &candidates[i];
+        match c.choked && open(i) {
+            false => 0,
+            true if c.newcomer => rules.newcomer_weight.max(1) as usize,
+            true => 1,
+        }
+    };
+    let total: usize = (0..candidates.len()).map(weight).sum();
+    if total == 0 {
+        return None;
+    }
+    let mut ticket = stream.below(total);
+    (0..candidates.len()).find(|&i| match ticket.checked_sub(weight(i)) {
+        Some(rest) => {
+            ticket = rest;
+            false
+        }
+        None => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stranger;
+    use super::*;
+    use crate::profile::named;
+
+    fn rules() -> Rules {
+        named("ns2-2011").unwrap().choker
+    }
+    /// Gave so much in this round and the one before.
+    fn giver(now: u64, before: u64) -> Candidate {
+        Candidate { down_since_round: now, down_round_before: before, ..stranger() }
+    }
+    fn round(turn: bool) -> Round {
+        Round { slots: 4, seed: false, turn }
+    }
+    fn unchoked(
+        crowd: &[Candidate],
+        round: Round,
+        seed: u64,
+    ) -> (Vec<usize>, Option<usize>, Place) {
+        let (mut verdicts, mut stream) = (Vec::new(), Stream::new(seed, "choker", 0));
+        let place = decide(crowd, &rules(), round, &mut stream, &mut verdicts);
+        let with = |verdict| (0..verdicts.len()).filter(move |i| verdicts[*i] == verdict);
+        let turn = with.clone()(Verdict::Turn).next();
+        (with(Verdict::Prefer).collect(), turn, place)
+    }
+
+    #[test]
+    fn with_no_more_neighbours_than_places_all_who_want_are_served() {
+        let mut crowd = [stranger(); 4];
+        crowd[2].interested = false;
+        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 3], None, Place::Few));
+    }
+
+    #[test]
+    fn two_rounds_count_and_the_first_neighbours_win_ties() {
+        let crowd = [giver(0, 9), giver(5, 5), giver(1, 0), giver(3, 0), giver(0, 0), giver(0, 0)];
+        let (preferred, turn, place) = unchoked(&crowd, round(false), 1);
+        assert_eq!((preferred, place), (vec![0, 1, 3], Place::Drawn));
+        assert!(turn.is_some_and(|turn| [2, 4, 5].contains(&turn)));
+        assert_eq!(unchoked(&[giver(0, 0); 6], round(false), 1).0, [0, 1, 2]);
+        let one_round = Rules { rank_rounds: 1, ..rules() };
+        let mut verdicts = Vec::new();
+        let mut stream = Stream::new(1, "choker", 0);
+        decide(&crowd, &one_round, round(false), &mut stream, &mut verdicts);
+        let best = (0..6).filter(|i| verdicts[*i] == Verdict::Prefer);
+        assert_eq!(best.collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_seed_ranks_by_what_went_out() {
+        let mut crowd = [stranger(); 6];
+        for (i, bytes) in [(5, 7), (1, 3), (3, 9)] {
+            crowd[i].up_since_round = bytes;
+        }
+        let seeding = Round { seed: true, ..round(false) };
+        assert_eq!(unchoked(&crowd, seeding, 1).0, [1, 3, 5]);
+    }
+
+    #[test]
+    fn the_optimistic_place_stays_until_its_turn_is_over_or_it_has_earned_another() {
+        let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
+        crowd[4].optimistic = true;
+        crowd[4].choked = false;
+        assert_eq!(unchoked(&crowd, round(false), 1), (vec![0, 1, 2], Some(4), Place::Kept));
+        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 2], Some(3), Place::Drawn));
+        crowd[4].down_since_round = 10;
+        assert_eq!(unchoked(&crowd, round(false), 1), (vec![0, 1, 4], Some(3), Place::Drawn));
+        // Nobody else waits: it stays even when its turn is over.
+        crowd[4].down_since_round = 0;
+        crowd[3].interested = false;
+        assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 2], Some(4), Place::Drawn));
+    }
+
+    #[test]
+    fn who_was_just_choked_has_no_ticket() {
+        let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
+        crowd[3].choked = false;
+        for seed in 0..50 {
+            assert_eq!(unchoked(&crowd, round(true), seed).1, Some(4));
+        }
+    }
+
+    #[test]
+    fn a_newcomer_has_three_tickets() {
+        let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
+        crowd[4].newcomer = true;
+        let won = (0..4000).filter(|seed| unchoked(&crowd, round(true), *seed).1 == Some(4));
+        let won = won.count();
+        // 3 of 4, within four standard deviations.
+        assert!((2890..3110).contains(&won), "{won}");
+    }
+}
