@@ -22,3 +22,4 @@
 
 pub mod congestion;
 pub mod tcp;
+pub mod utp;

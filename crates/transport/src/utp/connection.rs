@@ -1,0 +1,533 @@
+use super::config::Config;
+use super::packet::{Packet, PacketKind};
+use super::receiver::{Payload, Receiver};
+use super::sack::Sack;
+use super::sender::{Parcel, Sender};
+use super::state::{CloseReason, State, Stats};
+use crate::congestion::Controller;
+use flashcrowd_base::{Span, Time};
+use std::sync::Arc;
+
+/// How far the opening has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// A SYN is to be sent.
+    Idle,
+    /// A SYN is sent.
+    Calling,
+    /// A SYN was received and is answered; nothing else has come.
+    Answering,
+    /// Done.
+    Done,
+}
+
+/// One end of a uTP connection, both directions. See the [module](super) for how to drive it.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    config: Arc<Config>,
+    sender: Sender,
+    receiver: Receiver,
+    opening: Opening,
+    over: Option<CloseReason>,
+    /// Ids in packets that arrive, and in packets that are sent.
+    receive_id: u16,
+    send_id: u16,
+    /// Number of the SYN that was answered.
+    syn_nr: u16,
+    /// Delay of the last packet that arrived, to be told to the other end.
+    delay: u32,
+    /// An answer to a SYN, a RESET, a keep-alive is to be sent.
+    answer_due: bool,
+    reset_due: bool,
+    keep_alive_due: bool,
+    /// Data may be sent though the other end has not confirmed that it opened.
+    talkative: bool,
+    /// This end closed before the other did; this end reads no more.
+    closed_first: bool,
+    released: bool,
+    /// When an unconfirmed connection becomes talkative or ends, or lingering ends.
+    opening_at: Time,
+    last_sent: Time,
+    last_heard: Time,
+    packets_sent: u64,
+    packets_received: u64,
+    packets_ignored: u64,
+}
+
+/// The clock of timestamps: microseconds modulo 2^32.
+#[inline]
+fn clock(now: Time) -> u32 {
+    (now.nanos() / 1000) as u32
+}
+
+impl Connection {
+    fn new(
+        config: &Arc<Config>,
+        now: Time,
+        opening: Opening,
+        ids: (u16, u16),
+        seq_nr: u16,
+    ) -> Connection {
+        Connection {
+            config: Arc::clone(config),
+            sender: Sender::new(config, now, seq_nr),
+            receiver: Receiver::new(config),
+            opening,
+            over: None,
+            receive_id: ids.0,
+            send_id: ids.1,
+            syn_nr: 0,
+            delay: 0,
+            answer_due: false,
+            reset_due: false,
+            keep_alive_due: false,
+            talkative: false,
+            closed_first: false,
+            released: false,
+            opening_at: Time::NEVER,
+            last_sent: now,
+            last_heard: now,
+            packets_sent: 0,
+            packets_received: 0,
+            packets_ignored: 0,
+        }
+    }
+
+    /// Opens a connection: a SYN can be polled at once. Packets for this end will carry
+    /// `connection_id`, those for the other end the one after it; the SYN has the number `seq_nr`.
+    /// Both should be random, the first one that is in use with no other connection to this peer.
+    pub fn connect(config: &Arc<Config>, now: Time, connection_id: u16, seq_nr: u16) -> Connection {
+        let ids = (connection_id, connection_id.wrapping_add(1));
+        Connection::new(config, now, Opening::Idle, ids, seq_nr)
+    }
+
+    /// Answers a SYN that arrived: a STATE can be polled at once. `seq_nr` should be random: the
+    /// number of this end's first packet, which proves later that the other end has its address.
+    pub fn accept(config: &Arc<Config>, now: Time, syn: &Packet, seq_nr: u16) -> Connection {
+        let ids = (syn.connection_id.wrapping_add(1), syn.connection_id);
+        let mut connection = Connection::new(config, now, Opening::Answering, ids, seq_nr);
+        connection.syn_nr = syn.seq_nr;
+        connection.receiver.open(syn.seq_nr.wrapping_add(1));
+        connection.sender.open(syn.window);
+        connection.measure(now, syn);
+        connection.answer_due = true;
+        connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
+        connection.packets_received = 1;
+        connection
+    }
+
+    /// The id in packets for this end.
+    pub fn receive_id(&self) -> u16 {
+        self.receive_id
+    }
+
+    /// The id in packets for the other end.
+    pub fn send_id(&self) -> u16 {
+        self.send_id
+    }
+
+    /// Takes the delay of a packet. The clock is read now, not when the delay is told.
+    #[inline]
+    fn measure(&mut self, now: Time, packet: &Packet) -> Option<u32> {
+        if packet.timestamp == 0 {
+            self.delay = 0;
+            return None;
+        }
+        // 0 would say that nothing was measured.
+        self.delay = clock(now).wrapping_sub(packet.timestamp).max(1);
+        Some(self.delay)
+    }
+
+    /// A packet arrived. Says what to do with its payload; when that is
+    /// [`Payload::Append`], [`readable`](Connection::readable) has grown by it and by what was held
+    /// behind it.
+    #[inline]
+    pub fn receive(&mut self, now: Time, packet: &Packet) -> Payload {
+        let special = self.opening != Opening::Done
+            || self.over.is_some()
+            || matches!(packet.kind, PacketKind::Reset | PacketKind::Syn);
+        if special && !self.receive_special(packet) {
+            return Payload::Drop;
+        }
+        if packet.connection_id != self.receive_id
+            || !self.sender.is_plausible(packet.ack_nr)
+            || !self.receiver.is_plausible(packet)
+        {
+            self.packets_ignored += 1;
+            return Payload::Drop;
+        }
+        self.packets_received += 1;
+        self.last_heard = now;
+        let delay = self.measure(now, packet);
+        self.sender.on_packet(&self.config, now, packet, delay);
+        if self.opening == Opening::Answering {
+            self.opening = Opening::Done;
+            self.opening_at = Time::NEVER;
+        }
+        let mut payload = Payload::Drop;
+        if matches!(packet.kind, PacketKind::Data | PacketKind::Fin) {
+            payload = self.receiver.on_data(&self.config, now, packet);
+            if self.released {
+                payload = Payload::Drop;
+                self.receiver.read(&self.config, self.receiver.readable());
+            }
+        }
+        if self.sender.is_finished() {
+            self.consider_end(now);
+        }
+        payload
+    }
+
+    /// Anything that is not plain data and acknowledgements of an open connection. Returns whether
+    /// the rest of the packet counts.
+    fn receive_special(&mut self, packet: &Packet) -> bool {
+        if packet.kind == PacketKind::Reset {
+            let ours = [self.receive_id, self.send_id].contains(&packet.connection_id);
+            if ours && self.over.is_none() && self.opening != Opening::Idle {
+                let all_sent = self.sender.is_closed() && self.sender.is_delivered();
+                let clean = all_sent && (self.released || self.receiver.is_finished());
+                self.end(if clean { CloseReason::Finished } else { CloseReason::Reset });
+            }
+            return false;
+        }
+        if self.over.is_some() {
+            // The other end waits for an answer that it may have missed.
+            self.reset_due |= matches!(packet.kind, PacketKind::Data | PacketKind::Fin)
+                && packet.connection_id == self.receive_id
+                && self.over != Some(CloseReason::Reset);
+            return false;
+        }
+        if packet.kind == PacketKind::Syn {
+            // Our answer was lost.
+            let repeated = packet.connection_id == self.send_id && packet.seq_nr == self.syn_nr;
+            self.answer_due |= repeated && self.opening == Opening::Answering;
+            return false;
+        }
+        match self.opening {
+            Opening::Idle => false,
+            Opening::Calling => {
+                // Only a STATE tells the number of the first packet to come. Data that overtook it
+                // will be sent again.
+                let answers = packet.kind == PacketKind::State
+                    && packet.connection_id == self.receive_id
+                    && packet.ack_nr == self.sender.next_seq().wrapping_sub(1);
+                if answers {
+                    self.receiver.open(packet.seq_nr);
+                    self.opening = Opening::Done;
+                    // Confirm, in case there is no data to do so.
+                    self.receiver.due = true;
+                }
+                answers
+            }
+            Opening::Answering | Opening::Done => true,
+        }
+    }
+
+    /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if (self.opening != Opening::Done || self.over.is_some())
+            && let Some(settled) = self.poll_opening(now)
+        {
+            return settled;
+        }
+        if let Some(parcel) = self.sender.poll(&self.config, now, true) {
+            return Some(self.say(now, parcel));
+        }
+        if self.receiver.due {
+            let mut packet = self.report(now);
+            packet.sack = self.receiver.sack(self.config.sack);
+            self.receiver.on_sent(false);
+            return Some(packet);
+        }
+        if std::mem::take(&mut self.keep_alive_due) {
+            let mut packet = self.report(now);
+            packet.ack_nr = packet.ack_nr.wrapping_sub(1);
+            return Some(packet);
+        }
+        None
+    }
+
+    /// What is said before the connection is open and after it is over; `None` if that is decided
+    /// by what there is to say.
+    fn poll_opening(&mut self, now: Time) -> Option<Option<Packet>> {
+        if self.over.is_some() {
+            if !std::mem::take(&mut self.reset_due) {
+                return Some(None);
+            }
+            let packet = self.report(now);
+            return Some(Some(Packet { kind: PacketKind::Reset, window: 0, ..packet }));
+        }
+        match self.opening {
+            Opening::Idle => {
+                self.opening = Opening::Calling;
+                let parcel = self.sender.call(&self.config, now);
+                Some(Some(self.call(now, parcel)))
+            }
+            Opening::Calling => {
+                let parcel = self.sender.poll(&self.config, now, false);
+                Some(parcel.map(|parcel| self.call(now, parcel)))
+            }
+            Opening::Answering if std::mem::take(&mut self.answer_due) => {
+                let packet = self.report(now);
+                let seq_nr = self.sender.first_seq();
+                Some(Some(Packet { seq_nr, ..packet }))
+            }
+            Opening::Answering if !self.talkative => Some(None),
+            Opening::Answering | Opening::Done => None,
+        }
+    }
+
+    /// The SYN. It carries the id for packets to this end.
+    fn call(&mut self, now: Time, parcel: Parcel) -> Packet {
+        let packet = self.say(now, parcel);
+        Packet { connection_id: self.receive_id, ack_nr: 0, ..packet }
+    }
+
+    /// A packet with a number of its own.
+    #[inline]
+    fn say(&mut self, now: Time, parcel: Parcel) -> Packet {
+        self.receiver.on_sent(true);
+        let packet = self.report(now);
+        Packet {
+            offset: parcel.offset,
+            seq_nr: parcel.seq as u16,
+            len: parcel.len,
+            kind: parcel.kind,
+            dont_fragment: parcel.dont_fragment,
+            ..packet
+        }
+    }
+
+    /// A packet that says where this end stands.
+    #[inline]
+    fn report(&mut self, now: Time) -> Packet {
+        self.packets_sent += 1;
+        self.last_sent = now;
+        Packet {
+            timestamp: clock(now),
+            timestamp_difference: self.delay,
+            window: self.receiver.offer(&self.config),
+            connection_id: self.send_id,
+            seq_nr: self.sender.next_seq(),
+            ack_nr: self.receiver.ack_nr(),
+            kind: PacketKind::State,
+            sack: Sack::NONE,
+            ..Packet::default()
+        }
+    }
+
+    /// When this end has been silent for too long.
+    #[inline]
+    fn keep_alive_at(&self) -> Time {
+        let wait = self.config.keep_alive_ns;
+        if wait.is_zero() || self.opening != Opening::Done || self.sender.is_closed() {
+            return Time::NEVER;
+        }
+        self.config.examined(self.last_sent + wait)
+    }
+
+    /// When the other end has been silent for too long.
+    #[inline]
+    fn silence_at(&self) -> Time {
+        let wait = self.config.silence_timeout_ns;
+        if wait.is_zero() { Time::NEVER } else { self.last_heard + wait }
+    }
+
+    /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way
+    /// with every other call.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        if self.over.is_some() {
+            return None;
+        }
+        let at = self.sender.alarm_at().min(self.receiver.deadline).min(self.opening_at);
+        let at = at.min(self.keep_alive_at()).min(self.silence_at());
+        (at != Time::NEVER).then_some(at)
+    }
+
+    /// Whether an acknowledgement is waiting to be polled.
+    #[inline]
+    pub fn has_acknowledgement(&self) -> bool {
+        self.receiver.due
+    }
+
+    /// Time has passed. Early calls do nothing.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.over.is_some() {
+            return;
+        }
+        if now >= self.opening_at {
+            self.on_opening_timer(now);
+        }
+        self.receiver.on_timer(now);
+        if now >= self.keep_alive_at() {
+            self.keep_alive_due = true;
+            self.last_sent = now;
+        }
+        if self.over.is_none()
+            && (now >= self.silence_at() || !self.sender.on_timer(&self.config, now))
+        {
+            self.end(CloseReason::TimedOut);
+        }
+    }
+
+    fn on_opening_timer(&mut self, now: Time) {
+        self.opening_at = Time::NEVER;
+        if self.opening == Opening::Done {
+            self.end(CloseReason::Finished);
+        } else if self.talkative {
+            self.end(CloseReason::TimedOut);
+        } else {
+            // The other end's confirmation may be lost. Data will be acknowledged.
+            self.talkative = true;
+            let left = self.config.half_open_ns.saturating_sub(self.config.initial_rto_ns);
+            self.opening_at = now + left;
+        }
+    }
+
+    /// The application offers `bytes`; returns how many the send buffer took. Nothing after
+    /// [`close`](Connection::close).
+    pub fn write(&mut self, _now: Time, bytes: u64) -> u64 {
+        if self.over.is_some() { 0 } else { self.sender.write(&self.config, bytes) }
+    }
+
+    /// How many bytes [`write`](Connection::write) would take.
+    pub fn write_space(&self) -> u64 {
+        if self.over.is_some() { 0 } else { self.sender.write_space(&self.config) }
+    }
+
+    /// Bytes that arrived in order and were not read.
+    #[inline]
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    /// The application consumed `bytes`, at most [`readable`](Connection::readable).
+    #[inline]
+    pub fn read(&mut self, _now: Time, bytes: u64) {
+        self.receiver.read(&self.config, bytes);
+    }
+
+    /// Sends FIN after everything that is queued. Reading goes on.
+    pub fn close(&mut self, now: Time) {
+        if self.over.is_some() || self.sender.is_closed() {
+            return;
+        }
+        self.closed_first = !self.receiver.is_finished();
+        self.sender.close();
+        self.consider_end(now);
+    }
+
+    /// Closes, and reads no more: what still arrives is acknowledged and thrown away. The
+    /// connection is over when everything that was written is acknowledged; the other end's FIN
+    /// is answered with RESET then, as libutp does it.
+    pub fn release(&mut self, now: Time) {
+        self.close(now);
+        self.released = true;
+        let readable = self.receiver.readable();
+        self.receiver.read(&self.config, readable);
+        self.consider_end(now);
+    }
+
+    /// Ends the connection with a RESET, which can be polled at once.
+    pub fn abort(&mut self, _now: Time) {
+        if self.over.is_none() {
+            self.reset_due = self.opening != Opening::Idle;
+            self.end(CloseReason::Aborted);
+        }
+    }
+
+    /// A router says that datagrams of more than `bytes` do not get through (ICMP "fragmentation
+    /// needed"); 0 if it does not say how many do.
+    pub fn on_path_limit(&mut self, now: Time, bytes: u32) {
+        if self.over.is_none() {
+            self.sender.on_path_limit(&self.config, now, bytes);
+        }
+    }
+
+    /// Our FIN is acknowledged: has the other end's arrived as well?
+    fn consider_end(&mut self, now: Time) {
+        if self.over.is_some() || !self.sender.is_finished() {
+            return;
+        }
+        if self.released || (self.receiver.is_finished() && !self.closed_first) {
+            self.end(CloseReason::Finished);
+        } else if self.receiver.is_finished() {
+            // Begun anew by a repeated FIN.
+            self.opening_at = now + self.config.linger_ns;
+        }
+    }
+
+    fn end(&mut self, reason: CloseReason) {
+        self.over = Some(reason);
+        self.opening_at = Time::NEVER;
+        self.receiver.deadline = Time::NEVER;
+        self.sender.stop();
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        if let Some(reason) = self.over {
+            return State::Closed { reason };
+        }
+        match (self.opening, self.sender.is_closed(), self.receiver.is_finished()) {
+            (Opening::Idle | Opening::Calling | Opening::Answering, ..) => State::Connecting,
+            (_, false, false) => State::Established,
+            (_, true, false) => State::Closing,
+            (_, false, true) => State::PeerClosed,
+            (_, true, true) if self.sender.is_finished() => State::Lingering,
+            (_, true, true) => State::LastAck,
+        }
+    }
+
+    /// Whether the handshake is done and the connection not over.
+    #[inline]
+    pub fn is_established(&self) -> bool {
+        self.opening == Opening::Done && self.over.is_none()
+    }
+
+    /// Whether the connection is over.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Whether the other end's FIN has arrived and everything before it was read: end of file.
+    #[inline]
+    pub fn peer_closed(&self) -> bool {
+        self.receiver.is_read_to_the_end()
+    }
+
+    /// Counters and estimates.
+    pub fn stats(&self) -> Stats {
+        let rtt = self.sender.round_trip();
+        let counters = self.sender.counters;
+        let least = rtt.least();
+        Stats {
+            srtt: rtt.smoothed(),
+            rtt: rtt.latest(),
+            min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            rto: self.sender.timeout(&self.config),
+            queueing_delay: self.sender.queueing_delay(),
+            cwnd: self.sender.controller().window(),
+            ssthresh: self.sender.controller().threshold(),
+            in_flight: self.sender.in_flight(),
+            peer_window: self.sender.peer_window(),
+            packet_bytes: u64::from(self.sender.packet_bytes()),
+            packets_sent: self.packets_sent,
+            packets_retransmitted: counters.packets_retransmitted,
+            bytes_retransmitted: counters.bytes_retransmitted,
+            bytes_acked: self.sender.bytes_acked(),
+            bytes_received: self.receiver.arrived(),
+            packets_received: self.packets_received,
+            packets_ignored: self.packets_ignored,
+            packets_duplicate: self.receiver.duplicates,
+            timeouts: counters.timeouts,
+            reductions: counters.reductions,
+            probes_lost: counters.probes_lost,
+            packets_held: self.sender.packets_held() + self.receiver.packets_held() as usize,
+            bytes_held: self.receiver.bytes_held(),
+        }
+    }
+}

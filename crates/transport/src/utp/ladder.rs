@@ -1,0 +1,97 @@
+use super::config::Ladder;
+use flashcrowd_base::{Span, Time};
+
+/// Where a connection stands on the [`Ladder`] of packet sizes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rung {
+    /// Index into the steps; their number stands for what the path takes.
+    at: usize,
+    since: Time,
+    /// Bytes sent since then.
+    sent: u64,
+}
+
+impl Rung {
+    pub(super) fn new(now: Time) -> Rung {
+        Rung { at: 0, since: now, sent: 0 }
+    }
+
+    /// Payload of a packet, where the path takes `most`.
+    #[inline]
+    pub(super) fn packet_bytes(&self, ladder: &Ladder, most: u32) -> u32 {
+        ladder.steps_bytes.get(self.at).map_or(most, |step| most.min(*step))
+    }
+
+    /// Whether packets are as large as the path takes.
+    pub(super) fn is_at_the_top(&self, ladder: &Ladder) -> bool {
+        self.at == ladder.steps_bytes.len()
+    }
+
+    /// So many bytes of payload were sent for the first time, with this window. Whether the size is
+    /// another one from now on.
+    ///
+    /// The rules are those of libutp's first public code: up one step if more packets are sent
+    /// per target delay than `raise_packets`, and the window holds more than `raise_window_packets`;
+    /// down if less than either lower bound.
+    #[inline]
+    pub(super) fn on_sent(
+        &mut self,
+        ladder: &Ladder,
+        now: Time,
+        bytes: u32,
+        window: u64,
+        most: u32,
+    ) -> bool {
+        self.sent += u64::from(bytes);
+        let elapsed = now.since(self.since);
+        if elapsed < ladder.period_ns {
+            return false;
+        }
+        let size = u64::from(self.packet_bytes(ladder, most));
+        let per_target = share(self.sent, ladder.target_ns, elapsed);
+        let up = per_target > u64::from(ladder.raise_packets) * size
+            && window > u64::from(ladder.raise_window_packets) * size;
+        let down = per_target < u64::from(ladder.lower_packets) * size
+            || window < u64::from(ladder.lower_window_packets) * size;
+        self.since = now;
+        self.sent = 0;
+        let before = self.at;
+        if up {
+            self.at = (self.at + 1).min(ladder.steps_bytes.len());
+        } else if down {
+            self.at = self.at.saturating_sub(1);
+        }
+        before != self.at
+    }
+}
+
+/// What of `bytes` in `elapsed` falls into `part` of the time.
+fn share(bytes: u64, part: Span, elapsed: Span) -> u64 {
+    let share = u128::from(bytes) * u128::from(part.nanos()) / u128::from(elapsed.nanos().max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::PacketSize;
+    use super::super::profiles;
+    use super::*;
+
+    #[test]
+    fn packets_double_while_the_rate_allows_and_shrink_with_it() {
+        let PacketSize::Ladder(ladder) = profiles::alpha2().packet_size else { panic!("alpha2") };
+        let mut rung = Rung::new(Time::START);
+        let mut sizes = Vec::new();
+        // 4.4 Mbit/s with a window of 30 kB for 50 s, then 40 kbit/s.
+        for second in 1..=120u64 {
+            let (bytes, window) = if second <= 50 { (550_000, 30_000) } else { (5_000, 2_000) };
+            let now = Time::START + Span::from_secs(second);
+            if rung.on_sent(&ladder, now, bytes, window, 1382) {
+                sizes.push((second, rung.packet_bytes(&ladder, 1382)));
+            }
+        }
+        let up = [(10, 300), (20, 600), (30, 1200), (40, 1382)];
+        let down = [(60, 1200), (70, 600), (80, 300), (90, 150)];
+        assert_eq!(sizes, [up, down].concat());
+    }
+}

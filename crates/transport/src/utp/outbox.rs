@@ -1,0 +1,194 @@
+use super::sequence;
+use flashcrowd_base::Time;
+use std::collections::VecDeque;
+
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Believed to be in the network.
+    Flying,
+    /// Timed out: to be sent again when there is room.
+    Lost,
+    /// Acknowledged by a mask.
+    Delivered,
+}
+
+/// A packet that was sent and not acknowledged in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing {
+    pub(super) offset: u64,
+    pub(super) sent_at: Time,
+    pub(super) len: u16,
+    pub(super) transmissions: u16,
+    pub(super) fate: Fate,
+    /// To be sent again at once, whatever the window.
+    pub(super) urgent: bool,
+}
+
+/// Packets that were sent and not acknowledged in order, by number.
+#[derive(Clone, Debug)]
+pub(super) struct Outbox {
+    first: u64,
+    packets: VecDeque<Outgoing>,
+    /// Payload bytes that fly.
+    pub(super) flight: u64,
+    lost: u32,
+    urgent: u32,
+    /// No packet before this is lost or urgent.
+    repair_from: u64,
+}
+
+impl Outbox {
+    pub(super) fn new(first: u16) -> Outbox {
+        let first = sequence::origin(first);
+        Outbox {
+            first,
+            packets: VecDeque::new(),
+            flight: 0,
+            lost: 0,
+            urgent: 0,
+            repair_from: first,
+        }
+    }
+
+    /// Number of the oldest packet, or of the next one.
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+    /// Number of the next packet.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.packets.len()
+    }
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+    #[inline]
+    pub(super) fn front(&self) -> Option<&Outgoing> {
+        self.packets.front()
+    }
+    #[inline]
+    pub(super) fn get(&self, seq: u64) -> Option<&Outgoing> {
+        self.packets.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)
+    }
+
+    /// A new packet is sent.
+    #[inline]
+    pub(super) fn push(&mut self, now: Time, offset: u64, len: u16) -> u64 {
+        let seq = self.next();
+        self.flight += u64::from(len);
+        self.packets.push_back(Outgoing {
+            offset,
+            sent_at: now,
+            len,
+            transmissions: 1,
+            fate: Fate::Flying,
+            urgent: false,
+        });
+        seq
+    }
+
+    /// Packet `seq` has arrived. Returns it as it was, unless that was known.
+    #[inline]
+    pub(super) fn deliver(&mut self, seq: u64) -> Option<Outgoing> {
+        let index = usize::try_from(seq.checked_sub(self.first)?).ok()?;
+        let packet = self.packets.get_mut(index)?;
+        let was = *packet;
+        packet.fate = Fate::Delivered;
+        packet.urgent = false;
+        match was.fate {
+            Fate::Flying => self.flight -= u64::from(was.len),
+            Fate::Lost => self.lost -= 1,
+            Fate::Delivered => return None,
+        }
+        self.urgent -= u32::from(was.urgent);
+        Some(was)
+    }
+
+    /// Forgets the oldest packets, as far as they have arrived.
+    #[inline]
+    pub(super) fn trim(&mut self) {
+        while self.packets.front().is_some_and(|packet| packet.fate == Fate::Delivered) {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Everything that flies counts as lost.
+    pub(super) fn lose_all(&mut self) {
+        for packet in &mut self.packets {
+            if packet.fate == Fate::Flying {
+                packet.fate = Fate::Lost;
+                self.lost += 1;
+            }
+        }
+        self.flight = 0;
+        self.repair_from = self.first;
+    }
+
+    /// Packet `seq` is to be sent again at once.
+    pub(super) fn hurry(&mut self, seq: u64) {
+        let index = (seq - self.first) as usize;
+        if let Some(packet) = self.packets.get_mut(index)
+            && packet.fate != Fate::Delivered
+            && !packet.urgent
+        {
+            packet.urgent = true;
+            self.urgent += 1;
+            self.repair_from = self.repair_from.min(seq);
+        }
+    }
+
+    /// The oldest packet that is to be sent again: urgent ones, and with `lost` also those that
+    /// are lost.
+    #[inline]
+    pub(super) fn to_repair(&mut self, lost: bool) -> Option<u64> {
+        if self.urgent == 0 && (!lost || self.lost == 0) {
+            return None;
+        }
+        let from = self.repair_from.max(self.first);
+        let found = self
+            .packets
+            .iter()
+            .skip((from - self.first) as usize)
+            .position(|packet| packet.urgent || (lost && packet.fate == Fate::Lost))?
+            as u64;
+        // Without `lost`, lost ones may have been passed over.
+        if lost || self.lost == 0 {
+            self.repair_from = from + found;
+        }
+        Some(from + found)
+    }
+
+    /// Whether something counts as lost.
+    #[inline]
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+    /// Whether anything is to be sent again.
+    #[inline]
+    pub(super) fn has_repairs(&self) -> bool {
+        self.lost + self.urgent > 0
+    }
+
+    /// Packet `seq` is sent again. Returns it.
+    pub(super) fn resend(&mut self, now: Time, seq: u64) -> Option<Outgoing> {
+        let packet = self.packets.get_mut((seq - self.first) as usize)?;
+        if packet.fate == Fate::Lost {
+            packet.fate = Fate::Flying;
+            self.lost -= 1;
+            self.flight += u64::from(packet.len);
+        }
+        self.urgent -= u32::from(packet.urgent);
+        packet.urgent = false;
+        packet.sent_at = now;
+        packet.transmissions = packet.transmissions.saturating_add(1);
+        Some(*packet)
+    }
+}

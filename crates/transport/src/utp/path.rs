@@ -1,0 +1,209 @@
+use super::config::{PathMtu, SearchBegin};
+use flashcrowd_base::Time;
+
+/// The search for the largest datagram that the path takes: data packets with the don't-fragment
+/// flag, one at a time, by bisection.
+///
+/// A packet that turned out too large cannot be cut up: its number stands for its bytes, and the
+/// other end may have it after all. It is resent as it is and may be fragmented; what comes after
+/// it is smaller.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    floor: u32,
+    ceiling: u32,
+    /// Size of ordinary datagrams.
+    current: u32,
+    /// Number and size of the datagram that measures.
+    probe: Option<(u64, u32)>,
+    again_at: Time,
+}
+
+impl Path {
+    pub(super) fn new(config: &PathMtu, now: Time) -> Path {
+        let current = match config.begin {
+            SearchBegin::Ceiling => config.ceiling_bytes,
+            SearchBegin::Floor => config.floor_bytes,
+        };
+        let mut path = Path {
+            floor: config.floor_bytes,
+            ceiling: config.ceiling_bytes,
+            current,
+            probe: None,
+            again_at: now + config.interval_ns,
+        };
+        if path.ceiling - path.floor <= config.tolerance_bytes {
+            path.settle();
+        }
+        path
+    }
+
+    fn settle(&mut self) {
+        self.ceiling = self.floor;
+        self.current = self.floor;
+    }
+
+    /// Size of ordinary datagrams.
+    #[inline]
+    pub(super) fn datagram_bytes(&self) -> u32 {
+        self.current
+    }
+
+    /// Size of the datagram to be sent now if there is that much to say: larger than ordinary if a
+    /// probe is wanted.
+    #[inline]
+    pub(super) fn wanted_bytes(&self, config: &PathMtu) -> u32 {
+        let searching = self.floor < self.ceiling && self.probe.is_none();
+        if searching && config.begin == SearchBegin::Floor {
+            (self.floor + self.ceiling).div_ceil(2)
+        } else {
+            self.current
+        }
+    }
+
+    /// The new packet `seq` is sent in a datagram of so many bytes. Whether it measures the path.
+    #[inline]
+    pub(super) fn on_sent(
+        &mut self,
+        config: &PathMtu,
+        now: Time,
+        seq: u64,
+        datagram_bytes: u32,
+    ) -> bool {
+        if now >= self.again_at {
+            self.floor = config.floor_bytes;
+            self.ceiling = config.ceiling_bytes;
+            self.again_at = now + config.interval_ns;
+        }
+        let measures = self.probe.is_none()
+            && (self.floor + 1..=self.ceiling).contains(&datagram_bytes)
+            && self.floor < self.ceiling;
+        if measures {
+            self.probe = Some((seq, datagram_bytes));
+        }
+        measures
+    }
+
+    /// The number of the packet that measures.
+    #[inline]
+    pub(super) fn probe(&self) -> Option<u64> {
+        self.probe.map(|probe| probe.0)
+    }
+
+    /// Packet `seq` has arrived.
+    #[inline]
+    pub(super) fn on_delivered(&mut self, config: &PathMtu, now: Time, seq: u64) {
+        if let Some((_, size)) = self.probe.filter(|probe| probe.0 == seq) {
+            self.floor = size.max(self.floor);
+            self.ceiling = self.ceiling.max(self.floor);
+            self.bisect(config, now);
+        }
+    }
+
+    /// The packet that measures was lost, and others were not: it was too large.
+    pub(super) fn on_too_large(&mut self, config: &PathMtu, now: Time) {
+        if let Some((_, size)) = self.probe {
+            self.ceiling = (size - 1).max(self.floor);
+            self.bisect(config, now);
+        }
+    }
+
+    /// The packet that measures was lost together with others, which says nothing.
+    pub(super) fn forget_probe(&mut self) {
+        self.probe = None;
+    }
+
+    /// The path takes no more than `bytes`, as a router says; a value that makes no sense only
+    /// halves what is left of the search.
+    pub(super) fn on_limit(&mut self, config: &PathMtu, now: Time, bytes: u32) {
+        if (config.floor_bytes..8192).contains(&bytes) {
+            self.floor = self.floor.min(bytes);
+            self.ceiling = self.ceiling.min(bytes).max(self.floor);
+            self.bisect(config, now);
+            self.current = self.ceiling;
+        } else {
+            self.ceiling = (self.floor + self.ceiling) / 2;
+            self.bisect(config, now);
+        }
+    }
+
+    /// Datagrams vanish that are larger than every path must take: do not send such any more.
+    pub(super) fn fall_to_floor(&mut self, config: &PathMtu, now: Time) {
+        self.floor = config.floor_bytes;
+        self.again_at = now + config.interval_ns;
+        self.probe = None;
+        self.settle();
+    }
+
+    fn bisect(&mut self, config: &PathMtu, now: Time) {
+        self.probe = None;
+        if self.ceiling - self.floor <= config.tolerance_bytes {
+            self.settle();
+            self.again_at = now + config.interval_ns;
+        } else {
+            self.current = match config.begin {
+                SearchBegin::Ceiling => (self.floor + self.ceiling) / 2,
+                SearchBegin::Floor => self.floor,
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profiles;
+    use super::*;
+
+    /// Sends packets of the wanted size over a path that takes `limit` bytes; the sizes that were
+    /// tried, and the one that came out.
+    fn search(config: &PathMtu, limit: u32) -> (Vec<u32>, u32) {
+        let mut path = Path::new(config, Time::START);
+        let mut tried = Vec::new();
+        for seq in 0..100 {
+            let bytes = path.wanted_bytes(config);
+            if path.on_sent(config, Time::START, seq, bytes) {
+                tried.push(bytes);
+            }
+            if bytes <= limit {
+                path.on_delivered(config, Time::START, seq);
+            } else {
+                path.on_too_large(config, Time::START);
+            }
+        }
+        (tried, path.datagram_bytes())
+    }
+
+    #[test]
+    fn the_ceiling_is_tried_first_and_then_bisected() {
+        let config = profiles::libutp().path_mtu;
+        assert_eq!(search(&config, 1500), (vec![1402], 1402));
+        let (tried, found) = search(&config, 1000);
+        assert_eq!(tried, [1402, 988, 1194, 1090, 1038, 1012, 999]);
+        assert_eq!(found, 988 + 11);
+        assert_eq!(search(&config, 576).1, 576);
+    }
+
+    #[test]
+    fn from_the_floor_only_probes_are_larger() {
+        let config = profiles::libtorrent().path_mtu;
+        let (tried, found) = search(&config, 1000);
+        assert_eq!(tried[..3], [1010, 779, 894]);
+        assert!((990..=1000).contains(&found), "{found}");
+        assert!(search(&config, 2000).1 > 1460);
+    }
+
+    #[test]
+    fn a_router_may_say_it() {
+        let config = profiles::libutp().path_mtu;
+        let mut path = Path::new(&config, Time::START);
+        path.on_limit(&config, Time::START, 1100);
+        assert_eq!(path.datagram_bytes(), 1100);
+        assert!(path.on_sent(&config, Time::START, 1, 1100));
+        path.on_delivered(&config, Time::START, 1);
+        assert_eq!((path.datagram_bytes(), path.floor, path.ceiling), (1100, 1100, 1100));
+        path.on_limit(&config, Time::START, 0);
+        path.fall_to_floor(&config, Time::START);
+        assert_eq!(path.datagram_bytes(), 576);
+        let later = Time::START + config.interval_ns;
+        assert!(path.on_sent(&config, later, 2, 577), "the search begins anew");
+    }
+}

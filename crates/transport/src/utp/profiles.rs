@@ -1,0 +1,221 @@
+//! uTP as people run or ran it, as complete configurations.
+
+use super::config::{
+    Backoff, Config, DelayedAck, Ladder, LossDetection, PacketSize, PathMtu, SackPolicy,
+    SearchBegin, SmallWindow, WindowFill,
+};
+use crate::congestion::{HyStartKind, Kind};
+use flashcrowd_base::Span;
+
+/// The profile of this name.
+pub fn named(name: &str) -> Option<Config> {
+    all().into_iter().find(|profile| profile.name == name)
+}
+
+/// All profiles.
+pub fn all() -> Vec<Config> {
+    vec![
+        libutp(),
+        libutp_2010(),
+        libtorrent(),
+        rfc6817(),
+        ledbat_plus_plus(),
+        alpha1(),
+        alpha2(),
+        beta1(),
+    ]
+}
+
+/// Libutp as it ships (`bittorrent/libutp`, last change 2018; file and constant in each comment).
+pub fn libutp() -> Config {
+    Config {
+        name: "libutp".into(),
+        path_mtu: PathMtu {
+            // mtu_reset
+            floor_bytes: 576,
+            // utp_utils.cpp, UTP_GetUDPMTU: 1500 less IPv4, UDP, GRE, PPPoE, MPPE, and 36 to spare.
+            ceiling_bytes: 1402,
+            // mtu_last = mtu_ceiling
+            begin: SearchBegin::Ceiling,
+            // mtu_search_update
+            tolerance_bytes: 16,
+            interval_ns: Span::from_secs(30 * 60),
+        },
+        packet_size: PacketSize::PathMtu,
+        // is_full
+        window_fill: WindowFill::Whole,
+        small_window: SmallWindow::Wait,
+        // flush_packets
+        nagle: true,
+        controller: Kind::NewReno,
+        ledbat: None,
+        hystart: HyStartKind::None,
+        // utp_initialize_socket: max_window is one packet
+        initial_window_packets: 1,
+        // opt_sndbuf, opt_rcvbuf
+        send_buffer_bytes: 1 << 20,
+        receive_buffer_bytes: 1 << 20,
+        // rto, and its floor in ack_packet; there is no ceiling
+        initial_rto_ns: Span::from_secs(3),
+        min_rto_ns: Span::from_secs(1),
+        max_rto_ns: Span::from_secs(3600),
+        rto_deviations: 4,
+        backoff: Backoff::Doubling,
+        // TIMEOUT_CHECK_INTERVAL
+        timer_grain_ns: Span::from_millis(500),
+        // check_timeouts: retransmit_count >= 2 in CS_SYN_SENT, >= 4 otherwise
+        syn_retries: 2,
+        data_retries: 4,
+        loss_detection: LossDetection {
+            // There is no resending on plain duplicates, only on masks (selective_ack).
+            duplicate_acks: 0,
+            // DUPLICATE_ACKS_BEFORE_RESEND
+            sacked_after: 3,
+            resends_per_ack: 4,
+        },
+        idle_timer: true,
+        // send_ack: four bytes, 14 + 16 packets
+        sack: SackPolicy::Fixed { bytes: 4 },
+        // utp_issue_deferred_acks
+        delayed_ack: DelayedAck { bytes: 0, max_ns: Span::ZERO },
+        // utp_process_incoming: send_ack at the end, and schedule_ack behind it
+        acknowledge_end_twice: true,
+        // zerowindow_time
+        zero_window_probe_ns: Span::from_secs(15),
+        // KEEPALIVE_INTERVAL
+        keep_alive_ns: Span::from_secs(29),
+        silence_timeout_ns: Span::ZERO,
+        // Not bounded there; longer than the interval of keep-alives here.
+        half_open_ns: Span::from_secs(60),
+        // A socket is gone when its FIN is acknowledged, and answers a later FIN with RESET.
+        linger_ns: Span::ZERO,
+    }
+}
+
+/// Libutp as first published, May 2010.
+pub fn libutp_2010() -> Config {
+    Config {
+        name: "libutp-2010".into(),
+        packet_size: PacketSize::Ladder(doubling(Span::from_millis(100))),
+        small_window: SmallWindow::Paced,
+        // DELAYED_ACK_BYTE_THRESHOLD, DELAYED_ACK_TIME_THRESHOLD
+        delayed_ack: DelayedAck { bytes: 2400, max_ns: Span::from_millis(5) },
+        ..libutp()
+    }
+}
+
+/// The packet sizes of 2009: twice as large every ten seconds if the rate allows.
+fn doubling(target: Span) -> Ladder {
+    Ladder {
+        steps_bytes: vec![150, 300, 600, 1200],
+        period_ns: Span::from_secs(10),
+        target_ns: target,
+        raise_packets: 4,
+        raise_window_packets: 5,
+        lower_packets: 1,
+        lower_window_packets: 3,
+    }
+}
+
+/// Libtorrent's own implementation (`arvidn/libtorrent`, RC_2_1, utp_stream.cpp and settings).
+pub fn libtorrent() -> Config {
+    Config {
+        name: "libtorrent".into(),
+        path_mtu: PathMtu {
+            floor_bytes: 548,
+            // 1500 less IPv4 and UDP
+            ceiling_bytes: 1472,
+            begin: SearchBegin::Floor,
+            tolerance_bytes: 10,
+            interval_ns: Span::from_secs(30 * 60),
+        },
+        // utp_min_timeout; packet_timeout
+        initial_rto_ns: Span::from_secs(3),
+        min_rto_ns: Span::from_millis(500),
+        max_rto_ns: Span::from_secs(60),
+        rto_deviations: 2,
+        backoff: Backoff::Seconds,
+        timer_grain_ns: Span::ZERO,
+        // utp_syn_resends, utp_num_resends
+        syn_retries: 2,
+        data_retries: 3,
+        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 4, resends_per_ack: 5 },
+        idle_timer: false,
+        sack: SackPolicy::AsNeeded,
+        acknowledge_end_twice: false,
+        linger_ns: Span::from_secs(6),
+        ..libutp()
+    }
+}
+
+/// RFC 6817 on uTP's wire: whatever the RFC says; where it is silent, TCP's habits.
+pub fn rfc6817() -> Config {
+    Config {
+        name: "rfc6817".into(),
+        // INIT_CWND
+        initial_window_packets: 2,
+        // CTO: as the timeout of RFC 6298
+        initial_rto_ns: Span::from_secs(1),
+        min_rto_ns: Span::from_secs(1),
+        max_rto_ns: Span::from_secs(60),
+        timer_grain_ns: Span::ZERO,
+        syn_retries: 6,
+        data_retries: 15,
+        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 3, resends_per_ack: 4 },
+        idle_timer: false,
+        sack: SackPolicy::AsNeeded,
+        acknowledge_end_twice: false,
+        linger_ns: Span::from_secs(60),
+        ..libutp()
+    }
+}
+
+/// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on uTP's wire.
+pub fn ledbat_plus_plus() -> Config {
+    Config { name: "ledbat-plus-plus".into(), ..rfc6817() }
+}
+
+/// The closed client of December 2008 as rossi2010 saw it: packets of about 350 bytes.
+pub fn alpha1() -> Config {
+    Config {
+        name: "alpha1".into(),
+        packet_size: PacketSize::Fixed { bytes: 350 },
+        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 3, resends_per_ack: 4 },
+        ..libutp_2010()
+    }
+}
+
+/// The closed client of March 2009: packets that double every ten seconds.
+pub fn alpha2() -> Config {
+    Config {
+        name: "alpha2".into(),
+        packet_size: PacketSize::Ladder(doubling(Span::from_millis(25))),
+        ..alpha1()
+    }
+}
+
+/// The closed client of August 2009: packets of mixed size, indifferent to reordering.
+pub fn beta1() -> Config {
+    Config {
+        name: "beta1".into(),
+        packet_size: PacketSize::PathMtu,
+        window_fill: WindowFill::Exact { least_bytes: 150 },
+        // Reordering by 40 ms left it unmoved (rossi2010, figure 3b).
+        loss_detection: LossDetection { duplicate_acks: 0, sacked_after: 32, resends_per_ack: 4 },
+        ..libutp_2010()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_works_and_has_a_name_of_its_own() {
+        for profile in all() {
+            assert_eq!(profile.check(), Ok(()), "{}", profile.name);
+            assert_eq!(named(&profile.name), Some(profile));
+        }
+        assert_eq!(named("nobody"), None);
+    }
+}

@@ -1,0 +1,245 @@
+use super::config::{Config, MAX_PACKETS, SackPolicy};
+use super::packet::{Packet, PacketKind};
+use super::reorder::Reorder;
+use super::sack::{MAX_SACK_BYTES, Sack};
+use super::sequence;
+use flashcrowd_base::Time;
+
+/// No FIN has arrived.
+const ENDLESS: u64 = u64::MAX;
+/// What is taken beyond the offered window: one packet every fifteen seconds from a sender that
+/// probes a closed window and would give up if none were acknowledged (libutp).
+pub(super) const OVERSHOOT: u64 = 64 * 1024;
+
+/// What the driver does with the payload of a packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Throw it away: it is no data, came before, or cannot be kept.
+    Drop,
+    /// It comes next in the stream. Append it, and then whatever is held with the next sequence
+    /// number, and the next, as far as it reaches.
+    Append,
+    /// Hold it by its sequence number until it is reached.
+    Hold,
+}
+
+/// The receiving half: what arrived, and when to say so.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    /// Number of the packet that comes next.
+    next: u64,
+    /// Number of the FIN.
+    fin: u64,
+    reorder: Reorder,
+    /// Bytes that arrived in order, and of those, what the application has read.
+    arrived: u64,
+    read: u64,
+    /// The window as last offered.
+    offered: u64,
+    /// An acknowledgement is to be sent now; how many times more; or at that time.
+    pub(super) due: bool,
+    again: bool,
+    pub(super) deadline: Time,
+    /// Bytes in order that were not acknowledged.
+    waiting: u64,
+    pub(super) duplicates: u64,
+}
+
+impl Receiver {
+    pub(super) fn new(config: &Config) -> Receiver {
+        Receiver {
+            next: 0,
+            fin: ENDLESS,
+            reorder: Reorder::default(),
+            arrived: 0,
+            read: 0,
+            offered: config.receive_buffer_bytes,
+            due: false,
+            again: false,
+            deadline: Time::NEVER,
+            waiting: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// The other end's first packet has the number `first`.
+    pub(super) fn open(&mut self, first: u16) {
+        self.next = sequence::origin(first);
+    }
+
+    /// The acknowledgement number.
+    #[inline]
+    pub(super) fn ack_nr(&self) -> u16 {
+        (self.next as u16).wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(super) fn readable(&self) -> u64 {
+        self.arrived - self.read
+    }
+    pub(super) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+    /// Payload that the driver holds.
+    pub(super) fn bytes_held(&self) -> u64 {
+        self.readable() + self.reorder.bytes()
+    }
+    #[inline]
+    pub(super) fn packets_held(&self) -> u32 {
+        self.reorder.packets()
+    }
+
+    /// Whether everything up to the FIN has arrived.
+    #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        self.next > self.fin
+    }
+    #[inline]
+    pub(super) fn is_read_to_the_end(&self) -> bool {
+        self.is_finished() && self.readable() == 0
+    }
+
+    /// Whether the number of a packet is plausible. Data that came before is acknowledged again:
+    /// the last acknowledgement may have been lost.
+    #[inline]
+    pub(super) fn is_plausible(&mut self, packet: &Packet) -> bool {
+        let seq = sequence::unwrap(self.next, packet.seq_nr);
+        if seq >= self.next {
+            return seq - self.next < u64::from(MAX_PACKETS);
+        }
+        let repeated = matches!(packet.kind, PacketKind::Data | PacketKind::Fin);
+        if repeated && self.next - seq <= u64::from(MAX_PACKETS) {
+            self.duplicates += 1;
+            self.due = true;
+        }
+        false
+    }
+
+    /// A DATA or FIN packet that [is plausible](Receiver::is_plausible).
+    #[inline]
+    pub(super) fn on_data(&mut self, config: &Config, now: Time, packet: &Packet) -> Payload {
+        let seq = sequence::unwrap(self.next, packet.seq_nr);
+        if self.is_finished() {
+            return Payload::Drop;
+        }
+        if packet.kind == PacketKind::Fin && self.fin == ENDLESS {
+            self.fin = seq;
+        }
+        let len = u64::from(packet.len);
+        let limit = config.receive_buffer_bytes + OVERSHOOT;
+        if seq != self.next {
+            self.due = true;
+            if seq > self.fin || self.bytes_held() + len > limit {
+                return Payload::Drop;
+            }
+            if self.reorder.holds(self.next, seq) {
+                self.duplicates += 1;
+                return Payload::Drop;
+            }
+            self.reorder.insert(self.next, seq, packet.len);
+            return Payload::Hold;
+        }
+        if self.readable() + len > limit {
+            self.due = true;
+            return Payload::Drop;
+        }
+        self.advance(packet.len);
+        if self.reorder.packets() > 0 {
+            self.due = true;
+            while !self.is_finished()
+                && let Some(len) = self.reorder.take(self.next)
+            {
+                self.advance(len);
+            }
+        }
+        if self.is_finished() {
+            self.due = true;
+            self.again = config.acknowledge_end_twice;
+            self.reorder.clear();
+        } else if self.waiting >= config.delayed_ack.bytes {
+            self.due = true;
+        } else if self.deadline == Time::NEVER {
+            self.deadline = now + config.delayed_ack.max_ns;
+        }
+        Payload::Append
+    }
+
+    #[inline]
+    fn advance(&mut self, len: u16) {
+        self.next += 1;
+        self.arrived += u64::from(len);
+        self.waiting += u64::from(len);
+    }
+
+    /// The application has read `bytes`.
+    #[inline]
+    pub(super) fn read(&mut self, config: &Config, bytes: u64) {
+        debug_assert!(bytes <= self.readable());
+        self.read += bytes.min(self.readable());
+        if self.is_finished() {
+            return;
+        }
+        // Tell of a window that has at least doubled, or opened from almost nothing by a packet or
+        // half the buffer (RFC 1122, section 4.2.3.3).
+        let window = self.window(config);
+        let packet = u64::from(config.packet_bytes()).min(config.receive_buffer_bytes / 2).max(1);
+        self.due |= window >= 2 * self.offered && window >= self.offered + packet;
+    }
+
+    /// What could be offered now.
+    #[inline]
+    fn window(&self, config: &Config) -> u64 {
+        config.receive_buffer_bytes.saturating_sub(self.readable())
+    }
+
+    /// The window to be put into a packet, which thereby acknowledges.
+    #[inline]
+    pub(super) fn offer(&mut self, config: &Config) -> u32 {
+        self.offered = self.window(config);
+        self.offered.min(u64::from(u32::MAX)) as u32
+    }
+
+    /// A packet with the acknowledgement number is sent. With data it says nothing of disorder.
+    #[inline]
+    pub(super) fn on_sent(&mut self, data: bool) {
+        if data && self.due && (self.reorder.packets() > 0 || self.again) {
+            return;
+        }
+        self.due = std::mem::take(&mut self.again);
+        self.deadline = Time::NEVER;
+        self.waiting = 0;
+    }
+
+    /// What arrived ahead of the gap.
+    pub(super) fn sack(&self, policy: SackPolicy) -> Sack {
+        if self.reorder.packets() == 0 || self.is_finished() {
+            return Sack::NONE;
+        }
+        // The first bit is that of the packet after the missing one.
+        let base = self.next + 1;
+        let (bytes, bits) = match policy {
+            SackPolicy::Off => return Sack::NONE,
+            SackPolicy::Fixed { bytes } => (bytes as usize, 8 * bytes as usize - 2),
+            SackPolicy::AsNeeded => {
+                let bits = (self.reorder.end() - base) as usize;
+                (bits.div_ceil(32) * 4, bits)
+            }
+        };
+        let mut sack = Sack::of_bytes(bytes.min(MAX_SACK_BYTES));
+        for index in 0..bits.min(sack.bits()) {
+            if self.reorder.holds(self.next, base + index as u64) {
+                sack.set(index);
+            }
+        }
+        sack
+    }
+
+    /// The delayed acknowledgement is due.
+    #[inline]
+    pub(super) fn on_timer(&mut self, now: Time) {
+        if now >= self.deadline {
+            self.deadline = Time::NEVER;
+            self.due = true;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+use super::super::config::Config;
+use super::super::packet::HEADER_BYTES;
+use super::Sender;
+use crate::congestion::{Controller, Loss};
+use flashcrowd_base::Time;
+
+/// Timeouts in a row of a packet that is larger than every path must take, after which only
+/// smaller ones are sent.
+const BLACK_HOLE: u32 = 2;
+
+impl Sender {
+    /// (Re)starts the retransmission timer.
+    #[inline]
+    pub(super) fn arm(&mut self, config: &Config, now: Time) {
+        if self.outbox.is_empty() {
+            self.timeouts = 0;
+        }
+        self.rto_at = config.examined(now + self.rtt.timeout(config, self.timeouts));
+    }
+
+    /// When [`on_timer`](Sender::on_timer) wants to be called.
+    #[inline]
+    pub(in super::super) fn alarm_at(&self) -> Time {
+        self.rto_at.min(self.probe_at).min(self.pace_wake)
+    }
+
+    /// Time has passed. `false` if the connection has failed.
+    #[inline]
+    pub(in super::super) fn on_timer(&mut self, config: &Config, now: Time) -> bool {
+        if now >= self.pace_wake {
+            self.pace_wake = Time::NEVER;
+        }
+        if now >= self.probe_at {
+            self.probe_at = Time::NEVER;
+            self.peer_window = u64::from(self.packet);
+        }
+        now < self.rto_at || self.on_timeout(config, now)
+    }
+
+    #[inline(never)]
+    fn on_timeout(&mut self, config: &Config, now: Time) -> bool {
+        if self.outbox.is_empty() {
+            self.controller.on_idle(now);
+            self.timeouts += 1;
+            self.rto_at = if config.idle_timer || self.has_unsent() {
+                config.examined(now + self.rtt.timeout(config, self.timeouts))
+            } else {
+                Time::NEVER
+            };
+            return true;
+        }
+        let first = self.outbox.first();
+        let calls = first == self.syn;
+        if self.retries >= if calls { config.syn_retries } else { config.data_retries } {
+            return false;
+        }
+        self.retries += 1;
+        self.counters.timeouts += 1;
+        // A packet that measured the path and is alone was too large rather than unlucky.
+        let lone_probe = self.outbox.len() == 1 && self.path.probe() == Some(first);
+        if lone_probe {
+            self.lose_probe(config, now);
+        } else {
+            self.timeouts += 1;
+            self.path.forget_probe();
+        }
+        self.rto_at = config.examined(now + self.rtt.timeout(config, self.timeouts));
+        let oversize = self.outbox.front().is_some_and(|packet| {
+            u32::from(packet.len) + HEADER_BYTES > config.path_mtu.floor_bytes
+        });
+        if oversize && self.retries >= BLACK_HOLE {
+            self.path.fall_to_floor(&config.path_mtu, now);
+            self.resize(config);
+        }
+        if !lone_probe && !calls {
+            let window = self.controller.window();
+            let (offset, nxt) = (self.una, self.nxt);
+            let loss = Loss { now, window, in_flight: 0, offset, nxt };
+            self.controller.on_timeout(&loss, self.retries > 1);
+            self.counters.reductions += u32::from(self.controller.window() < window);
+            self.paid = self.outbox.next();
+        }
+        self.duplicates = 0;
+        self.outbox.lose_all();
+        self.outbox.hurry(first);
+        true
+    }
+}

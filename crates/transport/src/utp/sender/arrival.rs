@@ -1,0 +1,246 @@
+use super::super::config::Config;
+use super::super::outbox::Fate;
+use super::super::packet::{Packet, PacketKind};
+use super::super::sequence;
+use super::Sender;
+use crate::congestion::{Ack, Controller, Loss};
+use flashcrowd_base::{Span, Time};
+
+/// How far behind the oldest unacknowledged packet an acknowledgement may lie. Others are forged,
+/// or very old (libutp: `ACK_NR_ALLOWED_WINDOW`).
+const BEHIND: u64 = 3;
+/// Duplicates after which the packet that measures the path counts as too large.
+const PROBE_DUPLICATES: u32 = 3;
+/// "No sample yet", as old implementations sent it by mistake.
+const UNINITIALISED: u32 = 0x7fff_ffff;
+
+impl Sender {
+    /// Whether something with this acknowledgement number may have been said by the other end.
+    #[inline]
+    pub(in super::super) fn is_plausible(&self, ack_nr: u16) -> bool {
+        let ack = sequence::unwrap(self.outbox.first(), ack_nr);
+        ack + 1 + BEHIND >= self.outbox.first() && ack < self.outbox.next()
+    }
+
+    /// A plausible packet arrived. `opposite_delay` is what it took to come here.
+    #[inline]
+    pub(in super::super) fn on_packet(
+        &mut self,
+        config: &Config,
+        now: Time,
+        packet: &Packet,
+        opposite_delay: Option<u32>,
+    ) {
+        let first = self.outbox.first();
+        let ack = sequence::unwrap(first, packet.ack_nr);
+        self.count_duplicates(config, now, packet, ack);
+        let in_flight = self.outbox.flight;
+        let mut delivery = Delivery { bytes: 0, rtt: None, any: false };
+        let mut seq = first;
+        while seq <= ack {
+            self.deliver(config, now, seq, &mut delivery);
+            seq += 1;
+        }
+        let masked = !packet.sack.is_empty() && config.loss_detection.sacked_after > 0;
+        if masked {
+            for index in packet.sack.iter() {
+                self.deliver(config, now, ack + 2 + index as u64, &mut delivery);
+            }
+        }
+        if delivery.any {
+            self.outbox.trim();
+            self.una = self.outbox.front().map_or(self.nxt, |packet| packet.offset);
+        }
+        let sample = packet.timestamp_difference;
+        let one_way_delay = (sample != 0 && sample != UNINITIALISED).then_some(sample);
+        if let Some(delay) = one_way_delay {
+            let (least, _) = self.delays.unwrap_or((delay, delay));
+            let lower = (delay.wrapping_sub(least) as i32) < 0;
+            self.delays = Some((if lower { delay } else { least }, delay));
+        }
+        if delivery.bytes > 0 || (config.ledbat.is_some() && one_way_delay.is_some()) {
+            self.tell(config, now, in_flight, &delivery, one_way_delay, opposite_delay);
+        }
+        self.find_losses(config, now, packet, ack, masked);
+        self.peer_window = u64::from(packet.window);
+        self.probe_at = Time::NEVER;
+        if packet.window == 0 {
+            self.probe_at = config.examined(now + config.zero_window_probe_ns);
+            // It is there; it only has no room.
+            self.retries = 0;
+        }
+        if delivery.any {
+            self.timeouts = 0;
+            self.retries = 0;
+            if self.outbox.is_empty() && !config.idle_timer && !self.has_unsent() {
+                self.rto_at = Time::NEVER;
+            } else {
+                self.arm(config, now);
+            }
+        }
+    }
+
+    /// Packet `seq` has arrived there.
+    #[inline]
+    fn deliver(&mut self, config: &Config, now: Time, seq: u64, delivery: &mut Delivery) {
+        let Some(packet) = self.outbox.deliver(seq) else { return };
+        delivery.any = true;
+        delivery.bytes += u64::from(packet.len);
+        if packet.transmissions == 1 {
+            let sample = now.since(packet.sent_at);
+            self.rtt.sample(config, sample);
+            delivery.rtt = Some(delivery.rtt.map_or(sample, |least| least.min(sample)));
+        }
+        if self.path.probe() == Some(seq) {
+            self.path.on_delivered(&config.path_mtu, now, seq);
+            self.resize(config);
+        }
+    }
+
+    /// The controller hears of it.
+    #[inline]
+    fn tell(
+        &mut self,
+        config: &Config,
+        now: Time,
+        in_flight: u64,
+        delivery: &Delivery,
+        one_way_delay: Option<u32>,
+        opposite_delay: Option<u32>,
+    ) {
+        let srtt = self.rtt.smoothed();
+        self.controller.on_ack(&Ack {
+            now,
+            acked: delivery.bytes,
+            rtt: delivery.rtt,
+            one_way_delay,
+            opposite_delay,
+            in_flight,
+            window_limited: self.limited_at + srtt >= now,
+            limited_at: self.limited_at,
+            // Controllers that go by delay go on while a loss is repaired.
+            may_grow: config.ledbat.is_some() || self.outbox.first() >= self.paid,
+            srtt,
+            min_rtt: self.rtt.least(),
+            una: self.una,
+            nxt: self.nxt,
+        });
+    }
+
+    #[inline]
+    fn count_duplicates(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64) {
+        let first = self.outbox.first();
+        let repeats = packet.kind == PacketKind::State
+            && ack + 1 == first
+            && !self.outbox.is_empty()
+            // An opened window is news.
+            && u64::from(packet.window) <= self.peer_window;
+        if !repeats {
+            if ack >= first || packet.kind != PacketKind::State {
+                self.duplicates = 0;
+            }
+            return;
+        }
+        self.duplicates += 1;
+        if self.duplicates == PROBE_DUPLICATES
+            && let Some(probe) = self.path.probe()
+        {
+            if probe == first {
+                self.lose_probe(config, now);
+                self.outbox.hurry(first);
+                self.resend_from = self.resend_from.max(first + 1);
+            } else {
+                self.path.forget_probe();
+            }
+        }
+    }
+
+    /// The packet that measures was too large.
+    pub(super) fn lose_probe(&mut self, config: &Config, now: Time) {
+        self.counters.probes_lost += 1;
+        self.path.on_too_large(&config.path_mtu, now);
+        self.resize(config);
+    }
+
+    /// What others have overtaken by far is lost, and sent again once.
+    #[inline]
+    fn find_losses(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64, masked: bool) {
+        let detection = &config.loss_detection;
+        let first = self.outbox.first();
+        let mut below = first;
+        if masked {
+            below = self.overtaken(packet, ack, detection.sacked_after);
+        }
+        if detection.duplicate_acks > 0 && self.duplicates == detection.duplicate_acks {
+            below = below.max(first + 1);
+        }
+        let mut seq = first.max(self.resend_from);
+        if seq < below {
+            let mut resent = 0;
+            let mut worst = None;
+            while seq < below && resent < detection.resends_per_ack {
+                if self.outbox.get(seq).is_some_and(|packet| packet.fate != Fate::Delivered) {
+                    resent += 1;
+                    self.outbox.hurry(seq);
+                    if self.path.probe() == Some(seq) {
+                        self.lose_probe(config, now);
+                    } else {
+                        worst = worst.or(Some(seq));
+                    }
+                }
+                seq += 1;
+            }
+            self.resend_from = seq;
+            if let Some(seq) = worst {
+                self.cut(config, now, seq);
+            }
+        }
+    }
+
+    /// The number before which everything has been overtaken by at least `count` packets that the
+    /// mask names.
+    fn overtaken(&self, packet: &Packet, ack: u64, count: u32) -> u64 {
+        let first = self.outbox.first();
+        let mut left = count;
+        for (position, &byte) in packet.sack.as_bytes().iter().enumerate().rev() {
+            if byte == 0 {
+                continue;
+            }
+            for bit in (0..8).rev().filter(|bit| byte & (1 << bit) != 0) {
+                let seq = ack + 2 + 8 * position as u64 + bit;
+                if seq < self.outbox.next() && seq >= first {
+                    left -= 1;
+                    if left == 0 {
+                        return seq;
+                    }
+                }
+            }
+        }
+        first
+    }
+
+    /// The window is cut for the loss of packet `seq`.
+    fn cut(&mut self, config: &Config, now: Time, seq: u64) {
+        // Controllers of the LEDBAT family know how often they reduce; the others do it once for
+        // a window.
+        if config.ledbat.is_none() {
+            if seq < self.paid {
+                return;
+            }
+            self.paid = self.outbox.next();
+        }
+        let window = self.controller.window();
+        let offset = self.outbox.get(seq).map_or(self.una, |packet| packet.offset);
+        let in_flight = self.outbox.flight;
+        self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt: self.nxt });
+        self.counters.reductions += u32::from(self.controller.window() < window);
+    }
+}
+
+/// What an acknowledgement delivered.
+struct Delivery {
+    bytes: u64,
+    /// The least round trip of packets that were sent once.
+    rtt: Option<Span>,
+    any: bool,
+}

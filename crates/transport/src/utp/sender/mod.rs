@@ -1,0 +1,236 @@
+//! The sending half: what is queued, what is in the network, and when to say it again.
+
+mod alarm;
+mod arrival;
+mod transmit;
+
+use super::config::{Config, PacketSize};
+use super::ladder::Rung;
+use super::outbox::Outbox;
+use super::packet::HEADER_BYTES;
+use super::path::Path;
+use super::rtt::RoundTrip;
+use crate::congestion::{AnyController, Controller, Params};
+use flashcrowd_base::{Span, Time};
+
+pub(super) use transmit::Parcel;
+
+/// No FIN was sent.
+const UNSENT: u64 = u64::MAX;
+
+/// Counters of the sending half.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counters {
+    pub(super) bytes_retransmitted: u64,
+    pub(super) packets_retransmitted: u64,
+    pub(super) timeouts: u32,
+    pub(super) reductions: u32,
+    pub(super) probes_lost: u32,
+}
+
+/// The sending half of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// What was sent and is not acknowledged, the SYN and the FIN included.
+    outbox: Outbox,
+    /// Offset of the next new byte, and the end of what the application wrote.
+    nxt: u64,
+    end: u64,
+    /// Offset up to which everything is acknowledged.
+    una: u64,
+    /// The application has closed; the numbers of SYN and FIN, once sent.
+    closed: bool,
+    syn: u64,
+    fin: u64,
+    /// What the other end has room for.
+    peer_window: u64,
+    rtt: RoundTrip,
+    controller: AnyController,
+    path: Path,
+    rung: Rung,
+    /// Payload of a full packet.
+    packet: u32,
+    /// When the window last kept us from sending.
+    limited_at: Time,
+    /// Duplicate acknowledgements in a row.
+    duplicates: u32,
+    /// Packets before this were resent on the word of others once, and not twice.
+    resend_from: u64,
+    /// Losses before this belong to a cut that was made.
+    paid: u64,
+    /// Retransmission timer, and how often in a row it fired.
+    rto_at: Time,
+    timeouts: u32,
+    retries: u32,
+    /// When a closed window is probed, and when a small one has paid for the next packet.
+    probe_at: Time,
+    pace_at: Time,
+    pace_wake: Time,
+    /// Least delay seen and the latest, for the record.
+    delays: Option<(u32, u32)>,
+    pub(super) counters: Counters,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config, now: Time, first: u16) -> Sender {
+        let path = Path::new(&config.path_mtu, now);
+        let rung = Rung::new(now);
+        let packet = packet_bytes(config, &path, &rung);
+        let params = Params {
+            mss: packet,
+            least_window: 0,
+            ledbat: config.ledbat,
+            initial_window: u64::from(config.initial_window_packets) * u64::from(packet),
+            hystart: config.hystart,
+            count_acks: false,
+        };
+        let outbox = Outbox::new(first);
+        Sender {
+            resend_from: outbox.first(),
+            paid: outbox.first(),
+            outbox,
+            nxt: 0,
+            end: 0,
+            una: 0,
+            closed: false,
+            syn: UNSENT,
+            fin: UNSENT,
+            // Until the other end has said (libutp: 255 packets).
+            peer_window: 255 * 1435,
+            rtt: RoundTrip::new(config),
+            controller: AnyController::new(config.controller, params),
+            path,
+            rung,
+            packet,
+            limited_at: Time::START,
+            duplicates: 0,
+            rto_at: Time::NEVER,
+            timeouts: 0,
+            retries: 0,
+            probe_at: Time::NEVER,
+            pace_at: Time::START,
+            pace_wake: Time::NEVER,
+            delays: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The size of a full packet may have changed.
+    fn resize(&mut self, config: &Config) {
+        let packet = packet_bytes(config, &self.path, &self.rung);
+        if packet != self.packet {
+            self.packet = packet;
+            self.controller.on_packet_size(packet);
+        }
+    }
+
+    /// The next number, as a STATE shows it.
+    #[inline]
+    pub(super) fn next_seq(&self) -> u16 {
+        self.outbox.next() as u16
+    }
+
+    /// The number of the oldest packet, or the next one.
+    pub(super) fn first_seq(&self) -> u16 {
+        self.outbox.first() as u16
+    }
+
+    /// The other end's first packet says how much room it has.
+    pub(super) fn open(&mut self, window: u32) {
+        self.peer_window = u64::from(window);
+    }
+
+    /// How much may fly.
+    #[inline]
+    fn window(&self) -> u64 {
+        self.controller.window().min(self.peer_window)
+    }
+
+    pub(super) fn write(&mut self, config: &Config, bytes: u64) -> u64 {
+        let taken = bytes.min(self.write_space(config));
+        self.end += taken;
+        taken
+    }
+
+    pub(super) fn write_space(&self, config: &Config) -> u64 {
+        if self.closed {
+            return 0;
+        }
+        config.send_buffer_bytes.saturating_sub(self.end - self.una)
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+    /// Whether the FIN is acknowledged, and with it everything.
+    #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin != UNSENT && self.outbox.is_empty()
+    }
+    /// Whether every byte that was written is acknowledged.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.una == self.end
+    }
+    /// Whether there is anything that was not sent yet.
+    #[inline]
+    pub(super) fn has_unsent(&self) -> bool {
+        self.nxt < self.end || (self.closed && self.fin == UNSENT)
+    }
+    #[inline]
+    pub(super) fn round_trip(&self) -> &RoundTrip {
+        &self.rtt
+    }
+    pub(super) fn timeout(&self, config: &Config) -> Span {
+        self.rtt.timeout(config, self.timeouts)
+    }
+    pub(super) fn controller(&self) -> &AnyController {
+        &self.controller
+    }
+    pub(super) fn in_flight(&self) -> u64 {
+        self.outbox.flight
+    }
+    pub(super) fn peer_window(&self) -> u64 {
+        self.peer_window
+    }
+    pub(super) fn packet_bytes(&self) -> u32 {
+        self.packet
+    }
+    pub(super) fn bytes_acked(&self) -> u64 {
+        self.una
+    }
+    pub(super) fn packets_held(&self) -> usize {
+        self.outbox.len()
+    }
+    /// The latest one-way delay above the least.
+    pub(super) fn queueing_delay(&self) -> Span {
+        self.delays.map_or(Span::ZERO, |(least, latest)| {
+            Span::from_micros(u64::from(latest.wrapping_sub(least)))
+        })
+    }
+
+    /// A router says that the path takes datagrams of at most so many bytes; 0 if it does not say.
+    pub(super) fn on_path_limit(&mut self, config: &Config, now: Time, bytes: u32) {
+        self.path.on_limit(&config.path_mtu, now, bytes);
+        self.resize(config);
+    }
+
+    /// Nothing is sent any more.
+    pub(super) fn stop(&mut self) {
+        self.rto_at = Time::NEVER;
+        self.probe_at = Time::NEVER;
+        self.pace_wake = Time::NEVER;
+    }
+}
+
+fn packet_bytes(config: &Config, path: &Path, rung: &Rung) -> u32 {
+    let most = path.datagram_bytes() - HEADER_BYTES;
+    match &config.packet_size {
+        PacketSize::PathMtu => most,
+        PacketSize::Fixed { bytes } => most.min(*bytes),
+        PacketSize::Ladder(ladder) => rung.packet_bytes(ladder, most),
+    }
+}

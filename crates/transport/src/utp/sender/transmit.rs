@@ -1,0 +1,181 @@
+use super::super::config::{Config, MAX_PACKETS, PacketSize, SmallWindow, WindowFill};
+use super::super::packet::{HEADER_BYTES, PacketKind};
+use super::{Sender, UNSENT};
+use crate::congestion::Controller;
+use flashcrowd_base::{Span, Time};
+
+/// For the pace of a small window while no round trip was measured (libutp of 2010).
+const ASSUMED_ROUND_TRIP: Span = Span::from_millis(50);
+
+/// A packet to be sent: its number, what it is, and the range of the stream that it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Parcel {
+    pub(in super::super) seq: u64,
+    pub(in super::super) offset: u64,
+    pub(in super::super) len: u16,
+    pub(in super::super) kind: PacketKind,
+    pub(in super::super) dont_fragment: bool,
+}
+
+impl Sender {
+    /// Sends the SYN.
+    pub(in super::super) fn call(&mut self, config: &Config, now: Time) -> Parcel {
+        self.syn = self.outbox.push(now, 0, 0);
+        self.arm(config, now);
+        self.parcel(self.syn, 0, 0, false)
+    }
+
+    /// What to send next. Nothing new unless the connection is `open`.
+    #[inline]
+    pub(in super::super) fn poll(
+        &mut self,
+        config: &Config,
+        now: Time,
+        open: bool,
+    ) -> Option<Parcel> {
+        self.pace_wake = Time::NEVER;
+        if self.outbox.has_repairs()
+            && let Some(seq) = self.poll_repair(now)
+        {
+            return self.send_again(now, seq);
+        }
+        if !open || self.outbox.has_lost() {
+            return None;
+        }
+        if self.nxt < self.end {
+            return self.poll_data(config, now);
+        }
+        if self.closed && self.fin == UNSENT && self.outbox.len() < MAX_PACKETS as usize {
+            if self.outbox.is_empty() {
+                self.arm(config, now);
+            }
+            self.fin = self.outbox.push(now, self.end, 0);
+            return Some(self.parcel(self.fin, self.end, 0, false));
+        }
+        None
+    }
+
+    #[inline(never)]
+    fn poll_repair(&mut self, now: Time) -> Option<u64> {
+        if let Some(seq) = self.outbox.to_repair(false) {
+            return Some(seq);
+        }
+        let seq = self.outbox.to_repair(true)?;
+        // A packet from before the path was found to be narrow counts as one of today.
+        let len = self.outbox.get(seq)?.len.min(self.packet as u16);
+        if self.outbox.flight + u64::from(len) <= self.window() {
+            return Some(seq);
+        }
+        self.limited_at = now;
+        None
+    }
+
+    fn send_again(&mut self, now: Time, seq: u64) -> Option<Parcel> {
+        let packet = self.outbox.resend(now, seq)?;
+        if seq != self.syn {
+            self.counters.packets_retransmitted += 1;
+            self.counters.bytes_retransmitted += u64::from(packet.len);
+        }
+        Some(self.parcel(seq, packet.offset, packet.len, false))
+    }
+
+    /// New data, if there is room for it.
+    #[inline]
+    fn poll_data(&mut self, config: &Config, now: Time) -> Option<Parcel> {
+        let unsent = self.end - self.nxt;
+        let mut len = unsent.min(u64::from(self.packet));
+        if len < u64::from(self.packet) && config.nagle && !self.closed && !self.outbox.is_empty() {
+            return None;
+        }
+        let wanted = u64::from(self.path.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
+        if wanted > len && unsent >= wanted && self.uses_all_of_the_path(config) {
+            len = wanted;
+        }
+        // One number is kept for the FIN.
+        let room = if self.outbox.len() < MAX_PACKETS as usize - 1 {
+            self.window().saturating_sub(self.outbox.flight)
+        } else {
+            0
+        };
+        if len > room {
+            self.limited_at = now;
+            len = self.squeeze(config, now, len, room)?;
+        }
+        Some(self.send_new(config, now, len as u32))
+    }
+
+    fn uses_all_of_the_path(&self, config: &Config) -> bool {
+        match &config.packet_size {
+            PacketSize::PathMtu => true,
+            PacketSize::Fixed { .. } => false,
+            PacketSize::Ladder(ladder) => self.rung.is_at_the_top(ladder),
+        }
+    }
+
+    /// How much of a packet of `len` bytes may be sent although there is room for `room` only.
+    fn squeeze(&mut self, config: &Config, now: Time, len: u64, room: u64) -> Option<u64> {
+        if let WindowFill::Exact { least_bytes } = config.window_fill
+            && room >= u64::from(least_bytes)
+        {
+            return Some(room);
+        }
+        if self.outbox.flight > 0 || self.outbox.len() >= MAX_PACKETS as usize - 1 {
+            return None;
+        }
+        let window = self.controller.window();
+        if window >= len || window >= self.peer_window {
+            // The other end has little room, and would never say so again.
+            return (self.peer_window > 0).then_some(self.peer_window.min(len));
+        }
+        // The window is smaller than a packet, and nothing is under way that would open it.
+        if config.small_window == SmallWindow::Paced && self.peer_window >= len {
+            if now >= self.pace_at {
+                return Some(len);
+            }
+            self.pace_wake = self.pace_at;
+        }
+        if self.rto_at == Time::NEVER {
+            self.arm(config, now);
+        }
+        None
+    }
+
+    #[inline]
+    fn send_new(&mut self, config: &Config, now: Time, len: u32) -> Parcel {
+        let window = self.controller.window();
+        if window < u64::from(len) && config.small_window == SmallWindow::Paced {
+            let round = match self.rtt.least() {
+                Span::MAX => ASSUMED_ROUND_TRIP,
+                least => least,
+            };
+            self.pace_at = now + round * u64::from(len) / window.max(1);
+        }
+        if self.outbox.is_empty() {
+            self.arm(config, now);
+        }
+        let offset = self.nxt;
+        let seq = self.outbox.push(now, offset, len as u16);
+        self.nxt += u64::from(len);
+        let datagram = len + HEADER_BYTES;
+        let measures = self.path.on_sent(&config.path_mtu, now, seq, datagram);
+        if let PacketSize::Ladder(ladder) = &config.packet_size {
+            let most = self.path.datagram_bytes() - HEADER_BYTES;
+            if self.rung.on_sent(ladder, now, len, window, most) {
+                self.resize(config);
+            }
+        }
+        self.parcel(seq, offset, len as u16, measures)
+    }
+
+    #[inline]
+    fn parcel(&self, seq: u64, offset: u64, len: u16, dont_fragment: bool) -> Parcel {
+        let kind = if seq == self.fin {
+            PacketKind::Fin
+        } else if seq == self.syn {
+            PacketKind::Syn
+        } else {
+            PacketKind::Data
+        };
+        Parcel { seq, offset, len, kind, dont_fragment }
+    }
+}
