@@ -191,6 +191,14 @@ pub enum AnyController {
     Ledbat(Box<ledbat::Rfc6817>),
     /// See [`ledbat::Draft`].
     LedbatDraft(Box<ledbat::Draft>),
+    /// See [`ledbat::Libutp`].
+    Libutp(Box<ledbat::Libutp>),
+    /// See [`ledbat::Libutp2010`].
+    Libutp2010(Box<ledbat::Libutp2010>),
+    /// See [`ledbat::Libtorrent`].
+    Libtorrent(Box<ledbat::Libtorrent>),
+    /// See [`ledbat::PlusPlus`].
+    LedbatPlusPlus(Box<ledbat::PlusPlus>),
 }
 
 impl AnyController {
@@ -232,7 +240,16 @@ impl AnyController {
             Kind::LedbatDraft => {
                 AnyController::LedbatDraft(Box::new(ledbat::Draft::new(table(), params)))
             }
-            other => unimplemented!("{other:?}"),
+            Kind::Libutp => AnyController::Libutp(Box::new(ledbat::Libutp::new(table(), params))),
+            Kind::Libutp2010 => {
+                AnyController::Libutp2010(Box::new(ledbat::Libutp2010::new(table(), params)))
+            }
+            Kind::Libtorrent => {
+                AnyController::Libtorrent(Box::new(ledbat::Libtorrent::new(table(), params)))
+            }
+            Kind::LedbatPlusPlus => {
+                AnyController::LedbatPlusPlus(Box::new(ledbat::PlusPlus::new(table(), params)))
+            }
         }
     }
 }
@@ -245,6 +262,10 @@ macro_rules! each {
             AnyController::CubicLinux($inner) => $call,
             AnyController::Ledbat($inner) => $call,
             AnyController::LedbatDraft($inner) => $call,
+            AnyController::Libutp($inner) => $call,
+            AnyController::Libutp2010($inner) => $call,
+            AnyController::Libtorrent($inner) => $call,
+            AnyController::LedbatPlusPlus($inner) => $call,
         }
     };
 }

@@ -21,6 +21,9 @@ pub(super) struct BaseDelay {
     at: u8,
     kept: u8,
     begun: bool,
+    /// Samples of this minute, and how many it must have more of before it may end.
+    samples: u32,
+    least_samples: u32,
     since: Time,
     slots: [u32; MOST_SLOTS],
 }
@@ -34,9 +37,16 @@ impl BaseDelay {
             at: 0,
             kept: 1,
             begun: false,
+            samples: 0,
+            least_samples: 0,
             since: Time::START,
             slots: [0; MOST_SLOTS],
         }
+    }
+
+    /// A minute ends with more than so many samples only.
+    pub(super) fn ending_after(self, samples: u32) -> BaseDelay {
+        BaseDelay { least_samples: samples, ..self }
     }
 
     /// Whether there was a sample.
@@ -54,12 +64,6 @@ impl BaseDelay {
     /// Takes a sample, and returns how far it lies above the least delay so far.
     #[inline]
     pub(super) fn see(&mut self, now: Time, sample: u32) -> u32 {
-        self.see_unless(now, sample, false)
-    }
-
-    /// The same; `stay` keeps it from going on to the next minute.
-    #[inline]
-    pub(super) fn see_unless(&mut self, now: Time, sample: u32, stay: bool) -> u32 {
         if !self.begun {
             self.begun = true;
             self.since = now;
@@ -74,16 +78,21 @@ impl BaseDelay {
             self.least = sample;
         }
         let above = sample.wrapping_sub(self.least);
-        if now.since(self.since) > SLOT && !stay {
+        self.samples = self.samples.saturating_add(1);
+        if now.since(self.since) > SLOT {
             self.go_on(now, sample);
         }
         above
     }
 
-    /// A new minute begins with this sample.
+    /// The minute is over: a new one begins with this sample.
     #[cold]
     fn go_on(&mut self, now: Time, sample: u32) {
         self.since = now;
+        if self.samples <= self.least_samples {
+            return;
+        }
+        self.samples = 0;
         self.at = (self.at + 1) % self.len;
         self.kept = (self.kept + 1).min(self.len);
         self.slots[usize::from(self.at)] = sample;

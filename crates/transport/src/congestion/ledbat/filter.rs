@@ -31,6 +31,12 @@ impl Filter {
         }
     }
 
+    /// Begins with so many samples of 0.
+    pub(super) fn zeros(samples: u32) -> Filter {
+        let filter = Filter::new(samples);
+        Filter { kept: filter.len, ..filter }
+    }
+
     /// Takes a sample in place of the oldest.
     #[inline]
     pub(super) fn push(&mut self, now: Time, delay: u32) {

@@ -8,8 +8,13 @@
 mod base_delay;
 mod cwnd;
 mod draft;
+mod drift;
 mod filter;
 mod flavours;
+mod libtorrent;
+mod libutp;
+mod libutp_2010;
+mod plus_plus;
 mod rfc6817;
 mod table;
 
@@ -17,5 +22,9 @@ pub use draft::Draft;
 pub use flavours::{
     alpha1, alpha2, beta1, draft, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
 };
+pub use libtorrent::Libtorrent;
+pub use libutp::Libutp;
+pub use libutp_2010::Libutp2010;
+pub use plus_plus::PlusPlus;
 pub use rfc6817::Rfc6817;
 pub use table::Ledbat;

@@ -61,26 +61,19 @@ impl Controller for Rfc6817 {
             let off_target = (target - queueing) / target;
             self.table.gain * off_target * acked * cwnd.packet / cwnd.bytes
         };
-        if change <= 0.0 {
-            cwnd.set(cwnd.bytes + change);
+        let bounded = self.table.allowed_increase_packets > 0;
+        if change > 0.0 && !(ack.may_grow && (bounded || ack.window_limited)) {
             return;
         }
-        if !ack.may_grow {
-            return;
-        }
-        let before = cwnd.bytes;
-        let bound = match self.table.allowed_increase_packets {
-            0 if ack.window_limited => f64::INFINITY,
-            0 => before,
-            packets => ack.in_flight as f64 + f64::from(packets) * cwnd.packet,
-        };
         if cwnd.slow_start {
             cwnd.open(change);
         } else {
-            cwnd.set(before + change);
+            cwnd.set(cwnd.bytes + change);
         }
-        // Section 2.4.2: the bound holds for the window, not only for its growth.
-        cwnd.set(cwnd.bytes.min(bound));
+        if bounded && ack.may_grow {
+            let allowed = f64::from(self.table.allowed_increase_packets) * cwnd.packet;
+            cwnd.set(cwnd.bytes.min(ack.in_flight as f64 + allowed));
+        }
     }
 
     fn on_loss(&mut self, loss: &Loss) {
@@ -107,7 +100,10 @@ impl Controller for Rfc6817 {
 
     fn on_resume(&mut self, _: Time, _: Span) {}
 
-    fn on_idle(&mut self, _: Time) {}
+    /// A window below a packet would wait for ever.
+    fn on_idle(&mut self, _: Time) {
+        self.cwnd.bytes = self.cwnd.bytes.max(self.cwnd.packet);
+    }
 
     fn on_packet_size(&mut self, bytes: u32) {
         self.cwnd.packet = f64::from(bytes);

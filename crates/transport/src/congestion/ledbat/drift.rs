@@ -1,0 +1,70 @@
+use flashcrowd_base::{Span, Time};
+
+const SLOT: Span = Span::from_secs(5);
+/// Microseconds per slot that are believed to be a bad clock and no more.
+const TOLERATED: i32 = -200_000;
+
+/// How fast the clocks drift apart, as libutp estimates it: the mean delay of each 5 seconds less that
+/// of the 5 before, an eighth of it new. A sender whose clock runs slow sees its delays shrink and
+/// would take more than its share.
+#[derive(Clone, Debug)]
+pub(super) struct Drift {
+    /// Microseconds per slot.
+    drift: i32,
+    average: i32,
+    /// Delays are averaged as distances from here.
+    base: Option<u32>,
+    sum: i64,
+    samples: u32,
+    slot_end: Time,
+}
+
+impl Drift {
+    pub(super) fn new() -> Drift {
+        Drift { drift: 0, average: 0, base: None, sum: 0, samples: 0, slot_end: Time::START }
+    }
+
+    #[inline]
+    pub(super) fn see(&mut self, now: Time, delay: u32) {
+        let base = match self.base {
+            Some(base) => base,
+            None => {
+                self.slot_end = now + SLOT;
+                *self.base.insert(delay)
+            }
+        };
+        self.sum += i64::from(delay.wrapping_sub(base) as i32);
+        self.samples += 1;
+        if now > self.slot_end {
+            self.end_slot(base);
+        }
+    }
+
+    #[cold]
+    fn end_slot(&mut self, base: u32) {
+        let mut before = self.average;
+        self.average = (self.sum / i64::from(self.samples)) as i32;
+        self.slot_end += SLOT;
+        (self.sum, self.samples) = (0, 0);
+        // Only the slope counts: stay near zero, so that nothing wraps.
+        let (least, most) = (before.min(self.average), before.max(self.average));
+        let shift = if least > 0 {
+            least
+        } else if most < 0 {
+            most
+        } else {
+            0
+        };
+        self.base = Some(base.wrapping_add_signed(shift));
+        self.average -= shift;
+        before -= shift;
+        let change = i64::from(self.average) - i64::from(before);
+        self.drift = ((i64::from(self.drift) * 7 + change) / 8) as i32;
+    }
+
+    /// What is added to the delay of a sender whose clock runs slow, in microseconds.
+    #[inline]
+    pub(super) fn penalty(&self) -> i32 {
+        if self.drift < TOLERATED { (TOLERATED - self.drift) / 7 } else { 0 }
+    }
+}

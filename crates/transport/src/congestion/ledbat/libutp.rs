@@ -1,0 +1,187 @@
+use super::base_delay::{BaseDelay, precedes};
+use super::cwnd::Cwnd;
+use super::drift::Drift;
+use super::filter::Filter;
+use super::table::Ledbat;
+use crate::congestion::{Ack, Controller, Loss, Params};
+use flashcrowd_base::{Span, Time};
+
+/// The other direction's base delay may come down by so much, in microseconds, and be taken for a
+/// drift of the clocks.
+pub(super) const MOST_SKEW: u32 = 10_000;
+
+/// The controller of libutp since 2013 (`UTPSocket::apply_ccontrol`), to the byte: the window is
+/// whole bytes and loses its fraction with every acknowledgement.
+///
+/// - Delays above the base at the time are kept, not the delays; the list begins with zeros.
+/// - Slow start adds at most a packet per round trip, so it is overtaken by the linear gain of 3000
+///   bytes. It ends at a delay of `slow_start_exit` of the target, at the first loss, or at the
+///   greatest window.
+/// - A window that was not full for `app_limited` does not grow. Flight size does not bound it.
+/// - A loss leaves `loss_factor` of the window, at most once in `loss_interval`, whatever the
+///   window it is in.
+/// - A timeout leaves one packet and begins slow start; a timer that fires with nothing in flight
+///   leaves two thirds, or a packet.
+/// - Clocks: when the base of the other direction comes down, ours goes up by as much; a delay above
+///   the round trip raises the base; a sender whose clock runs slow by more than 4 % is penalised.
+#[derive(Clone, Debug)]
+pub struct Libutp {
+    table: Ledbat,
+    cwnd: Cwnd,
+    limited_at: Time,
+    cut_at: Option<Time>,
+    now: Time,
+    drift: Drift,
+    filter: Filter,
+    base: BaseDelay,
+    opposite: BaseDelay,
+}
+
+/// What the window of `bytes` gains by an acknowledgement at this delay.
+pub(super) fn gain(table: &Ledbat, bytes: f64, acked: f64, delay: f64) -> f64 {
+    let target = table.target_micros();
+    let window_factor = acked.min(bytes) / acked.max(bytes);
+    f64::from(table.max_increase_bytes) * window_factor * ((target - delay) / target)
+}
+
+impl Libutp {
+    /// A controller at its first window.
+    pub fn new(table: Ledbat, params: Params) -> Libutp {
+        let mut cwnd = Cwnd::new(&table, &params);
+        cwnd.threshold = table.max_window_bytes;
+        Libutp {
+            cwnd,
+            limited_at: Time::START,
+            cut_at: None,
+            now: Time::START,
+            drift: Drift::new(),
+            filter: Filter::zeros(table.noise_filter),
+            base: BaseDelay::new(table.base_history),
+            opposite: BaseDelay::new(table.base_history),
+            table,
+        }
+    }
+
+    /// Delays in both directions.
+    fn see(&mut self, ack: &Ack) {
+        if let Some(opposite) = ack.opposite_delay {
+            let before = self.opposite.is_known().then(|| self.opposite.least());
+            self.opposite.see(ack.now, opposite);
+            let least = self.opposite.least();
+            if let Some(before) = before
+                && precedes(least, before)
+                && before.wrapping_sub(least) <= MOST_SKEW
+                && self.base.is_known()
+            {
+                self.base.raise(before.wrapping_sub(least));
+            }
+        }
+        if let Some(delay) = ack.one_way_delay {
+            let above = self.base.see(ack.now, delay);
+            self.filter.push(ack.now, above);
+            self.drift.see(ack.now, delay);
+        }
+        if let (Some(delay), Some(rtt)) = (self.filter.least_above(0), ack.rtt)
+            && self.base.is_known()
+        {
+            let rtt = (rtt.nanos() / 1000) as u32;
+            if delay > rtt {
+                self.base.raise(delay - rtt);
+            }
+        }
+    }
+
+    fn apply(&mut self, ack: &Ack) {
+        let delay = self.filter.least_above(0).unwrap_or(0);
+        let rtt = ack.rtt.map_or(u64::MAX, |rtt| rtt.nanos() / 1000);
+        let delay = u64::from(delay).min(rtt) as f64 + f64::from(self.drift.penalty());
+        let acked = ack.acked as f64;
+        let cwnd = &mut self.cwnd;
+        let mut gain = gain(&self.table, cwnd.bytes, acked, delay);
+        let unused = ack.now.since(self.limited_at) > self.table.app_limited_ns;
+        if gain > 0.0 && (unused || !ack.may_grow) {
+            gain = 0.0;
+        }
+        let ledbat = (cwnd.bytes + gain).max(cwnd.floor()).trunc();
+        if !cwnd.slow_start {
+            cwnd.set(ledbat);
+            return;
+        }
+        let factor = acked.min(cwnd.bytes) / acked.max(cwnd.bytes);
+        let opened = (cwnd.bytes + factor * cwnd.packet).trunc();
+        if opened > cwnd.threshold as f64 {
+            cwnd.slow_start = false;
+        } else if delay > self.table.target_micros() * self.table.slow_start_exit {
+            cwnd.leave_slow_start();
+        } else if ack.may_grow {
+            cwnd.set(opened.max(ledbat));
+        }
+    }
+}
+
+impl Controller for Libutp {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.now = ack.now;
+        self.limited_at = self.limited_at.max(ack.limited_at);
+        self.see(ack);
+        if ack.one_way_delay.is_some() && ack.acked > 0 {
+            self.apply(ack);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let now = self.now.max(loss.now);
+        if self.cut_at.is_some_and(|at| now.since(at) < self.table.loss_interval_ns) {
+            return;
+        }
+        self.cut_at = Some(now);
+        self.cwnd.reduce();
+        self.cwnd.bytes = self.cwnd.bytes.trunc();
+    }
+
+    fn on_recovered(&mut self, limit: u64) {
+        self.cwnd.limit(limit);
+    }
+
+    fn on_timeout(&mut self, _: &Loss, again: bool) {
+        if !again {
+            self.cwnd.remember();
+        }
+        self.cwnd.slow_start = self.table.slow_start;
+        self.cwnd.bytes = self.cwnd.packet;
+    }
+
+    fn on_undo(&mut self) {
+        self.cwnd.undo();
+    }
+
+    fn on_decay(&mut self, window: u64) {
+        self.cwnd.decay(window);
+    }
+
+    fn on_resume(&mut self, _: Time, _: Span) {}
+
+    fn on_idle(&mut self, _: Time) {
+        let cwnd = &mut self.cwnd;
+        if cwnd.bytes > cwnd.packet {
+            cwnd.bytes = (cwnd.bytes * 2.0 / 3.0).trunc().max(cwnd.packet);
+        } else {
+            cwnd.bytes = cwnd.packet;
+            cwnd.slow_start = self.table.slow_start;
+        }
+    }
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.cwnd.packet = f64::from(bytes);
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.cwnd.bytes as u64
+    }
+
+    #[inline]
+    fn threshold(&self) -> u64 {
+        self.cwnd.shown_threshold()
+    }
+}

@@ -1,0 +1,128 @@
+use super::base_delay::BaseDelay;
+use super::cwnd::Cwnd;
+use super::filter::Filter;
+use super::libutp::gain;
+use super::table::Ledbat;
+use crate::congestion::{Ack, Controller, Loss, Params};
+use flashcrowd_base::{Span, Time};
+
+/// The controller of libutp's first public commit (May 2010, `apply_ledbat_ccontrol`), the closest
+/// relative of the clients in rossi2010. Against today's:
+///
+/// - No slow start; growth is 3000 bytes per round trip from the first packet on. (With the knob on,
+///   it is today's.)
+/// - A loss leaves 0.78, and every timer that fires one packet, also with nothing in flight.
+/// - A window counts as unused after 300 ms.
+/// - No repair of the clocks: the base of the other direction is looked at after it was updated, so
+///   that the code for it never acts. A delay counts for at most the round trip.
+#[derive(Clone, Debug)]
+pub struct Libutp2010 {
+    table: Ledbat,
+    cwnd: Cwnd,
+    limited_at: Time,
+    cut_at: Option<Time>,
+    now: Time,
+    filter: Filter,
+    base: BaseDelay,
+}
+
+impl Libutp2010 {
+    /// A controller at its first window.
+    pub fn new(table: Ledbat, params: Params) -> Libutp2010 {
+        let mut cwnd = Cwnd::new(&table, &params);
+        cwnd.threshold = table.max_window_bytes;
+        Libutp2010 {
+            cwnd,
+            limited_at: Time::START,
+            cut_at: None,
+            now: Time::START,
+            filter: Filter::zeros(table.noise_filter),
+            base: BaseDelay::new(table.base_history),
+            table,
+        }
+    }
+
+    fn apply(&mut self, ack: &Ack) {
+        let delay = self.filter.least_above(0).unwrap_or(0);
+        let rtt = ack.rtt.map_or(u64::MAX, |rtt| rtt.nanos() / 1000);
+        let delay = u64::from(delay).min(rtt) as f64;
+        let cwnd = &mut self.cwnd;
+        if cwnd.slow_start && delay > self.table.target_micros() * self.table.slow_start_exit {
+            cwnd.leave_slow_start();
+        }
+        let acked = ack.acked as f64;
+        let mut change = gain(&self.table, cwnd.bytes, acked, delay);
+        if cwnd.slow_start {
+            change = change.max(acked.min(cwnd.bytes) / acked.max(cwnd.bytes) * cwnd.packet);
+        }
+        let unused = ack.now.since(self.limited_at) > self.table.app_limited_ns;
+        if change > 0.0 && (unused || !ack.may_grow) {
+            change = 0.0;
+        }
+        cwnd.set((cwnd.bytes + change).trunc());
+    }
+}
+
+impl Controller for Libutp2010 {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.now = ack.now;
+        self.limited_at = self.limited_at.max(ack.limited_at);
+        let Some(delay) = ack.one_way_delay else { return };
+        let above = self.base.see(ack.now, delay);
+        self.filter.push(ack.now, above);
+        if ack.acked > 0 {
+            self.apply(ack);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let now = self.now.max(loss.now);
+        if self.cut_at.is_some_and(|at| now.since(at) < self.table.loss_interval_ns) {
+            return;
+        }
+        self.cut_at = Some(now);
+        self.cwnd.reduce();
+        self.cwnd.bytes = self.cwnd.bytes.trunc();
+    }
+
+    fn on_recovered(&mut self, limit: u64) {
+        self.cwnd.limit(limit);
+    }
+
+    fn on_timeout(&mut self, _: &Loss, again: bool) {
+        if !again {
+            self.cwnd.remember();
+        }
+        self.cwnd.slow_start = self.table.slow_start;
+        self.cwnd.bytes = self.cwnd.packet;
+    }
+
+    fn on_undo(&mut self) {
+        self.cwnd.undo();
+    }
+
+    fn on_decay(&mut self, window: u64) {
+        self.cwnd.decay(window);
+    }
+
+    fn on_resume(&mut self, _: Time, _: Span) {}
+
+    fn on_idle(&mut self, _: Time) {
+        self.cwnd.slow_start = self.table.slow_start;
+        self.cwnd.bytes = self.cwnd.packet;
+    }
+
+    fn on_packet_size(&mut self, bytes: u32) {
+        self.cwnd.packet = f64::from(bytes);
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.cwnd.bytes as u64
+    }
+
+    #[inline]
+    fn threshold(&self) -> u64 {
+        self.cwnd.shown_threshold()
+    }
+}
