@@ -101,7 +101,9 @@ mod tests {
         }
         assert_eq!((reorder.packets(), reorder.bytes(), reorder.end()), (5, 1035, next + 1001));
         assert_eq!(reorder.take(next), None);
-        for (distance, held) in [(1, true), (2, false), (15, true), (16, true), (1000, true)] {
+        for (distance, held) in
+            [(1, true), (2, false), (3, true), (15, true), (16, true), (1000, true)]
+        {
             assert_eq!(reorder.holds(next, next + distance), held);
             assert_eq!(reorder.take(next + distance).is_some(), held);
         }
