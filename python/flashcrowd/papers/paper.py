@@ -119,11 +119,11 @@ class Paper:
 
     def file(self, study: str) -> Path:
         """The file of a study: its own, or that of the study of which it is a variation."""
-        return self.folder / f"{self.about['studies'][study].get('of', study)}.toml"
+        return self.folder / f"{self._about(study).get('of', study)}.toml"
 
     def variation(self, study: str) -> Variation:
         """In what a study differs from its file; in nothing, unless it is a variation."""
-        about = self.about["studies"][study]
+        about = self._about(study)
         return Variation(
             about.get("says", ""),
             about.get("set", {}),
@@ -133,11 +133,16 @@ class Paper:
 
     def skipped(self, study: str) -> bool:
         """Whether quick mode leaves a study out."""
-        return bool(self.about["studies"][study].get("quick", {}).get("skip", False))
+        return bool(self._about(study).get("quick", {}).get("skip", False))
+
+    def _about(self, study: str) -> Mapping[str, Any]:
+        """What ``paper.toml`` says of a study; a variation has what all ``variations`` have."""
+        own = self.about["studies"][study]
+        return {**self.about.get("variations", {}), **own} if "of" in own else own
 
     def quick(self, study: str) -> Quick:
         """The quick variant of a study."""
-        common, own = self.about["quick"], self.about["studies"][study].get("quick", {})
+        common, own = self.about["quick"], self._about(study).get("quick", {})
         return Quick(
             repeats=own.get("repeats", common["repeats"]),
             set=own.get("set", common.get("set", {})),
