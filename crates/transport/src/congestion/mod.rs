@@ -310,11 +310,11 @@ impl Controller for AnyController {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A controller of 1000-byte segments.
-    pub(super) fn params(segments: u64) -> Params {
+    pub(crate) fn params(segments: u64) -> Params {
         Params {
             mss: 1000,
             least_window: 0,
@@ -326,7 +326,7 @@ mod tests {
     }
 
     /// A sender that uses its whole window, 100 ms away.
-    pub(super) fn ack(acked: u64) -> Ack {
+    pub(crate) fn ack(acked: u64) -> Ack {
         Ack {
             now: Time::START,
             acked,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     /// A loss in a window of so many bytes.
-    pub(super) fn loss(window: u64) -> Loss {
+    pub(crate) fn loss(window: u64) -> Loss {
         Loss { now: Time::START, window, in_flight: 0, offset: 0, nxt: 0 }
     }
 }

@@ -111,3 +111,87 @@ impl BaseDelay {
         self.least = self.least.wrapping_add(by);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn minute(minutes: u64) -> Time {
+        Time::START + Span::from_secs(61 * minutes)
+    }
+
+    #[test]
+    fn a_minimum_is_kept_for_so_many_minutes() {
+        let mut base = BaseDelay::new(3);
+        base.see(minute(0), 20);
+        for later in 1..3 {
+            assert_eq!(base.see(minute(later), 50), 30);
+            assert_eq!(base.least(), 20);
+        }
+        // Of this sample the distance is still above the old base; then that is gone.
+        assert_eq!(base.see(minute(3), 50), 30);
+        assert_eq!((base.least(), base.see(minute(3), 51)), (50, 1));
+        base.see(minute(3), 40);
+        base.raise(5);
+        assert_eq!(base.least(), 45);
+    }
+
+    #[test]
+    fn a_quiet_minute_goes_on() {
+        let mut base = BaseDelay::new(1).ending_after(3);
+        base.see(minute(0), 20);
+        base.see(minute(1), 50);
+        assert_eq!(base.least(), 20, "after two samples");
+        base.see(minute(2), 50);
+        assert_eq!(base.least(), 20, "after three");
+        base.see(minute(3), 50);
+        assert_eq!(base.least(), 50, "after four");
+    }
+
+    proptest! {
+        /// Clocks that differ, by so much that the samples wrap, change no distance.
+        #[test]
+        fn the_offset_between_clocks_does_not_matter(
+            offset: u32,
+            samples in prop::collection::vec((0u64..30, 0u32..2_000_000), 1..200),
+        ) {
+            let (mut here, mut there) = (BaseDelay::new(10), BaseDelay::new(10));
+            let mut now = Time::START;
+            for (wait, delay) in samples {
+                now += Span::from_secs(wait);
+                let shifted = delay.wrapping_add(offset);
+                prop_assert_eq!(here.see(now, delay), there.see(now, shifted));
+                prop_assert_eq!(here.least().wrapping_add(offset), there.least());
+            }
+        }
+
+        /// A clock that drifts moves the base by no more than it drifts in the time that is kept, and
+        /// where delays shrink none of that makes them look greater. (A history of one minute forgets
+        /// the path each time that it begins with a queue, so it is left out.)
+        #[test]
+        fn drift_matters_for_as_long_as_the_history_is(
+            offset: u32,
+            ppm in -200i64..=200,
+            minutes in 2u32..=10,
+            queues in prop::collection::vec(0u32..50_000, 600),
+        ) {
+            let mut base = BaseDelay::new(minutes);
+            for (second, queue) in queues.into_iter().enumerate() {
+                let now = Time::START + Span::from_secs(second as u64);
+                // Every tenth sample meets no queue.
+                let queue = if second % 10 == 0 { 0 } else { queue };
+                let drifted = (ppm * second as i64) as u32;
+                let sample = drifted.wrapping_add(queue).wrapping_add(offset);
+                let above = base.see(now, sample);
+                let kept = i64::from(minutes).min(second as i64 / 60 + 1) * 62;
+                let error = i64::from(above) - i64::from(queue);
+                let worst = ppm.abs() * kept.max(11);
+                prop_assert!(error.abs() <= worst, "{error} at {second} s");
+                if ppm <= 0 {
+                    prop_assert!(error <= 0, "{error} at {second} s");
+                }
+            }
+        }
+    }
+}

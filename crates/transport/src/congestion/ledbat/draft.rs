@@ -168,3 +168,96 @@ impl Controller for Draft {
         threshold.saturating_mul(self.packet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavours::draft;
+    use super::*;
+    use crate::congestion::tests::{ack, loss, params};
+
+    fn module(packets: u64) -> Draft {
+        let mut module = Draft::new(Ledbat { noise_filter: 1, ..draft() }, params(packets));
+        module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
+        module
+    }
+
+    fn at(delay: u32) -> Ack {
+        Ack { one_way_delay: Some(delay), ..ack(1000) }
+    }
+
+    /// Acknowledgements at this queueing delay until the window has moved.
+    fn until_it_moves(module: &mut Draft, delay: u32) -> u32 {
+        let before = module.window();
+        let mut acks = 0;
+        while module.window() == before {
+            module.on_ack(&at(delay));
+            acks += 1;
+            assert!(acks < 100_000, "it never moves");
+        }
+        acks
+    }
+
+    /// window * target over the distance from the target.
+    #[test]
+    fn a_packet_more_per_window_without_a_queue_and_slower_near_the_target() {
+        let mut module = module(10);
+        assert_eq!(until_it_moves(&mut module, 0), 10);
+        assert_eq!(module.window(), 11_000);
+        assert_eq!(until_it_moves(&mut module, 0), 11);
+        assert_eq!(until_it_moves(&mut module, 12_500), 24, "half as fast");
+        assert_eq!(until_it_moves(&mut module, 20_000), 65, "a fifth");
+        // Above the target a packet less: the counter stood at 0, then at its most.
+        assert_eq!(until_it_moves(&mut module, 30_000), 1);
+        assert_eq!(module.window(), 13_000);
+        assert_eq!(until_it_moves(&mut module, 30_000), 61, "12 * 25 ms in steps of 5, and below");
+        assert_eq!(module.window(), 12_000);
+    }
+
+    #[test]
+    fn half_as_many_acknowledgements_are_half_the_growth() {
+        let mut module = module(10);
+        for _ in 0..5 {
+            module.on_ack(&Ack { acked: 2000, ..at(0) });
+        }
+        assert_eq!(module.window(), 10_000);
+    }
+
+    #[test]
+    fn one_packet_is_the_least_and_a_knob() {
+        for least in [1, 2] {
+            let table = Ledbat { noise_filter: 1, min_window_packets: least, ..draft() };
+            let mut module = Draft::new(table, params(5));
+            module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
+            for _ in 0..1000 {
+                module.on_ack(&at(500_000));
+            }
+            assert_eq!(module.window(), u64::from(least) * 1000);
+        }
+    }
+
+    #[test]
+    fn it_moves_only_when_the_window_is_the_limit() {
+        let mut module = module(10);
+        for delay in [0, 500_000] {
+            for _ in 0..100 {
+                module.on_ack(&Ack { window_limited: false, ..at(delay) });
+                module.on_ack(&Ack { may_grow: false, ..at(delay) });
+            }
+        }
+        assert_eq!(module.window(), 10_000);
+    }
+
+    #[test]
+    fn losses_halve_and_a_timeout_leaves_one_packet_without_slow_start() {
+        let mut module = module(10);
+        module.on_loss(&Loss { nxt: 10_000, ..loss(10_000) });
+        module.on_loss(&Loss { offset: 5000, nxt: 12_000, ..loss(10_000) });
+        assert_eq!((module.window(), module.threshold()), (5000, 5000));
+        module.on_undo();
+        assert_eq!(module.window(), 10_000);
+        module.on_timeout(&Loss { offset: 20_000, nxt: 30_000, ..loss(10_000) }, false);
+        assert_eq!((module.window(), module.threshold()), (1000, 1000));
+        assert_eq!(until_it_moves(&mut module, 0), 1);
+        assert_eq!(until_it_moves(&mut module, 0), 2);
+    }
+}

@@ -68,3 +68,31 @@ impl Drift {
         if self.drift < TOLERATED { (TOLERATED - self.drift) / 7 } else { 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten samples a second of a clock that gains so many microseconds per second.
+    fn penalty(gain: i64, seconds: u64, offset: u32) -> i32 {
+        let mut drift = Drift::new();
+        for tenth in 0..seconds * 10 {
+            let now = Time::START + Span::from_millis(100 * tenth);
+            drift.see(now, offset.wrapping_add((gain * tenth as i64 / 10) as u32));
+        }
+        drift.penalty()
+    }
+
+    #[test]
+    fn only_a_clock_that_is_far_too_slow_pays() {
+        assert_eq!(penalty(0, 300, 5), 0);
+        assert_eq!(penalty(-100, 300, 5), 0, "100 ppm, a bad crystal");
+        assert_eq!(penalty(80_000, 300, 5), 0, "fast clocks only hurt themselves");
+        // 8 % slow: 400 ms per slot of 5 s, 200 of them tolerated, a seventh of the rest.
+        let paid = penalty(-80_000, 300, 5);
+        assert!((28_000..=28_571).contains(&paid), "{paid}");
+        for offset in [0, 1 << 31, u32::MAX - 10] {
+            assert_eq!(penalty(-80_000, 300, offset), paid, "wherever it wraps");
+        }
+    }
+}

@@ -69,3 +69,61 @@ impl Filter {
             .min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_least_of_the_last_few_counts() {
+        let mut filter = Filter::new(3);
+        assert_eq!(filter.least_above(0), None);
+        for (delay, least) in [(30, 30), (20, 20), (40, 20), (50, 20), (60, 40)] {
+            filter.push(Time::START, delay);
+            assert_eq!(filter.least_above(0), Some(least));
+        }
+        assert_eq!(filter.least_above(45), Some(0), "below the base is at the base");
+        let mut zeros = Filter::zeros(2);
+        zeros.push(Time::START, 7);
+        assert_eq!(zeros.least_above(0), Some(0));
+        zeros.push(Time::START, 9);
+        assert_eq!(zeros.least_above(0), Some(7));
+    }
+
+    #[test]
+    fn old_samples_can_be_left_out() {
+        let mut filter = Filter::new(4);
+        let at = |ms| Time::START + Span::from_millis(ms);
+        filter.push(at(0), 10);
+        filter.push(at(100), 30);
+        filter.push(at(150), 20);
+        let recent =
+            |filter: &Filter, ms| filter.least_recent_above(5, at(ms), Span::from_millis(60));
+        assert_eq!(recent(&filter, 150), Some(15));
+        assert_eq!(recent(&filter, 300), None);
+        // 71.6 minutes later the clock of the samples has wrapped.
+        let wrapped = at(0) + Span::from_micros(1 << 32);
+        filter.push(wrapped, 12);
+        assert_eq!(filter.least_recent_above(5, wrapped, Span::ZERO), Some(5));
+    }
+
+    proptest! {
+        #[test]
+        fn neither_offset_nor_wrap_matters(
+            offset: u32,
+            len in 1u32..=16,
+            delays in prop::collection::vec(0u32..10_000_000, 1..50),
+        ) {
+            let (mut plain, mut shifted) = (Filter::new(len), Filter::new(len));
+            for (index, &delay) in delays.iter().enumerate() {
+                plain.push(Time::START, delay);
+                shifted.push(Time::START, delay.wrapping_add(offset));
+                let first = (index + 1).saturating_sub(len as usize);
+                let least = delays[first..=index].iter().min().copied();
+                prop_assert_eq!(plain.least_above(0), least);
+                prop_assert_eq!(shifted.least_above(offset), least);
+            }
+        }
+    }
+}

@@ -165,3 +165,80 @@ impl Controller for Libtorrent {
         self.cwnd.shown_threshold()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavours::libtorrent;
+    use super::*;
+    use crate::congestion::tests::{ack, loss, params};
+
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_millis(ms)
+    }
+
+    fn socket(packets: u64) -> Libtorrent {
+        Libtorrent::new(Ledbat { noise_filter: 1, ..libtorrent() }, params(packets))
+    }
+
+    fn acked(delay: u32, in_flight: u64) -> Ack {
+        Ack { one_way_delay: Some(delay), in_flight, ..ack(1000) }
+    }
+
+    #[test]
+    fn slow_start_is_exponential_until_the_target() {
+        let mut socket = socket(1);
+        socket.on_ack(&acked(0, 1000));
+        assert_eq!(socket.window(), 4000, "3000 bytes per window are more at first");
+        for _ in 0..20 {
+            let in_flight = socket.window();
+            socket.on_ack(&acked(99_999, in_flight));
+        }
+        assert_eq!((socket.window(), socket.threshold()), (24_000, u64::MAX));
+        socket.on_ack(&acked(100_000, 24_000));
+        assert_eq!((socket.window(), socket.threshold()), (24_000, 12_000), "half is remembered");
+        // The next one ends there.
+        socket.on_timeout(&loss(0), false);
+        for _ in 0..30 {
+            let in_flight = socket.window();
+            socket.on_ack(&acked(95_000, in_flight));
+        }
+        assert!(!socket.cwnd.slow_start);
+        assert!((12_000..12_500).contains(&socket.window()), "{}", socket.window());
+    }
+
+    #[test]
+    fn the_gain_is_for_the_part_of_the_flight() {
+        let mut socket = socket(10);
+        socket.cwnd.slow_start = false;
+        socket.on_ack(&acked(0, 10_000));
+        assert_eq!(socket.window(), 10_300);
+        socket.on_ack(&acked(200_000, 10_000));
+        assert_eq!(socket.window(), 10_000);
+        socket.on_ack(&acked(0, 9000));
+        assert_eq!(socket.window(), 10_000, "what was in flight left room for a packet");
+        socket.on_ack(&acked(200_000, 9000));
+        assert_eq!(socket.window(), 10_000, "in both directions");
+        for _ in 0..1000 {
+            socket.on_ack(&acked(1_000_000, 10_000));
+        }
+        assert_eq!(socket.window(), 1000, "one packet at least");
+    }
+
+    #[test]
+    fn a_loss_counts_once_per_window_and_once_per_100_ms() {
+        let mut socket = socket(32);
+        let loss = |ms, offset, nxt| Loss { now: at(ms), offset, nxt, ..loss(0) };
+        socket.on_loss(&loss(1000, 0, 32_000));
+        assert_eq!((socket.window(), socket.threshold()), (16_000, 16_000));
+        socket.on_loss(&loss(2000, 31_000, 50_000));
+        assert_eq!(socket.window(), 16_000, "the same window");
+        socket.on_loss(&loss(2000, 40_000, 50_000));
+        assert_eq!(socket.window(), 8000);
+        socket.on_loss(&loss(2099, 60_000, 70_000));
+        assert_eq!(socket.window(), 8000, "too soon");
+        socket.on_loss(&loss(2100, 60_000, 70_000));
+        assert_eq!(socket.window(), 4000);
+        socket.on_idle(at(5000));
+        assert_eq!((socket.window(), socket.cwnd.slow_start), (2666, true));
+    }
+}

@@ -185,3 +185,135 @@ impl Controller for Libutp {
         self.cwnd.shown_threshold()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavours::libutp;
+    use super::*;
+    use crate::congestion::tests::{ack, loss, params};
+
+    const PACKET: u32 = 1382;
+
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_millis(ms)
+    }
+
+    /// A controller that has seen three delays of 20 ms, in a window of so many bytes.
+    fn socket(window: f64) -> Libutp {
+        let params = Params { mss: PACKET, initial_window: PACKET.into(), ..params(0) };
+        let mut socket = Libutp::new(libutp(), params);
+        for _ in 0..3 {
+            socket.on_ack(&Ack { one_way_delay: Some(20_000), ..ack(0) });
+        }
+        socket.cwnd.slow_start = false;
+        socket.cwnd.bytes = window;
+        socket
+    }
+
+    fn acked(bytes: u64, delay: u32) -> Ack {
+        Ack {
+            one_way_delay: Some(delay),
+            rtt: Some(Span::from_secs(1)),
+            limited_at: Time::START,
+            ..ack(bytes)
+        }
+    }
+
+    /// Its own first window, on a path of 20 ms: 1382 bytes, then 1382 and 3000 more, three packets.
+    #[test]
+    fn the_first_window_is_overtaken_by_the_linear_gain() {
+        let mut socket = socket(f64::from(PACKET));
+        socket.cwnd.slow_start = true;
+        socket.on_ack(&acked(PACKET.into(), 20_000));
+        assert_eq!(socket.window(), u64::from(PACKET) + 3000);
+        assert_eq!(socket.window() / u64::from(PACKET), 3);
+    }
+
+    /// gain = 3000 * min(acked, window) / max(...) * (target - delay) / target, truncated.
+    #[test]
+    fn the_gain_is_in_bytes_and_loses_its_fraction() {
+        for (window, bytes, queue, expected) in [
+            (100_000.0, 1382, 0, 100_041),
+            (100_000.0, 1382, 50_000, 100_020),
+            (100_000.0, 1382, 99_000, 100_000),
+            (100_000.0, 1382, 100_000, 100_000),
+            (100_000.0, 1382, 101_000, 99_999),
+            (100_000.0, 1382, 200_000, 99_958),
+            (1000.0, 1382, 0, 3170),
+            (1000.0, 1382, 900_000, 10),
+        ] {
+            let mut socket = socket(window);
+            for _ in 0..2 {
+                socket.on_ack(&Ack { acked: 0, ..acked(0, 20_000 + queue) });
+            }
+            socket.on_ack(&acked(bytes, 20_000 + queue));
+            assert_eq!(socket.window(), expected, "{window} {bytes} {queue}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_was_not_full_for_a_second_stays() {
+        let mut socket = socket(10_000.0);
+        socket.on_ack(&Ack { now: at(5000), limited_at: at(4000), ..acked(1382, 20_000) });
+        assert_eq!(socket.window(), 10_414);
+        socket.on_ack(&Ack { now: at(5001), limited_at: at(4000), ..acked(1382, 20_000) });
+        assert_eq!(socket.window(), 10_414);
+    }
+
+    #[test]
+    fn losses_halve_every_100_ms_and_timers_differ_by_what_is_in_flight() {
+        let mut socket = socket(10_001.0);
+        for (ms, expected) in [(1000, 5000), (1099, 5000), (1100, 2500)] {
+            socket.on_loss(&Loss { now: at(ms), ..loss(0) });
+            assert_eq!((socket.window(), socket.threshold()), (expected, expected));
+        }
+        socket.on_idle(at(2000));
+        assert_eq!(socket.window(), 1666);
+        socket.on_idle(at(3000));
+        assert_eq!(socket.window(), 1382);
+        assert!(!socket.cwnd.slow_start);
+        socket.cwnd.bytes = 700.0;
+        socket.on_idle(at(4000));
+        assert_eq!(socket.window(), 1382);
+        assert!(socket.cwnd.slow_start, "no room for a packet starts over");
+        socket.cwnd.bytes = 50_000.0;
+        socket.on_timeout(&loss(0), false);
+        assert_eq!((socket.window(), socket.threshold()), (1382, 2500));
+    }
+
+    #[test]
+    fn slow_start_ends_at_nine_tenths_of_the_target() {
+        let mut socket = socket(30_000.0);
+        socket.cwnd.slow_start = true;
+        for _ in 0..2 {
+            socket.on_ack(&Ack { acked: 0, ..acked(0, 110_000) });
+        }
+        socket.on_ack(&acked(1382, 110_000));
+        assert!(socket.cwnd.slow_start, "90 ms is not more than 90 ms");
+        assert_eq!(socket.window(), 30_063, "slow start's packet per window is more");
+        for _ in 0..3 {
+            socket.on_ack(&Ack { acked: 0, ..acked(0, 110_001) });
+        }
+        socket.on_ack(&acked(1382, 110_001));
+        assert_eq!((socket.window(), socket.threshold()), (30_063, 30_063));
+    }
+
+    #[test]
+    fn clocks_are_repaired() {
+        // The other direction became 4 ms shorter: its clock, or ours, has drifted.
+        let mut socket = socket(10_000.0);
+        for opposite in [9000, 5000] {
+            socket.on_ack(&Ack { opposite_delay: Some(opposite), ..ack(0) });
+        }
+        assert_eq!(socket.base.least(), 24_000);
+        // 11 ms at once is no drift.
+        socket.on_ack(&Ack { opposite_delay: Some(5000u32.wrapping_sub(11_000)), ..ack(0) });
+        assert_eq!(socket.base.least(), 24_000);
+        // A delay beyond the round trip cannot be.
+        for _ in 0..3 {
+            socket.on_ack(&acked(0, 94_000));
+        }
+        socket.on_ack(&Ack { rtt: Some(Span::from_millis(30)), ..acked(1382, 94_000) });
+        assert_eq!(socket.base.least(), 24_000 + 40_000);
+    }
+}

@@ -126,3 +126,50 @@ impl Controller for Libutp2010 {
         self.cwnd.shown_threshold()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavours::{alpha2, libutp_2010};
+    use super::*;
+    use crate::congestion::tests::{ack, loss, params};
+
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn there_is_no_slow_start_and_a_loss_costs_a_fifth() {
+        let mut socket = Libutp2010::new(libutp_2010(), params(1));
+        let acked = Ack { one_way_delay: Some(7), ..ack(1000) };
+        socket.on_ack(&acked);
+        assert_eq!(socket.window(), 4000);
+        socket.on_ack(&acked);
+        assert_eq!(socket.window(), 4750);
+        for (ms, expected) in [(1000, 3705), (1050, 3705), (1100, 2889)] {
+            socket.on_loss(&Loss { now: at(ms), ..loss(0) });
+            assert_eq!(socket.window(), expected);
+        }
+        socket.on_idle(at(2000));
+        assert_eq!(socket.window(), 1000, "an idle timer as well leaves one packet");
+    }
+
+    #[test]
+    fn an_unused_window_stays_after_300_ms() {
+        let mut socket = Libutp2010::new(libutp_2010(), params(4));
+        let acked = Ack { one_way_delay: Some(7), limited_at: at(1000), ..ack(1000) };
+        socket.on_ack(&Ack { now: at(1300), ..acked });
+        assert_eq!(socket.window(), 4750);
+        socket.on_ack(&Ack { now: at(1301), ..acked });
+        assert_eq!(socket.window(), 4750);
+    }
+
+    /// rossi2010: alpha2 never has more than 20 full packets in flight.
+    #[test]
+    fn the_send_buffer_bounds_the_window() {
+        let mut socket = Libutp2010::new(alpha2(), params(1));
+        for _ in 0..1000 {
+            socket.on_ack(&Ack { one_way_delay: Some(7), ..ack(1000) });
+        }
+        assert_eq!(socket.window(), 30_000);
+    }
+}

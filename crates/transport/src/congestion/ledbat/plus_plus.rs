@@ -228,3 +228,123 @@ impl Controller for PlusPlus {
         self.cwnd.shown_threshold()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::flavours::plus_plus;
+    use super::*;
+    use crate::congestion::tests::{ack, loss, params};
+
+    fn at(ms: u64) -> Time {
+        Time::START + Span::from_millis(ms)
+    }
+
+    /// A controller in its steady stage, on a path of this many milliseconds.
+    fn steady(packets: u64, base_ms: u64) -> PlusPlus {
+        let table = Ledbat { noise_filter: 1, slow_start: false, ..plus_plus() };
+        let mut controller = PlusPlus::new(table, params(packets));
+        controller.on_ack(&Ack { rtt: Some(Span::from_millis(base_ms)), ..ack(0) });
+        controller
+    }
+
+    /// The draft's table: 1/16 up to 7.5 ms, 1/6 at 20 ms, 1/2 at 60 ms, 1 from 120 ms.
+    #[test]
+    fn the_gain_follows_the_base_round_trip() {
+        for (ms, divisor) in
+            [(1, 16), (7, 16), (8, 15), (20, 6), (60, 2), (119, 2), (120, 1), (500, 1)]
+        {
+            let gain = steady(10, ms).gain();
+            assert!((gain - 1.0 / f64::from(divisor)).abs() < 1e-9, "{gain} at {ms} ms");
+        }
+    }
+
+    /// What a round trip at this queueing delay does to 100 packets, base 20 ms: +1/6 up to the
+    /// target, 1/6 - 10 at 66 ms, and never more than half.
+    #[test]
+    fn a_round_trip_moves_the_window_by_the_drafts_numbers() {
+        for (queue_us, change) in
+            [(0, 1.0 / 6.0), (60_000, 1.0 / 6.0), (66_000, 1.0 / 6.0 - 10.0), (600_000, -50.0)]
+        {
+            let mut controller = steady(100, 20);
+            for packet in 0..100 {
+                controller.on_ack(&Ack {
+                    rtt: Some(Span::from_micros(20_000 + queue_us)),
+                    una: 1000 * packet,
+                    nxt: 100_000 + 1000 * packet,
+                    ..ack(1000)
+                });
+            }
+            let moved = (controller.cwnd.bytes - 100_000.0) / 1000.0;
+            assert!((moved - change).abs() < 0.02, "{moved} at {queue_us} us, not {change}");
+        }
+    }
+
+    /// Acknowledges a packet every 10 ms, 100 ms away, with this queue.
+    fn step(controller: &mut PlusPlus, now: &mut u64, queue_ms: u64) {
+        *now += 10;
+        let rtt = Span::from_millis(100 + queue_ms);
+        controller.on_ack(&Ack { now: at(*now), rtt: Some(rtt), srtt: rtt, ..ack(1000) });
+    }
+
+    #[test]
+    fn it_starts_slowly_down_and_then_every_tenth() {
+        let mut controller = PlusPlus::new(Ledbat { noise_filter: 1, ..plus_plus() }, params(2));
+        let mut now = 0;
+        // ceil(120 / 100) = 2: half a packet for each acknowledged.
+        for _ in 0..16 {
+            step(&mut controller, &mut now, 0);
+        }
+        assert_eq!(controller.window(), 10_000);
+        step(&mut controller, &mut now, 45);
+        assert_eq!(controller.stage, Stage::Start, "45 ms is three quarters, and not more");
+        step(&mut controller, &mut now, 46);
+        let left = now;
+        assert_eq!((controller.stage, controller.threshold()), (Stage::Steady, 10_500));
+        while controller.stage == Stage::Steady {
+            step(&mut controller, &mut now, 0);
+        }
+        let began = now;
+        assert!((290..=310).contains(&(began - left)), "two round trips later: {}", began - left);
+        let saved = controller.threshold();
+        assert_eq!(controller.window(), 2000);
+        while controller.window() == 2000 {
+            step(&mut controller, &mut now, 0);
+        }
+        assert!((200..=220).contains(&(now - began)), "frozen for two: {}", now - began);
+        while controller.stage != Stage::Steady {
+            step(&mut controller, &mut now, 0);
+        }
+        let took = now - began;
+        assert_eq!(controller.window(), saved);
+        let ended = now;
+        while controller.stage == Stage::Steady {
+            step(&mut controller, &mut now, 0);
+        }
+        let between = now - ended;
+        assert!((9 * took..=9 * took + 10).contains(&between), "{between} after {took}");
+    }
+
+    #[test]
+    fn a_loss_in_the_ramp_is_the_saved_windows() {
+        let mut controller = steady(100, 100);
+        controller.table.slow_start = true;
+        controller.srtt = Span::from_millis(100);
+        controller.slow_down(at(0));
+        assert_eq!((controller.window(), controller.threshold()), (2000, 100_000));
+        controller.on_loss(&Loss { nxt: 200_000, ..loss(2000) });
+        assert_eq!((controller.window(), controller.threshold()), (2000, 50_000));
+        assert_eq!(controller.stage, Stage::Frozen(at(0), at(200)));
+        controller.on_loss(&Loss { offset: 100_000, nxt: 250_000, ..loss(2000) });
+        assert_eq!(controller.threshold(), 50_000, "the same window");
+        // A timeout too: slow start to half of what was saved.
+        controller.on_timeout(&Loss { offset: 0, nxt: 250_000, ..loss(2000) }, false);
+        assert_eq!((controller.window(), controller.threshold()), (1000, 25_000));
+    }
+
+    #[test]
+    fn a_loss_halves_and_ends_the_first_slow_start() {
+        let mut controller = PlusPlus::new(plus_plus(), params(40));
+        controller.on_loss(&Loss { nxt: 40_000, ..loss(40_000) });
+        assert_eq!((controller.window(), controller.stage), (20_000, Stage::Steady));
+    }
+}
