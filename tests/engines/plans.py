@@ -33,7 +33,7 @@ def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict
                 for n in range(hosts)
             ],
             "links": [
-                {"name": f"h{n}.{way}", "conditions": line}
+                {"name": f"h{n}.{way}", "conditions": line, "delay": None}
                 for n in range(hosts)
                 for way in ("up", "down")
             ],
@@ -41,12 +41,14 @@ def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict
             "core_of": [0],
         },
         "stacks": [json.loads(_core.tcp_profiles())["linux-6"]],
+        "utps": [],
         "profiles": [json.loads(_core.client_profiles())["mainline-4.0.2"]],
         "workloads": workloads,
         "timeline": [],
         "measures": {
             "series": [{"what": "goodput", "every_ns": 100_000_000}],
             "pieces_ns": 1_000_000_000,
+            "queues_ns": 1_000_000_000,
             "send_gaps": True,
             "payloads": True,
             "rtts": True,

@@ -14,6 +14,10 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
             .check()
             .map_err(|error| Error::plan(format!("stacks[{i}].{}", error.field), error.reason))?;
     }
+    for (i, utp) in plan.utps.iter().enumerate() {
+        utp.check()
+            .map_err(|error| Error::plan(format!("utps[{i}].{}", error.field), error.reason))?;
+    }
     network(plan, &plan.network)?;
     for (i, workload) in plan.workloads.iter().enumerate() {
         check_workload(plan, workload, &format!("workloads[{i}]"))?;
@@ -25,7 +29,9 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
         require(!series.every_ns.is_zero(), &path, "must be more than zero")?;
     }
     let pieces = measures.pieces_ns.is_none_or(|every| !every.is_zero());
-    require(pieces, "measures.pieces_ns", "must be more than zero")
+    require(pieces, "measures.pieces_ns", "must be more than zero")?;
+    let queues = measures.queues_ns.is_none_or(|every| !every.is_zero());
+    require(queues, "measures.queues_ns", "must be more than zero")
 }
 
 fn require(holds: bool, path: &str, message: impl ToString) -> Result<(), Error> {
@@ -50,6 +56,14 @@ fn network(plan: &Plan, network: &Network) -> Result<(), Error> {
     }
     for (i, link) in network.links.iter().enumerate() {
         conditions(&link.conditions, &format!("network.links[{i}].conditions"))?;
+    }
+    for (i, link) in network.links.iter().enumerate() {
+        let Some(delay) = link.delay else { continue };
+        let path = format!("network.links[{i}].delay");
+        let order = delay.least_ns <= delay.most_ns;
+        require(order, &format!("{path}.least_ns"), "must be at most most_ns")?;
+        let sane = delay.most_ns <= LONGEST_DELAY;
+        require(sane, &format!("{path}.most_ns"), "must be at most an hour")?;
     }
     for (i, core) in network.cores.iter().enumerate() {
         let path = format!("network.cores[{i}]");
@@ -127,7 +141,10 @@ fn carrier(plan: &Plan, carrier: Option<Carrier>, path: &str) -> Result<(), Erro
     match carrier {
         None => Ok(()),
         Some(Carrier::Tcp(stack)) => index(stack, plan.stacks.len(), path),
-        Some(Carrier::Utp(_)) => Err(Error::plan(path, "uTP is not simulated yet")),
+        Some(Carrier::Utp(utp)) => {
+            index(utp, plan.utps.len(), path)?;
+            Err(Error::plan(path, "uTP is not simulated yet"))
+        }
     }
 }
 

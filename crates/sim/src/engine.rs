@@ -5,6 +5,7 @@ use crate::packet::{Addressee, Packet};
 use crate::pings::Pings;
 use crate::plan::{Carrier, Plan, What, Workload};
 use crate::queue::EventQueue;
+use crate::queues::Queues;
 use crate::sampler::Sampler;
 use crate::sockets::{self, Owner, Sockets, other};
 use crate::swarms::Swarms;
@@ -57,6 +58,7 @@ pub(crate) struct Sim<'a> {
     pub(crate) transfers: Transfers,
     pub(crate) pings: Pings,
     pub(crate) sampler: Sampler,
+    pub(crate) queues: Queues,
     stacks: Vec<Arc<Config>>,
     /// The same stacks for applications that switch Nagle's algorithm off.
     nodelay: Vec<Arc<Config>>,
@@ -102,6 +104,7 @@ impl<'a> Sim<'a> {
             transfers: Transfers::new(plan, seed),
             pings: Pings::new(plan),
             sampler: Sampler::new(plan),
+            queues: Queues::new(plan),
             tally,
             stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
             nodelay: plan.stacks.iter().map(nodelay).collect(),

@@ -18,6 +18,7 @@ mod packet;
 mod pings;
 pub mod plan;
 mod queue;
+mod queues;
 mod route;
 mod sampler;
 mod sockets;

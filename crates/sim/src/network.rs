@@ -21,6 +21,8 @@ pub(crate) struct Totals {
 struct Link {
     name: String,
     conditions: Conditions,
+    /// The delay that was drawn for this run.
+    drawn: Option<Span>,
     direction: Direction,
 }
 
@@ -48,8 +50,13 @@ impl Network {
         let link = |(index, link): (usize, &plan::Link)| Link {
             name: link.name.clone(),
             conditions: link.conditions.clone(),
+            drawn: link.delay.map(|delay| delay.draw(seed)),
             direction: Direction::new(Stream::new(seed, "link", index as u64)),
         };
+        let mut links: Vec<Link> = plan.links.iter().enumerate().map(link).collect();
+        for link in &mut links {
+            link.conditions.delay_ns = link.drawn.unwrap_or(link.conditions.delay_ns);
+        }
         Network {
             seed,
             hosts: plan.hosts.clone(),
@@ -57,7 +64,7 @@ impl Network {
             core_of: plan.core_of.clone(),
             cores: plan.cores.clone(),
             cores_change,
-            links: plan.links.iter().enumerate().map(link).collect(),
+            links,
             routes: Vec::new(),
             route_of: BTreeMap::new(),
             steps: Vec::new(),
@@ -257,8 +264,10 @@ impl Network {
         conditions: &Conditions,
     ) {
         let changed = &mut self.links[link as usize];
-        let moved = changed.direction.change(now, &changed.conditions, conditions);
-        changed.conditions = conditions.clone();
+        let mut conditions = conditions.clone();
+        conditions.delay_ns = changed.drawn.unwrap_or(conditions.delay_ns);
+        let moved = changed.direction.change(now, &changed.conditions, &conditions);
+        changed.conditions = conditions;
         let moved: BTreeMap<u32, Time> = moved.iter().map(|m| (m.tag, m.arrives)).collect();
         self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());
     }
@@ -279,6 +288,13 @@ impl Network {
     }
     pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
         self.links[link as usize].direction.queued_packets(now)
+    }
+}
+
+impl plan::DrawnDelay {
+    fn draw(&self, seed: u64) -> Span {
+        let mut stream = Stream::new(seed, "delay", u64::from(self.number));
+        stream.between(self.least_ns, self.most_ns)
     }
 }
 

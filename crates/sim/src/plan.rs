@@ -4,7 +4,7 @@
 use flashcrowd_base::{Quantiles, Rate, Span};
 use flashcrowd_link::Conditions;
 use flashcrowd_swarm::{Profile, Role};
-use flashcrowd_transport::tcp;
+use flashcrowd_transport::{tcp, utp};
 use serde::{Deserialize, Serialize};
 
 /// Version of the plan's format.
@@ -22,6 +22,8 @@ pub struct Plan {
     pub network: Network,
     /// TCP stacks, by index.
     pub stacks: Vec<tcp::Config>,
+    /// uTP configurations, by index.
+    pub utps: Vec<utp::Config>,
     /// BitTorrent client profiles, by index.
     pub profiles: Vec<Profile>,
     /// What happens on the network.
@@ -75,6 +77,21 @@ pub struct Link {
     pub name: String,
     /// What it is like at the start.
     pub conditions: Conditions,
+    /// If given, the delay is drawn anew for each run, in place of that of `conditions`, and stays
+    /// when those change.
+    pub delay: Option<DrawnDelay>,
+}
+
+/// A delay that is drawn uniformly for each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrawnDelay {
+    /// Links with the same number draw the same part of their range: both ways of a line.
+    pub number: u32,
+    /// The least delay.
+    pub least_ns: Span,
+    /// The greatest delay.
+    pub most_ns: Span,
 }
 
 /// What lies between two groups: bottlenecks shared by all, then a piece of path of its own for
@@ -323,6 +340,9 @@ pub struct Measures {
     pub series: Vec<Series>,
     /// Interval at which the pieces that leechers have are counted.
     pub pieces_ns: Option<Span>,
+    /// Interval at which the queue of every link with a rate is looked at, for the distribution of
+    /// its length.
+    pub queues_ns: Option<Span>,
     /// Distribution of the time between sends to one connection.
     pub send_gaps: bool,
     /// Distribution of TCP payload lengths.

@@ -21,6 +21,9 @@ enum Task {
     Pieces {
         every: Span,
     },
+    Queues {
+        every: Span,
+    },
 }
 
 /// One value of one series.
@@ -52,7 +55,9 @@ impl Sampler {
             last: Vec::new(),
         });
         let pieces = measures.pieces_ns.iter().map(|every| Task::Pieces { every: *every });
-        Sampler { tasks: series.chain(pieces).collect(), rows: Vec::new(), pieces: Vec::new() }
+        let queues = measures.queues_ns.iter().map(|every| Task::Queues { every: *every });
+        let tasks = series.chain(pieces).chain(queues).collect();
+        Sampler { tasks, rows: Vec::new(), pieces: Vec::new() }
     }
 }
 
@@ -68,6 +73,11 @@ impl Sim<'_> {
             Task::Pieces { every } => {
                 let every = *every;
                 self.sample_pieces();
+                every
+            }
+            Task::Queues { every } => {
+                let every = *every;
+                self.count_queues();
                 every
             }
             Task::Series { what, every, .. } => {

@@ -48,6 +48,7 @@ pub(crate) fn tables(sim: &mut Sim<'_>) -> Vec<Table> {
         pings(sim),
         series(sim),
         pieces(sim),
+        queues(sim),
         send_gaps(sim),
         payloads(sim),
         rtts(sim),
@@ -245,6 +246,28 @@ fn pieces(sim: &Sim<'_>) -> Table {
             ("mean", Column::F64(rows.iter().map(|row| row.mean).collect())),
             ("min", Column::U32(rows.iter().map(|row| row.min).collect())),
             ("max", Column::U32(rows.iter().map(|row| row.max).collect())),
+        ],
+    }
+}
+
+fn queues(sim: &Sim<'_>) -> Table {
+    let rows: Vec<_> = sim
+        .queues
+        .kinds
+        .iter()
+        .flat_map(|kind| {
+            let found = kind.found.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+            found.map(move |(packets, count)| (kind, packets as u32, *count))
+        })
+        .collect();
+    Table {
+        name: "queues",
+        columns: vec![
+            ("owner", names(rows.iter().map(|(kind, ..)| kind.owner.as_str()))),
+            ("way", names(rows.iter().map(|(kind, ..)| kind.way))),
+            ("packets", Column::U32(rows.iter().map(|(_, packets, _)| *packets).collect())),
+            ("count", Column::U64(rows.iter().map(|(.., (count, _))| *count).collect())),
+            ("online", Column::U64(rows.iter().map(|(.., (_, online))| *online).collect())),
         ],
     }
 }

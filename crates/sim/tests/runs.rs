@@ -63,6 +63,7 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
     plan.measures = Measures {
         series: vec![Series { what: Sampled::SwarmRate, every_ns: Span::from_secs(1) }],
         pieces_ns: Some(Span::from_secs(5)),
+        queues_ns: Some(Span::from_secs(1)),
         send_gaps: true,
         payloads: true,
         rtts: true,
@@ -151,7 +152,7 @@ fn bottleneck(bps: u64, packets: u32, rtt: Span) -> Plan {
         queue: QueueLimit { packets: Some(packets), bytes: None },
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "bottleneck".to_owned(), conditions });
+    plan.network.links.push(Link { name: "bottleneck".to_owned(), conditions, delay: None });
     plan.network.hosts[0].up.push(0);
     plan.stop.horizon_ns = Span::from_secs(60);
     plan
@@ -318,4 +319,73 @@ fn modern_clients_without_any_delay_let_time_pass() {
         plan.profiles = vec![flashcrowd_swarm::profile::named("modern").expect("it exists")];
         assert_eq!(outcome(&run(&plan, seed)).0, "completed");
     }
+}
+
+#[test]
+fn delays_are_drawn_anew_for_each_run_and_stay_when_their_link_changes() {
+    let mut plan = star(3, 0, 4);
+    for (index, link) in plan.network.links.iter_mut().enumerate() {
+        let (least_ns, most_ns) = (Span::from_millis(1), Span::from_millis(25));
+        link.delay = Some(DrawnDelay { number: index as u32 / 2, least_ns, most_ns });
+    }
+    for to in [1, 2] {
+        plan.workloads.push(Workload::Ping(Ping {
+            name: format!("to-{to}"),
+            from: 0,
+            to,
+            size_bytes: 84,
+            interval_ns: Span::from_secs(1),
+            start_ns: Span::ZERO,
+            stop_ns: None,
+        }));
+    }
+    let faster = Conditions {
+        rate_bps: Rate::from_bps(10_000_000_000),
+        ..plan.network.links[0].conditions.clone()
+    };
+    for link in 0..6 {
+        let what = What::Link { link, conditions: faster.clone() };
+        plan.timeline.push(Change { at_ns: Span::from_millis(500), what });
+    }
+    // Two access lines twice: 4 to 100 ms, without what the first packets wait.
+    let mut seen = Vec::new();
+    for seed in 0..20 {
+        let rtts = numbers(&run(&plan, seed), "pings", "rtt_s");
+        assert!(rtts.iter().all(|rtt| (0.004..0.103).contains(rtt)), "{rtts:?}");
+        assert!((rtts[0] - rtts[1]).abs() < 0.003, "the draw stays: {rtts:?}");
+        seen.push(rtts[1]);
+    }
+    let spread =
+        seen.iter().copied().fold(0.0, f64::max) - seen.iter().copied().fold(1.0, f64::min);
+    assert!(spread > 0.03, "{seen:?}");
+}
+
+#[test]
+fn queues_are_counted_by_group_and_way() {
+    let mut plan = star(3, 0, 100_000);
+    let shared = plan.network.links[0].conditions.clone();
+    plan.network.links.push(Link { name: "shared".to_owned(), conditions: shared, delay: None });
+    plan.network.cores[0].links.push(6);
+    let mut crowd = flash_crowd(2, 1 << 20, None, Conditions::default());
+    plan.workloads.append(&mut crowd.workloads);
+    plan.measures.queues_ns = Some(Span::from_millis(100));
+    let tables = run(&plan, 1);
+    let ways = texts(&tables, "queues", "way");
+    let owners = texts(&tables, "queues", "owner");
+    let (count, online) =
+        (numbers(&tables, "queues", "count"), numbers(&tables, "queues", "online"));
+    let samples = (numbers(&tables, "run", "end_s")[0] * 10.0).floor() + 1.0;
+    let sum = |values: &[f64], way: &str| -> f64 {
+        values.iter().zip(&ways).filter(|(_, w)| *w == way).map(|(n, _)| *n).sum()
+    };
+    assert_eq!(sum(&count, "up"), 3.0 * samples);
+    assert_eq!(sum(&count, "down"), 3.0 * samples);
+    assert_eq!(sum(&count, ""), samples);
+    // Every host runs a peer, two of them from some instant of the first ten seconds on.
+    assert!((2.0 * samples..3.0 * samples).contains(&sum(&online, "down")));
+    assert_eq!(sum(&online, ""), 0.0);
+    let of_shared = owners.iter().zip(&ways).filter(|(owner, _)| *owner == "shared");
+    assert!(of_shared.clone().count() > 0 && of_shared.clone().all(|(_, way)| way.is_empty()));
+    let longest = numbers(&tables, "queues", "packets").into_iter().fold(0.0, f64::max);
+    assert!((2.0..=200.0).contains(&longest), "{longest}");
 }

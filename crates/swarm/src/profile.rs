@@ -102,7 +102,8 @@ pub struct TrackerRules {
     pub default_peers: u16,
     /// Peers in an answer at most. Mainline 200.
     pub max_peers: u16,
-    /// The lists from which answers are dealt live no longer than this. Mainline 600 s.
+    /// The lists from which answers are dealt live no longer than this. Mainline 600 s; zero deals
+    /// every answer from lists of its instant.
     pub reshuffle_ns: Span,
     /// Whether seeds are told to seeds. Mainline no.
     pub seeds_to_seeds: bool,

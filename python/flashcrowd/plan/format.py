@@ -71,11 +71,20 @@ class Host(Strict):
     down: list[int]
 
 
+class DrawnDelay(Strict):
+    """A delay drawn for each run; links with the same number draw the same part of their range."""
+
+    number: int
+    least_ns: int
+    most_ns: int
+
+
 class Link(Strict):
     """One direction of a shared link."""
 
     name: str
     conditions: Conditions
+    delay: DrawnDelay | None
 
 
 class Draw(Strict):
@@ -108,6 +117,7 @@ class Measures(Strict):
 
     series: list[dict[str, Any]]
     pieces_ns: int | None
+    queues_ns: int | None
     send_gaps: bool
     payloads: bool
     rtts: bool
@@ -123,14 +133,15 @@ class Stop(Strict):
 
 
 class PlanDict(Strict):
-    """A complete run but for its seed. Stacks, profiles, workloads and changes are the engine's own
-    objects, checked by the engine.
+    """A complete run but for its seed. Stacks, uTP configurations, profiles, workloads and changes
+    are the engine's own objects, checked by the engine.
     """  # noqa: D205
 
     format: Literal[1]
     title: str
     network: Network
     stacks: list[dict[str, Any]]
+    utps: list[dict[str, Any]]
     profiles: list[dict[str, Any]]
     workloads: list[dict[str, Any]]
     timeline: list[dict[str, Any]]

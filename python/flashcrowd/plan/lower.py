@@ -68,6 +68,7 @@ def _lower_start(scenario: Scenario) -> PlanDict:
         "title": scenario.title,
         "network": network,
         "stacks": [_named(name, scenario.stack(name)) for name in stacks.index],
+        "utps": [],
         "profiles": [_named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],
@@ -87,6 +88,7 @@ def _measures(measures: MeasuresTable) -> Measures:
     return {
         "series": [{"what": what, "every_ns": every.ns} for what, every in measures.series.items()],
         "pieces_ns": measures.pieces.ns if measures.pieces else None,
+        "queues_ns": measures.queues.ns if measures.queues else None,
         "send_gaps": measures.send_gaps,
         "payloads": measures.payloads,
         "rtts": measures.rtts,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flashcrowd.plan.conditions import conditions
-from flashcrowd.plan.format import Conditions, Core, Draw, Host, Link, Network
+from flashcrowd.plan.format import Conditions, Core, Draw, DrawnDelay, Host, Link, Network
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
-from flashcrowd.scenario.line import Line
+from flashcrowd.scenario.line import Delay, Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
@@ -47,9 +47,9 @@ def _shared_links(
     back: dict[str, int] = {}
     for name, link in network.links.items():
         forth[name] = len(links)
-        links.append({"name": name, "conditions": _way(link)})
+        links.append({"name": name, "conditions": _way(link), "delay": None})
         back[name] = len(links)
-        links.append({"name": f"{name} back", "conditions": _way(_way_back(link))})
+        links.append({"name": f"{name} back", "conditions": _way(_way_back(link)), "delay": None})
     return forth, back
 
 
@@ -71,12 +71,21 @@ def _hosts(network: NetworkTable, links: list[Link], stack: Callable[[str], int]
                 "down": [],
             }
             if group.access is not None:
-                _access(host, group.access, delays[number], links)
+                drawn = _drawn(group.access.delay, number=len(hosts))
+                _access(host, group.access, delays[number], drawn, links)
             hosts.append(host)
     return hosts
 
 
-def _access(host: Host, line: Line, delay_ns: int, links: list[Link]) -> None:
+def _drawn(delay: Delay, *, number: int) -> DrawnDelay | None:
+    if not delay.drawn:
+        return None
+    return {"number": number, "least_ns": delay.low.ns, "most_ns": delay.high.ns}
+
+
+def _access(
+    host: Host, line: Line, delay_ns: int, drawn: DrawnDelay | None, links: list[Link]
+) -> None:
     for direction, rate, queue, crossed in (
         ("up", line.up, line.up_queue, host["up"]),
         ("down", line.down, line.down_queue, host["down"]),
@@ -90,7 +99,7 @@ def _access(host: Host, line: Line, delay_ns: int, links: list[Link]) -> None:
             loss=line.loss,
             framing=line.framing,
         )
-        links.append({"name": f"{host['name']} {direction}", "conditions": made})
+        links.append({"name": f"{host['name']} {direction}", "conditions": made, "delay": drawn})
 
 
 def _cores(

@@ -138,7 +138,7 @@ def _fixed(plan: PlanDict) -> dict[str, Any]:
         "title": "",
         "network": {
             **network,
-            "links": [link["name"] for link in network["links"]],
+            "links": [(link["name"], link["delay"]) for link in network["links"]],
             "rated": rated,
             "cores": [(core["links"], core["draw"]) for core in network["cores"]],
         },

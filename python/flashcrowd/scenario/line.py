@@ -16,27 +16,33 @@ _GOLDEN = 0x9E37_79B9_7F4A_7C15
 
 
 class Delay:
-    """A one-way delay, "12.5 ms", or a range, "1 ms to 25 ms".
+    """A one-way delay, "12.5 ms", or a range, "1 ms to 25 ms" or "1 ms to 25 ms, drawn".
 
     A range is spread evenly over the hosts of a group: the host of rank k among n has the delay
     low + (high - low) (k + 1/2) / n. The ranks follow the golden-ratio sequence, so that hosts with
-    neighbouring numbers lie far apart. Nothing is drawn: a host has the same delay in each run.
+    neighbouring numbers lie far apart, and a host has the same delay in each run. From a range that
+    is "drawn", each run draws a delay for each host, uniformly.
 
     Attributes:
         low: the least delay.
         high: the greatest delay; equal to `low` if all hosts have the same.
+        drawn: whether each run draws.
     """
 
-    __slots__ = ("high", "low")
-    allowed = 'a time, as in "12.5 ms", or a range, as in "1 ms to 25 ms"'
+    __slots__ = ("drawn", "high", "low")
+    allowed = 'a time, as in "12.5 ms", or a range, as in "1 ms to 25 ms" or "1 ms to 25 ms, drawn"'
 
     low: Span
     high: Span
+    drawn: bool
 
     def __init__(self, text: str | Span | Delay) -> None:
         if isinstance(text, Delay):
-            self.low, self.high = text.low, text.high
+            self.low, self.high, self.drawn = text.low, text.high, text.drawn
             return
+        self.drawn = isinstance(text, str) and text.endswith(", drawn")
+        if isinstance(text, str):
+            text = text.removesuffix(", drawn")
         parts = text.split(" to ") if isinstance(text, str) else [text]
         try:
             self.low, self.high = Span(parts[0]), Span(parts[-1])
@@ -44,11 +50,15 @@ class Delay:
             raise UnitError(self.allowed, error.hint or error.allowed) from None
         if len(parts) > 2 or self.high < self.low:
             raise UnitError(self.allowed, "the smaller time comes first")
+        if self.drawn and self.low == self.high:
+            raise UnitError(self.allowed, "only from a range can be drawn")
         if self.high > LONGEST_DELAY:
             raise UnitError(f"a time of at most {LONGEST_DELAY}")
 
     def over(self, hosts: int) -> list[int]:
-        """The delay of each of `hosts` hosts, in nanoseconds."""
+        """The delay of each of `hosts` hosts, in nanoseconds; none where each run draws its own."""
+        if self.drawn:
+            return [0] * hosts
         low, width = self.low.ns, self.high.ns - self.low.ns
         if not width:
             return [low] * hosts
@@ -59,16 +69,21 @@ class Delay:
         return delays
 
     def __str__(self) -> str:
-        return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
+        if self.low == self.high:
+            return str(self.low)
+        return f"{self.low} to {self.high}{', drawn' if self.drawn else ''}"
 
     def __repr__(self) -> str:
         return f'Delay("{self}")'
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Delay) and (self.low, self.high) == (other.low, other.high)
+        return isinstance(other, Delay) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.low, self.high))
+        return hash(self._key())
+
+    def _key(self) -> tuple[Span, Span, bool]:
+        return self.low, self.high, self.drawn
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -83,7 +98,7 @@ class Delay:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
         """A string."""
-        return {"type": "string", "examples": ["12.5 ms", "1 ms to 25 ms"]}
+        return {"type": "string", "examples": ["12.5 ms", "1 ms to 25 ms", "1 ms to 25 ms, drawn"]}
 
 
 LINES: dict[str, dict[str, str]] = {
@@ -130,7 +145,7 @@ class Line(Table):
     down_queue: Queue = Queue("200 packets")
     """Where the queue on the network's side is full."""
     delay: Delay = Delay("0 ms")
-    """One-way delay, each way; a range is spread over the hosts of the group."""
+    """One-way delay, each way; a range is spread over the hosts of the group, or drawn."""
     framing: Framing = Framing("0 B")
     """What a frame costs beyond its IP packet: "ethernet" (38 B), "shaper" (14 B), "ip" (0 B)."""
     jitter: MaybeJitter = None

@@ -35,6 +35,8 @@ class Measures(Table):
     """Time series, each with its sampling interval."""
     pieces: MaybeInterval = None
     """Interval at which the pieces that leechers have are counted."""
+    queues: MaybeInterval = None
+    """Interval at which the queues of all links are looked at, for the distribution of lengths."""
     send_gaps: bool = False
     """The distribution of the time between sends to one connection."""
     payloads: bool = False

@@ -85,8 +85,8 @@ class TrackerRules(Table):
     """Peers in an answer to a client that names no number."""
     max_peers: Peers
     """Peers in an answer at most."""
-    reshuffle: PositiveSpan
-    """The lists from which answers are dealt live no longer than this."""
+    reshuffle: Span
+    """The lists from which answers are dealt live no longer than this; "0 s" for one answer."""
     seeds_to_seeds: bool
     """Whether seeds are told to seeds."""
     forget: PositiveSpan
@@ -164,7 +164,7 @@ class Requests(Table):
     end_game: bool
     """Whether the last blocks are asked of every peer that has them, with CANCEL on arrival."""
     interest: Literal["free-blocks", "missing-pieces"]
-    """In whom: in those with blocks that nobody was asked for, or with any piece that is lacking."""
+    """In whom: those with blocks that nobody was asked for, or with any piece that is lacking."""
     reoffer: bool
     """Whether requests that a choke leaves unanswered are made at once to others."""
     stamped: bool

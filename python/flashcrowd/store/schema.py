@@ -214,6 +214,18 @@ ENGINE_TABLES: dict[str, Layout] = {
             optional="measures.pieces",
         ),
         Layout(
+            "queues",
+            "one length at which the queues of some links were found",
+            _columns("""
+    owner | text | | the group of hosts whose access lines they are, or the name of a shared link
+    way | text | | `up`, `down`, or nothing for a shared link
+    packets | count | packets | packets waiting, the one in transmission included
+    count | count | | how often one of these links was found with so many
+    online | count | | how often while a peer of a swarm ran on the host
+"""),
+            optional="measures.queues",
+        ),
+        Layout(
             "send_gaps",
             "one bin of a histogram of the time between sends on one connection",
             _columns("""

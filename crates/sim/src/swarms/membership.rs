@@ -50,6 +50,7 @@ impl Sim<'_> {
         let profile = Arc::clone(&self.swarms.profiles[profile]);
         let torrent = Arc::clone(&swarm.torrent);
         let (role, id) = (state.role, state.id);
+        self.swarms.on_host[state.host as usize] += 1;
         let upload = swarm.uploads[state.population as usize];
         let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, self.now);
         if split {
@@ -102,6 +103,7 @@ impl Sim<'_> {
         state.last = state.progress();
         state.left = Some(self.now);
         state.armed = Time::NEVER;
+        self.swarms.on_host[state.host as usize] -= 1;
         let swarm = &mut self.swarms.all[state.swarm as usize];
         swarm.online -= 1;
         if state.role == Role::Leecher {

@@ -21,6 +21,8 @@ pub(crate) struct Swarms {
     /// Peers of all swarms, in the order in which they were planned, replacements after.
     pub(crate) peers: Vec<Peer>,
     profiles: Vec<Arc<Profile>>,
+    /// How many peers run on each host.
+    on_host: Vec<u32>,
     announces: Vec<Announce>,
     free_announces: Vec<u32>,
     pub(crate) unchokes: Vec<Unchoke>,
@@ -142,6 +144,7 @@ impl Swarms {
             all: Vec::new(),
             peers: Vec::new(),
             profiles,
+            on_host: vec![0; plan.network.hosts.len()],
             announces: Vec::new(),
             free_announces: Vec::new(),
             unchokes: Vec::new(),
@@ -189,6 +192,10 @@ impl Swarms {
             Workload::Swarm(spec) => Some(spec),
             _ => None,
         }
+    }
+    /// Whether a peer runs on a host.
+    pub(crate) fn is_online(&self, host: u32) -> bool {
+        self.on_host[host as usize] > 0
     }
     /// Reads a little of one connection of a peer, for
     /// [`Sim::touch_what_is_next`](crate::engine::Sim).

@@ -29,6 +29,7 @@ pub fn plan(hosts: u32, stack: &str, core: Conditions) -> Plan {
             core_of: vec![0],
         },
         stacks: vec![profiles::named(stack).expect("the profile exists")],
+        utps: Vec::new(),
         profiles: vec![profile::named("mainline-4.0.2").expect("the profile exists")],
         workloads: Vec::new(),
         timeline: Vec::new(),
@@ -97,7 +98,7 @@ pub fn star(hosts: u32, flows: u32, seconds: u64) -> Plan {
         for (direction, bps) in [("up", 1_000_000), ("down", 8_000_000)] {
             let link = plan.network.links.len() as u32;
             let name = format!("host-{index} {direction}");
-            plan.network.links.push(Link { name, conditions: line(bps) });
+            plan.network.links.push(Link { name, conditions: line(bps), delay: None });
             if direction == "up" { host.up.push(link) } else { host.down.push(link) }
         }
     }
