@@ -25,7 +25,8 @@ pub struct Config {
     pub window_fill: WindowFill,
     /// What happens when the window is smaller than one packet.
     pub small_window: SmallWindow,
-    /// Hold back a packet that is not full while anything is unacknowledged.
+    /// Hold back a packet that is not full while anything is unacknowledged; the FIN too, but not
+    /// what is before it.
     pub nagle: bool,
     /// The congestion controller.
     pub controller: Kind,

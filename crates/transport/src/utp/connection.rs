@@ -29,6 +29,7 @@ pub struct Connection {
     receiver: Receiver,
     opening: Opening,
     over: Option<CloseReason>,
+    over_at: Time,
     /// Ids in packets that arrive, and in packets that are sent.
     receive_id: u16,
     send_id: u16,
@@ -38,7 +39,8 @@ pub struct Connection {
     delay: u32,
     /// An answer to a SYN, a RESET, a keep-alive is to be sent.
     answer_due: bool,
-    reset_due: bool,
+    /// The id and the acknowledgement number of the RESET.
+    reset_due: Option<(u16, u16)>,
     keep_alive_due: bool,
     /// Data may be sent though the other end has not confirmed that it opened.
     talkative: bool,
@@ -74,12 +76,13 @@ impl Connection {
             receiver: Receiver::new(config),
             opening,
             over: None,
+            over_at: Time::NEVER,
             receive_id: ids.0,
             send_id: ids.1,
             syn_nr: 0,
             delay: 0,
             answer_due: false,
-            reset_due: false,
+            reset_due: None,
             keep_alive_due: false,
             talkative: false,
             closed_first: false,
@@ -109,7 +112,6 @@ impl Connection {
         connection.syn_nr = syn.seq_nr;
         connection.receiver.open(syn.seq_nr.wrapping_add(1));
         connection.sender.open(syn.window);
-        connection.measure(now, syn);
         connection.answer_due = true;
         connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
         connection.packets_received = 1;
@@ -146,7 +148,7 @@ impl Connection {
         let special = self.opening != Opening::Done
             || self.over.is_some()
             || matches!(packet.kind, PacketKind::Reset | PacketKind::Syn);
-        if special && !self.receive_special(packet) {
+        if special && !self.receive_special(now, packet) {
             return Payload::Drop;
         }
         if packet.connection_id != self.receive_id
@@ -180,21 +182,25 @@ impl Connection {
 
     /// Anything that is not plain data and acknowledgements of an open connection. Returns whether
     /// the rest of the packet counts.
-    fn receive_special(&mut self, packet: &Packet) -> bool {
+    fn receive_special(&mut self, now: Time, packet: &Packet) -> bool {
         if packet.kind == PacketKind::Reset {
             let ours = [self.receive_id, self.send_id].contains(&packet.connection_id);
             if ours && self.over.is_none() && self.opening != Opening::Idle {
                 let all_sent = self.sender.is_closed() && self.sender.is_delivered();
                 let clean = all_sent && (self.released || self.receiver.is_finished());
-                self.end(if clean { CloseReason::Finished } else { CloseReason::Reset });
+                self.end(now, if clean { CloseReason::Finished } else { CloseReason::Reset });
             }
             return false;
         }
         if self.over.is_some() {
-            // The other end waits for an answer that it may have missed.
-            self.reset_due |= matches!(packet.kind, PacketKind::Data | PacketKind::Fin)
+            // The other end waits for an answer that it may have missed. Where timers are examined
+            // now and then, so is whether a connection is over (libutp).
+            let waits = matches!(packet.kind, PacketKind::Data | PacketKind::Fin)
                 && packet.connection_id == self.receive_id
                 && self.over != Some(CloseReason::Reset);
+            if waits && now >= self.config.examined(self.over_at) {
+                self.reset_due = Some((packet.connection_id, packet.seq_nr));
+            }
             return false;
         }
         if packet.kind == PacketKind::Syn {
@@ -252,11 +258,12 @@ impl Connection {
     /// by what there is to say.
     fn poll_opening(&mut self, now: Time) -> Option<Option<Packet>> {
         if self.over.is_some() {
-            if !std::mem::take(&mut self.reset_due) {
-                return Some(None);
-            }
-            let packet = self.report(now);
-            return Some(Some(Packet { kind: PacketKind::Reset, window: 0, ..packet }));
+            return Some(self.reset_due.take().map(|(connection_id, ack_nr)| {
+                let packet = self.report(now);
+                let kind = PacketKind::Reset;
+                let timestamp_difference = 0;
+                Packet { kind, connection_id, ack_nr, timestamp_difference, window: 0, ..packet }
+            }));
         }
         match self.opening {
             Opening::Idle => {
@@ -368,16 +375,16 @@ impl Connection {
         if self.over.is_none()
             && (now >= self.silence_at() || !self.sender.on_timer(&self.config, now))
         {
-            self.end(CloseReason::TimedOut);
+            self.end(now, CloseReason::TimedOut);
         }
     }
 
     fn on_opening_timer(&mut self, now: Time) {
         self.opening_at = Time::NEVER;
         if self.opening == Opening::Done {
-            self.end(CloseReason::Finished);
+            self.end(now, CloseReason::Finished);
         } else if self.talkative {
-            self.end(CloseReason::TimedOut);
+            self.end(now, CloseReason::TimedOut);
         } else {
             // The other end's confirmation may be lost. Data will be acknowledged.
             self.talkative = true;
@@ -431,10 +438,12 @@ impl Connection {
     }
 
     /// Ends the connection with a RESET, which can be polled at once.
-    pub fn abort(&mut self, _now: Time) {
+    pub fn abort(&mut self, now: Time) {
         if self.over.is_none() {
-            self.reset_due = self.opening != Opening::Idle;
-            self.end(CloseReason::Aborted);
+            if self.opening != Opening::Idle {
+                self.reset_due = Some((self.send_id, self.receiver.ack_nr()));
+            }
+            self.end(now, CloseReason::Aborted);
         }
     }
 
@@ -452,15 +461,16 @@ impl Connection {
             return;
         }
         if self.released || (self.receiver.is_finished() && !self.closed_first) {
-            self.end(CloseReason::Finished);
+            self.end(now, CloseReason::Finished);
         } else if self.receiver.is_finished() {
             // Begun anew by a repeated FIN.
             self.opening_at = now + self.config.linger_ns;
         }
     }
 
-    fn end(&mut self, reason: CloseReason) {
+    fn end(&mut self, now: Time, reason: CloseReason) {
         self.over = Some(reason);
+        self.over_at = now;
         self.opening_at = Time::NEVER;
         self.receiver.deadline = Time::NEVER;
         self.sender.stop();

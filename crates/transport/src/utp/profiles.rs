@@ -4,7 +4,7 @@ use super::config::{
     Backoff, Config, DelayedAck, Ladder, LossDetection, PacketSize, PathMtu, SackPolicy,
     SearchBegin, SmallWindow, WindowFill,
 };
-use crate::congestion::{HyStartKind, Kind};
+use crate::congestion::{HyStartKind, Kind, ledbat};
 use flashcrowd_base::Span;
 
 /// The profile of this name.
@@ -47,8 +47,8 @@ pub fn libutp() -> Config {
         small_window: SmallWindow::Wait,
         // flush_packets
         nagle: true,
-        controller: Kind::NewReno,
-        ledbat: None,
+        controller: Kind::Libutp,
+        ledbat: Some(ledbat::libutp()),
         hystart: HyStartKind::None,
         // utp_initialize_socket: max_window is one packet
         initial_window_packets: 1,
@@ -96,6 +96,8 @@ pub fn libutp() -> Config {
 pub fn libutp_2010() -> Config {
     Config {
         name: "libutp-2010".into(),
+        controller: Kind::Libutp2010,
+        ledbat: Some(ledbat::libutp_2010()),
         packet_size: PacketSize::Ladder(doubling(Span::from_millis(100))),
         small_window: SmallWindow::Paced,
         // DELAYED_ACK_BYTE_THRESHOLD, DELAYED_ACK_TIME_THRESHOLD
@@ -121,6 +123,8 @@ fn doubling(target: Span) -> Ladder {
 pub fn libtorrent() -> Config {
     Config {
         name: "libtorrent".into(),
+        controller: Kind::Libtorrent,
+        ledbat: Some(ledbat::libtorrent()),
         path_mtu: PathMtu {
             floor_bytes: 548,
             // 1500 less IPv4 and UDP
@@ -152,6 +156,8 @@ pub fn libtorrent() -> Config {
 pub fn rfc6817() -> Config {
     Config {
         name: "rfc6817".into(),
+        controller: Kind::Ledbat,
+        ledbat: Some(ledbat::rfc_6817()),
         // INIT_CWND
         initial_window_packets: 2,
         // CTO: as the timeout of RFC 6298
@@ -172,13 +178,19 @@ pub fn rfc6817() -> Config {
 
 /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on uTP's wire.
 pub fn ledbat_plus_plus() -> Config {
-    Config { name: "ledbat-plus-plus".into(), ..rfc6817() }
+    Config {
+        name: "ledbat-plus-plus".into(),
+        controller: Kind::LedbatPlusPlus,
+        ledbat: Some(ledbat::plus_plus()),
+        ..rfc6817()
+    }
 }
 
 /// The closed client of December 2008 as rossi2010 saw it: packets of about 350 bytes.
 pub fn alpha1() -> Config {
     Config {
         name: "alpha1".into(),
+        ledbat: Some(ledbat::alpha1()),
         packet_size: PacketSize::Fixed { bytes: 350 },
         loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 3, resends_per_ack: 4 },
         ..libutp_2010()
@@ -189,6 +201,7 @@ pub fn alpha1() -> Config {
 pub fn alpha2() -> Config {
     Config {
         name: "alpha2".into(),
+        ledbat: Some(ledbat::alpha2()),
         packet_size: PacketSize::Ladder(doubling(Span::from_millis(25))),
         ..alpha1()
     }
@@ -198,6 +211,7 @@ pub fn alpha2() -> Config {
 pub fn beta1() -> Config {
     Config {
         name: "beta1".into(),
+        ledbat: Some(ledbat::beta1()),
         packet_size: PacketSize::PathMtu,
         window_fill: WindowFill::Exact { least_bytes: 150 },
         // Reordering by 40 ms left it unmoved (rossi2010, figure 3b).

@@ -45,7 +45,9 @@ impl Sender {
         if self.nxt < self.end {
             return self.poll_data(config, now);
         }
-        if self.closed && self.fin == UNSENT && self.outbox.len() < MAX_PACKETS as usize {
+        let small = config.nagle && !self.outbox.is_empty();
+        let room = self.outbox.len() < MAX_PACKETS as usize;
+        if self.closed && self.fin == UNSENT && room && !small {
             if self.outbox.is_empty() {
                 self.arm(config, now);
             }

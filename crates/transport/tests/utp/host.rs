@@ -1,0 +1,438 @@
+//! Ends of a connection that carry real bytes: ours, and libutp's.
+
+use flashcrowd_base::{Span, Time};
+use flashcrowd_oracle::{Failure, Libutp, Settings, SocketId};
+use flashcrowd_transport::utp::{CloseReason, Config, Connection, Payload, State, Stats, wire};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A datagram to be sent, and whether it may not be fragmented.
+pub type Datagram = (Vec<u8>, bool);
+
+/// When an application closes, once it has written everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// At once.
+    Written,
+    /// When the other end has closed.
+    Eof,
+    /// When everything that it wrote is acknowledged (ours), or could be written (libutp).
+    Acknowledged,
+    /// Never.
+    Never,
+}
+
+/// What an application does with its end.
+#[derive(Clone, Debug)]
+pub struct Application {
+    pub message: Vec<u8>,
+    pub close: Close,
+    /// Close for reading too.
+    pub release: bool,
+    /// Read this many bytes at a time with pauses; otherwise everything at once.
+    pub lazy: Option<(u64, Span)>,
+    /// Write this many bytes at a time with pauses.
+    pub pieces: Option<(u64, Span)>,
+}
+
+impl Application {
+    pub fn new(message: Vec<u8>, close: Close) -> Application {
+        Application { message, close, release: false, lazy: None, pieces: None }
+    }
+}
+
+/// Bytes that differ where they should.
+pub fn message(seed: u64, len: usize) -> Vec<u8> {
+    (0..len as u64).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 7 ^ seed ^ (i >> 11)) as u8).collect()
+}
+
+pub trait Host {
+    /// A datagram arrived.
+    fn receive(&mut self, now: Time, datagram: &[u8]);
+    /// The application gets its turn, and everything that was delivered is acknowledged.
+    fn settle(&mut self, now: Time);
+    fn poll(&mut self, now: Time) -> Option<Datagram>;
+    fn next_timer(&self, now: Time) -> Option<Time>;
+    fn on_timer(&mut self, now: Time);
+    fn received(&self) -> &[u8];
+    /// Whether it will never say anything of its own accord any more.
+    fn is_over(&self) -> bool;
+    fn failure(&self) -> Option<String>;
+    fn stats(&self) -> Option<Stats> {
+        None
+    }
+}
+
+/// Our stack.
+pub struct Ours {
+    config: Arc<Config>,
+    pub connection: Option<Connection>,
+    pub application: Application,
+    first_seq: u16,
+    written: u64,
+    next_write: Time,
+    next_read: Time,
+    /// Payload out of order, by sequence number, and what is readable.
+    held: BTreeMap<u16, Vec<u8>>,
+    readable: Vec<u8>,
+    received: Vec<u8>,
+    next_seq: u16,
+    most_held: u64,
+    /// What was said before the application had its turn.
+    said: VecDeque<Datagram>,
+}
+
+impl Ours {
+    /// The end that calls.
+    pub fn caller(
+        config: &Arc<Config>,
+        now: Time,
+        application: Application,
+        ids: (u16, u16),
+    ) -> Ours {
+        let mut ours = Ours::answerer(config, application, ids.1);
+        ours.connection = Some(Connection::connect(config, now, ids.0, ids.1));
+        ours
+    }
+
+    /// The end that waits for a SYN.
+    pub fn answerer(config: &Arc<Config>, application: Application, first_seq: u16) -> Ours {
+        Ours {
+            config: Arc::clone(config),
+            connection: None,
+            application,
+            first_seq,
+            written: 0,
+            next_write: Time::START,
+            next_read: Time::START,
+            held: BTreeMap::new(),
+            readable: Vec::new(),
+            received: Vec::new(),
+            next_seq: 0,
+            most_held: 0,
+            said: VecDeque::new(),
+        }
+    }
+
+    fn say(&mut self, now: Time) -> Option<Datagram> {
+        let connection = self.connection.as_mut()?;
+        let packet = connection.poll_transmit(now)?;
+        let mut datagram = Vec::new();
+        wire::encode(&packet, &mut datagram);
+        let start = packet.offset as usize;
+        let end = start + usize::from(packet.len);
+        assert!(packet.len == 0 || end as u64 <= self.written, "never written: {packet:?}");
+        datagram.extend_from_slice(self.application.message.get(start..end).unwrap_or(&[]));
+        let (again, _) = wire::decode(&datagram).expect("what we encode can be decoded");
+        assert_eq!(
+            flashcrowd_transport::utp::Packet {
+                offset: packet.offset,
+                dont_fragment: packet.dont_fragment,
+                ..again
+            },
+            packet
+        );
+        Some((datagram, packet.dont_fragment))
+    }
+
+    fn keep(&mut self, packet: &flashcrowd_transport::utp::Packet, payload: &[u8], what: Payload) {
+        match what {
+            Payload::Drop => {}
+            Payload::Hold => {
+                assert!(self.held.insert(packet.seq_nr, payload.to_vec()).is_none(), "held twice");
+                assert!(self.held.len() < 1024, "held without end");
+            }
+            Payload::Append => {
+                self.readable.extend_from_slice(payload);
+                self.next_seq = packet.seq_nr.wrapping_add(1);
+                while let Some(payload) = self.held.remove(&self.next_seq) {
+                    self.readable.extend(payload);
+                    self.next_seq = self.next_seq.wrapping_add(1);
+                }
+            }
+        }
+    }
+}
+
+impl Host for Ours {
+    fn receive(&mut self, now: Time, datagram: &[u8]) {
+        let (packet, payload) = wire::decode(datagram).expect("our own networks carry uTP");
+        match &mut self.connection {
+            Some(connection) => {
+                let what = connection.receive(now, &packet);
+                let readable = connection.readable();
+                self.keep(&packet, payload, what);
+                let over = self.connection.as_ref().is_some_and(Connection::is_closed);
+                if !self.application.release && !over {
+                    assert_eq!(self.readable.len() as u64, readable, "what may be read");
+                }
+            }
+            None if packet.kind == flashcrowd_transport::utp::PacketKind::Syn => {
+                let connection = Connection::accept(&self.config, now, &packet, self.first_seq);
+                self.connection = Some(connection);
+            }
+            None => {}
+        }
+    }
+
+    fn settle(&mut self, now: Time) {
+        let Some(connection) = &mut self.connection else { return };
+        let application = &self.application;
+        // Reading.
+        let mut most = u64::MAX;
+        if let Some((bytes, pause)) = application.lazy {
+            most = if now >= self.next_read { bytes } else { 0 };
+            if most > 0 && !self.readable.is_empty() {
+                self.next_read = now + pause;
+            }
+        }
+        let bytes = most.min(self.readable.len() as u64);
+        if bytes > 0 {
+            self.received.extend(self.readable.drain(..bytes as usize));
+            if connection.readable() >= bytes {
+                connection.read(now, bytes);
+            }
+        }
+        // Writing.
+        let total = application.message.len() as u64;
+        let mut offer = total - self.written;
+        if let Some((bytes, pause)) = application.pieces {
+            offer = if now >= self.next_write { offer.min(bytes) } else { 0 };
+            if offer > 0 {
+                self.next_write = now + pause;
+            }
+        }
+        if offer > 0 {
+            let space = connection.write_space();
+            let taken = connection.write(now, offer);
+            assert_eq!(taken, space.min(offer));
+            self.written += taken;
+        }
+        let stats = connection.stats();
+        let close = self.written == total
+            && match application.close {
+                Close::Written => true,
+                Close::Eof => connection.peer_closed(),
+                Close::Acknowledged => stats.bytes_acked == total && connection.is_established(),
+                Close::Never => false,
+            };
+        let open = [State::Connecting, State::Established, State::PeerClosed];
+        if close && open.contains(&connection.state()) {
+            if application.close == Close::Eof {
+                // An end of file is acknowledged before the application hears of it.
+                while let Some(datagram) = self.say(now) {
+                    self.said.push_back(datagram);
+                }
+            }
+            let (connection, application) =
+                (self.connection.as_mut().expect("open"), &self.application);
+            if application.release {
+                connection.release(now);
+            } else {
+                connection.close(now);
+                assert_eq!(connection.write(now, 1), 0, "closed is closed");
+            }
+        }
+        let application = &self.application;
+        let Some(connection) = &self.connection else { return };
+        let stats = connection.stats();
+        self.most_held = self.most_held.max(stats.bytes_held);
+        let held: usize = self.held.values().map(Vec::len).sum();
+        if !connection.peer_closed() && !connection.is_closed() && !application.release {
+            assert_eq!(stats.bytes_held, (held + self.readable.len()) as u64);
+        }
+        let limit = self.config.receive_buffer_bytes + 65_536 + 65_536;
+        assert!(stats.bytes_held <= self.config.receive_buffer_bytes + limit, "{stats:?}");
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Datagram> {
+        self.said.pop_front().or_else(|| self.say(now))
+    }
+
+    fn next_timer(&self, now: Time) -> Option<Time> {
+        let connection = self.connection.as_ref()?;
+        let mut at = connection.next_timer();
+        if connection.is_closed() {
+            return None;
+        }
+        let mut wake = |when: Time| at = Some(at.map_or(when, |at| at.min(when)));
+        if self.application.lazy.is_some() && !self.readable.is_empty() {
+            wake(self.next_read.max(now));
+        }
+        let total = self.application.message.len() as u64;
+        if self.application.pieces.is_some() && self.written < total && connection.write_space() > 0
+        {
+            wake(self.next_write.max(now));
+        }
+        at
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        if let Some(connection) = &mut self.connection {
+            connection.on_timer(now);
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn is_over(&self) -> bool {
+        self.connection.as_ref().is_some_and(Connection::is_closed) && self.readable.is_empty()
+    }
+
+    fn failure(&self) -> Option<String> {
+        match self.connection.as_ref()?.state() {
+            State::Closed { reason: CloseReason::Finished } => None,
+            State::Closed { reason } => Some(format!("{reason:?}")),
+            _ => None,
+        }
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.connection.as_ref().map(Connection::stats)
+    }
+}
+
+/// libutp.
+pub struct Theirs {
+    host: Libutp,
+    socket: Option<SocketId>,
+    application: Application,
+    to: u16,
+    written: usize,
+    received: Vec<u8>,
+    closed: bool,
+    next_read: Time,
+    next_check: Time,
+    unread: bool,
+}
+
+const LIBUTP_CHECKS: Span = Span::from_millis(500);
+
+impl Theirs {
+    pub fn caller(settings: &Settings, now: Time, application: Application) -> Theirs {
+        let mut theirs = Theirs::answerer(settings, application);
+        theirs.host.set_now(now);
+        theirs.socket = Some(theirs.host.connect(theirs.to));
+        theirs
+    }
+
+    pub fn answerer(settings: &Settings, application: Application) -> Theirs {
+        Theirs {
+            host: Libutp::new(settings),
+            socket: None,
+            application,
+            to: 1,
+            written: 0,
+            received: Vec::new(),
+            closed: false,
+            next_read: Time::START,
+            next_check: Time::START + LIBUTP_CHECKS,
+            unread: false,
+        }
+    }
+}
+
+impl Host for Theirs {
+    fn receive(&mut self, now: Time, datagram: &[u8]) {
+        self.host.set_now(now);
+        assert!(self.host.receive(self.to, datagram), "libutp takes it for uTP");
+        self.socket = self.socket.or_else(|| self.host.accepted());
+    }
+
+    fn settle(&mut self, now: Time) {
+        self.host.set_now(now);
+        let Some(socket) = self.socket else { return };
+        let status = self.host.status(socket);
+        if status.gone {
+            return;
+        }
+        if status.error.is_some() {
+            if !self.closed {
+                self.closed = true;
+                self.host.close(socket);
+            }
+            return;
+        }
+        if !self.closed {
+            let mut most = usize::MAX;
+            if let Some((bytes, pause)) = self.application.lazy {
+                most = if now >= self.next_read { bytes as usize } else { 0 };
+                if most > 0 {
+                    self.next_read = now + pause;
+                }
+            }
+            if most > 0 {
+                let bytes = self.host.read(socket, most);
+                self.unread = self.application.lazy.is_some() && !bytes.is_empty();
+                self.received.extend(bytes);
+            } else {
+                self.unread = true;
+            }
+        }
+        let total = self.application.message.len();
+        // A socket that was accepted becomes writable without a word.
+        if self.written < total && !self.closed {
+            self.written += self.host.write(socket, &self.application.message[self.written..]);
+        }
+        let close = !self.closed
+            && self.written == total
+            && match self.application.close {
+                Close::Written | Close::Acknowledged => true,
+                Close::Eof => status.eof && !self.unread,
+                Close::Never => false,
+            };
+        // libutp forgets a socket that is closed before it is connected.
+        if close && (status.writable || !self.received.is_empty() || total > 0 || status.eof) {
+            self.closed = true;
+            if self.application.release {
+                self.host.close(socket);
+            } else {
+                self.host.shutdown(socket);
+            }
+        }
+        self.host.drained();
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Datagram> {
+        self.host.set_now(now);
+        let datagram = self.host.poll()?;
+        Some((datagram.bytes, datagram.dont_fragment))
+    }
+
+    fn next_timer(&self, now: Time) -> Option<Time> {
+        let socket = self.socket?;
+        if self.host.status(socket).gone {
+            return None;
+        }
+        let mut at = self.next_check;
+        if self.application.lazy.is_some() && self.unread && !self.closed {
+            at = at.min(self.next_read.max(now));
+        }
+        Some(at)
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.host.set_now(now);
+        if now >= self.next_check {
+            self.next_check = now + LIBUTP_CHECKS;
+            self.host.check_timeouts();
+        }
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn is_over(&self) -> bool {
+        self.socket.is_some_and(|socket| self.host.status(socket).gone)
+    }
+
+    fn failure(&self) -> Option<String> {
+        match self.host.status(self.socket?).error? {
+            Failure::Reset => Some("Reset".into()),
+            Failure::TimedOut => Some("TimedOut".into()),
+        }
+    }
+}
