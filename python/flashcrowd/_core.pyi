@@ -14,6 +14,7 @@ __all__ = [
     "ledbat_tables",
     "simulate",
     "tcp_profiles",
+    "utp_profiles",
 ]
 
 class PlanError(ValueError):
@@ -64,6 +65,9 @@ def check_plan(plan_json: str) -> None:
 
 def tcp_profiles() -> str:
     """TCP stacks: a JSON object from name to the resolved stack, as a plan takes it."""
+
+def utp_profiles() -> str:
+    """UTP configurations: a JSON object from name to the resolved one, as a plan takes it."""
 
 def ledbat_tables() -> str:
     """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""

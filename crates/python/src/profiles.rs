@@ -12,6 +12,12 @@ pub(crate) fn tcp_profiles() -> PyResult<String> {
     by_name(flashcrowd_transport::tcp::profiles::all(), |profile| &profile.name)
 }
 
+/// uTP configurations: a JSON object from name to the resolved one, as a plan takes it.
+#[pyfunction]
+pub(crate) fn utp_profiles() -> PyResult<String> {
+    by_name(flashcrowd_transport::utp::profiles::all(), |profile| &profile.name)
+}
+
 /// BitTorrent clients: a JSON object from name to the resolved profile, as a plan takes it.
 #[pyfunction]
 pub(crate) fn client_profiles() -> PyResult<String> {

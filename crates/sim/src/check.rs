@@ -141,10 +141,7 @@ fn carrier(plan: &Plan, carrier: Option<Carrier>, path: &str) -> Result<(), Erro
     match carrier {
         None => Ok(()),
         Some(Carrier::Tcp(stack)) => index(stack, plan.stacks.len(), path),
-        Some(Carrier::Utp(utp)) => {
-            index(utp, plan.utps.len(), path)?;
-            Err(Error::plan(path, "uTP is not simulated yet"))
-        }
+        Some(Carrier::Utp(utp)) => index(utp, plan.utps.len(), path),
     }
 }
 

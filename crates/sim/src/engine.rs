@@ -7,14 +7,15 @@ use crate::plan::{Carrier, Plan, What, Workload};
 use crate::queue::EventQueue;
 use crate::queues::Queues;
 use crate::sampler::Sampler;
-use crate::sockets::{self, Owner, Sockets, other};
+use crate::sockets::{self, Owner, Sockets, Syn, other};
 use crate::swarms::Swarms;
 use crate::tally::Tally;
 use crate::transfers::Transfers;
-use crate::transport::Transport;
+use crate::transport::{Stack, Transport};
 use crate::{Error, Table, check, tables};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
+use flashcrowd_transport::utp::{self, PacketKind};
 use std::sync::Arc;
 
 /// Who opens or accepts a connection.
@@ -62,6 +63,7 @@ pub(crate) struct Sim<'a> {
     stacks: Vec<Arc<Config>>,
     /// The same stacks for applications that switch Nagle's algorithm off.
     nodelay: Vec<Arc<Config>>,
+    utps: Vec<Arc<utp::Config>>,
     /// Sockets to look at, with offsets that packets bring. Kept for its capacity.
     ahead: Vec<(u32, u64)>,
     pub(crate) outcome: Option<Outcome>,
@@ -99,7 +101,7 @@ impl<'a> Sim<'a> {
             now: Time::START,
             queue: EventQueue::new(),
             network: Network::new(&plan.network, seed, cores_change),
-            sockets: Sockets::new(),
+            sockets: Sockets::new(seed),
             swarms: Swarms::new(plan, seed, &mut tally),
             transfers: Transfers::new(plan, seed),
             pings: Pings::new(plan),
@@ -107,6 +109,7 @@ impl<'a> Sim<'a> {
             queues: Queues::new(plan),
             tally,
             stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
+            utps: plan.utps.iter().map(|utp| Arc::new(utp.clone())).collect(),
             nodelay: plan.stacks.iter().map(nodelay).collect(),
             ahead: Vec::new(),
             outcome: None,
@@ -258,14 +261,20 @@ impl<'a> Sim<'a> {
     fn pass(&mut self, packet: &Packet) {
         if !packet.arriving {
             let arrives = self.network.travel(&mut self.queue, self.now, packet);
-            if let (false, Addressee::Socket(socket)) = (arrives, packet.to) {
-                self.sockets.settle(socket);
+            match packet.to {
+                Addressee::Socket(socket) if !arrives => self.sockets.settle(socket),
+                Addressee::Parcel(socket) if !arrives => {
+                    self.sockets.settle(socket);
+                    self.sockets.parcels.take(packet.segment.seq as u32);
+                }
+                _ => {}
             }
             return;
         }
         self.network.totals.delivered += u64::from(packet.segment.frames());
         match packet.to {
             Addressee::Socket(socket) => self.deliver(socket, &packet.segment),
+            Addressee::Parcel(socket) => self.deliver_parcel(socket, packet.segment.seq as u32),
             Addressee::Ping { ping, reply } => self.deliver_ping(ping, reply, &packet.segment),
         }
     }
@@ -280,16 +289,19 @@ impl<'a> Sim<'a> {
     }
 
     fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
-        let stack = match application.carrier {
-            Some(Carrier::Tcp(stack)) => stack,
-            // The check refuses uTP.
-            None | Some(Carrier::Utp(_)) => self.network.host(application.host).stack,
-        } as usize;
         let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
+        let stack = match application.carrier {
+            Some(Carrier::Utp(utp)) => Stack::Utp(Arc::clone(&self.utps[utp as usize])),
+            Some(Carrier::Tcp(stack)) => Stack::Tcp(Arc::clone(&stacks[stack as usize])),
+            None => {
+                let stack = self.network.host(application.host).stack;
+                Stack::Tcp(Arc::clone(&stacks[stack as usize]))
+            }
+        };
         let route = self.network.route(application.host, to);
         sockets::End {
             owner: application.owner,
-            stack: Arc::clone(&stacks[stack]),
+            stack,
             route,
             direct: self.network.direct(route),
             class: application.class,
@@ -309,14 +321,34 @@ impl<'a> Sim<'a> {
         self.sockets.settle(socket);
         match &mut self.sockets.get_mut(socket).transport {
             Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
-            None if segment.flags.contains(Flags::SYN) => return self.on_syn(socket, segment),
-            None => return self.sockets.retire(socket),
+            None if segment.flags.contains(Flags::SYN) => {
+                return self.on_syn(socket, Syn::Tcp(segment));
+            }
+            None | Some(Transport::Utp(_)) => return self.sockets.retire(socket),
         }
         self.flush(socket);
         self.attend(socket);
     }
 
-    fn on_syn(&mut self, socket: u32, syn: &Segment) {
+    /// The same for a uTP packet, from its place.
+    fn deliver_parcel(&mut self, socket: u32, place: u32) {
+        self.sockets.settle(socket);
+        let parcel = self.sockets.parcels.take(place);
+        match &mut self.sockets.get_mut(socket).transport {
+            // What becomes of the payload is the business of drivers that have one.
+            Some(Transport::Utp(utp)) => {
+                utp.receive(self.now, &parcel);
+            }
+            None if parcel.kind == PacketKind::Syn => {
+                return self.on_syn(socket, Syn::Utp(&parcel));
+            }
+            None | Some(Transport::Tcp(_)) => return self.sockets.retire(socket),
+        }
+        self.flush(socket);
+        self.attend(socket);
+    }
+
+    fn on_syn(&mut self, socket: u32, syn: Syn<'_>) {
         let owner = match self.sockets.get(socket).owner {
             Owner::Listener { peer } => self.accept_peer(peer, socket),
             owner @ Owner::Receiver { .. } => Some(owner),

@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod network;
 mod packet;
+mod parcels;
 mod pings;
 pub mod plan;
 mod queue;

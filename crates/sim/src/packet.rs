@@ -6,6 +6,8 @@ use flashcrowd_transport::tcp::Segment;
 pub(crate) enum Addressee {
     /// A socket, by index.
     Socket(u32),
+    /// A socket that speaks uTP. The packet is at the place that `seq` names.
+    Parcel(u32),
     /// An echo request for the ping's answering host, or a reply for the asking one.
     Ping { ping: u32, reply: bool },
 }
@@ -13,8 +15,7 @@ pub(crate) enum Addressee {
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// For pings, `seq` is the number of the request; a packet of another transport would have the
-    /// place where that is kept in it, and the packet's true size in `bytes`.
+    /// For pings, `seq` is the number of the request.
     pub(crate) segment: Segment,
     pub(crate) to: Addressee,
     /// When its pending event is due; an event at any other instant is out of date.

@@ -2,6 +2,7 @@ use crate::engine::Sim;
 use crate::event::Event;
 use crate::plan::{Plan, Sampled};
 use crate::transfers::Transfers;
+use crate::transport::Stats;
 use flashcrowd_base::{Span, Time};
 
 /// Time series and the evolution of pieces, sampled at fixed intervals.
@@ -113,7 +114,7 @@ impl Sim<'_> {
     /// The present value for every source that has one.
     fn values(&mut self, what: Sampled) -> Vec<(u32, Value)> {
         let now = self.now;
-        let flow_stats = |value: fn(flashcrowd_transport::tcp::Stats) -> f64| {
+        let flow_stats = |value: fn(Stats) -> f64| {
             let flows = 0..self.transfers.flows.len() as u32;
             flows.map(|flow| (flow, Value::Level(value(self.flow_stats(flow))))).collect()
         };

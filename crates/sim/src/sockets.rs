@@ -1,15 +1,16 @@
 use crate::event::Event;
 use crate::network::Network;
 use crate::packet::{Addressee, Packet};
+use crate::parcels::Parcels;
 use crate::queue::EventQueue;
 use crate::tally::Tally;
-use crate::transport::Transport;
-use flashcrowd_base::{Span, Time};
+use crate::transport::{Stack, Transport};
+use flashcrowd_base::{Span, Stream, Time};
 use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_swarm::{ConnId, Message};
-use flashcrowd_transport::tcp::{Config, Connection, Segment};
+use flashcrowd_transport::tcp::{Connection, Segment};
+use flashcrowd_transport::utp;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Who reads and writes a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +66,13 @@ pub(crate) struct Socket {
     pub(crate) last_send: Option<Time>,
     /// Absent while listening, and in a free pair.
     pub(crate) transport: Option<Transport>,
-    /// The host's stack.
-    stack: Arc<Config>,
+    stack: Stack,
 }
 
 /// What a new socket is made of.
 pub(crate) struct End {
     pub(crate) owner: Owner,
-    pub(crate) stack: Arc<Config>,
+    pub(crate) stack: Stack,
     pub(crate) route: u32,
     pub(crate) direct: Option<(Span, u32)>,
     pub(crate) class: u32,
@@ -125,6 +125,16 @@ pub(crate) struct Sockets {
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
     pub(crate) retransmitted: u64,
+    /// uTP packets on their way.
+    pub(crate) parcels: Parcels,
+    /// The ids and first numbers of uTP connections.
+    numbers: Stream,
+}
+
+/// What opens a connection, as it arrives.
+pub(crate) enum Syn<'a> {
+    Tcp(&'a Segment),
+    Utp(&'a utp::Packet),
 }
 
 /// The other end's socket.
@@ -133,8 +143,15 @@ pub(crate) fn other(socket: u32) -> u32 {
 }
 
 impl Sockets {
-    pub(crate) fn new() -> Sockets {
-        Sockets { all: Vec::new(), timers: Vec::new(), free: Vec::new(), retransmitted: 0 }
+    pub(crate) fn new(seed: u64) -> Sockets {
+        Sockets {
+            all: Vec::new(),
+            timers: Vec::new(),
+            free: Vec::new(),
+            retransmitted: 0,
+            parcels: Parcels::default(),
+            numbers: Stream::new(seed, "utp", 0),
+        }
     }
 
     pub(crate) fn get(&self, socket: u32) -> &Socket {
@@ -186,7 +203,14 @@ impl Sockets {
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
     pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
         let mut active = Socket::new(active);
-        active.transport = Some(Transport::Tcp(Connection::connect(&active.stack, now)));
+        active.transport = Some(match &active.stack {
+            Stack::Tcp(stack) => Transport::Tcp(Connection::connect(stack, now)),
+            Stack::Utp(stack) => {
+                let (id, seq_nr) =
+                    (self.numbers.below(1 << 16) as u16, self.numbers.below(1 << 16) as u16);
+                Transport::Utp(Box::new(utp::Connection::connect(stack, now, id, seq_nr)))
+            }
+        });
         let passive = Socket::new(passive);
         match self.free.pop() {
             Some(first) => {
@@ -273,7 +297,11 @@ impl Sockets {
         tally: &mut Tally,
     ) {
         let end = &mut self.all[socket as usize];
-        let Some(Transport::Tcp(tcp)) = &mut end.transport else { return };
+        let tcp = match &mut end.transport {
+            Some(Transport::Tcp(tcp)) => tcp,
+            Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, tally),
+            None => return,
+        };
         let to = Addressee::Socket(other(socket));
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
@@ -311,11 +339,61 @@ impl Sockets {
         }
     }
 
-    /// A SYN arrived at a listening end.
-    pub(crate) fn accept(&mut self, socket: u32, now: Time, syn: &Segment, owner: Owner) {
+    /// The same for uTP.
+    fn flush_utp(
+        &mut self,
+        socket: u32,
+        now: Time,
+        network: &mut Network,
+        queue: &mut EventQueue<Event>,
+        tally: &mut Tally,
+    ) {
+        let end = &mut self.all[socket as usize];
+        let Some(Transport::Utp(utp)) = &mut end.transport else { return };
+        while let Some(parcel) = utp.poll_transmit(now) {
+            let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
+            tally.payload(end.class, len);
+            if let (Some(trace), Owner::Sender { flow }) = (&mut tally.trace, end.owner) {
+                trace.sent(flow, now, bytes, len, parcel.offset + u64::from(len));
+            }
+            let place = self.parcels.put(parcel);
+            let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
+            let to = Addressee::Parcel(other(socket));
+            let sent = network.send(queue, now, 1, &mut Packet::new(segment, to, end.route, bytes));
+            if sent == 0 {
+                self.parcels.take(place);
+            }
+            end.sent += u64::from(sent);
+        }
+        let deadline = utp.next_timer();
+        let timer = &mut self.timers[socket as usize];
+        timer.due = deadline.unwrap_or(Time::NEVER);
+        if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
+            && deadline < timer.armed
+        {
+            timer.armed = deadline;
+            queue.schedule(deadline, Event::socket(socket));
+        }
+    }
+
+    /// A SYN arrived at a listening end, for the transport that this end speaks, too.
+    pub(crate) fn accept(&mut self, socket: u32, now: Time, syn: Syn<'_>, owner: Owner) {
+        let seq_nr = match syn {
+            Syn::Tcp(_) => 0,
+            Syn::Utp(_) => self.numbers.below(1 << 16) as u16,
+        };
         let end = &mut self.all[socket as usize];
         end.owner = owner;
-        end.transport = Some(Transport::Tcp(Connection::accept(&end.stack, now, syn)));
+        end.transport = match (&end.stack, syn) {
+            (Stack::Tcp(stack), Syn::Tcp(syn)) => {
+                Some(Transport::Tcp(Connection::accept(stack, now, syn)))
+            }
+            (Stack::Utp(stack), Syn::Utp(syn)) => {
+                let utp = utp::Connection::accept(stack, now, syn, seq_nr);
+                Some(Transport::Utp(Box::new(utp)))
+            }
+            _ => None,
+        };
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.

@@ -3,8 +3,8 @@ use crate::event::Event;
 use crate::plan::{self, Plan, Workload};
 use crate::sockets::Owner;
 use crate::tally::NO_CLASS;
+use crate::transport::Stats;
 use flashcrowd_base::{Rate, Span, Stream, Time};
-use flashcrowd_transport::tcp::Stats;
 
 /// All flows of all transfers.
 pub(crate) struct Transfers {

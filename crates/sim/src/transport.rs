@@ -1,18 +1,58 @@
-use flashcrowd_base::Time;
-use flashcrowd_transport::tcp::{self, State, Stats};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::{tcp, utp};
+use std::sync::Arc;
 
 /// What carries a socket's stream. A socket holds it in place: a box would be a cache miss more for
 /// each packet, which is what runs of hundreds of peers spend their time on.
+#[allow(clippy::large_enum_variant)] // That is the point.
 pub(crate) enum Transport {
     Tcp(tcp::Connection),
+    /// In a box, since runs with uTP have few sockets, and TCP's should not grow for it.
+    Utp(Box<utp::Connection>),
 }
 
 macro_rules! each {
     ($self:ident, $inner:ident => $call:expr) => {
         match $self {
             Transport::Tcp($inner) => $call,
+            Transport::Utp($inner) => $call,
         }
     };
+}
+
+/// How a transport is configured.
+#[derive(Clone)]
+pub(crate) enum Stack {
+    Tcp(Arc<tcp::Config>),
+    Utp(Arc<utp::Config>),
+}
+
+/// What is recorded of every transport.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Stats {
+    pub(crate) srtt: Span,
+    pub(crate) min_rtt: Span,
+    pub(crate) cwnd: u64,
+    pub(crate) segments_sent: u64,
+    pub(crate) segments_retransmitted: u64,
+    pub(crate) timeouts: u32,
+}
+
+impl From<tcp::Stats> for Stats {
+    fn from(stats: tcp::Stats) -> Stats {
+        let tcp::Stats { srtt, min_rtt, cwnd, segments_sent, timeouts, .. } = stats;
+        let segments_retransmitted = stats.segments_retransmitted;
+        Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
+    }
+}
+
+impl From<utp::Stats> for Stats {
+    fn from(stats: utp::Stats) -> Stats {
+        let utp::Stats { srtt, min_rtt, cwnd, timeouts, .. } = stats;
+        let (segments_sent, segments_retransmitted) =
+            (stats.packets_sent, stats.packets_retransmitted);
+        Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
+    }
 }
 
 /// What every transport can do, by the names that they share; see [`tcp::Connection`].
@@ -63,7 +103,14 @@ impl Transport {
     }
     /// Whether nothing more will come of it: it is closed, or only waits for stray packets.
     pub(crate) fn is_over(&self) -> bool {
-        each!(self, t => matches!(t.state(), State::Closed { .. } | State::TimeWait))
+        match self {
+            Transport::Tcp(tcp) => {
+                matches!(tcp.state(), tcp::State::Closed { .. } | tcp::State::TimeWait)
+            }
+            Transport::Utp(utp) => {
+                matches!(utp.state(), utp::State::Closed { .. } | utp::State::Lingering)
+            }
+        }
     }
     #[inline]
     pub(crate) fn peer_closed(&self) -> bool {
@@ -73,18 +120,26 @@ impl Transport {
     pub(crate) fn has_acknowledgement(&self) -> bool {
         each!(self, t => t.has_acknowledgement())
     }
-    #[inline]
     pub(crate) fn stats(&self) -> Stats {
-        each!(self, t => t.stats())
+        match self {
+            Transport::Tcp(tcp) => tcp.stats().into(),
+            Transport::Utp(utp) => utp.stats().into(),
+        }
     }
     /// Reads a little of every part; see [`tcp::Connection::touch`].
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        each!(self, t => t.touch())
+        match self {
+            Transport::Tcp(tcp) => tcp.touch(),
+            Transport::Utp(_) => 0,
+        }
     }
     /// The same for what it points to.
     #[inline]
     pub(crate) fn touch_beyond(&self) -> u64 {
-        each!(self, t => t.touch_beyond())
+        match self {
+            Transport::Tcp(tcp) => tcp.touch_beyond(),
+            Transport::Utp(_) => 0,
+        }
     }
 }

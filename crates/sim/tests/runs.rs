@@ -7,6 +7,7 @@ use flashcrowd_base::{Probability, Quantiles, Rate, Span};
 use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, QueueLimit, Side};
 use flashcrowd_sim::plan::*;
 use flashcrowd_sim::{Control, Error, Plan, Table, simulate};
+use flashcrowd_transport::utp;
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
     simulate(plan, seed, &Control::default()).expect("the plan runs")
@@ -388,4 +389,47 @@ fn queues_are_counted_by_group_and_way() {
     assert!(of_shared.clone().count() > 0 && of_shared.clone().all(|(_, way)| way.is_empty()));
     let longest = numbers(&tables, "queues", "packets").into_iter().fold(0.0, f64::max);
     assert!((2.0..=200.0).contains(&longest), "{longest}");
+}
+
+/// Gives a plan a uTP configuration that ships, and says how to name it.
+fn utp(plan: &mut Plan, name: &str) -> Carrier {
+    plan.utps.push(utp::profiles::named(name).expect("the configuration exists"));
+    Carrier::Utp(plan.utps.len() as u32 - 1)
+}
+
+#[test]
+fn a_transfer_over_utp_fills_its_bottleneck() {
+    for name in ["libutp", "rfc6817"] {
+        let mut plan = bottleneck(10_000_000, 1000, Span::from_millis(50));
+        let carrier = utp(&mut plan, name);
+        let flow = Transfer {
+            size_bytes: None,
+            transport: Some(carrier),
+            stop_ns: Some(Span::from_secs(60)),
+            ..transfer(0, 1)
+        };
+        plan.workloads = vec![Workload::Transfer(flow)];
+        plan.measures.packets_ns = Some(Span::from_secs(10));
+        let tables = run(&plan, 1);
+        let goodput = numbers(&tables, "transfers", "goodput_bps")[0];
+        assert!((8.5e6..9.8e6).contains(&goodput), "{name}: {goodput}");
+        let sent = numbers(&tables, "packets", "payload_bytes").len();
+        assert!(sent > 3000, "{name}: {sent}");
+    }
+}
+
+#[test]
+fn a_swarm_over_utp_gets_its_file_and_its_packets_are_conserved() {
+    let mut plan = flash_crowd(10, 1 << 20, kilobytes(50), path(Span::from_millis(100), 0.02));
+    let carrier = utp(&mut plan, "libutp");
+    for index in 0..2 {
+        population(&mut plan, index).transport = Some(carrier);
+    }
+    let tables = run(&plan, 3);
+    assert_eq!(outcome(&tables), ("completed".to_owned(), String::new()));
+    assert_eq!(tables, run(&plan, 3));
+    let count = |name| numbers(&tables, "run", name)[0];
+    assert!(count("packets_lost") > 0.0 && count("retransmitted_packets") > 0.0);
+    let arrived = count("packets_delivered") + count("packets_lost") + count("packets_dropped");
+    assert!(arrived <= count("packets_sent") && count("packets_sent") - arrived < 200.0);
 }

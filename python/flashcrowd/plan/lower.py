@@ -48,11 +48,13 @@ class _Used:
 
 def _lower_start(scenario: Scenario) -> PlanDict:
     """The plan at the start, without its timeline."""
-    stacks, profiles = _Used(), _Used()
+    stacks, utps, profiles = _Used(), _Used(), _Used()
     hosts = HostNames(scenario.network)
 
     def carrier(name: str | None) -> dict[str, int] | None:
-        return None if name in (None, "inherit") else {"tcp": stacks(name)}
+        if name in (None, "inherit"):
+            return None
+        return {"utp": utps(name)} if scenario.stack(name) is None else {"tcp": stacks(name)}
 
     network = lower_network(scenario.network, stacks)
     workloads: list[dict[str, Any]] = []
@@ -68,7 +70,7 @@ def _lower_start(scenario: Scenario) -> PlanDict:
         "title": scenario.title,
         "network": network,
         "stacks": [_named(name, scenario.stack(name)) for name in stacks.index],
-        "utps": [],
+        "utps": [_named(name, scenario.utp_of(name)) for name in utps.index],
         "profiles": [_named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],

@@ -191,7 +191,8 @@ def _population(
 def _transport(
     name: str, path: str, scenario: Scenario, words: Iterable[str] = ("inherit",)
 ) -> Iterator[Problem]:
-    known = list(dict.fromkeys([*words, *shipped.stacks(), *scenario.stacks]))
+    stacks, utps = [*shipped.stacks(), *scenario.stacks], [*shipped.utps(), *scenario.utp]
+    known = list(dict.fromkeys([*words, *stacks, *utps]))
     if name not in known:
         yield unknown(path, name, "a transport", known)
 
@@ -223,8 +224,14 @@ def _flow(flow: Transfer | Ping, place: str, hosts: HostNames) -> Iterator[Probl
 
 
 def _variants(scenario: Scenario) -> Iterator[Problem]:
+    others = {
+        "stacks": {*shipped.utps()},
+        "utp": {*shipped.stacks(), *scenario.stacks},
+        "profiles": frozenset[str](),
+    }
     for kind, own, ships in (
         ("stacks", scenario.stacks, shipped.stacks()),
+        ("utp", scenario.utp, shipped.utps()),
         ("profiles", scenario.profiles, shipped.profiles()),
     ):
         for name, table in own.items():
@@ -236,6 +243,10 @@ def _variants(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem(path, shown(table.base), allowed, "choose another name")
             elif name == "inherit":
                 yield Problem(join((kind, name)), "inherit", "a name that is no key word")
+            elif name in others[kind]:
+                what = "TCP stack" if kind == "utp" else "uTP configuration"
+                allowed = f"a name that no {what} has: `transport` may mean either"
+                yield Problem(join((kind, name)), shown(name), allowed, "choose another name")
 
 
 def _ends(scenario: Scenario) -> Iterator[Problem]:

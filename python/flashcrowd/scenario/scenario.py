@@ -17,12 +17,17 @@ from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.scenario.timeline import Event
+from flashcrowd.scenario.utp import Utp
 
 Workload = Annotated[Swarm | Transfer | Ping, Field(discriminator="kind")]
 
 
 def _completed_stacks(given: Any) -> Any:
     return _completed(given, shipped.stacks) if isinstance(given, dict) else given
+
+
+def _completed_utps(given: Any) -> Any:
+    return _completed(given, shipped.utps) if isinstance(given, dict) else given
 
 
 def _completed_profiles(given: Any) -> Any:
@@ -43,6 +48,11 @@ def _shipped_stack(name: str) -> Stack:
 
 
 @cache
+def _shipped_utp(name: str) -> Utp:
+    return Utp.model_validate({"base": name, **shipped.utps()[name]})
+
+
+@cache
 def _shipped_profile(name: str) -> Profile:
     return Profile.model_validate({"base": name, **shipped.profiles()[name]})
 
@@ -60,6 +70,10 @@ class Scenario(Table):
         default_factory=dict
     )
     """Variations of TCP stacks."""
+    utp: Annotated[dict[VariantName, Utp], BeforeValidator(_completed_utps)] = Field(
+        default_factory=dict
+    )
+    """Variations of uTP configurations."""
     profiles: Annotated[dict[VariantName, Profile], BeforeValidator(_completed_profiles)] = Field(
         default_factory=dict
     )
@@ -76,6 +90,12 @@ class Scenario(Table):
         if name in self.stacks:
             return self.stacks[name]
         return _shipped_stack(name) if name in shipped.stacks() else None
+
+    def utp_of(self, name: str) -> Utp | None:
+        """The uTP configuration of this name: one of the scenario's, or one that ships."""
+        if name in self.utp:
+            return self.utp[name]
+        return _shipped_utp(name) if name in shipped.utps() else None
 
     def profile(self, name: str) -> Profile | None:
         """The client profile of this name: one of the scenario's, or one that ships."""
@@ -95,14 +115,17 @@ class Scenario(Table):
                 named = []
             yield from (name for name in named if name not in (None, "inherit"))
 
-    def variants(self) -> Iterator[tuple[str, str, Stack | Profile]]:
-        """The stacks and clients in use: "stacks" or "profiles", the name and the table."""
+    def variants(self) -> Iterator[tuple[str, str, Stack | Utp | Profile]]:
+        """The variants in use: "stacks", "utp" or "profiles", the name and the table."""
         groups = self.network.groups.values()
         hosts = [self.network.stack, *(group.stack for group in groups)]
         for name in dict.fromkeys([*hosts, *self.transports()]):
             stack = self.stack(name)
             if stack is not None:
                 yield "stacks", name, stack
+            utp = self.utp_of(name)
+            if stack is None and utp is not None:
+                yield "utp", name, utp
         for workload in self.workloads.values():
             if isinstance(workload, Swarm):
                 for population in workload.populations.values():

@@ -1,4 +1,4 @@
-"""The TCP stacks and client profiles that ship. Their values live in the compiled core."""
+"""The stacks, uTP configurations and clients that ship. Their values live in the compiled core."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ def stacks() -> dict[str, dict[str, Any]]:
     return {
         name: from_plan(Stack, plain) for name, plain in json.loads(_core.tcp_profiles()).items()
     }
+
+
+@cache
+def utps() -> dict[str, dict[str, Any]]:
+    """Each uTP configuration that ships, as a file would write it."""
+    from flashcrowd import _core
+    from flashcrowd.scenario.utp import Utp
+
+    return {name: from_plan(Utp, plain) for name, plain in json.loads(_core.utp_profiles()).items()}
 
 
 @cache

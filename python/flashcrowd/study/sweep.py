@@ -24,7 +24,7 @@ from flashcrowd.units import Quantity, UnitError
 Axis = dict[str, list[Any]]
 
 MOST_POINTS = 100_000
-ROOTS = ("network", "workloads", "stacks", "profiles", "timeline", "measures", "stop")
+ROOTS = ("network", "workloads", "stacks", "utp", "profiles", "timeline", "measures", "stop")
 BASES = ("base", "line")
 
 
@@ -110,7 +110,7 @@ def path_problems(
 ) -> list[Problem]:
     """Whether a study has a value at a path that may be replaced; `value` is what is shown."""
     value = value or shown(path)
-    if segments[-1] in BASES and segments[0] in ("stacks", "profiles", "network"):
+    if segments[-1] in BASES and segments[0] in ("stacks", "utp", "profiles", "network"):
         allowed = "a value; the other values of this table are resolved already"
         hint = "vary the name where it is used: `stack`, `profile` or `access`"
         return [Problem(place, value, allowed, hint)]

@@ -404,6 +404,18 @@ impl Connection {
         if self.over.is_some() { 0 } else { self.sender.write_space(&self.config) }
     }
 
+    /// Bytes that were written and have not been sent for the first time.
+    #[inline]
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    /// Bytes that were written and have not been acknowledged.
+    #[inline]
+    pub fn unacknowledged(&self) -> u64 {
+        self.sender.unacknowledged()
+    }
+
     /// Bytes that arrived in order and were not read.
     #[inline]
     pub fn readable(&self) -> u64 {

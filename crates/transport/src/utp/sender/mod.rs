@@ -159,6 +159,13 @@ impl Sender {
         config.send_buffer_bytes.saturating_sub(self.end - self.una)
     }
 
+    pub(super) fn unsent(&self) -> u64 {
+        self.end - self.nxt
+    }
+    pub(super) fn unacknowledged(&self) -> u64 {
+        self.end - self.una
+    }
+
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
