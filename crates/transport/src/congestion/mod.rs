@@ -94,7 +94,8 @@ pub struct Ack {
     /// differ, so only differences of delays mean anything.
     ///
     /// TCP: the timestamp of an acknowledgement less its echo. The receiver stamps it when it is
-    /// sent, and echoes the first segment that it covers, so a delayed acknowledgement adds its wait.
+    /// sent, and echoes the first segment that it covers, so a delayed acknowledgement adds its
+    /// wait, to the least delay as well as to this one.
     pub one_way_delay: Option<u32>,
     /// The same of this packet itself, on its way here.
     pub opposite_delay: Option<u32>,

@@ -29,7 +29,7 @@ impl Cwnd {
             slow_start: table.slow_start,
             threshold: u64::MAX,
             paid: 0,
-            before: (0.0, u64::MAX, false),
+            before: (0.0, 0, false),
             least_packets: f64::from(table.min_window_packets),
             least_bytes: f64::from(table.min_window_bytes).max(params.least_window as f64),
             most: table.max_window_bytes as f64,
@@ -78,6 +78,11 @@ impl Cwnd {
     /// Remembers where it was.
     pub(super) fn remember(&mut self) {
         self.before = (self.bytes, self.threshold, self.slow_start);
+    }
+
+    /// The last reduction cannot be taken back any more.
+    pub(super) fn forget(&mut self) {
+        self.before = (0.0, 0, false);
     }
 
     /// Comes down for a loss.

@@ -50,7 +50,7 @@ impl Draft {
             counter: 0,
             slow_start: table.slow_start,
             threshold: u64::MAX,
-            before: (0, u64::MAX),
+            before: (0, 0),
             paid: 0,
             least_window: params.least_window,
             filter: Filter::new(table.noise_filter),

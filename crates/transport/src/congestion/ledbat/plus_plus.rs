@@ -84,6 +84,7 @@ impl PlusPlus {
     }
 
     fn slow_down(&mut self, now: Time) {
+        self.cwnd.forget();
         self.cwnd.threshold = self.cwnd.bytes as u64;
         self.cwnd.slow_start = true;
         self.cwnd.bytes = self.cwnd.floor();
@@ -198,9 +199,8 @@ impl Controller for PlusPlus {
 
     fn on_undo(&mut self) {
         self.cwnd.undo();
-        if !self.cwnd.slow_start || self.cwnd.bytes >= self.cwnd.threshold as f64 {
-            self.cwnd.slow_start = false;
-            self.stage = Stage::Steady;
+        if matches!(self.stage, Stage::Start | Stage::Steady) {
+            self.stage = if self.cwnd.slow_start { Stage::Start } else { Stage::Steady };
         }
     }
 
