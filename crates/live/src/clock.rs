@@ -1,4 +1,4 @@
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -32,8 +32,3 @@ impl Clock {
 /// What a clock shows when it starts: packets of the first microsecond must not carry the timestamp
 /// 0, which says that there is none (BEP 29).
 const BEFORE: Duration = Duration::from_millis(1);
-
-/// A span as the standard library has it.
-pub(crate) fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.nanos())
-}

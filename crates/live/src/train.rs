@@ -14,6 +14,8 @@ pub(crate) struct Train {
     pub(crate) bytes: Vec<u8>,
     /// Size of every datagram but the last.
     pub(crate) each: usize,
+    /// Whether it is a single datagram that measures the path.
+    pub(crate) probe: bool,
     /// Whether another datagram may follow.
     open: bool,
     /// Datagrams on it.
@@ -44,17 +46,22 @@ impl Outbox {
         self.trains.len() >= MAX_WAITING
     }
 
-    /// Makes room for a datagram of `len` bytes, `alone` if it must not travel with others: then a
-    /// failure is its own. The caller appends exactly `len` bytes.
+    /// How many trains wait.
+    pub(crate) fn len(&self) -> usize {
+        self.trains.len()
+    }
+
+    /// Makes room for a datagram of `len` bytes. A probe of the path travels alone: it must not be
+    /// fragmented, and a failure is its own. The caller appends exactly `len` bytes.
     pub(crate) fn push(
         &mut self,
         destination: SocketAddr,
         len: usize,
-        alone: bool,
+        probe: bool,
     ) -> &mut Vec<u8> {
         let joins = self.trains.back().is_some_and(|train| {
             train.open
-                && !alone
+                && !probe
                 && train.destination == destination
                 && len <= train.each
                 && train.count < self.most
@@ -62,7 +69,7 @@ impl Outbox {
         });
         if !joins {
             let bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MAX_BYTES));
-            let train = Train { destination, bytes, each: len, open: !alone, count: 0 };
+            let train = Train { destination, bytes, each: len, probe, open: !probe, count: 0 };
             self.trains.push_back(train);
         }
         let train = self.trains.back_mut().expect("there is one, or one was made");
@@ -92,6 +99,7 @@ impl Outbox {
                 destination: train.destination,
                 bytes: part.to_vec(),
                 each: part.len(),
+                probe: false,
                 open: false,
                 count: 1,
             });
@@ -113,8 +121,8 @@ mod tests {
         outbox.trains.iter().map(|train| (train.count, train.bytes.len())).collect()
     }
 
-    fn push(outbox: &mut Outbox, to: SocketAddr, len: usize, alone: bool) {
-        outbox.push(to, len, alone).extend(std::iter::repeat_n(len as u8, len));
+    fn push(outbox: &mut Outbox, to: SocketAddr, len: usize, probe: bool) {
+        outbox.push(to, len, probe).extend(std::iter::repeat_n(len as u8, len));
     }
 
     #[test]
@@ -129,7 +137,7 @@ mod tests {
     #[test]
     fn another_address_a_full_train_and_a_lone_datagram_begin_a_new_one() {
         let mut outbox = Outbox::new(2);
-        for (to, alone) in [
+        for (to, probe) in [
             (HERE, false),
             (HERE, false),
             (HERE, false),
@@ -137,7 +145,7 @@ mod tests {
             (THERE, true),
             (THERE, false),
         ] {
-            push(&mut outbox, to, 100, alone);
+            push(&mut outbox, to, 100, probe);
         }
         assert_eq!(trains(&outbox), [(2, 200), (1, 100), (1, 100), (1, 100), (1, 100)]);
         let mut long = Outbox::new(64);

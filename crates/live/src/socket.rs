@@ -1,0 +1,144 @@
+use crate::driver::{Driver, Shared};
+use crate::hub::Hub;
+use crate::stream::Stream;
+use crate::udp::Udp;
+use flashcrowd_transport::utp::Config;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use tokio::task::JoinHandle;
+
+/// A UDP socket that uTP connections share: it accepts them, opens them, and moves their packets.
+///
+/// Dropping it is kind: nobody can connect any more, connections that are open go on, and what was
+/// written is still delivered as long as the runtime lives. [`close`](Socket::close) waits for that.
+#[derive(Debug)]
+pub struct Socket {
+    shared: Arc<Shared>,
+    config: Arc<Config>,
+    driver: Option<JoinHandle<io::Result<()>>>,
+    errors: JoinHandle<()>,
+}
+
+impl Socket {
+    /// Binds a UDP socket; port 0 takes a free one. The unspecified IPv6 address takes IPv4 as well.
+    /// Connections are accepted, and opened, with this configuration.
+    ///
+    /// # Errors
+    /// What the system says (the port is in use, no such address), and
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for a configuration that
+    /// [cannot be used](Config::check).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with I/O and time.
+    pub fn bind(address: SocketAddr, config: &Arc<Config>) -> io::Result<Socket> {
+        checked(config)?;
+        let shared = Arc::new(Shared::new(Udp::bind(address)?, Hub::new(Arc::clone(config))));
+        let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
+        let errors = tokio::spawn(Arc::clone(&shared).watch_errors());
+        Ok(Socket { shared, config: Arc::clone(config), driver: Some(driver), errors })
+    }
+
+    /// Where it is bound.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.shared.udp.local()
+    }
+
+    /// Opens a connection, with the configuration of the socket.
+    ///
+    /// # Errors
+    /// [`TimedOut`](io::ErrorKind::TimedOut) if nobody answers,
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the other host says that nobody
+    /// listens, [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the other end does not want
+    /// to, and what the system says of an address that it cannot reach.
+    pub async fn connect(&self, remote: SocketAddr) -> io::Result<Stream> {
+        self.connect_with(remote, &self.config).await
+    }
+
+    /// Opens a connection with a configuration of its own.
+    ///
+    /// # Errors
+    /// As [`connect`](Socket::connect).
+    pub async fn connect_with(
+        &self,
+        remote: SocketAddr,
+        config: &Arc<Config>,
+    ) -> io::Result<Stream> {
+        checked(config)?;
+        let udp = &self.shared.udp;
+        if !udp.speaks_to(remote) {
+            let text = format!("{} cannot be reached from {}", remote, udp.local());
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        }
+        let remote = udp.reachable(remote);
+        let now = self.shared.clock.now();
+        let key = self.shared.with(|hub| {
+            if let Some(fault) = hub.fault {
+                return Err(io::Error::from(fault));
+            }
+            let key = hub.connect(now, remote, config)?;
+            hub.nudge(key);
+            Ok(key)
+        })?;
+        // From here on it is closed if the caller loses patience.
+        let stream = Stream::new(Arc::clone(&self.shared), key, remote);
+        std::future::poll_fn(|cx| stream.poll_open(cx)).await?;
+        Ok(stream)
+    }
+
+    /// Waits for a connection that someone else has opened, and has confirmed with a second packet.
+    ///
+    /// # Errors
+    /// If the socket has failed.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        std::future::poll_fn(|cx| {
+            self.shared.with(|hub| {
+                if let Some(key) = hub.accept() {
+                    let remote = hub.end(key).remote;
+                    return Poll::Ready(Ok(Stream::new(Arc::clone(&self.shared), key, remote)));
+                }
+                if let Some(fault) = hub.fault {
+                    return Poll::Ready(Err(fault.into()));
+                }
+                hub.acceptors.push(cx.waker().clone());
+                Poll::Pending
+            })
+        })
+        .await
+    }
+
+    /// Accepts no more connections, and waits until those that exist have ended. Connections that
+    /// were not accepted yet are reset. A [`Stream`] that is held but not read or closed keeps this
+    /// waiting.
+    ///
+    /// # Errors
+    /// If the socket has failed.
+    pub async fn close(mut self) -> io::Result<()> {
+        self.refuse_more();
+        match self.driver.take() {
+            Some(driver) => driver.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse_more(&self) {
+        let now = self.shared.clock.now();
+        self.shared.with(|hub| {
+            hub.closing = true;
+            hub.refuse_accepted(now);
+            hub.woken.extend(hub.driver.take());
+        });
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.refuse_more();
+        self.errors.abort();
+    }
+}
+
+fn checked(config: &Config) -> io::Result<()> {
+    config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
