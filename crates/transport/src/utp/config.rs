@@ -50,6 +50,9 @@ pub struct Config {
     pub rto_deviations: u32,
     /// What one timeout in a row after another adds.
     pub backoff: Backoff,
+    /// Keep the longer timeout until a packet that was sent once is acknowledged (Karn's algorithm,
+    /// RFC 6298); otherwise any acknowledgement ends it.
+    pub keep_backoff: bool,
     /// Timers are examined only at multiples of this (libutp: 500 ms); 0 examines them in time.
     pub timer_grain_ns: Span,
     /// How often a SYN is repeated before the connection fails.

@@ -61,6 +61,8 @@ pub fn libutp() -> Config {
         max_rto_ns: Span::from_secs(3600),
         rto_deviations: 4,
         backoff: Backoff::Doubling,
+        // ack_packet: retransmit_timeout = rto
+        keep_backoff: false,
         // TIMEOUT_CHECK_INTERVAL
         timer_grain_ns: Span::from_millis(500),
         // check_timeouts: retransmit_count >= 2 in CS_SYN_SENT, >= 4 otherwise
@@ -164,6 +166,7 @@ pub fn rfc6817() -> Config {
         initial_rto_ns: Span::from_secs(1),
         min_rto_ns: Span::from_secs(1),
         max_rto_ns: Span::from_secs(60),
+        keep_backoff: true,
         timer_grain_ns: Span::ZERO,
         syn_retries: 6,
         data_retries: 15,

@@ -252,9 +252,7 @@ impl Host for Ours {
     fn next_timer(&self, now: Time) -> Option<Time> {
         let connection = self.connection.as_ref()?;
         let mut at = connection.next_timer();
-        if connection.is_closed() {
-            return None;
-        }
+        assert!(!connection.is_closed() || at.is_none(), "it is over");
         let mut wake = |when: Time| at = Some(at.map_or(when, |at| at.min(when)));
         if self.application.lazy.is_some() && !self.readable.is_empty() {
             wake(self.next_read.max(now));
@@ -302,6 +300,7 @@ pub struct Theirs {
     to: u16,
     written: usize,
     received: Vec<u8>,
+    shut: bool,
     closed: bool,
     next_read: Time,
     next_check: Time,
@@ -326,6 +325,7 @@ impl Theirs {
             to: 1,
             written: 0,
             received: Vec::new(),
+            shut: false,
             closed: false,
             next_read: Time::START,
             next_check: Time::START + LIBUTP_CHECKS,
@@ -376,21 +376,23 @@ impl Host for Theirs {
         if self.written < total && !self.closed {
             self.written += self.host.write(socket, &self.application.message[self.written..]);
         }
-        let close = !self.closed
-            && self.written == total
+        let close = self.written == total
             && match self.application.close {
                 Close::Written | Close::Acknowledged => true,
                 Close::Eof => status.eof && !self.unread,
                 Close::Never => false,
             };
         // libutp forgets a socket that is closed before it is connected.
-        if close && (status.writable || !self.received.is_empty() || total > 0 || status.eof) {
-            self.closed = true;
-            if self.application.release {
-                self.host.close(socket);
-            } else {
+        let connected = status.writable || !self.received.is_empty() || total > 0 || status.eof;
+        if close && connected && !self.shut {
+            self.shut = true;
+            if !self.application.release {
                 self.host.shutdown(socket);
             }
+        }
+        if self.shut && !self.closed && (self.application.release || (status.eof && !self.unread)) {
+            self.closed = true;
+            self.host.close(socket);
         }
         self.host.drained();
     }

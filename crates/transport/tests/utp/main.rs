@@ -3,5 +3,6 @@
 
 mod golden;
 mod host;
+mod lockstep;
 mod stream;
 mod world;

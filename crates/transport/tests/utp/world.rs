@@ -155,7 +155,7 @@ impl<A: Host, B: Host, N: Network> World<A, B, N> {
         if who == 0 { &mut self.hosts.0 } else { &mut self.hosts.1 }
     }
 
-    fn peek(&self, who: usize) -> &dyn Host {
+    pub fn peek(&self, who: usize) -> &dyn Host {
         if who == 0 { &self.hosts.0 } else { &self.hosts.1 }
     }
 

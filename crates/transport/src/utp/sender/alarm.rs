@@ -12,7 +12,7 @@ impl Sender {
     /// (Re)starts the retransmission timer.
     #[inline]
     pub(super) fn arm(&mut self, config: &Config, now: Time) {
-        if self.outbox.is_empty() {
+        if self.outbox.is_empty() && !config.keep_backoff {
             self.timeouts = 0;
         }
         self.rto_at = config.examined(now + self.rtt.timeout(config, self.timeouts));
@@ -41,7 +41,7 @@ impl Sender {
     fn on_timeout(&mut self, config: &Config, now: Time) -> bool {
         if self.outbox.is_empty() {
             self.controller.on_idle(now);
-            self.timeouts += 1;
+            self.timeouts += u32::from(config.idle_timer);
             self.rto_at = if config.idle_timer || self.has_unsent() {
                 config.examined(now + self.rtt.timeout(config, self.timeouts))
             } else {

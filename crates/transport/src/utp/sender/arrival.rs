@@ -70,7 +70,9 @@ impl Sender {
             self.retries = 0;
         }
         if delivery.any {
-            self.timeouts = 0;
+            if !config.keep_backoff || delivery.rtt.is_some() {
+                self.timeouts = 0;
+            }
             self.retries = 0;
             if self.outbox.is_empty() && !config.idle_timer && !self.has_unsent() {
                 self.rto_at = Time::NEVER;
@@ -109,6 +111,9 @@ impl Sender {
         opposite_delay: Option<u32>,
     ) {
         let srtt = self.rtt.smoothed();
+        if self.blocked {
+            self.limited_at = now;
+        }
         self.controller.on_ack(&Ack {
             now,
             acked: delivery.bytes,

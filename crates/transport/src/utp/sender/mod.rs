@@ -50,7 +50,8 @@ pub(super) struct Sender {
     rung: Rung,
     /// Payload of a full packet.
     packet: u32,
-    /// When the window last kept us from sending.
+    /// The window keeps us from sending; when it last did.
+    blocked: bool,
     limited_at: Time,
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
@@ -102,6 +103,7 @@ impl Sender {
             path,
             rung,
             packet,
+            blocked: false,
             limited_at: Time::START,
             duplicates: 0,
             rto_at: Time::NEVER,

@@ -34,8 +34,9 @@ impl Sender {
         open: bool,
     ) -> Option<Parcel> {
         self.pace_wake = Time::NEVER;
+        self.blocked = false;
         if self.outbox.has_repairs()
-            && let Some(seq) = self.poll_repair(now)
+            && let Some(seq) = self.poll_repair()
         {
             return self.send_again(now, seq);
         }
@@ -58,7 +59,7 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn poll_repair(&mut self, now: Time) -> Option<u64> {
+    fn poll_repair(&mut self) -> Option<u64> {
         if let Some(seq) = self.outbox.to_repair(false) {
             return Some(seq);
         }
@@ -68,7 +69,7 @@ impl Sender {
         if self.outbox.flight + u64::from(len) <= self.window() {
             return Some(seq);
         }
-        self.limited_at = now;
+        self.blocked = true;
         None
     }
 
@@ -89,18 +90,18 @@ impl Sender {
         if len < u64::from(self.packet) && config.nagle && !self.closed && !self.outbox.is_empty() {
             return None;
         }
-        let wanted = u64::from(self.path.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
-        if wanted > len && unsent >= wanted && self.uses_all_of_the_path(config) {
-            len = wanted;
-        }
         // One number is kept for the FIN.
         let room = if self.outbox.len() < MAX_PACKETS as usize - 1 {
             self.window().saturating_sub(self.outbox.flight)
         } else {
             0
         };
+        let wanted = u64::from(self.path.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
+        if wanted > len && unsent.min(room) >= wanted && self.uses_all_of_the_path(config) {
+            len = wanted;
+        }
         if len > room {
-            self.limited_at = now;
+            self.blocked = true;
             len = self.squeeze(config, now, len, room)?;
         }
         Some(self.send_new(config, now, len as u32))

@@ -1,0 +1,188 @@
+//! Ours and libutp in one network, in both roles, over many networks drawn from seeds: every
+//! transfer completes intact. `FLASHCROWD_LOCKSTEP=5000` runs so many.
+
+use super::host::{Application, Close, Host, Ours, Theirs, message};
+use super::world::{Clock, Storm, World};
+use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_oracle::Settings;
+use flashcrowd_transport::utp::{Config, PacketKind, profiles, wire};
+use std::sync::Arc;
+
+/// Networks in an ordinary run.
+const NETWORKS: u64 = 150;
+
+fn pick<T: Clone>(stream: &mut Stream, values: &[T]) -> T {
+    values[stream.below(values.len())].clone()
+}
+
+/// What is drawn for one network.
+struct Plan {
+    config: Config,
+    settings: Settings,
+    /// Of the caller and of the answerer.
+    applications: [Application; 2],
+    storms: [Storm; 2],
+    clocks: [Clock; 2],
+    ids: (u16, u16),
+}
+
+fn plan(seed: u64) -> Plan {
+    let mut stream = Stream::new(seed, "lockstep", 0);
+    let stream = &mut stream;
+    let mut config = pick(stream, &profiles::all());
+    config.receive_buffer_bytes = pick(stream, &[2_000, 20_000, 1 << 20]);
+    // Patience beyond libutp's is no help to libutp, but shows that it is libutp that gives up.
+    config.data_retries = config.data_retries.max(8);
+    config.syn_retries = config.syn_retries.max(4);
+    let settings = Settings {
+        seed,
+        receive_buffer: pick(stream, &[3_000, 20_000, 1 << 20]),
+        mtu: pick(stream, &[600, 1402, 1402]),
+        ..Settings::default()
+    };
+    let size = |stream: &mut Stream| pick(stream, &[1usize, 700, 5_000, 60_000, 400_000]);
+    // libutp lets an answerer write only when the caller has.
+    let there = size(stream);
+    let back = if stream.below(2) == 0 { 0 } else { size(stream) };
+    let lazy = |stream: &mut Stream| {
+        let pause = Span::from_millis(1 + stream.below(300) as u64);
+        (stream.below(4) == 0).then_some((10_000, pause))
+    };
+    let mut caller = Application::new(message(seed, there), Close::Written);
+    caller.lazy = lazy(stream);
+    let mut answerer = Application::new(message(!seed, back), Close::Eof);
+    answerer.lazy = lazy(stream);
+    let loss = pick(stream, &[0.0, 0.0, 0.01, 0.05, 0.1]);
+    let duplication = pick(stream, &[0.0, 0.02]);
+    let delay = Span::from_millis(stream.below(150) as u64);
+    let jitter = Span::from_millis(pick(stream, &[0, 0, 1, 30, 200]));
+    let mtu = pick(stream, &[620usize, 1000, 1500, 1500]);
+    let jump = Span::from_millis(pick(stream, &[0, 0, 100, 600]));
+    let storm = |index| Storm {
+        stream: Stream::new(seed, "storm", index),
+        until: Time::START + Span::from_secs(300),
+        loss,
+        duplication,
+        delay,
+        jitter,
+        jump: (Time::START + Span::from_secs(2), jump),
+        mtu,
+        black_hole: false,
+        spare: None,
+    };
+    let clock = |stream: &mut Stream| Clock {
+        // Timestamps wrap 4295 s after a clock began. libutp counts from a little after its start.
+        offset: Span::from_millis(pick(stream, &[1_000, 77_000, 4_290_000, 10_000_000])),
+        // Of cheap quartz. libutp of 2010 mends no drift: 100 ppm are 78 ms in its 13 minutes.
+        drift_ppm: stream.below(60) as i64 - 30,
+    };
+    let clocks = [clock(stream), clock(stream)];
+    let ids = (stream.bits() as u16, stream.bits() as u16);
+    Plan {
+        config,
+        settings,
+        applications: [caller, answerer],
+        storms: [storm(0), storm(1)],
+        clocks,
+        ids,
+    }
+}
+
+/// How one transfer ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Intact,
+    /// libutp answered the SYN once, and that was lost: it never answers again.
+    AnswerLost,
+    /// An end gave up after its last retry went unanswered, with this many sent in vain.
+    GaveUp(String),
+}
+
+fn judge<A: Host, B: Host>(
+    world: &World<A, B, Storm>,
+    messages: [&[u8]; 2],
+    libutp_answers: bool,
+) -> Outcome {
+    let intact = (0..2).all(|who| world.peek(who).received() == messages[1 - who]);
+    if intact {
+        return Outcome::Intact;
+    }
+    // Whatever else happened, nothing wrong was delivered.
+    for who in 0..2 {
+        assert!(messages[1 - who].starts_with(world.peek(who).received()), "garbled");
+    }
+    let log = world.log.as_deref().expect("kept");
+    let answers: Vec<bool> = log
+        .iter()
+        .filter(|sent| sent.who == 1)
+        .map(|sent| (wire::decode(&sent.bytes).expect("uTP").0.kind, sent.lost))
+        .filter(|(kind, _)| *kind == PacketKind::State)
+        .map(|(_, lost)| lost)
+        .collect();
+    if libutp_answers && answers == [true] {
+        return Outcome::AnswerLost;
+    }
+    let failures = [0, 1].map(|who| world.peek(who).failure());
+    Outcome::GaveUp(format!("{failures:?}"))
+}
+
+fn run<A: Host, B: Host>(
+    hosts: (A, B),
+    plan: &Plan,
+    libutp_answers: bool,
+) -> (Outcome, Time, String) {
+    let messages = plan.applications.each_ref().map(|application| &application.message[..]);
+    let mut world = World::new(hosts, plan.storms.clone(), plan.clocks);
+    world.log = Some(Vec::new());
+    world.run(Time::START + Span::from_secs(4000));
+    let outcome = judge(&world, messages, libutp_answers);
+    let trace = if outcome == Outcome::Intact { String::new() } else { world.trace() };
+    (outcome, world.now, trace)
+}
+
+fn ours_calls(plan: &Plan) -> (Outcome, Time, String) {
+    let [caller, answerer] = plan.applications.clone();
+    let start = plan.clocks[0].local(Time::START);
+    let ours = Ours::caller(&Arc::new(plan.config.clone()), start, caller, plan.ids);
+    run((ours, Theirs::answerer(&plan.settings, answerer)), plan, true)
+}
+
+fn libutp_calls(plan: &Plan) -> (Outcome, Time, String) {
+    let [caller, answerer] = plan.applications.clone();
+    let start = plan.clocks[0].local(Time::START);
+    let theirs = Theirs::caller(&plan.settings, start, caller);
+    let ours = Ours::answerer(&Arc::new(plan.config.clone()), answerer, plan.ids.1);
+    run((theirs, ours), plan, false)
+}
+
+#[test]
+fn every_transfer_with_libutp_arrives_intact() {
+    let networks = std::env::var("FLASHCROWD_LOCKSTEP")
+        .ok()
+        .map_or(NETWORKS, |text| text.parse().expect("FLASHCROWD_LOCKSTEP is a number"));
+    let mut tally = [[0u64; 3]; 2];
+    for seed in 0..networks {
+        let plan = plan(seed);
+        for (role, (outcome, _, trace)) in
+            [ours_calls(&plan), libutp_calls(&plan)].into_iter().enumerate()
+        {
+            match &outcome {
+                Outcome::Intact => tally[role][0] += 1,
+                Outcome::AnswerLost => tally[role][1] += 1,
+                Outcome::GaveUp(why) => {
+                    tally[role][2] += 1;
+                    println!("network {seed}, role {role}, {}: {why}", plan.config.name);
+                    if std::env::var_os("FLASHCROWD_TRACE").is_some() {
+                        println!("{trace}");
+                    }
+                }
+            }
+        }
+    }
+    println!(
+        "{networks} networks; intact, answer lost, given up: we call {:?}, libutp calls {:?}",
+        tally[0], tally[1]
+    );
+    assert_eq!([tally[0][2], tally[1][2]], [0, 0], "transfers that failed without excuse");
+    assert_eq!(tally[1][1], 0, "a lost answer is fatal with libutp only");
+}
