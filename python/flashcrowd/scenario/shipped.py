@@ -67,20 +67,34 @@ def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
 
 
 def _steered(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Merged, with the table of the controller if that needs one and is not the base's."""
-    controller = own.get("controller")
-    if (
-        isinstance(controller, str)
-        and controller != base.get("controller")
-        and controller in ledbats()
-    ):
-        return _merged({**base, "ledbat": ledbats()[controller]}, _given(own))
+    """Merged, with the LEDBAT table of the controller if that is not the base's."""
+    controller = own.get("controller", base.get("controller"))
+    if not isinstance(controller, str) or "ledbat" not in base:
+        return _merged(base, own)
+    if controller in ledbats() and own.get("ledbat") == "none":
+        own = {key: value for key, value in own.items() if key != "ledbat"}
+    if controller in ledbats() and controller != base["controller"]:
+        base = {**base, "ledbat": ledbats()[controller]}
+    elif controller not in ledbats() and isinstance(own.get("ledbat"), dict):
+        # Nothing reads it, but a sweep may mix controllers that do with others.
+        base = {**base, "ledbat": ledbats()["ledbat"]}
     return _merged(base, own)
 
 
-def _given(own: dict[str, Any]) -> dict[str, Any]:
-    """Without a table that is "none"."""
-    return {key: value for key, value in own.items() if (key, value) != ("ledbat", "none")}
+def unsteered(own: dict[str, Any], name: str, all_of: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """`own`, which is complete, without what its LEDBAT table has because of its controller.
+
+    So the table follows the controller when a sweep replaces that.
+    """
+    table = own.get("ledbat")
+    if not isinstance(table, dict):
+        return {key: value for key, value in own.items() if key != "ledbat"}
+    plain = {"base": own["base"], "controller": own["controller"]}
+    usual = completed(plain, name, all_of)["ledbat"]
+    usual = usual if isinstance(usual, dict) else ledbats()["ledbat"]
+    said = {key: value for key, value in table.items() if usual[key] != value}
+    kept = {key: value for key, value in own.items() if key != "ledbat"}
+    return {**kept, "ledbat": said} if said else kept
 
 
 def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan import lower
-from flashcrowd.scenario import paths
+from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study.findings import Findings
@@ -231,6 +231,9 @@ class Study(Scenario):
         document = self.scenario.model_dump(mode="json", by_alias=True)
         if "horizon" not in self.stop.model_fields_set:
             del document["stop"]["horizon"]
+        for kind, all_of in (("stacks", shipped.stacks()), ("utp", shipped.utps())):
+            tables = document[kind].items()
+            document[kind] = {n: shipped.unsteered(table, n, all_of) for n, table in tables}
         return document
 
 
