@@ -30,7 +30,7 @@
 //! [`receive_id`](Connection::receive_id), except a SYN, which carries the id that its sender
 //! receives on, and a RESET, which carries either of the two. A SYN for which there is no connection
 //! becomes one by [`Connection::accept`]; anything else for which there is none is answered
-//! with RESET, but a RESET is not.
+//! with RESET, but a RESET is not. An [`Endpoint`] does this for a UDP port, within [`Limits`].
 //!
 //! # What is ours
 //!
@@ -64,6 +64,7 @@
 
 mod config;
 mod connection;
+mod endpoint;
 mod ladder;
 mod outbox;
 mod packet;
@@ -83,6 +84,7 @@ pub use config::{
     SackPolicy, SearchBegin, SmallWindow, WindowFill,
 };
 pub use connection::Connection;
+pub use endpoint::{Endpoint, Limits, Route};
 pub use packet::{Extension, HEADER_BYTES, Packet, PacketKind, UDP_OVERHEAD_BYTES};
 pub use receiver::Payload;
 pub use sack::{MAX_SACK_BYTES, Sack};
