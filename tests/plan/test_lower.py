@@ -285,6 +285,7 @@ def test_measures_and_ends():
     measures = {
         "series": {"queue-delay": "100 ms", "online": "1 s"},
         "pieces": "10 s",
+        "queues": "2 s",
         "rtts": True,
     }
     made = plan({}, measures=measures, stop={"horizon": "1 h"})
@@ -294,6 +295,7 @@ def test_measures_and_ends():
             {"what": "online", "every_ns": S},
         ],
         "pieces_ns": 10 * S,
+        "queues_ns": 2 * S,
         "send_gaps": False,
         "payloads": False,
         "rtts": True,
@@ -301,6 +303,35 @@ def test_measures_and_ends():
         "packets_ns": None,
     }
     assert made["stop"] == {"horizon_ns": 3600 * S, "stall_ns": 1800 * S}
+
+
+def test_transports_are_named_and_become_carriers():
+    stacks = {"slow": {"base": "ns2-tcp", "min_rto": "2 s"}}
+    leechers = {**SWARM["populations"]["leechers"], "data_transport": "ns2-ledbat"}
+    swarm = {**SWARM, "populations": {**SWARM["populations"], "leechers": leechers}}
+    bulk = {"kind": "transfer", "from": "a-1", "to": "b-1", "size": "1 MB", "transport": "slow"}
+    made = plan({}, stacks=stacks, workloads={"swarm": swarm, "bulk": bulk})
+    seed, leechers = made["workloads"][0]["populations"]
+    assert (seed["transport"], seed["data"], leechers["transport"]) == (None, None, None)
+    names = [stack["name"] for stack in made["stacks"]]
+    assert names[leechers["data"]["tcp"]] == "ns2-ledbat"
+    assert names[made["workloads"][1]["transport"]["tcp"]] == "slow"
+
+
+def test_each_run_draws_from_a_range_that_is_drawn():
+    access = {"line": "ADSL 1/8", "delay": "1 ms to 25 ms, drawn"}
+    links = plan({"groups": {"a": {"hosts": 2, "access": access}, "b": {"hosts": 2}}})["network"][
+        "links"
+    ]
+    drawn = {"least_ns": MS, "most_ns": 25 * MS}
+    assert [link["delay"] for link in links] == [drawn | {"number": n} for n in (0, 0, 1, 1)]
+    assert {link["conditions"]["delay_ns"] for link in links} == {0}
+    slower = {"change": "network.groups.a.access.delay", "to": "2 ms to 3 ms, drawn"}
+    with pytest.raises(StudyError, match="what can change in place"):
+        plan(
+            {"groups": {"a": {"hosts": 2, "access": access}, "b": {"hosts": 2}}},
+            timeline={"slower": {"at": "1 s", **slower}},
+        )
 
 
 def test_a_plan_is_read_back_as_it_was_written(tmp_path):

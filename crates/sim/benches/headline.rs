@@ -1,14 +1,15 @@
 //! The headline numbers: a whole swarm and a star of bulk TCP flows, on one core.
 //!
-//! `cargo bench -p flashcrowd-sim --bench headline [-- crowd | star | libtorrent | growth]`
+//! `cargo bench -p flashcrowd-sim --bench headline [-- crowd | star | libtorrent | adsl | growth]`
 //! prints seconds, packets delivered end to end per second, and peak memory.
 //! `benches/README.md` keeps the results.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{flash_crowd, kilobytes, numbers, path, star, texts};
+use common::{adsl_swarm, flash_crowd, kilobytes, numbers, path, star, texts};
 use flashcrowd_base::Span;
+use flashcrowd_sim::plan::Carrier;
 use flashcrowd_sim::{Control, Plan, simulate};
 
 #[allow(clippy::disallowed_methods)] // A benchmark is the one place that reads the clock.
@@ -55,6 +56,13 @@ fn main() {
     if wanted("crowd") {
         let crowd = flash_crowd(300, 50 << 20, kilobytes(20), far());
         measure("300 leechers x 50 MiB, 20 KB/s, 400 ms", &crowd);
+    }
+    if wanted("adsl") {
+        let tcp = |stack| Some(Carrier::Tcp(stack));
+        for (name, data) in [("shared", None), ("apart", tcp(0)), ("apart, LEDBAT", tcp(1))] {
+            let crowd = adsl_swarm(100, 25 << 20, 200, data);
+            measure(&format!("100 leechers x 25 MiB, ADSL 1/8, blocks {name}"), &crowd);
+        }
     }
     if wanted("growth") {
         let [small, large] = [100, 1000].map(|leechers| {
