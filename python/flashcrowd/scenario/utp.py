@@ -191,6 +191,8 @@ class Utp(Table):
     """The timeout is the smoothed round trip and so many mean deviations."""
     backoff: Literal["doubling", "seconds"]
     """What one timeout after another adds: twice as long each time, or 1, 2, 4 ... seconds."""
+    keep_backoff: bool
+    """Keep the longer timeout until a packet that was sent once is acknowledged (RFC 6298)."""
     timer_grain: Annotated[Span, within(Span("0 ms"), Span("10 s"))]
     """Timers are examined only at multiples of this; "0 ms" examines them in time."""
     syn_retries: Retries
