@@ -1,0 +1,233 @@
+"""Four flows of two kinds: the paper's table, and the same one with what exists today."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.rossi2010 import quantities
+from flashcrowd.papers.rossi2010.drawings import name
+from flashcrowd.report import wording
+from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
+from flashcrowd.report.canvas import canvas, key
+from flashcrowd.report.measures import Measure
+from flashcrowd.report.points import Point
+from flashcrowd.report.statistics import Estimate, estimate
+from flashcrowd.report.style import QUIET, looks
+
+HOME = Path(__file__).parent
+
+#: The two halves of the table, each with the constants that it needs and with those of the text.
+HALVES = (
+    ("windows", "windows-7", "calibrated: window 7 segments, target 100 ms, buffer 170 packets"),
+    ("windows", "windows-12", "of the text: window 17520 B, target 25 ms, buffer 1000 packets"),
+    ("linux", "linux-106", "calibrated: window 106 segments, target 100 ms, buffer 170 packets"),
+    ("linux", "linux-72", "of the text: six times 17520 B, target 25 ms, buffer 1000 packets"),
+)
+
+Row = list[str | Cell]
+
+
+def published() -> list[Mapping[str, Any]]:
+    """The rows of Table 1 as the paper prints them."""
+    with (HOME / "published.toml").open("rb") as file:
+        return tomllib.load(file)["row"]
+
+
+def table_1(evidence: Evidence) -> Iterator[Block]:
+    """The paper's table, twice: with calibrated constants and with those of its text."""
+    study = evidence["mixtures"]
+    for window, transport, words in HALVES:
+        rows = [
+            row
+            for printed in published()
+            if printed["window"] == window
+            if (row := _row(study, transport, printed)) is not None
+        ]
+        if not rows:
+            continue
+        kind = "Windows" if window == "windows" else "Linux"
+        caption = (
+            f"TCP with the window of {kind}, {words}. Means over {study.points.count()} runs, "
+            "below them what the paper prints. Shares are of the goodput after the first minute, "
+            "flows of a kind in order of their share; utilisation counts IP bytes over 10 Mbit/s."
+        )
+        header = [
+            "TCP", "LEDBAT", "flow 1", "flow 2", "flow 3", "flow 4", "utilisation",
+            "Jain’s index", "TCP sent again (%)",
+        ]  # fmt: skip
+        yield Table(header, rows, caption, frozenset())
+
+
+def _row(study: StudyEvidence, transport: str, printed: Mapping[str, Any]) -> Row | None:
+    tcp = int(printed["tcp"])
+    point = study.one({"tcp.transport": transport, "tcp.flows": tcp})
+    if point is None or not point.good_runs:
+        return None
+    row: Row = [str(tcp), str(4 - tcp)]
+    for flow, value in enumerate(printed["shares"]):
+        row.append(_cell(_share(study, point, flow, tcp), f"{value:.2f}"))
+    again = float(printed["repeated"])
+    for measure, value in (
+        (quantities.eta(study, {}), f"{printed['eta']:.2f}"),
+        (quantities.jain(study, {}), f"{printed['jain']:.2f}"),
+        (quantities.repeated(study, {}), "–" if again < 0 else f"{again:g}"),
+    ):
+        row.append(_cell(measure.at(point), value))
+    return row
+
+
+def _share(study: StudyEvidence, point: Point, flow: int, tcp: int) -> Estimate | None:
+    """The share of the `flow`-th flow: TCP first, in each kind from the largest to the smallest."""
+    values = []
+    for run in point.good_runs:
+        rates = list(quantities.flows(study, run.run).values())
+        ordered = [*sorted(rates[:tcp], reverse=True), *sorted(rates[tcp:], reverse=True)]
+        values.append(ordered[flow] / sum(rates))
+    return estimate(values) if values else None
+
+
+def _cell(found: Estimate | None, printed: str) -> Cell:
+    if found is None:
+        return Cell("–", f"paper {printed}")
+    value = f"{found.mean:.3f}" if found.mean < 10 else wording.mean(found)
+    return Cell(value, f"{wording.interval(found)}\npaper {printed}")
+
+
+# --- today ---------------------------------------------------------------------------------------
+
+MIXTURES = ((3, "three TCP, one LEDBAT"), (2, "two TCP, two LEDBAT"), (1, "one TCP, three LEDBAT"))
+
+
+def today(evidence: Evidence) -> Iterator[Block]:
+    """The table with today's TCP and LEDBAT, over the size of the buffer."""
+    study = evidence["today"]
+    yield Text(
+        "The paper ends with a question: what does “lower than best effort” mean, if the answer "
+        "depends on TCP's window? Here TCP is CUBIC with windows that grow as needed, as systems "
+        "ship it today, and the background flows are what exists today. A fair share would be a "
+        "quarter for everyone; a background transport should take less where TCP is present, and "
+        "the whole line where it is not."
+    )
+    share = quantities.share(study, {"kind": "ledbat"})
+    yield _over_buffers(
+        study, share, [(mix, words) for mix, words in MIXTURES], "today-share",
+        "share of a LEDBAT flow",
+        "What one LEDBAT flow gets of the line, against the size of the buffer; the dotted line "
+        "is the fair share, a quarter. Points are means over runs, bars 95 % intervals; "
+        f"{study.points.count()} a point. The dashed line marks a bandwidth-delay product.", 0.25,
+    )  # fmt: skip
+    yield _over_buffers(
+        study, quantities.queue_delay(study, {"from_s": 60}), [(0, "four LEDBAT"), (2, MIXTURES[1][1])],
+        "today-queue", "queueing delay (ms)",
+        "Mean delay in the queue of the bottleneck, with four LEDBAT flows and with two of each. "
+        f"Bars are 95 % intervals; {study.points.count()} a point.", None,
+    )  # fmt: skip
+    yield _over_buffers(
+        study, quantities.jain(study, {"kind": "ledbat"}), [(0, "four LEDBAT"), (1, MIXTURES[2][1])],
+        "today-fairness", "Jain’s index",
+        "Fairness among the LEDBAT flows, without and with a TCP flow beside them; 1 is fair, "
+        f"{1 / 4:g} is one flow of four taking all. Bars are 95 % intervals; {study.points.count()} "
+        "a point.", None,
+    )  # fmt: skip
+    for tcp in (4, 3, 2, 1, 0):
+        yield _grid(study, tcp)
+
+
+def _buffers(study: StudyEvidence) -> list[str]:
+    found = {str(study.value(p, "queue")): None for p in study.points.points}
+    return sorted(found, key=_packets)
+
+
+def _packets(queue: str) -> int:
+    return int(queue.split()[0])
+
+
+def _flavours(study: StudyEvidence) -> list[str]:
+    return list({str(study.value(p, "ledbat.transport")): None for p in study.points.points})
+
+
+def _over_buffers(
+    study: StudyEvidence,
+    measure: Measure,
+    mixtures: Sequence[tuple[int, str]],
+    slug: str,
+    y: str,
+    caption: str,
+    fair: float | None,
+) -> Figure:
+    flavours = _flavours(study)
+    styles = looks(len(flavours))
+    with canvas(len(mixtures), height=3.0) as drawing:
+        for panel, (tcp, words) in zip(drawing.panels, mixtures, strict=True):
+            for number, (flavour, look) in enumerate(zip(flavours, styles, strict=True)):
+                xs, ys = [], []
+                for queue in _buffers(study):
+                    point = study.one(
+                        {"ledbat.transport": flavour, "queue": queue, "tcp.flows": tcp}
+                    )
+                    found = None if point is None else measure.at(point)
+                    if found is None:
+                        continue
+                    x = _packets(queue) * (1 + 0.06 * (number - (len(flavours) - 1) / 2))
+                    xs.append(x)
+                    ys.append(found.mean)
+                    if found.low is not None and found.high is not None:
+                        panel.vlines(x, found.low, found.high, color=look.color, linewidth=2.2)
+                panel.plot(
+                    xs, ys, color=look.color, linestyle=look.dashes, marker=look.marker,
+                    label=name(flavour),
+                )  # fmt: skip
+            if fair is not None:
+                panel.axhline(fair, color=QUIET, linewidth=0.9, linestyle=(0, (1.4, 2)))
+            panel.axvline(42, color=QUIET, linewidth=0.8, linestyle=(0, (5, 2)))
+            panel.set_xscale("log")
+            ticks = [_packets(queue) for queue in _buffers(study)]
+            panel.set_xticks(ticks, [str(tick) for tick in ticks])
+            panel.minorticks_off()
+            panel.tick_params(axis="x", labelrotation=45)
+            panel.set_xlabel("buffer (packets)")
+            panel.set_ylim(bottom=0)
+            panel.set_title(words)
+        drawing.panels[0].set_ylabel(y)
+        key(drawing)
+        svg = drawing.svg()
+    return Figure(slug, svg, caption, caption.split(". ")[0])
+
+
+def _grid(study: StudyEvidence, tcp: int) -> Table:
+    """One mixture: a row a buffer, a column a flavour."""
+    flavours = _flavours(study)
+    measures = [
+        ("share of a LEDBAT flow", quantities.share(study, {"kind": "ledbat"})),
+        ("utilisation", quantities.eta(study, {})),
+        ("queue (ms)", quantities.queue_delay(study, {"from_s": 60})),
+        ("Jain’s index, all", quantities.jain(study, {})),
+        ("TCP sent again (%)", quantities.repeated(study, {})),
+    ]
+    if tcp == 4:
+        flavours, measures = flavours[:1], measures[1:]
+    if tcp == 0:
+        measures = measures[1:4]
+    body: list[Row] = []
+    for queue in _buffers(study):
+        for flavour in flavours:
+            point = study.one({"ledbat.transport": flavour, "queue": queue, "tcp.flows": tcp})
+            if point is None:
+                continue
+            row: Row = [queue, name(flavour) if tcp < 4 else "–"]
+            for _, measure in measures:
+                found = measure.at(point)
+                row.append(
+                    "–" if found is None else Cell(wording.mean(found), wording.interval(found))
+                )
+            body.append(row)
+    caption = (
+        f"{tcp} TCP (CUBIC) and {4 - tcp} LEDBAT flows. Means over {study.points.count()} runs with "
+        "95 % intervals, after the first minute."
+    )
+    header = ["buffer", "LEDBAT", *(heading for heading, _ in measures)]
+    return Table(header, body, caption, frozenset({0, 1}), folded=tcp != 2)
