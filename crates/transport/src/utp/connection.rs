@@ -42,12 +42,13 @@ pub struct Connection {
     /// The id and the acknowledgement number of the RESET.
     reset_due: Option<(u16, u16)>,
     keep_alive_due: bool,
-    /// Data may be sent though the other end has not confirmed that it opened.
-    talkative: bool,
+    /// How often a SYN was answered unasked, and until when that may go on.
+    answers: u32,
+    half_open_until: Time,
     /// This end closed before the other did; this end reads no more.
     closed_first: bool,
     released: bool,
-    /// When an unconfirmed connection becomes talkative or ends, or lingering ends.
+    /// When an unconfirmed connection answers again or ends, or lingering ends.
     opening_at: Time,
     last_sent: Time,
     last_heard: Time,
@@ -84,7 +85,8 @@ impl Connection {
             answer_due: false,
             reset_due: None,
             keep_alive_due: false,
-            talkative: false,
+            answers: 0,
+            half_open_until: Time::NEVER,
             closed_first: false,
             released: false,
             opening_at: Time::NEVER,
@@ -113,6 +115,7 @@ impl Connection {
         connection.receiver.open(syn.seq_nr.wrapping_add(1));
         connection.sender.open(syn.window);
         connection.answer_due = true;
+        connection.half_open_until = now + config.half_open_ns;
         connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
         connection.packets_received = 1;
         connection
@@ -165,6 +168,9 @@ impl Connection {
         if self.opening == Opening::Answering {
             self.opening = Opening::Done;
             self.opening_at = Time::NEVER;
+        } else if self.is_answer(packet) {
+            // The other end waits for a confirmation.
+            self.receiver.due = true;
         }
         let mut payload = Payload::Drop;
         if matches!(packet.kind, PacketKind::Data | PacketKind::Fin) {
@@ -178,6 +184,15 @@ impl Connection {
             self.consider_end(now);
         }
         payload
+    }
+
+    /// Whether this is the answer to our SYN, once more.
+    #[inline]
+    fn is_answer(&self, packet: &Packet) -> bool {
+        packet.kind == PacketKind::State
+            && self.receiver.is_untouched()
+            && self.send_id == self.receive_id.wrapping_add(1)
+            && packet.ack_nr.wrapping_add(1) == self.sender.next_seq()
     }
 
     /// Anything that is not plain data and acknowledgements of an open connection. Returns whether
@@ -280,8 +295,8 @@ impl Connection {
                 let seq_nr = self.sender.first_seq();
                 Some(Some(Packet { seq_nr, ..packet }))
             }
-            Opening::Answering if !self.talkative => Some(None),
-            Opening::Answering | Opening::Done => None,
+            Opening::Answering => Some(None),
+            Opening::Done => None,
         }
     }
 
@@ -383,13 +398,15 @@ impl Connection {
         self.opening_at = Time::NEVER;
         if self.opening == Opening::Done {
             self.end(now, CloseReason::Finished);
-        } else if self.talkative {
+        } else if now >= self.half_open_until {
             self.end(now, CloseReason::TimedOut);
         } else {
-            // The other end's confirmation may be lost. Data will be acknowledged.
-            self.talkative = true;
-            let left = self.config.half_open_ns.saturating_sub(self.config.initial_rto_ns);
-            self.opening_at = now + left;
+            // The other end's confirmation may be lost; data must not be sent without it, since a
+            // caller that missed the answer takes the data for it (libutp).
+            self.answer_due = self.sender.has_unsent();
+            self.answers += 1;
+            let wait = self.config.initial_rto_ns * (1 << self.answers.min(20));
+            self.opening_at = (now + wait).min(self.half_open_until);
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Receiver {
     read: u64,
     /// The window as last offered.
     offered: u64,
+    /// The largest payload that came.
+    largest: u16,
     /// An acknowledgement is to be sent now; how many times more; or at that time.
     pub(super) due: bool,
     again: bool,
@@ -54,6 +56,7 @@ impl Receiver {
             arrived: 0,
             read: 0,
             offered: config.receive_buffer_bytes,
+            largest: 0,
             due: false,
             again: false,
             deadline: Time::NEVER,
@@ -87,6 +90,12 @@ impl Receiver {
     #[inline]
     pub(super) fn packets_held(&self) -> u32 {
         self.reorder.packets()
+    }
+
+    /// Whether nothing with a number has arrived.
+    #[inline]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.arrived == 0 && self.reorder.packets() == 0 && self.fin == ENDLESS
     }
 
     /// Whether everything up to the FIN has arrived.
@@ -125,6 +134,7 @@ impl Receiver {
         if packet.kind == PacketKind::Fin && self.fin == ENDLESS {
             self.fin = seq;
         }
+        self.largest = self.largest.max(packet.len);
         let len = u64::from(packet.len);
         let limit = config.receive_buffer_bytes + OVERSHOOT;
         if seq != self.next {
@@ -179,17 +189,18 @@ impl Receiver {
         if self.is_finished() {
             return;
         }
-        // Tell of a window that has at least doubled, or opened from almost nothing by a packet or
-        // half the buffer (RFC 1122, section 4.2.3.3).
+        // Tell of a window that has at least doubled (Linux), or opened (RFC 1122, 4.2.3.3).
         let window = self.window(config);
-        let packet = u64::from(config.packet_bytes()).min(config.receive_buffer_bytes / 2).max(1);
-        self.due |= window >= 2 * self.offered && window >= self.offered + packet;
+        self.due |= window > self.offered && window >= 2 * self.offered;
     }
 
-    /// What could be offered now.
+    /// What could be offered now. Rather nothing than less than a packet: a sender that waits for
+    /// room for a whole one looks after a closed window, not after a small one (libutp).
     #[inline]
     fn window(&self, config: &Config) -> u64 {
-        config.receive_buffer_bytes.saturating_sub(self.readable())
+        let window = config.receive_buffer_bytes.saturating_sub(self.readable());
+        let packet = config.packet_bytes().max(u32::from(self.largest));
+        if window < u64::from(packet).min(config.receive_buffer_bytes) { 0 } else { window }
     }
 
     /// The window to be put into a packet, which thereby acknowledges.

@@ -160,8 +160,11 @@ fn every_transfer_with_libutp_arrives_intact() {
     let networks = std::env::var("FLASHCROWD_LOCKSTEP")
         .ok()
         .map_or(NETWORKS, |text| text.parse().expect("FLASHCROWD_LOCKSTEP is a number"));
+    // One of them, with its trace.
+    let only: Option<u64> =
+        std::env::var("FLASHCROWD_NETWORK").ok().and_then(|text| text.parse().ok());
     let mut tally = [[0u64; 3]; 2];
-    for seed in 0..networks {
+    for seed in only.map_or(0..networks, |seed| seed..seed + 1) {
         let plan = plan(seed);
         for (role, (outcome, _, trace)) in
             [ours_calls(&plan), libutp_calls(&plan)].into_iter().enumerate()
@@ -172,7 +175,7 @@ fn every_transfer_with_libutp_arrives_intact() {
                 Outcome::GaveUp(why) => {
                     tally[role][2] += 1;
                     println!("network {seed}, role {role}, {}: {why}", plan.config.name);
-                    if std::env::var_os("FLASHCROWD_TRACE").is_some() {
+                    if only.is_some() {
                         println!("{trace}");
                     }
                 }
