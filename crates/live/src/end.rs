@@ -26,6 +26,8 @@ pub(crate) struct End {
     pub(crate) shut: bool,
     /// Why the system or the network said that the other end cannot be reached.
     pub(crate) failure: Option<io::ErrorKind>,
+    /// When it no longer waits for the other end to close.
+    pub(crate) leave_at: Time,
     /// When the driver looks at it next.
     pub(crate) alarm: Time,
     /// Whether it waits for the driver.
@@ -49,6 +51,7 @@ impl End {
             drain: None,
             shut: false,
             failure: None,
+            leave_at: Time::NEVER,
             alarm: Time::NEVER,
             marked: false,
             owned: !accepted,
@@ -62,6 +65,11 @@ impl End {
             Payload::Drop => {}
             Payload::Append => self.incoming.append(packet.seq_nr, payload),
             Payload::Hold => self.incoming.hold(packet.seq_nr, payload),
+        }
+        if !self.owned && self.offered && self.incoming.len() > 0 {
+            // Nobody will read it.
+            self.connection.read(now, self.incoming.len() as u64);
+            self.incoming.consume(self.incoming.len());
         }
     }
 

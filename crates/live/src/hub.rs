@@ -14,6 +14,8 @@ use std::task::Waker;
 const TURN: usize = 128;
 /// Connections that wait for their second packet, or to be accepted, at most.
 const BACKLOG: usize = 128;
+/// How long the other end has to close after this one did and nobody listens any more.
+const PARTING: Span = Span::from_secs(10);
 /// RESETs for unknown connections in a second at most.
 const RESETS: u32 = 100;
 
@@ -210,6 +212,10 @@ impl Hub {
             if end.connection.next_timer().is_some_and(|due| due <= now) {
                 end.connection.on_timer(now);
             }
+            if now >= end.leave_at {
+                end.leave_at = Time::NEVER;
+                end.connection.release(now);
+            }
             self.mark(key);
         }
     }
@@ -261,9 +267,8 @@ impl Hub {
         let end = &mut self.ends[key];
         end.outgoing.release(end.connection.stats().bytes_acked);
         // A timer that was put off keeps its entry, which is looked at when it is due.
-        if let Some(due) = end.connection.next_timer()
-            && due < end.alarm
-        {
+        let due = end.connection.next_timer().unwrap_or(Time::NEVER).min(end.leave_at);
+        if due < end.alarm {
             end.alarm = due;
             self.alarms.push(Reverse((due, key)));
         }
@@ -298,10 +303,9 @@ impl Hub {
         if end.incoming.len() > 0 {
             // Bytes that nobody reads: the other end must not believe that they were.
             end.connection.abort(now);
-        } else if end.connection.peer_closed() {
-            end.connection.close(now);
         } else {
-            end.connection.release(now);
+            end.connection.close(now);
+            end.leave_at = now + PARTING;
         }
         end.incoming.clear();
         self.nudge(key);
@@ -326,14 +330,16 @@ impl Hub {
     }
 
     /// A router, or the other host, says that `address` cannot be reached: connections that are
-    /// being opened to it fail. Others do not: such messages are easily forged.
+    /// being opened to it fail, and those that have nothing to lose any more are over. Others are
+    /// not: such messages are easily forged.
     pub(crate) fn unreachable(&mut self, now: Time, address: IpAddr, why: io::ErrorKind) {
         let keys: Vec<usize> = self
             .ends
             .iter()
             .filter(|(_, end)| {
-                end.owned
-                    && !end.connection.is_established()
+                let opens = end.owned && !end.connection.is_established();
+                let parts = !end.owned && end.offered && end.outgoing.len() == 0;
+                (opens || parts)
                     && !end.connection.is_closed()
                     && end.remote.ip().to_canonical() == address.to_canonical()
             })

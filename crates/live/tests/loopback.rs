@@ -160,3 +160,27 @@ async fn a_socket_that_closes_refuses_who_comes_later() {
     timeout(PATIENCE, closing).await.unwrap().unwrap().unwrap();
     assert!(timeout(PATIENCE, client.connect(address)).await.unwrap().is_err());
 }
+
+#[tokio::test]
+async fn an_end_that_leaves_waits_for_the_other_to_close() {
+    let config = Arc::new(profiles::libutp());
+    for order in 0..3 {
+        let (client, server, mut opened, mut accepted) = pair("127.0.0.1:0", &config).await;
+        opened.write_all(b"hello").await.unwrap();
+        opened.shutdown().await.unwrap();
+        let mut heard = String::new();
+        timeout(PATIENCE, accepted.read_to_string(&mut heard)).await.unwrap().unwrap();
+        match order {
+            0 => {
+                accepted.shutdown().await.unwrap();
+                drop((opened, accepted));
+            }
+            1 => drop((accepted, opened)),
+            _ => drop((opened, accepted)),
+        }
+        timeout(PATIENCE, async { tokio::try_join!(client.close(), server.close()) })
+            .await
+            .unwrap()
+            .unwrap();
+    }
+}
