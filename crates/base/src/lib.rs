@@ -1,12 +1,14 @@
 //! What every room of the house shares: simulated [`Time`] and [`Span`], [`Rate`], [`Probability`],
-//! and the derivation of random [`Stream`]s from one seed.
+//! the derivation of random [`Stream`]s from one seed, and a small queue, [`Ring`].
 //!
 //! Nothing here reads a clock or draws from an ambient generator.
 
 mod rate;
+mod ring;
 mod stream;
 mod time;
 
 pub use rate::{Probability, Rate};
+pub use ring::Ring;
 pub use stream::{Quantiles, Stream};
 pub use time::{Span, Time};

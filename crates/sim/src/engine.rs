@@ -1,7 +1,7 @@
 use crate::control::Control;
 use crate::event::{Event, Kind};
 use crate::network::Network;
-use crate::packet::{Addressee, Packet};
+use crate::packet::{Addressee, Look, Packet};
 use crate::pings::Pings;
 use crate::plan::{Carrier, Plan, What, Workload};
 use crate::queue::EventQueue;
@@ -64,8 +64,8 @@ pub(crate) struct Sim<'a> {
     /// The same stacks for applications that switch Nagle's algorithm off.
     nodelay: Vec<Arc<Config>>,
     utps: Vec<Arc<utp::Config>>,
-    /// Sockets to look at, with offsets that packets bring. Kept for its capacity.
-    ahead: Vec<(u32, u64)>,
+    /// Sockets to look at. Kept for its capacity.
+    ahead: Vec<Look>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) events: u64,
 }
@@ -172,17 +172,17 @@ impl<'a> Sim<'a> {
                 Kind::Peer => {
                     if let Some((conn, socket)) = self.swarms.next_turn(event.index) {
                         read ^= self.swarms.touch_connection(event.index, conn);
-                        ahead.push((socket, 0));
+                        ahead.push(Look { socket, sends: true, offset: 0 });
                     }
                     None
                 }
                 Kind::Socket if self.sockets.expects_timer(event.index) => {
-                    ahead.push((event.index, 0));
+                    ahead.push(Look { socket: event.index, sends: true, offset: 0 });
                     None
                 }
                 _ => None,
             };
-            ahead.extend(packet.and_then(Packet::next_socket));
+            ahead.extend(packet.and_then(Packet::next_look));
         }
         std::hint::black_box(read);
         self.touch_sockets(&mut ahead);
@@ -195,7 +195,7 @@ impl<'a> Sim<'a> {
         let packets = self.network.transit.ahead(lane);
         if packets.len() > 0 {
             let mut ahead = std::mem::take(&mut self.ahead);
-            ahead.extend(packets.filter_map(Packet::next_socket));
+            ahead.extend(packets.filter_map(Packet::next_look));
             self.touch_sockets(&mut ahead);
             self.ahead = ahead;
         }
@@ -204,14 +204,14 @@ impl<'a> Sim<'a> {
     /// Reads a little of some sockets, of what they point to, and, where a message will be complete
     /// at an offset, of its reader's connection.
     #[inline(never)]
-    fn touch_sockets(&self, ahead: &mut Vec<(u32, u64)>) {
+    fn touch_sockets(&self, ahead: &mut Vec<Look>) {
         let mut read = 0;
-        for (socket, _) in ahead.iter() {
-            read ^= self.sockets.touch(*socket);
+        for look in ahead.iter() {
+            read ^= self.sockets.touch(look);
         }
-        for (socket, offset) in ahead.drain(..) {
-            read ^= self.sockets.touch_beyond(socket);
-            if let Some((peer, conn)) = self.sockets.next_reader(socket, offset) {
+        for look in ahead.drain(..) {
+            read ^= self.sockets.touch_beyond(&look);
+            if let Some((peer, conn)) = self.sockets.next_reader(&look) {
                 read ^= self.swarms.touch_connection(peer, conn);
             }
         }

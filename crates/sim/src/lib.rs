@@ -13,6 +13,7 @@ mod control;
 mod engine;
 mod error;
 mod event;
+mod inbox;
 mod network;
 mod packet;
 mod parcels;

@@ -12,6 +12,16 @@ pub(crate) enum Addressee {
     Ping { ping: u32, reply: bool },
 }
 
+/// A socket that will be used soon.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(crate) socket: u32,
+    /// Whether the sending half will be needed: for all but data that arrives.
+    pub(crate) sends: bool,
+    /// How far the stream will have arrived.
+    pub(crate) offset: u64,
+}
+
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
@@ -52,11 +62,14 @@ impl Packet {
         arriving: true,
     };
 
-    /// The socket that its event will reach, and the offset of the stream after it.
+    /// The socket that its event will reach, and what it will need of it.
     #[inline]
-    pub(crate) fn next_socket(&self) -> Option<(u32, u64)> {
+    pub(crate) fn next_look(&self) -> Option<Look> {
         match self.to {
-            Addressee::Socket(socket) if self.arriving => Some((socket, self.segment.end())),
+            Addressee::Socket(socket) if self.arriving => {
+                let sends = self.segment.len == 0;
+                Some(Look { socket, sends, offset: self.segment.end() })
+            }
             _ => None,
         }
     }

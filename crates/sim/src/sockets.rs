@@ -1,6 +1,7 @@
 use crate::event::Event;
+use crate::inbox::{Inbox, Messages};
 use crate::network::Network;
-use crate::packet::{Addressee, Packet};
+use crate::packet::{Addressee, Look, Packet};
 use crate::parcels::Parcels;
 use crate::queue::EventQueue;
 use crate::tally::Tally;
@@ -10,7 +11,6 @@ use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_swarm::{ConnId, Message};
 use flashcrowd_transport::tcp::{Connection, Segment};
 use flashcrowd_transport::utp;
-use std::collections::VecDeque;
 
 /// Who reads and writes a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,41 +33,45 @@ pub(crate) enum Owner {
 ///
 /// No bytes move: a stream is its length, and a message is known by the offset at which it ends.
 ///
-/// The fields stand in the order in which packets need them: with tens of thousands of sockets
-/// every line of the cache that is touched costs more than the work done on it.
+/// The fields stand in the order in which packets need them, the first 64 bytes for every packet,
+/// then the transport's own: with tens of thousands of sockets every line of the cache that is
+/// touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
-    /// Delay to the other end, and lane, where the way there is nothing else.
-    direct: Option<(Span, u32)>,
+    /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
+    delay: Span,
+    /// With such a delay the lane, else the route.
+    way: u32,
     pub(crate) owner: Owner,
-    route: u32,
-    /// Where its payload lengths are counted.
-    pub(crate) class: u32,
+    /// Offset at which the next message ends, so that most packets need not look for it.
+    next_end: u64,
+    /// Bytes read from this end.
+    read: u64,
+    /// Room in the send buffer, as the owner was told last, and how much is plenty for it. What has
+    /// more than 32 bits is plenty.
+    pub(crate) space_told: u32,
+    pub(crate) plenty: u32,
+    /// Messages on their way to this end.
+    inbox: Inbox,
+    /// Packets sent by this end, less those for it that arrived or were lost; wraps.
+    balance: u32,
     /// Whether the owner has been told that the connection stands.
     pub(crate) announced: bool,
     /// Whether this pair may be used again.
     free: bool,
-    /// Packets sent by this end, and packets for it that arrived or were lost.
-    sent: u64,
-    settled: u64,
-    /// Bytes written to this end, and read from it.
-    written: u64,
-    read: u64,
-    /// Room in the send buffer, as the owner was told last, and how much is plenty for it.
-    pub(crate) space_told: u64,
-    pub(crate) plenty: u64,
-    /// Offset at which the next message ends, so that most packets need not look for it.
-    next_end: u64,
-    /// Messages on their way to this end, with the offset at which each ends.
-    inbox: VecDeque<(u64, Message)>,
     /// What the owner waits for before it hands over the next block; `Room` for nothing.
     pub(crate) awaited: HandOver,
-    /// When this end last sent block data, for the distribution of send gaps.
-    pub(crate) last_send: Option<Time>,
     /// Absent while listening, and in a free pair.
     pub(crate) transport: Option<Transport>,
+    /// Where its payload lengths are counted.
+    pub(crate) class: u32,
+    /// When this end last sent block data, for the distribution of send gaps.
+    pub(crate) last_send: Option<Time>,
     stack: Stack,
 }
+
+/// In place of a delay: packets take the route.
+const ROUTED: Span = Span::MAX;
 
 /// What a new socket is made of.
 pub(crate) struct End {
@@ -81,27 +85,32 @@ pub(crate) struct End {
 
 impl Socket {
     fn new(end: End) -> Socket {
+        let (delay, way) = end.direct.unwrap_or((ROUTED, end.route));
         Socket {
-            direct: end.direct,
+            delay,
+            way,
             owner: end.owner,
-            route: end.route,
-            class: end.class,
-            announced: false,
-            free: false,
-            sent: 0,
-            settled: 0,
-            written: 0,
+            next_end: u64::MAX,
             read: 0,
             space_told: 0,
-            plenty: end.plenty,
-            next_end: u64::MAX,
-            inbox: VecDeque::new(),
+            plenty: clamp(end.plenty),
+            inbox: Inbox::EMPTY,
+            balance: 0,
+            announced: false,
+            free: false,
             awaited: HandOver::Room,
-            last_send: None,
             transport: None,
+            class: end.class,
+            last_send: None,
             stack: end.stack,
         }
     }
+}
+
+/// Room in a buffer, as a socket keeps it.
+#[inline]
+pub(crate) fn clamp(space: u64) -> u32 {
+    space.min(u64::from(u32::MAX)) as u32
 }
 
 /// When a socket will be looked at. Most timers are set and overtaken by an acknowledgement, so
@@ -122,6 +131,7 @@ impl Timer {
 pub(crate) struct Sockets {
     all: Vec<Socket>,
     timers: Vec<Timer>,
+    messages: Messages,
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
     pub(crate) retransmitted: u64,
@@ -147,6 +157,7 @@ impl Sockets {
         Sockets {
             all: Vec::new(),
             timers: Vec::new(),
+            messages: Messages::default(),
             free: Vec::new(),
             retransmitted: 0,
             parcels: Parcels::default(),
@@ -171,33 +182,32 @@ impl Sockets {
         self.all.len() > 1500
     }
 
-    /// Reads a little of every part of a socket, for [`Sim::touch_what_is_next`](crate::engine::Sim).
+    /// Reads a little of what a packet or a write needs of a socket, for
+    /// [`Sim::touch_what_is_next`](crate::engine::Sim).
     #[inline]
-    pub(crate) fn touch(&self, socket: u32) -> u64 {
-        let end = &self.all[socket as usize];
-        end.sent ^ end.next_end ^ end.transport.as_ref().map_or(0, Transport::touch)
+    pub(crate) fn touch(&self, look: &Look) -> u64 {
+        let end = &self.all[look.socket as usize];
+        let Some(transport) = &end.transport else { return end.read };
+        let rest = if look.sends { transport.touch_sender() } else { 0 };
+        end.read ^ transport.touch() ^ rest
     }
 
     /// Reads a little of what a socket that has been touched points to. A step of its own: whether
     /// there is something cannot be guessed, and a wrong guess about a socket that is still to come
     /// would hold up the fetching of all others.
     #[inline]
-    pub(crate) fn touch_beyond(&self, socket: u32) -> u64 {
-        let end = &self.all[socket as usize];
-        let message = end.inbox.front().map_or(0, |(offset, _)| *offset);
-        message ^ end.transport.as_ref().map_or(0, Transport::touch_beyond)
+    pub(crate) fn touch_beyond(&self, look: &Look) -> u64 {
+        if !look.sends {
+            return 0;
+        }
+        let end = &self.all[look.socket as usize];
+        end.transport.as_ref().map_or(0, Transport::touch_beyond)
     }
 
     /// Reads what a write to `socket` changes at the other end.
     #[inline]
     pub(crate) fn touch_reader(&self, socket: u32) -> u64 {
-        let reader = &self.all[other(socket) as usize];
-        reader.next_end ^ reader.inbox.capacity() as u64
-    }
-    /// The same, when that is at hand.
-    #[inline]
-    pub(crate) fn touch_reader_beyond(&self, socket: u32) -> u64 {
-        self.all[other(socket) as usize].inbox.back().map_or(0, |(offset, _)| *offset)
+        self.all[other(socket) as usize].next_end
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
@@ -234,7 +244,8 @@ impl Sockets {
         let over = |end: &Socket| {
             end.owner == Owner::Nobody && end.transport.as_ref().is_none_or(Transport::is_over)
         };
-        let quiet = a.sent == b.settled && b.sent == a.settled;
+        // Neither number of packets on their way can be below nothing.
+        let quiet = a.balance.wrapping_add(b.balance) == 0;
         if a.free || !quiet || !over(a) || !over(b) {
             return;
         }
@@ -245,14 +256,15 @@ impl Sockets {
                 self.retransmitted += transport.stats().segments_retransmitted;
             }
             end.free = true;
-            end.inbox = VecDeque::new();
+            self.messages.clear(&mut end.inbox);
         }
         self.free.push(first);
     }
 
     /// A packet for this end is not on its way any more.
     pub(crate) fn settle(&mut self, socket: u32) {
-        self.all[socket as usize].settled += 1;
+        let end = &mut self.all[socket as usize];
+        end.balance = end.balance.wrapping_sub(1);
     }
 
     /// Whether a timer event at `now` is the one that this socket waits for. One that the transport
@@ -303,31 +315,42 @@ impl Sockets {
             None => return,
         };
         let to = Addressee::Socket(other(socket));
+        let mut sent = 0;
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
                 tally.payload(end.class, segment.len);
                 trace(tally, end.owner, now, &segment);
-                let mut packet = Packet::new(segment, to, end.route, segment.wire_bytes() as u32);
-                end.sent += u64::from(network.send(queue, now, segment.frames(), &mut packet));
+                if end.delay != ROUTED {
+                    *network.keep_direct(queue, now + end.delay, end.way, to) = segment;
+                    network.totals.sent += 1;
+                    sent += 1;
+                } else {
+                    let bytes = segment.wire_bytes() as u32;
+                    let mut packet = Packet::new(segment, to, end.way, bytes);
+                    sent += network.send(queue, now, 1, &mut packet);
+                }
             }
         } else {
             while let Some(draft) = tcp.poll_draft(now) {
-                tally.payload(end.class, draft.payload());
-                if let Some((delay, lane)) = end.direct {
-                    let kept = network.keep_direct(queue, now + delay, lane, to);
+                if tally.watches_payloads() {
+                    tally.payload(end.class, draft.payload());
+                }
+                if end.delay != ROUTED {
+                    let kept = network.keep_direct(queue, now + end.delay, end.way, to);
                     let frames = tcp.write_out(now, draft, kept);
                     trace(tally, end.owner, now, kept);
                     network.totals.sent += u64::from(frames);
-                    end.sent += 1;
+                    sent += 1;
                 } else {
-                    let mut packet = Packet::new(Segment::EMPTY, to, end.route, 0);
+                    let mut packet = Packet::new(Segment::EMPTY, to, end.way, 0);
                     let frames = tcp.write_out(now, draft, &mut packet.segment);
                     trace(tally, end.owner, now, &packet.segment);
                     packet.bytes = packet.segment.wire_bytes() as u32;
-                    end.sent += u64::from(network.send(queue, now, frames, &mut packet));
+                    sent += network.send(queue, now, frames, &mut packet);
                 }
             }
         }
+        end.balance = end.balance.wrapping_add(sent);
         let deadline = tcp.next_timer();
         let timer = &mut self.timers[socket as usize];
         timer.due = if tcp.is_patient() { deadline.unwrap_or(Time::NEVER) } else { Time::START };
@@ -359,11 +382,17 @@ impl Sockets {
             let place = self.parcels.put(parcel);
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
             let to = Addressee::Parcel(other(socket));
-            let sent = network.send(queue, now, 1, &mut Packet::new(segment, to, end.route, bytes));
+            let sent = if end.delay != ROUTED {
+                *network.keep_direct(queue, now + end.delay, end.way, to) = segment;
+                network.totals.sent += 1;
+                1
+            } else {
+                network.send(queue, now, 1, &mut Packet::new(segment, to, end.way, bytes))
+            };
             if sent == 0 {
                 self.parcels.take(place);
             }
-            end.sent += u64::from(sent);
+            end.balance = end.balance.wrapping_add(sent);
         }
         let deadline = utp.next_timer();
         let timer = &mut self.timers[socket as usize];
@@ -408,13 +437,12 @@ impl Sockets {
         let Some(transport) = &mut end.transport else { return 0 };
         let taken = transport.write(now, bytes);
         let space = transport.write_space();
-        end.written += taken;
-        let offset = end.written;
+        let offset = transport.written();
         // A connection that has just failed takes nothing; its owner hears of it next.
         if let (Some(message), true) = (message, taken == bytes) {
             let reader = &mut self.all[other(socket) as usize];
             reader.next_end = reader.next_end.min(offset);
-            reader.inbox.push_back((offset, message));
+            self.messages.push(&mut reader.inbox, offset, message);
         }
         space
     }
@@ -449,17 +477,19 @@ impl Sockets {
         if end.next_end > end.read {
             return None;
         }
-        let message = end.inbox.pop_front().map(|(_, message)| message);
-        end.next_end = end.inbox.front().map_or(u64::MAX, |(offset, _)| *offset);
+        let message = self.messages.pop(&mut end.inbox);
+        end.next_end = self.messages.next_end(&end.inbox);
         message
     }
 
-    /// The owner, if data up to `offset` will bring it a message.
+    /// The owner, if what will have arrived brings it a message.
     #[inline]
-    pub(crate) fn next_reader(&self, socket: u32, offset: u64) -> Option<(u32, ConnId)> {
-        let end = &self.all[socket as usize];
+    pub(crate) fn next_reader(&self, look: &Look) -> Option<(u32, ConnId)> {
+        let end = &self.all[look.socket as usize];
         match end.owner {
-            Owner::Peer { peer, conn } | Owner::Data { peer, conn } if end.next_end <= offset => {
+            Owner::Peer { peer, conn } | Owner::Data { peer, conn }
+                if end.next_end <= look.offset =>
+            {
                 Some((peer, conn))
             }
             _ => None,
@@ -474,5 +504,19 @@ fn trace(tally: &mut Tally, owner: Owner, now: Time, segment: &Segment) {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
             trace.sent(flow, now, frame.wire_bytes() as u32, frame.len, frame.end());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// One line of the cache, and the connection's lines after it.
+    #[test]
+    fn a_socket_begins_with_what_every_packet_needs() {
+        assert_eq!(offset_of!(Socket, transport), 64);
+        assert_eq!(size_of::<Option<Transport>>(), size_of::<Connection>());
+        assert!(size_of::<Socket>() <= 960, "{}", size_of::<Socket>());
     }
 }

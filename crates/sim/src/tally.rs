@@ -81,6 +81,12 @@ impl Tally {
         }
     }
 
+    /// Whether payloads have to be reported.
+    #[inline]
+    pub(crate) fn watches_payloads(&self) -> bool {
+        self.payloads
+    }
+
     /// Whether sends have to be reported.
     #[inline]
     pub(crate) fn watches_sends(&self) -> bool {

@@ -65,6 +65,11 @@ impl Transport {
     pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
         each!(self, t => t.write(now, bytes))
     }
+    /// Bytes that [`write`](Transport::write) has taken so far.
+    #[inline]
+    pub(crate) fn written(&self) -> u64 {
+        each!(self, t => t.written())
+    }
     #[inline]
     pub(crate) fn write_space(&self) -> u64 {
         each!(self, t => t.write_space())
@@ -126,11 +131,19 @@ impl Transport {
             Transport::Utp(utp) => utp.stats().into(),
         }
     }
-    /// Reads a little of every part; see [`tcp::Connection::touch`].
+    /// Reads a little of what any packet needs; see [`tcp::Connection::touch`].
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
         match self {
             Transport::Tcp(tcp) => tcp.touch(),
+            Transport::Utp(_) => 0,
+        }
+    }
+    /// The same for what sending and acknowledgements need beyond that.
+    #[inline]
+    pub(crate) fn touch_sender(&self) -> u64 {
+        match self {
+            Transport::Tcp(tcp) => tcp.touch_sender(),
             Transport::Utp(_) => 0,
         }
     }

@@ -30,12 +30,11 @@ impl Sim<'_> {
             let socket = |conn| peer.links(conn).control;
             machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
+        let look = |socket| Look { socket, sends: true, offset: 0 };
         let near = sockets().fold(0, |read, socket| {
-            read ^ self.sockets.touch(socket) ^ self.sockets.touch_reader(socket)
+            read ^ self.sockets.touch(&look(socket)) ^ self.sockets.touch_reader(socket)
         });
-        let far = sockets().fold(0, |read, socket| {
-            read ^ self.sockets.touch_beyond(socket) ^ self.sockets.touch_reader_beyond(socket)
-        });
+        let far = sockets().fold(0, |read, socket| read ^ self.sockets.touch_beyond(&look(socket)));
         std::hint::black_box(near ^ far);
     }
 
@@ -131,7 +130,7 @@ impl Sim<'_> {
         let block = matches!(completes, Some(Message::Piece { .. }));
         let space = self.sockets.write(socket, self.now, u64::from(bytes), completes);
         self.flush(socket);
-        self.sockets.get_mut(socket).space_told = space;
+        self.sockets.get_mut(socket).space_told = clamp(space);
         if block && let Some(machine) = &self.swarms.peers[peer as usize].machine {
             self.sockets.get_mut(socket).awaited = machine.profile().limiter.hand_over;
         }
@@ -247,7 +246,7 @@ impl Sim<'_> {
             .transport
             .as_ref()
             .map_or(0, |transport| transport.write_space());
-        self.sockets.get_mut(socket).space_told = space;
+        self.sockets.get_mut(socket).space_told = clamp(space);
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
             machine.on_connected(self.now, conn, space);
             self.drain(peer);
@@ -276,10 +275,10 @@ impl Sim<'_> {
             return;
         }
         let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
-        if space <= end.space_told {
+        if clamp(space) <= end.space_told {
             return;
         }
-        end.space_told = space;
+        end.space_told = clamp(space);
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
             machine.on_space(self.now, conn, space);
             self.drain(peer);
@@ -295,10 +294,10 @@ impl Sim<'_> {
             return;
         }
         let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
-        if space <= end.space_told {
+        if clamp(space) <= end.space_told {
             return;
         }
-        end.space_told = space;
+        end.space_told = clamp(space);
         if let Some(machine) = &mut self.swarms.peers[peer as usize].machine {
             machine.on_data_space(self.now, conn, space);
             self.drain(peer);

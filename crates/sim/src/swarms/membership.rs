@@ -144,7 +144,7 @@ impl Sim<'_> {
             }
             let Some(machine) = &mut state.machine else { continue };
             machine.set_upload_limit(self.now, limit);
-            let plenty = plenty(machine.profile(), limit);
+            let plenty = clamp(plenty(machine.profile(), limit));
             let sockets = state.links.iter().flat_map(|links| [links.control, links.outgoing]);
             for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
                 self.sockets.get_mut(socket).plenty = plenty;

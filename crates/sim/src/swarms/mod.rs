@@ -5,8 +5,9 @@ mod tracking;
 
 use crate::engine::{Application, Outcome, Sim};
 use crate::event::Event;
+use crate::packet::Look;
 use crate::plan::{Arrivals, Carrier, Departure, Plan, Population, Workload};
-use crate::sockets::{Owner, other};
+use crate::sockets::{Owner, clamp, other};
 use crate::tally::Tally;
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::{

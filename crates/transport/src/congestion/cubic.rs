@@ -17,7 +17,7 @@ pub struct Cubic {
     /// The part of the window that is less than a byte.
     fraction: f64,
     /// Kept only while it looks for the end of slow start.
-    hystart: Option<Box<HyStart>>,
+    hystart: Option<HyStart>,
     hystart_kind: HyStartKind,
     /// Window at the last reduction, or less by fast convergence; 0 before the first and after a timeout.
     w_max: f64,
@@ -38,11 +38,7 @@ pub struct Cubic {
 impl Cubic {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.window.bytes ^ u64::from(self.hystart.is_some())
-    }
-    #[inline]
-    pub(super) fn touch_beyond(&self) -> u64 {
-        HyStart::touch(&self.hystart)
+        self.window.bytes ^ self.hystart.as_ref().map_or(0, HyStart::touch)
     }
 
     /// A controller at its first window.

@@ -15,19 +15,23 @@ const TICK_NANOS: u64 = 1_000_000;
 /// growth is one segment per `every` acknowledged ones, never more than one in two, and at
 /// least one in twenty before the first loss. Where a window is small, this is not RFC 9438 to
 /// within rounding: it is what runs.
+///
+/// Slow start, in which connections that are not limited by their window stay, needs the first part.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct CubicLinux {
     window: Window,
+    least_rtt: Span,
+    /// When this stage of congestion avoidance began, in ticks; [`NO_EPOCH`] outside.
+    epoch: u64,
     /// Kept only while it looks for the end of slow start.
-    hystart: Option<Box<HyStart>>,
+    hystart: Option<HyStart>,
     hystart_kind: HyStartKind,
     /// Segments acknowledged towards the next one of growth, in bytes.
     credit: u64,
     /// Window at the last reduction in segments, or less by fast convergence; 0 before the first
     /// and after a timeout.
     last_max: u64,
-    /// When this stage of congestion avoidance began, in ticks.
-    epoch: Option<u64>,
     /// Top of the curve in segments, and the time until it is reached in 1024ths of a second.
     origin: u64,
     k: u64,
@@ -38,17 +42,14 @@ pub struct CubicLinux {
     /// What Reno would have, and bytes acknowledged towards its next segment.
     reno: u64,
     reno_credit: u64,
-    least_rtt: Span,
 }
+
+const NO_EPOCH: u64 = u64::MAX;
 
 impl CubicLinux {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.window.bytes ^ u64::from(self.hystart.is_some())
-    }
-    #[inline]
-    pub(super) fn touch_beyond(&self) -> u64 {
-        HyStart::touch(&self.hystart)
+        self.window.bytes ^ self.hystart.as_ref().map_or(0, HyStart::touch)
     }
 
     /// A controller at its first window.
@@ -59,7 +60,7 @@ impl CubicLinux {
             hystart_kind: params.hystart,
             credit: 0,
             last_max: 0,
-            epoch: None,
+            epoch: NO_EPOCH,
             origin: 0,
             k: 0,
             every: 0,
@@ -78,17 +79,17 @@ impl CubicLinux {
         if self.looked.1 == cwnd && tick - self.looked.0 <= 1000 / 32 {
             return;
         }
-        if self.epoch.is_none() || tick != self.looked.0 {
+        if self.epoch == NO_EPOCH || tick != self.looked.0 {
             self.looked = (tick, cwnd);
-            let epoch = *self.epoch.get_or_insert_with(|| {
+            if self.epoch == NO_EPOCH {
                 self.reno_credit = acked;
                 self.reno = cwnd;
                 let below = self.last_max.saturating_sub(cwnd);
                 self.k = libm::cbrt(((1u64 << 40) / C_SCALED * below) as f64) as u64;
                 self.origin = self.last_max.max(cwnd);
-                tick
-            });
-            let t = (tick - epoch + self.least_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
+                self.epoch = tick;
+            }
+            let t = (tick - self.epoch + self.least_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
             let from_top = t.abs_diff(self.k);
             // A connection that has been growing for days is as good as at the greatest offset.
             let from_top = from_top.min(1 << 17);
@@ -132,7 +133,7 @@ impl CubicLinux {
 
     fn forget(&mut self) {
         self.last_max = 0;
-        self.epoch = None;
+        self.epoch = NO_EPOCH;
         self.looked = (0, 0);
         self.least_rtt = Span::ZERO;
         self.hystart = HyStart::new(self.hystart_kind);
@@ -142,7 +143,7 @@ impl CubicLinux {
         let Some(rtt) = ack.rtt else { return Verdict::Go };
         // Samples just after a recovery say little.
         let tick = ack.now.nanos() / TICK_NANOS;
-        if self.epoch.is_some_and(|epoch| tick.saturating_sub(epoch) < 1000) {
+        if self.epoch != NO_EPOCH && tick.saturating_sub(self.epoch) < 1000 {
             return Verdict::Go;
         }
         if self.least_rtt.is_zero() || rtt < self.least_rtt {
@@ -180,7 +181,7 @@ impl Controller for CubicLinux {
 
     fn on_loss(&mut self, loss: &Loss) {
         let window = loss.window.div_ceil(self.window.mss);
-        self.epoch = None;
+        self.epoch = NO_EPOCH;
         self.last_max = if window < self.last_max { window * (1024 + BETA) / 2048 } else { window };
         self.credit = 0;
         self.window.reduce(window * BETA / 1024 * self.window.mss);
@@ -217,7 +218,9 @@ impl Controller for CubicLinux {
 
     fn on_resume(&mut self, now: Time, idle: Span) {
         let tick = now.nanos() / TICK_NANOS;
-        self.epoch = self.epoch.map(|epoch| (epoch + idle.nanos() / TICK_NANOS).min(tick));
+        if self.epoch != NO_EPOCH {
+            self.epoch = (self.epoch + idle.nanos() / TICK_NANOS).min(tick);
+        }
     }
 
     #[inline]

@@ -214,17 +214,6 @@ impl AnyController {
         }
     }
 
-    /// The same for what it points to.
-    #[inline]
-    pub(crate) fn touch_beyond(&self) -> u64 {
-        match self {
-            AnyController::NewReno(_) => 0,
-            AnyController::Cubic(controller) => controller.touch_beyond(),
-            AnyController::CubicLinux(controller) => controller.touch_beyond(),
-            _ => self.window(),
-        }
-    }
-
     /// A controller of this kind.
     ///
     /// # Panics

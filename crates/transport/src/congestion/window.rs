@@ -1,12 +1,13 @@
 /// What the loss-based controllers have in common: a window, a threshold, and how to go back.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Window {
-    pub(super) mss: u64,
     pub(super) bytes: u64,
     pub(super) threshold: u64,
+    pub(super) mss: u64,
+    count_acks: bool,
     /// Window and threshold before the last reduction.
     before: (u64, u64),
-    count_acks: bool,
 }
 
 impl Window {

@@ -4,22 +4,23 @@ use flashcrowd_base::{Span, Time};
 /// Decides when to acknowledge, as Linux does: at once for the first segments and after gaps, then
 /// every second full segment or after a while that follows the sender's pace.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Acknowledger {
-    /// Send an acknowledgement with the next poll.
-    pub(super) due: bool,
     /// Send one at this instant.
     pub(super) deadline: Time,
     /// Everything below has been acknowledged.
     acknowledged: u64,
     /// Expected time between segments; zero before the first.
     pace: Span,
+    last_data: Time,
     /// Segments that still are acknowledged one by one.
     quick: u32,
-    /// Data flows the other way in answer, so that acknowledgements may ride on it.
-    interactive: bool,
-    last_data: Time,
     /// Largest segment seen.
     segment: u32,
+    /// Send an acknowledgement with the next poll.
+    pub(super) due: bool,
+    /// Data flows the other way in answer, so that acknowledgements may ride on it.
+    interactive: bool,
     /// Segments since the last acknowledgement that looked like the end of a write: 0, 1, 2 or more.
     pushed: u8,
 }
@@ -39,6 +40,18 @@ impl Acknowledger {
         }
     }
 
+    /// Everything below has been acknowledged.
+    #[inline]
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    #[inline]
+    pub(super) fn last_data(&self) -> u64 {
+        self.last_data.nanos()
+    }
+
+    #[cold]
     fn acknowledge_quickly(&mut self, config: &DelayedAck, window: u64) {
         if config.quick_acks > 0 {
             let half = window / (2 * u64::from(self.segment));

@@ -1,59 +1,68 @@
 use super::acknowledger::Acknowledger;
 use super::config::Config;
 use super::reassembly::Reassembly;
+use super::rtt::RoundTrip;
 use super::segment::{Flags, Segment};
 use super::sender::clock;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 
 /// Windows without scaling.
 const UNSCALED_WINDOW: u64 = 65_535;
 
 /// The receiving half: what has arrived, what the application has read, how much more it takes.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Receiver {
     /// Everything below has arrived; includes the FIN's offset once it has.
     next: u64,
     read: u64,
     /// Offset of the FIN, once known.
     fin: u64,
-    /// What lies above a gap, once there has been one.
-    queue: Option<Box<Reassembly>>,
-    pub(super) acks: Acknowledger,
-    scaled: bool,
-    segment: u32,
-    /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh).
-    buffer: u64,
-    open: u64,
     /// Offset up to which the window was offered. Never moves back.
     edge: u64,
-    /// Timestamp to echo, and the acknowledgement last sent (RFC 7323, section 4.3).
+    /// What lies above a gap, once there has been one.
+    queue: Option<Box<Reassembly>>,
+    /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh). At most 1 GiB.
+    buffer: u32,
+    open: u32,
+    /// Timestamp to echo (RFC 7323, section 4.3).
     pub(super) echo: u32,
-    last_ack: u64,
-    /// Round trip as the receiver sees it, in nanoseconds times eight, and how it is measured.
-    round_trip: u64,
     last_echo: u32,
-    round_from: Time,
-    round_to: u64,
+    pub(super) acks: Acknowledger,
+    /// Round trip as the receiver sees it, in nanoseconds times eight.
+    round_trip: u64,
     /// Bytes read in the last round, and when and where this one began.
-    round_bytes: u64,
     reading_since: Time,
     reading_from: u64,
+    round_bytes: u64,
+    segment: u16,
+    scaled: bool,
+}
+
+/// How the receiver measures the round trip without timestamps: which a window of data took.
+#[derive(Clone, Debug)]
+pub(super) struct Unstamped {
+    from: Time,
+    to: u64,
+}
+
+impl Unstamped {
+    pub(super) fn new(now: Time) -> Unstamped {
+        Unstamped { from: now, to: 0 }
+    }
 }
 
 impl Receiver {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.next
-            ^ self.edge
-            ^ self.reading_from
-            ^ self.acks.deadline.nanos()
-            ^ u64::from(self.echo)
+        self.next ^ self.acks.last_data() ^ self.round_bytes
     }
 
     /// A receiver whose window is `initial_bytes` of `config`.
     pub(super) fn new(config: &Config, now: Time) -> Receiver {
         let window = &config.receive_window;
         let segment = config.segment_bytes();
+        // Windows are checked to be at most 1 GiB, segments 64 KiB.
         Receiver {
             next: 0,
             read: 0,
@@ -61,16 +70,13 @@ impl Receiver {
             queue: None,
             acks: Acknowledger::new(now),
             scaled: config.window_scaling,
-            segment,
-            buffer: window.buffer_bytes,
-            open: window.initial_bytes,
+            segment: segment as u16,
+            buffer: window.buffer_bytes as u32,
+            open: window.initial_bytes as u32,
             edge: 0,
             echo: 0,
-            last_ack: 0,
             round_trip: 0,
             last_echo: 0,
-            round_from: now,
-            round_to: 0,
             round_bytes: window.initial_bytes.min(10 * u64::from(segment)),
             reading_since: now,
             reading_from: 0,
@@ -78,7 +84,7 @@ impl Receiver {
     }
 
     /// What the handshake agreed on.
-    pub(super) fn agree(&mut self, scaled: bool, segment: u32) {
+    pub(super) fn agree(&mut self, scaled: bool, segment: u16) {
         self.scaled = scaled;
         self.segment = segment;
     }
@@ -108,20 +114,20 @@ impl Receiver {
         self.queue.as_ref().map_or(0, |queue| queue.len())
     }
 
-    /// A segment arrived. `timeout` and `smoothed` are the sending half's estimates.
+    /// A segment arrived. `rtt` are the sending half's estimates.
     #[inline]
     pub(super) fn on_segment(
         &mut self,
         config: &Config,
         now: Time,
         segment: &Segment,
-        timeout: Span,
-        smoothed: Span,
+        rtt: &RoundTrip,
+        unstamped: &mut Unstamped,
     ) {
         // A probe lies before the window, wrapping below offset 0.
         let offset = segment.seq.wrapping_sub(self.next) as i64;
         if segment.flags.contains(Flags::TIMESTAMPS)
-            && (segment.seq.wrapping_sub(self.last_ack) as i64) <= 0
+            && (segment.seq.wrapping_sub(self.acks.acknowledged()) as i64) <= 0
         {
             self.echo = segment.timestamp;
         }
@@ -149,7 +155,7 @@ impl Receiver {
             self.acks.due = true;
             return;
         }
-        self.measure_round_trip(config, now, segment, data_end);
+        self.measure_round_trip(config, now, segment, data_end, unstamped);
         let frame = segment.len.min(u32::from(segment.mss.max(1)));
         self.acks.on_data(
             &config.delayed_ack,
@@ -157,7 +163,7 @@ impl Receiver {
             frame,
             segment.flags.contains(Flags::PSH),
             self.window(),
-            timeout,
+            rtt.timeout(),
         );
         self.next = self.next.max(data_end);
         if fin && whole {
@@ -173,10 +179,10 @@ impl Receiver {
             self.acks.due = true;
         }
         if frame >= 128 && self.open < self.buffer {
-            self.open = (self.open + 2 * u64::from(self.segment)).min(self.buffer);
+            self.open = (self.open + 2 * u32::from(self.segment)).min(self.buffer);
         }
         let opens = self.edge < self.next + self.offer();
-        self.acks.consider(&config.delayed_ack, now, self.next, opens, smoothed);
+        self.acks.consider(&config.delayed_ack, now, self.next, opens, rtt.smoothed());
     }
 
     /// Data above a gap, or after the end.
@@ -211,7 +217,7 @@ impl Receiver {
         // Tell of a window that has at least doubled (Linux), or opened by two segments or half
         // the buffer from almost nothing (RFC 1122, section 4.2.3.3).
         let offered = self.window();
-        if 2 * offered <= self.buffer {
+        if 2 * offered <= u64::from(self.buffer) {
             let now_possible = self.offer();
             self.acks.due |= now_possible > 0 && now_possible >= 2 * offered;
         }
@@ -231,7 +237,8 @@ impl Receiver {
             let grown = copied - self.round_bytes;
             let ahead = u128::from(wanted) * u128::from(grown) / u128::from(self.round_bytes);
             let wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
-            self.buffer = self.buffer.max(wanted.min(config.receive_window.max_bytes));
+            let tuned = wanted.min(config.receive_window.max_bytes) as u32;
+            self.buffer = self.buffer.max(tuned);
             self.round_bytes = copied;
         }
         self.reading_from = self.read;
@@ -239,12 +246,19 @@ impl Receiver {
     }
 
     #[inline]
-    fn measure_round_trip(&mut self, config: &Config, now: Time, segment: &Segment, end: u64) {
+    fn measure_round_trip(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        end: u64,
+        unstamped: &mut Unstamped,
+    ) {
         if !config.receive_window.autotune {
             return;
         }
         if segment.flags.contains(Flags::TIMESTAMPS) {
-            if segment.echo == self.last_echo || segment.len < self.segment {
+            if segment.echo == self.last_echo || segment.len < u32::from(self.segment) {
                 return;
             }
             self.last_echo = segment.echo;
@@ -257,14 +271,14 @@ impl Receiver {
                     self.round_trip - (self.round_trip >> 3) + sample
                 };
             }
-        } else if end >= self.round_to {
+        } else if end >= unstamped.to {
             // Without timestamps: a window takes at least a round trip to arrive. The least counts.
-            let sample = now.since(self.round_from).nanos().max(1) << 3;
-            if self.round_to > 0 && (self.round_trip == 0 || sample < self.round_trip) {
+            let sample = now.since(unstamped.from).nanos().max(1) << 3;
+            if unstamped.to > 0 && (self.round_trip == 0 || sample < self.round_trip) {
                 self.round_trip = sample;
             }
-            self.round_from = now;
-            self.round_to = end + self.window();
+            unstamped.from = now;
+            unstamped.to = end + self.window();
         }
     }
 
@@ -277,12 +291,13 @@ impl Receiver {
     /// The window that could be offered now.
     #[inline]
     fn offer(&self) -> u64 {
-        let free = self.buffer.saturating_sub(self.readable());
+        let buffer = u64::from(self.buffer);
+        let free = buffer.saturating_sub(self.readable());
         // No silly windows: none at all rather than less than a segment.
-        if free < u64::from(self.segment).min(self.buffer / 2) {
+        if free < u64::from(self.segment).min(buffer / 2) {
             return 0;
         }
-        let open = free.min(self.open);
+        let open = free.min(u64::from(self.open));
         if self.scaled { open } else { open.min(UNSCALED_WINDOW) }
     }
 
@@ -290,7 +305,6 @@ impl Receiver {
     #[inline]
     pub(super) fn acknowledge(&mut self, now: Time, data: bool) -> News {
         self.edge = self.edge.max(self.next + self.offer());
-        self.last_ack = self.next;
         self.acks.on_sent(now, self.next, data);
         let window = self.window().min(u64::from(u32::MAX)) as u32;
         News { ack: self.next, window, echo: self.echo }

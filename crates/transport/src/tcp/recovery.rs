@@ -14,7 +14,6 @@ pub(super) enum Phase {
 /// Which data a loss event covers, and how the window comes down meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    pub(super) phase: Phase,
     /// The episode ends when this offset is acknowledged.
     pub(super) high: u64,
     /// Window in force during fast recovery.
@@ -38,7 +37,6 @@ pub(super) struct Recovery {
 impl Recovery {
     pub(super) fn new() -> Recovery {
         Recovery {
-            phase: Phase::Open,
             high: 0,
             window: 0,
             target: 0,
@@ -55,7 +53,6 @@ impl Recovery {
     /// Fast recovery begins: from `prior` the window is to come down to `target`.
     pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, high: u64) {
         *self = Recovery {
-            phase: Phase::Recovery,
             high,
             window: if reduction == Reduction::Classic { target } else { prior },
             target,
@@ -70,14 +67,7 @@ impl Recovery {
     pub(super) fn time_out(&mut self, high: u64, keep_undo: bool) {
         let (first_repeat, can_undo) =
             if keep_undo { (self.first_repeat, self.can_undo) } else { (None, true) };
-        *self = Recovery {
-            phase: Phase::Loss,
-            high,
-            first_repeat,
-            can_undo,
-            force: true,
-            ..Recovery::new()
-        };
+        *self = Recovery { high, first_repeat, can_undo, force: true, ..Recovery::new() };
     }
 
     /// Something was sent.

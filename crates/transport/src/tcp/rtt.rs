@@ -6,6 +6,7 @@ const LEAST_LIFETIME: Span = Span::from_secs(300);
 
 /// Round-trip estimates and the retransmission timeout (RFC 6298).
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct RoundTrip {
     /// Eight times the smoothed round trip, and four times its mean deviation, in nanoseconds.
     smoothed: u64,
@@ -14,10 +15,10 @@ pub(super) struct RoundTrip {
     round_deviation: u64,
     variance: u64,
     round_end: u64,
-    latest: Span,
     least: Span,
     least_at: Time,
     rto: Span,
+    latest: Span,
 }
 
 impl RoundTrip {

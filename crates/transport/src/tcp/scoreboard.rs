@@ -1,8 +1,8 @@
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Ring, Span, Time};
 use std::collections::VecDeque;
 
 /// A segment that was sent and is not cumulatively acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sent {
     pub(super) seq: u64,
     pub(super) sent_at: Time,
@@ -26,6 +26,11 @@ impl Sent {
     }
     fn is(&self, marks: u8) -> bool {
         self.marks & marks != 0
+    }
+    /// How long it may still be late, if it is older than the newest delivered segment.
+    fn patience_left(&self, now: Time, newest: (Time, u64), patience: Span) -> Option<Span> {
+        let older = (self.sent_at, self.end()) < newest;
+        older.then(|| patience.saturating_sub(now.since(self.sent_at)))
     }
 }
 
@@ -54,6 +59,17 @@ impl Delivery {
         let key = (sent.sent_at, sent.end());
         if self.newest.is_none_or(|(at, end, _)| key > (at, end)) {
             self.newest = Some((key.0, key.1, sent.is(EVER_REPEATED)));
+        }
+    }
+    /// A segment that was never repeated is acknowledged.
+    #[inline]
+    fn acknowledge(&mut self, sent: &Sent, highest_sacked: u64) {
+        self.bytes += u64::from(sent.len);
+        let (oldest, _) = self.acked_sent.unwrap_or((sent.sent_at, sent.sent_at));
+        self.acked_sent = Some((oldest, sent.sent_at));
+        self.see(sent);
+        if sent.seq < highest_sacked {
+            self.reorder(sent.seq);
         }
     }
     #[inline]
@@ -89,55 +105,124 @@ struct Repeat {
 }
 
 /// Segments between the cumulative acknowledgement and the next new offset, in order, and what is
-/// believed of each. Segments are addressed by an index that grows for ever.
+/// believed of each.
+///
+/// As long as nothing goes wrong it is the segments and three zeros; the rest is in a box of its own.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(super) struct Scoreboard {
-    sent: VecDeque<Sent>,
-    /// Index of the first in `sent`.
+    sent: Flight,
+    /// Sums over the segments. No more than a window, which has 32 bits.
+    sacked_bytes: u32,
+    lost_bytes: u32,
+    repeated_bytes: u32,
+    trouble: Option<Box<Trouble>>,
+}
+
+/// The segments in order. The oldest, which on a line that is not busy is all there is, stands here:
+/// the others are a cache miss away.
+#[derive(Clone, Debug, Default)]
+#[repr(C)]
+struct Flight {
+    /// Of no length if there is none.
+    oldest: Sent,
+    later: Ring<Sent>,
+}
+
+/// What is kept once something went wrong. Segments are addressed by an index that grows for ever.
+#[derive(Clone, Debug, Default)]
+struct Trouble {
+    /// Index of the oldest segment.
     first: u64,
-    sacked_bytes: u64,
-    lost_bytes: u64,
-    repeated_bytes: u64,
     highest_sacked: u64,
     /// Segments below this index are SACKed, lost, or have been repeated: their first transmission
     /// has been judged. In time order, as first transmissions are.
     judged: u64,
-    /// SACKed segments at and above `judged`.
-    sacked_above: u32,
     /// No segment below this index is lost and waiting to be repeated.
     next_lost: u64,
-    trouble: Option<Box<Trouble>>,
-}
-
-/// What is kept once something went wrong.
-#[derive(Clone, Debug, Default)]
-struct Trouble {
+    /// SACKed segments at and above `judged`.
+    sacked_above: u32,
     repeats: VecDeque<Repeat>,
     /// SACK ranges of the last acknowledgement that had any: they need no second look.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
 }
 
+impl Flight {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.oldest.len == 0
+    }
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(!self.is_empty()) + self.later.len()
+    }
+    #[inline]
+    fn push(&mut self, sent: Sent) {
+        if self.is_empty() {
+            self.oldest = sent;
+        } else {
+            self.later.push_back(sent);
+        }
+    }
+    #[inline]
+    fn pop(&mut self) {
+        self.oldest = self.later.pop_front().unwrap_or_default();
+    }
+    #[inline]
+    fn get(&self, position: usize) -> Option<&Sent> {
+        match position.checked_sub(1) {
+            Some(later) => self.later.get(later),
+            None => Some(&self.oldest).filter(|oldest| oldest.len > 0),
+        }
+    }
+    #[inline]
+    fn get_mut(&mut self, position: usize) -> Option<&mut Sent> {
+        match position.checked_sub(1) {
+            Some(later) => self.later.get_mut(later),
+            None => Some(&mut self.oldest).filter(|oldest| oldest.len > 0),
+        }
+    }
+    fn last(&self) -> Option<&Sent> {
+        self.later.back().or_else(|| self.get(0))
+    }
+    fn iter(&self) -> impl Iterator<Item = &Sent> {
+        self.get(0).into_iter().chain(self.later.iter())
+    }
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
+        let oldest = Some(&mut self.oldest).filter(|oldest| oldest.len > 0);
+        oldest.into_iter().chain(self.later.iter_mut())
+    }
+    /// The position of the first that ends above `offset`.
+    fn above(&self, offset: u64) -> usize {
+        match self.get(0) {
+            Some(oldest) if oldest.end() <= offset => {
+                1 + self.later.partition_point(|sent| sent.end() <= offset)
+            }
+            _ => 0,
+        }
+    }
+}
+
 impl Scoreboard {
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.first ^ self.judged ^ self.sent.capacity() as u64
+        self.sent.oldest.seq ^ self.sent.later.len() as u64 ^ u64::from(self.sacked_bytes)
     }
     #[inline]
     pub(super) fn touch_beyond(&self) -> u64 {
-        self.sent.front().map_or(0, |sent| sent.seq)
+        self.sent.later.front().map_or(0, |sent| sent.seq)
     }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]
     pub(super) fn in_flight(&self, outstanding: u64) -> u64 {
-        outstanding + self.repeated_bytes - self.sacked_bytes - self.lost_bytes
+        outstanding + u64::from(self.repeated_bytes)
+            - u64::from(self.sacked_bytes)
+            - u64::from(self.lost_bytes)
     }
+    /// Whether nothing is SACKed or lost.
     #[inline]
-    pub(super) fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
-    }
-    #[inline]
-    pub(super) fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+    pub(super) fn is_calm(&self) -> bool {
+        self.sacked_bytes | self.lost_bytes == 0
     }
     /// Whether lost segments wait to be repeated.
     #[inline]
@@ -145,97 +230,83 @@ impl Scoreboard {
         self.lost_bytes > self.repeated_bytes
     }
     pub(super) fn highest_sacked(&self) -> u64 {
-        self.highest_sacked
+        self.trouble.as_ref().map_or(0, |trouble| trouble.highest_sacked)
     }
     /// How many segments are SACKed above what is judged.
     pub(super) fn sacked_above(&self) -> u32 {
-        self.sacked_above
+        self.trouble.as_ref().map_or(0, |trouble| trouble.sacked_above)
     }
     /// Whether the oldest is SACKed, so that the receiver must have thrown it away since.
     pub(super) fn oldest_is_sacked(&self) -> bool {
-        self.sent.front().is_some_and(|sent| sent.is(SACKED))
-    }
-
-    fn end_index(&self) -> u64 {
-        self.first + self.sent.len() as u64
+        self.sent.get(0).is_some_and(|sent| sent.is(SACKED))
     }
 
     /// Records a new segment.
     #[inline]
     pub(super) fn push(&mut self, seq: u64, len: u32, now: Time) {
-        self.sent.push_back(Sent { seq, sent_at: now, len, marks: 0 });
+        self.sent.push(Sent { seq, sent_at: now, len, marks: 0 });
     }
 
     /// Everything below `ack` has arrived.
     #[inline]
     pub(super) fn acknowledge(&mut self, ack: u64, delivery: &mut Delivery) {
-        while let Some(front) = self.sent.front_mut() {
-            if front.seq >= ack {
-                break;
-            }
-            if front.end() > ack {
-                // Part of a segment, after the receiver's window cut it.
-                let part = (ack - front.seq) as u32;
-                delivery.bytes += u64::from(part);
-                front.seq = ack;
-                front.len -= part;
-                let marks = front.marks;
-                if marks & SACKED != 0 {
-                    self.sacked_bytes -= u64::from(part);
-                }
-                if marks & LOST != 0 {
-                    self.lost_bytes -= u64::from(part);
-                }
-                if marks & REPEATED != 0 {
-                    self.repeated_bytes -= u64::from(part);
+        let highest_sacked = self.highest_sacked();
+        let mut retired = 0;
+        while let Some(&oldest) = self.sent.get(0) {
+            if oldest.end() > ack {
+                if oldest.seq < ack {
+                    // After the receiver's window cut it.
+                    self.acknowledge_part((ack - oldest.seq) as u32, delivery);
                 }
                 break;
             }
-            let sent = *front;
-            self.sent.pop_front();
-            if sent.marks == 0 {
-                delivery.bytes += u64::from(sent.len);
-                let (oldest, _) = delivery.acked_sent.unwrap_or((sent.sent_at, sent.sent_at));
-                delivery.acked_sent = Some((oldest, sent.sent_at));
-                delivery.see(&sent);
-                if sent.seq < self.highest_sacked {
-                    delivery.reorder(sent.seq);
-                }
+            self.sent.pop();
+            if oldest.marks == 0 {
+                delivery.acknowledge(&oldest, highest_sacked);
             } else {
-                self.retire(&sent, delivery);
+                self.retire(&oldest, retired, highest_sacked, delivery);
             }
-            self.first += 1;
+            retired += 1;
         }
-        if self.judged < self.first {
-            self.judged = self.first;
+        if let Some(trouble) = &mut self.trouble {
+            trouble.first += retired;
+            trouble.judged = trouble.judged.max(trouble.first);
         }
     }
 
-    /// A segment with marks is acknowledged.
-    fn retire(&mut self, sent: &Sent, delivery: &mut Delivery) {
-        let len = u64::from(sent.len);
-        if sent.is(LOST) {
-            self.lost_bytes -= len;
-        }
-        if sent.is(REPEATED) {
-            self.repeated_bytes -= len;
-        }
+    #[cold]
+    fn acknowledge_part(&mut self, part: u32, delivery: &mut Delivery) {
+        delivery.bytes += u64::from(part);
+        let oldest = &mut self.sent.oldest;
+        oldest.seq += u64::from(part);
+        oldest.len -= part;
+        let oldest = *oldest;
+        self.forget(&oldest, part);
+    }
+
+    /// So many bytes of a segment count for its marks no more.
+    fn forget(&mut self, sent: &Sent, bytes: u32) {
+        let less = |marks| if sent.is(marks) { bytes } else { 0 };
+        self.sacked_bytes -= less(SACKED);
+        self.lost_bytes -= less(LOST);
+        self.repeated_bytes -= less(REPEATED);
+    }
+
+    /// A segment with marks is acknowledged, the first after so many that are `retired` already.
+    fn retire(&mut self, sent: &Sent, retired: u64, highest_sacked: u64, delivery: &mut Delivery) {
+        self.forget(sent, sent.len);
         delivery.repeated |= sent.is(EVER_REPEATED);
-        if sent.is(SACKED) {
-            self.sacked_bytes -= len;
-            if self.first >= self.judged {
-                self.sacked_above -= 1;
+        if !sent.is(SACKED) {
+            if sent.is(EVER_REPEATED) {
+                delivery.bytes += u64::from(sent.len);
+                delivery.see(sent);
+            } else {
+                delivery.acknowledge(sent, highest_sacked);
             }
-        } else {
-            delivery.bytes += len;
-            delivery.see(sent);
-            if !sent.is(EVER_REPEATED) {
-                let (oldest, _) = delivery.acked_sent.unwrap_or((sent.sent_at, sent.sent_at));
-                delivery.acked_sent = Some((oldest, sent.sent_at));
-                if sent.seq < self.highest_sacked {
-                    delivery.reorder(sent.seq);
-                }
-            }
+        } else if let Some(trouble) = &mut self.trouble
+            && trouble.first + retired >= trouble.judged
+        {
+            trouble.sacked_above -= 1;
         }
     }
 
@@ -267,31 +338,30 @@ impl Scoreboard {
         if from >= end {
             return;
         }
-        let begin = self.sent.partition_point(|sent| sent.end() <= from);
-        let before = self.highest_sacked;
-        for position in begin..self.sent.len() {
-            let sent = &mut self.sent[position];
-            if sent.end() > end {
+        let trouble = self.trouble.get_or_insert_default();
+        let begin = self.sent.above(from);
+        let before = trouble.highest_sacked;
+        for position in begin.. {
+            let Some(sent) = self.sent.get_mut(position).filter(|sent| sent.end() <= end) else {
                 break;
-            }
+            };
             if sent.seq < start || sent.is(SACKED) {
                 continue;
             }
-            let len = u64::from(sent.len);
             if sent.is(LOST) {
-                self.lost_bytes -= len;
+                self.lost_bytes -= sent.len;
             }
             if sent.is(REPEATED) {
-                self.repeated_bytes -= len;
+                self.repeated_bytes -= sent.len;
             }
             sent.marks = (sent.marks | SACKED) & !(LOST | REPEATED);
             let sent = *sent;
-            self.sacked_bytes += len;
-            if self.first + position as u64 >= self.judged {
-                self.sacked_above += 1;
+            self.sacked_bytes += sent.len;
+            if trouble.first + position as u64 >= trouble.judged {
+                trouble.sacked_above += 1;
             }
-            self.highest_sacked = self.highest_sacked.max(sent.end());
-            delivery.bytes += len;
+            trouble.highest_sacked = trouble.highest_sacked.max(sent.end());
+            delivery.bytes += u64::from(sent.len);
             delivery.sacked = true;
             delivery.see(&sent);
             if !sent.is(EVER_REPEATED) {
@@ -304,18 +374,20 @@ impl Scoreboard {
         }
     }
 
-    fn lose(&mut self, index: u64) {
-        let sent = &mut self.sent[(index - self.first) as usize];
-        let len = u64::from(sent.len);
+    /// The segment at `position` is lost. Whether it was there.
+    fn lose(&mut self, position: usize) -> bool {
+        let Some(sent) = self.sent.get_mut(position) else { return false };
         if sent.is(REPEATED) {
             sent.marks &= !REPEATED;
-            self.repeated_bytes -= len;
+            self.repeated_bytes -= sent.len;
         }
         if !sent.is(LOST) {
             sent.marks |= LOST;
-            self.lost_bytes += len;
+            self.lost_bytes += sent.len;
         }
-        self.next_lost = self.next_lost.min(index);
+        let trouble = self.trouble.get_or_insert_default();
+        trouble.next_lost = trouble.next_lost.min(trouble.first + position as u64);
+        true
     }
 
     /// Marks what is lost by `criterion`. Returns whether something new is, and how long the next
@@ -323,74 +395,67 @@ impl Scoreboard {
     pub(super) fn judge(&mut self, criterion: Criterion, now: Time) -> (bool, Option<Span>) {
         let mut any = false;
         let mut wait: Option<Span> = None;
-        let end = self.end_index();
-        self.judged = self.judged.max(self.first);
-        while self.judged < end {
-            let sent = self.sent[(self.judged - self.first) as usize];
+        loop {
+            let trouble = self.trouble.get_or_insert_default();
+            let position = (trouble.judged - trouble.first) as usize;
+            let Some(sent) = self.sent.get(position) else { break };
             if sent.is(SACKED) {
-                self.sacked_above -= 1;
-                self.judged += 1;
+                trouble.sacked_above -= 1;
+                trouble.judged += 1;
                 continue;
             }
             if sent.is(LOST | EVER_REPEATED) {
-                self.judged += 1;
+                trouble.judged += 1;
                 continue;
             }
             let gone = match criterion {
-                Criterion::Count(segments) => self.sacked_above >= segments,
-                Criterion::Distance(bytes) => self.highest_sacked >= sent.seq + bytes,
+                Criterion::Count(segments) => trouble.sacked_above >= segments,
+                Criterion::Distance(bytes) => trouble.highest_sacked >= sent.seq + bytes,
                 Criterion::Time { newest, patience } => {
-                    if (sent.sent_at, sent.end()) >= newest {
-                        false
-                    } else {
-                        let left = patience.saturating_sub(now.since(sent.sent_at));
-                        if !left.is_zero() {
-                            wait = Some(left);
-                        }
-                        left.is_zero()
-                    }
+                    let left = sent.patience_left(now, newest, patience);
+                    wait = left.filter(|left| !left.is_zero()).or(wait);
+                    left.is_some_and(Span::is_zero)
                 }
             };
             if !gone {
                 break;
             }
-            self.lose(self.judged);
-            self.judged += 1;
+            trouble.judged += 1;
+            self.lose(position);
             any = true;
         }
-        while let Some(repeat) = self.first_repeat() {
-            let sent = self.sent[(repeat.index - self.first) as usize];
+        while let Some((repeat, position)) = self.first_repeat() {
+            let Some(sent) = self.sent.get(position) else { break };
             let gone = match criterion {
                 Criterion::Count(_) => false,
-                Criterion::Distance(_) => self.highest_sacked > repeat.nxt,
+                Criterion::Distance(_) => self.highest_sacked() > repeat.nxt,
                 Criterion::Time { newest, patience } => {
-                    if (sent.sent_at, sent.end()) >= newest {
-                        false
-                    } else {
-                        let left = patience.saturating_sub(now.since(sent.sent_at));
-                        if !left.is_zero() {
-                            wait = Some(wait.map_or(left, |other| other.max(left)));
-                        }
-                        left.is_zero()
-                    }
+                    let left = sent.patience_left(now, newest, patience);
+                    wait = left.filter(|left| !left.is_zero()).max(wait);
+                    left.is_some_and(Span::is_zero)
                 }
             };
             if !gone {
                 break;
             }
             self.drop_repeat();
-            self.lose(repeat.index);
+            self.lose(position);
             any = true;
         }
         (any, wait)
     }
 
-    /// The oldest repeat that is still under way; forgets those before it.
-    fn first_repeat(&mut self) -> Option<Repeat> {
+    /// The oldest repeat that is still under way, and its position; forgets those before it.
+    fn first_repeat(&mut self) -> Option<(Repeat, usize)> {
         loop {
-            let repeat = *self.trouble.as_ref()?.repeats.front()?;
-            if self.is_current(&repeat) {
-                return Some(repeat);
+            let trouble = self.trouble.as_ref()?;
+            let repeat = *trouble.repeats.front()?;
+            if let Some(position) = repeat.index.checked_sub(trouble.first)
+                && let Some(sent) = self.sent.get(position as usize)
+                && sent.is(REPEATED)
+                && sent.sent_at == repeat.sent_at
+            {
+                return Some((repeat, position as usize));
             }
             self.drop_repeat();
         }
@@ -402,30 +467,21 @@ impl Scoreboard {
         }
     }
 
-    fn is_current(&self, repeat: &Repeat) -> bool {
-        repeat.index >= self.first && {
-            let sent = &self.sent[(repeat.index - self.first) as usize];
-            sent.is(REPEATED) && sent.sent_at == repeat.sent_at
-        }
-    }
-
     /// The oldest segment is lost, whatever the criterion. Returns whether that is news.
     pub(super) fn lose_oldest(&mut self) -> bool {
-        let Some(front) = self.sent.front() else { return false };
-        if front.is(SACKED) || (front.is(LOST) && !front.is(REPEATED)) {
+        let Some(oldest) = self.sent.get(0) else { return false };
+        if oldest.is(SACKED) || (oldest.is(LOST) && !oldest.is(REPEATED)) {
             return false;
         }
-        self.lose(self.first);
-        true
+        self.lose(0)
     }
 
     /// Everything that did not arrive is lost, except what was sent after `since` and is not the oldest.
     pub(super) fn lose_all(&mut self, since: Time) {
-        for index in self.first..self.end_index() {
-            let sent = &self.sent[(index - self.first) as usize];
-            let recent = sent.sent_at > since && index != self.first;
-            if !sent.is(SACKED) && !recent {
-                self.lose(index);
+        for position in 0..self.sent.len() {
+            let recent = |sent: &Sent| sent.sent_at > since && position != 0;
+            if self.sent.get(position).is_some_and(|sent| !sent.is(SACKED) && !recent(sent)) {
+                self.lose(position);
             }
         }
     }
@@ -436,24 +492,24 @@ impl Scoreboard {
         for (position, sent) in self.sent.iter_mut().enumerate() {
             if sent.is(LOST) && !sent.is(REPEATED) {
                 sent.marks &= !LOST;
-                self.lost_bytes -= u64::from(sent.len);
+                self.lost_bytes -= sent.len;
                 lowest = lowest.or(Some(position));
             }
         }
-        let Some(lowest) = lowest else { return };
-        self.judged = self.judged.min(self.first + lowest as u64);
-        let unjudged = self.sent.iter().skip((self.judged - self.first) as usize);
-        self.sacked_above = unjudged.filter(|sent| sent.is(SACKED)).count() as u32;
+        let (Some(lowest), Some(trouble)) = (lowest, &mut self.trouble) else { return };
+        trouble.judged = trouble.judged.min(trouble.first + lowest as u64);
+        let unjudged = self.sent.iter().skip((trouble.judged - trouble.first) as usize);
+        trouble.sacked_above = unjudged.filter(|sent| sent.is(SACKED)).count() as u32;
     }
 
     /// All SACK marks go: the receiver has thrown that data away, or may have.
     pub(super) fn forget_sacks(&mut self) {
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             sent.marks &= !SACKED;
         }
         self.sacked_bytes = 0;
-        self.sacked_above = 0;
         if let Some(trouble) = &mut self.trouble {
+            trouble.sacked_above = 0;
             trouble.seen = Default::default();
         }
     }
@@ -466,56 +522,54 @@ impl Scoreboard {
         now: Time,
         nxt: u64,
     ) -> Option<(u64, u64, u32)> {
-        let mut index = self.next_lost.max(self.first);
-        let end = self.end_index();
-        while index < end {
-            let sent = &self.sent[(index - self.first) as usize];
-            if sent.is(LOST) && !sent.is(REPEATED) {
-                break;
-            }
-            index += 1;
+        let trouble = self.trouble.as_ref()?;
+        let first = trouble.first;
+        let mut position = trouble.next_lost.saturating_sub(first) as usize;
+        let waits = |sent: &Sent| sent.is(LOST) && !sent.is(REPEATED);
+        while self.sent.get(position).is_some_and(|sent| !waits(sent)) {
+            position += 1;
         }
-        self.next_lost = index;
-        let seq = self.sent.get((index - self.first) as usize)?.seq;
+        let seq = self.sent.get(position).map(|sent| sent.seq);
         let (mut bytes, mut segments) = (0, 0);
-        while index < end {
-            let sent = &self.sent[(index - self.first) as usize];
+        while let Some(sent) = self.sent.get(position) {
             let next = bytes + u64::from(sent.len);
-            if !sent.is(LOST) || sent.is(REPEATED) || (segments > 0 && next > limit) {
+            if !waits(sent) || (segments > 0 && next > limit) {
                 break;
             }
             bytes = next;
             segments += 1;
-            self.repeat(index, now, nxt);
-            index += 1;
+            self.repeat(position, now, nxt);
+            position += 1;
         }
-        self.next_lost = index;
-        Some((seq, bytes, segments))
+        self.trouble.get_or_insert_default().next_lost = first + position as u64;
+        Some((seq?, bytes, segments))
     }
 
     /// Repeats the last segment as a probe, though it is not known to be lost.
     pub(super) fn repeat_last(&mut self, now: Time, nxt: u64) -> Option<(u64, u64)> {
-        let index = self.end_index().checked_sub(1)?;
-        let last = *self.sent.back()?;
+        let last = *self.sent.last()?;
         if last.is(SACKED) {
             return None;
         }
-        self.lose(index);
-        self.repeat(index, now, nxt);
+        let position = self.sent.len() - 1;
+        self.lose(position);
+        self.repeat(position, now, nxt);
         Some((last.seq, u64::from(last.len)))
     }
 
-    fn repeat(&mut self, index: u64, now: Time, nxt: u64) {
+    fn repeat(&mut self, position: usize, now: Time, nxt: u64) {
         self.first_repeat();
-        let sent = &mut self.sent[(index - self.first) as usize];
+        let Some(sent) = self.sent.get_mut(position) else { return };
         sent.sent_at = now;
         sent.marks |= REPEATED | EVER_REPEATED;
-        self.repeated_bytes += u64::from(sent.len);
-        self.trouble.get_or_insert_default().repeats.push_back(Repeat { index, sent_at: now, nxt });
+        self.repeated_bytes += sent.len;
+        let trouble = self.trouble.get_or_insert_default();
+        let index = trouble.first + position as u64;
+        trouble.repeats.push_back(Repeat { index, sent_at: now, nxt });
     }
 
     /// Entries that memory is held for.
     pub(super) fn capacity(&self) -> usize {
-        self.sent.capacity() + self.trouble.as_ref().map_or(0, |trouble| trouble.repeats.capacity())
+        self.sent.later.capacity() + self.trouble.as_ref().map_or(0, |t| t.repeats.capacity())
     }
 }

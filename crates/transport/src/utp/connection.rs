@@ -416,6 +416,12 @@ impl Connection {
         if self.over.is_some() { 0 } else { self.sender.write(&self.config, bytes) }
     }
 
+    /// How many bytes [`write`](Connection::write) has taken.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.sender.written()
+    }
+
     /// How many bytes [`write`](Connection::write) would take.
     pub fn write_space(&self) -> u64 {
         if self.over.is_some() { 0 } else { self.sender.write_space(&self.config) }

@@ -32,7 +32,7 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) -> bool {
         if !config.tail_loss_probe
             || !self.sack
-            || self.recovery.phase != Phase::Open
+            || self.phase != Phase::Open
             || self.probed != UNPROBED
             || self.backoff > 0
         {
@@ -68,10 +68,10 @@ impl Sender {
                 self.alarm = Alarm::Retransmit;
                 let lost = self.find_losses(config, now, false);
                 if lost {
-                    if self.recovery.phase == Phase::Open {
+                    if self.phase == Phase::Open {
                         self.begin_recovery(config);
                     }
-                    if self.recovery.phase == Phase::Recovery {
+                    if self.phase == Phase::Recovery {
                         let mss = u64::from(self.mss);
                         let in_flight = self.in_flight();
                         self.recovery.on_ack(config.reduction, mss, mss, in_flight, false);
@@ -83,7 +83,7 @@ impl Sender {
             }
             Alarm::WindowProbe => {
                 self.probe_window = true;
-                self.backoff += 1;
+                self.backoff = self.backoff.saturating_add(1);
                 self.alarm_at = now + self.timeout(config);
             }
         }
@@ -95,16 +95,16 @@ impl Sender {
             return true;
         }
         self.counters.timeouts += 1;
-        if self.retries >= config.data_retries {
+        if u32::from(self.retries) >= config.data_retries {
             return false;
         }
-        let again = match self.recovery.phase {
+        let again = match self.phase {
             Phase::Open => false,
             Phase::Recovery => true,
             Phase::Loss => self.retries > 0,
         };
         self.retries += 1;
-        self.backoff += 1;
+        self.backoff = self.backoff.saturating_add(1);
         // What was sent within the last round trip may still arrive (Linux, with RACK).
         let since = if config.rack && self.sack && !self.newest_rtt.is_zero() {
             let patience = self.newest_rtt + self.rtt.least() / 4;
@@ -120,6 +120,7 @@ impl Sender {
         self.board.lose_all(since);
         let loss = Loss { now, in_flight: self.in_flight(), ..before };
         self.controller.on_timeout(&loss, again);
+        self.phase = Phase::Loss;
         self.recovery.time_out(self.nxt, again);
         self.probed = UNPROBED;
         self.probe_tail = false;
@@ -138,7 +139,7 @@ impl Sender {
         } else if ack > high {
             // The probe repaired a loss: the window must pay for it.
             self.probed = UNPROBED;
-            if self.recovery.phase == Phase::Open {
+            if self.phase == Phase::Open {
                 let window = self.controller.window();
                 let in_flight = self.in_flight();
                 let (offset, nxt) = (self.una, self.nxt);

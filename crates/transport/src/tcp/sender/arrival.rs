@@ -41,10 +41,9 @@ impl Sender {
             && !window_changed
             && !segment.flags.contains(Flags::FIN)
             && self.outstanding() > 0;
-        let was_recovering = self.recovery.phase == Phase::Recovery;
-        let calm = self.recovery.phase == Phase::Open
-            && self.board.sacked_bytes() == 0
-            && self.board.lost_bytes() == 0
+        let was_recovering = self.phase == Phase::Recovery;
+        let calm = self.phase == Phase::Open
+            && self.board.is_calm()
             && self.duplicates == 0
             && !duplicate
             && delivery.reordered.is_none();
@@ -73,7 +72,7 @@ impl Sender {
             let changed = edge != self.edge;
             self.edge = edge;
             self.edge_said_at = segment.seq;
-            self.largest_window = self.largest_window.max(u64::from(segment.window));
+            self.largest_window = self.largest_window.max(segment.window);
             return changed;
         }
         false
@@ -103,7 +102,9 @@ impl Sender {
         if let Some(sample) = smoothed {
             self.rtt.sample(config, sample, self.una, self.nxt);
         }
-        if let Some((sent_at, end, repeated)) = delivery.newest {
+        if config.rack
+            && let Some((sent_at, end, repeated)) = delivery.newest
+        {
             let rtt = now.since(sent_at);
             // The acknowledgement of a repeat that comes too soon is the original's.
             if !(repeated && rtt < self.rtt.least()) {
@@ -125,9 +126,7 @@ impl Sender {
     #[inline]
     pub(super) fn may_grow(&self, config: &Config, was_recovering: bool, advanced: bool) -> bool {
         let repaired = was_recovering && config.reduction != Reduction::Prr;
-        self.recovery.phase != Phase::Recovery
-            && !repaired
-            && (advanced || self.reordering > DUPLICATES)
+        self.phase != Phase::Recovery && !repaired && (advanced || self.reordering > DUPLICATES)
     }
 
     #[inline]
@@ -144,7 +143,7 @@ impl Sender {
     ) {
         let in_slow_start = self.controller.window() < self.controller.threshold();
         let window_limited = self.was_limited
-            || (in_slow_start && self.controller.window() < 2 * self.most_outstanding);
+            || (in_slow_start && self.controller.window() < 2 * u64::from(self.most_outstanding));
         self.controller.on_ack(&Ack {
             now,
             acked: delivery.bytes,

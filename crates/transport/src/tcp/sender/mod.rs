@@ -49,58 +49,69 @@ pub(super) struct Counters {
 }
 
 /// The sending half: what is queued, what is in the network, and when to say it again.
+///
+/// The fields stand in the order in which segments need them. What a segment without news for this
+/// half looks at fills one line of a cache; what an acknowledgement or a new segment changes comes
+/// next; what only losses, reordering and super-segments need comes last.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Sender {
     una: u64,
     nxt: u64,
     /// End of what the application wrote.
     end: u64,
+    /// Offset after the last byte that the other end accepts, where that was said, and (below) the
+    /// largest window it ever offered.
+    edge: u64,
+    edge_said_at: u64,
+    alarm_at: Time,
+    largest_window: u32,
+    mss: u16,
     /// The application has closed: a FIN follows `end`.
     closed: bool,
-    mss: u32,
     sack: bool,
-    timestamps: bool,
+    alarm: Alarm,
+    phase: Phase,
     /// Which probes are due: one for a lost tail, one for a closed window.
     probe_tail: bool,
     probe_window: bool,
     /// The window limited the sender; something was sent since that was last noted.
     limited_now: bool,
     sent_now: bool,
-    /// Offset after the last byte that the other end accepts, where that was said, and the
-    /// largest window it ever offered.
-    edge: u64,
-    edge_said_at: u64,
-    largest_window: u64,
+    /// Congestion window validation, as Linux' tcp_cwnd_validate.
+    was_limited: bool,
+    timestamps: bool,
+
+    // The next line of the cache.
     board: Scoreboard,
+    last_sent: Time,
+    /// End of the last segment that was not full (Minshall).
+    small_end: u64,
+    /// More of congestion window validation: sizes are no larger than a window, which has 32 bits.
+    usage_end: u64,
+    used_since: Time,
+    most_outstanding: u32,
+    most_used: u32,
+    /// Offset that decides what became of a tail-loss probe; whether the probe was a repeat.
+    probed: u64,
     rtt: RoundTrip,
-    controller: AnyController,
-    recovery: Recovery,
+    /// No larger than the configuration allows tries, or 31 and more.
+    backoff: u8,
+    retries: u8,
+    probe_repeats: bool,
+    reordering_seen: bool,
     /// Duplicate acknowledgements of `una` (without SACK).
     duplicates: u32,
-    /// Segments that later ones may overtake without being lost.
-    reordering: u32,
-    reordering_seen: bool,
+    controller: AnyController,
+
     /// RACK: sent time, end and round trip of the newest segment delivered.
     newest: (Time, u64),
     newest_rtt: Span,
-    /// Offset that decides what became of a tail-loss probe; whether the probe was a repeat.
-    probed: u64,
-    probe_repeats: bool,
-    alarm: Alarm,
-    alarm_at: Time,
-    backoff: u32,
-    retries: u32,
-    last_sent: Time,
     /// Since when a super-segment waits to become longer.
     deferred_since: Time,
-    /// End of the last segment that was not full (Minshall).
-    small_end: u64,
-    /// Congestion window validation, as Linux' tcp_cwnd_validate.
-    was_limited: bool,
-    most_outstanding: u64,
-    usage_end: u64,
-    most_used: u64,
-    used_since: Time,
+    /// Segments that later ones may overtake without being lost.
+    reordering: u32,
+    recovery: Recovery,
     pub(super) counters: Counters,
 }
 
@@ -109,13 +120,13 @@ impl Sender {
     pub(super) fn new(
         config: &Config,
         now: Time,
-        mss: u32,
+        mss: u16,
         sack: bool,
         timestamps: bool,
     ) -> Sender {
         let initial_window = u64::from(config.initial_window_segments) * u64::from(mss);
         let params = Params {
-            mss,
+            mss: u32::from(mss),
             least_window: u64::from(mss),
             ledbat: config.ledbat,
             initial_window,
@@ -140,6 +151,7 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
+            phase: Phase::Open,
             recovery: Recovery::new(),
             duplicates: 0,
             reordering: DUPLICATES,
@@ -165,7 +177,7 @@ impl Sender {
     }
 
     /// What the handshake agreed on. Nothing has been sent yet; what was written stays queued.
-    pub(super) fn agree(&mut self, config: &Config, mss: u32, sack: bool, timestamps: bool) {
+    pub(super) fn agree(&mut self, config: &Config, mss: u16, sack: bool, timestamps: bool) {
         let (end, closed) = (self.end, self.closed);
         *self = Sender::new(config, self.last_sent, mss, sack, timestamps);
         (self.end, self.closed) = (end, closed);
@@ -174,7 +186,7 @@ impl Sender {
     /// The other end offers this window.
     pub(super) fn open(&mut self, now: Time, window: u32) {
         self.edge = u64::from(window);
-        self.largest_window = self.edge;
+        self.largest_window = window;
         self.last_sent = now;
         self.used_since = now;
     }
@@ -200,6 +212,11 @@ impl Sender {
         let taken = bytes.min(self.write_space(config));
         self.end += taken;
         taken
+    }
+
+    #[inline]
+    pub(super) fn written(&self) -> u64 {
+        self.end
     }
 
     pub(super) fn write_space(&self, config: &Config) -> u64 {
@@ -264,30 +281,26 @@ impl Sender {
     /// The congestion window in force.
     #[inline]
     pub(super) fn window(&self) -> u64 {
-        if self.recovery.phase == Phase::Recovery {
-            self.recovery.window
-        } else {
-            self.controller.window()
-        }
+        if self.phase == Phase::Recovery { self.recovery.window } else { self.controller.window() }
     }
 
     #[inline]
     pub(super) fn touch(&self) -> u64 {
         self.una
-            ^ self.edge
-            ^ self.newest.1
-            ^ self.alarm_at.nanos()
-            ^ self.most_used
+    }
+
+    #[inline]
+    pub(super) fn touch_rest(&self) -> u64 {
+        self.board.touch()
+            ^ self.usage_end
             ^ self.rtt.touch()
-            ^ self.board.touch()
-            ^ self.recovery.window
+            ^ u64::from(self.duplicates)
             ^ self.controller.touch()
-            ^ self.controller.threshold()
     }
 
     #[inline]
     pub(super) fn touch_beyond(&self) -> u64 {
-        self.board.touch_beyond() ^ self.controller.touch_beyond()
+        self.board.touch_beyond()
     }
 
     pub(super) fn threshold(&self) -> u64 {

@@ -23,7 +23,7 @@ impl Sender {
         if !self.sack {
             self.count_duplicates(advanced, duplicate, delivery);
         }
-        if advanced && self.recovery.phase != Phase::Open {
+        if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
             } else if self.una >= self.recovery.high {
@@ -31,10 +31,10 @@ impl Sender {
             }
         }
         let lost = self.find_losses(config, now, advanced);
-        if self.recovery.phase == Phase::Open && lost {
+        if self.phase == Phase::Open && lost {
             self.begin_recovery(config);
         }
-        if self.recovery.phase == Phase::Recovery {
+        if self.phase == Phase::Recovery {
             let mut delivered = delivery.bytes;
             if !self.sack && duplicate {
                 delivered = mss;
@@ -54,13 +54,13 @@ impl Sender {
         if advanced {
             // All but the first of the segments acknowledged were announced by duplicates.
             let segments = delivery.bytes.div_ceil(mss) as u32;
-            self.duplicates = match self.recovery.phase {
+            self.duplicates = match self.phase {
                 Phase::Recovery if self.una < self.recovery.high => {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
                 }
                 _ => 0,
             };
-        } else if duplicate && self.recovery.phase != Phase::Loss {
+        } else if duplicate && self.phase != Phase::Loss {
             // No more can have left than are outstanding besides the missing one.
             let most = self.outstanding().saturating_sub(1) / mss;
             self.duplicates = (self.duplicates + 1).min(most as u32);
@@ -69,7 +69,7 @@ impl Sender {
 
     pub(super) fn find_losses(&mut self, config: &Config, now: Time, advanced: bool) -> bool {
         if !self.sack {
-            return match self.recovery.phase {
+            return match self.phase {
                 Phase::Open => self.duplicates >= DUPLICATES && self.board.lose_oldest(),
                 // A partial acknowledgement: the next hole (RFC 6582).
                 Phase::Recovery => advanced && self.outstanding() > 0 && self.board.lose_oldest(),
@@ -104,7 +104,7 @@ impl Sender {
     pub(super) fn reordering_window(&self) -> Span {
         if !self.reordering_seen {
             let enough = self.board.sacked_above() >= DUPLICATES;
-            if enough || self.recovery.phase != Phase::Open {
+            if enough || self.phase != Phase::Open {
                 return Span::ZERO;
             }
         }
@@ -117,6 +117,7 @@ impl Sender {
         let prior = self.controller.window();
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
+        self.phase = Phase::Recovery;
         self.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
     }
 
@@ -131,7 +132,7 @@ impl Sender {
 
     pub(super) fn recovered(&mut self, config: &Config) {
         let mss = u64::from(self.mss);
-        if self.recovery.phase == Phase::Recovery {
+        if self.phase == Phase::Recovery {
             let limit = match config.reduction {
                 // RFC 6582, section 3.2, step 3, option 1: no burst.
                 Reduction::Classic => self.in_flight().max(mss) + mss,
@@ -141,7 +142,7 @@ impl Sender {
             self.controller.on_recovered(limit);
         }
         self.duplicates = 0;
-        self.recovery.phase = Phase::Open;
+        self.phase = Phase::Open;
         self.recovery.can_undo = false;
     }
 
@@ -159,7 +160,7 @@ impl Sender {
         self.controller.on_undo();
         self.board.lose_nothing();
         self.duplicates = 0;
-        self.recovery.phase = Phase::Open;
+        self.phase = Phase::Open;
         self.recovery.can_undo = false;
     }
 }

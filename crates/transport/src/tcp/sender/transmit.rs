@@ -20,7 +20,7 @@ impl Sender {
     #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
         if self.board.has_unrepeated()
-            && self.recovery.phase != Phase::Open
+            && self.phase != Phase::Open
             && let Some(burst) = self.repeat(config, now)
         {
             return Some(burst);
@@ -109,7 +109,7 @@ impl Sender {
         let mut len = wanted;
         if offered < wanted {
             // Silly windows: wait for a full segment or half of the largest window (RFC 1122).
-            if offered == 0 || offered < self.largest_window / 2 {
+            if offered == 0 || offered < u64::from(self.largest_window / 2) {
                 if outstanding == 0 && self.alarm_at == Time::NEVER {
                     self.alarm = Alarm::WindowProbe;
                     self.alarm_at = now + self.timeout(config);
@@ -145,7 +145,7 @@ impl Sender {
     /// duplicates announce makes no room until it is known what they mean.
     #[inline]
     pub(super) fn counted_in_flight(&self, config: &Config) -> u64 {
-        if !config.limited_transmit && self.recovery.phase == Phase::Open {
+        if !config.limited_transmit && self.phase == Phase::Open {
             self.outstanding()
         } else {
             self.in_flight()
@@ -220,19 +220,22 @@ impl Sender {
         }
         let mut at = seq;
         let mut left = len;
-        while left > self.mss {
-            self.board.push(at, self.mss, now);
-            at += u64::from(self.mss);
-            left -= self.mss;
+        let mss = u32::from(self.mss);
+        while left > mss {
+            self.board.push(at, mss, now);
+            at += u64::from(mss);
+            left -= mss;
         }
         self.board.push(at, left + u32::from(fin), now);
         self.nxt = at + u64::from(left) + u64::from(fin);
-        if left < self.mss {
+        if left < mss {
             self.small_end = self.nxt;
         }
         self.last_sent = now;
         self.sent_now = true;
-        self.recovery.on_sent(u64::from(len));
+        if self.phase != Phase::Open {
+            self.recovery.on_sent(u64::from(len));
+        }
         if self.alarm != Alarm::Reordering || self.alarm_at == Time::NEVER {
             let fresh =
                 outstanding == 0 || self.alarm == Alarm::LossProbe || self.alarm_at == Time::NEVER;

@@ -41,25 +41,25 @@ impl Sender {
         let outstanding = self.outstanding();
         if self.una >= self.usage_end
             || limited
-            || (!self.was_limited && outstanding > self.most_outstanding)
+            || (!self.was_limited && outstanding > u64::from(self.most_outstanding))
         {
             self.was_limited = limited;
-            self.most_outstanding = outstanding;
+            self.most_outstanding = outstanding as u32;
             self.usage_end = self.nxt;
         }
         let window = self.controller.window();
         let in_slow_start = window < self.controller.threshold();
-        if self.was_limited || (in_slow_start && window < 2 * self.most_outstanding) {
+        if self.was_limited || (in_slow_start && window < 2 * u64::from(self.most_outstanding)) {
             self.most_used = 0;
             self.used_since = now;
             return;
         }
-        self.most_used = self.most_used.max(outstanding);
+        self.most_used = self.most_used.max(outstanding as u32);
         if config.idle_restart && now.since(self.used_since) >= self.timeout(config) {
             let initial = u64::from(config.initial_window_segments) * u64::from(self.mss);
-            let used = self.most_used.max(initial);
+            let used = u64::from(self.most_used).max(initial);
             // Limited by the application, not by a full send buffer (RFC 2861).
-            if self.recovery.phase == Phase::Open && used < window {
+            if self.phase == Phase::Open && used < window {
                 self.controller.on_decay((window + used) / 2);
             }
             self.most_used = 0;

@@ -154,6 +154,11 @@ impl Sender {
         taken
     }
 
+    #[inline]
+    pub(super) fn written(&self) -> u64 {
+        self.end
+    }
+
     pub(super) fn write_space(&self, config: &Config) -> u64 {
         if self.closed {
             return 0;
