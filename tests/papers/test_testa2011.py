@@ -1,0 +1,293 @@
+"""testa2011: its studies are sound, its judges can say no, and a tiny campaign gives a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from flashcrowd.papers import campaign, paper, reproduce
+from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues
+from flashcrowd.papers.testa2011.downloads import completions, kept
+from flashcrowd.papers.testa2011.judges import JUDGES
+from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
+from flashcrowd.papers.verdict import Finding, Verdict
+
+TESTA = paper.load("testa2011")
+YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
+
+
+@dataclass
+class Tables:
+    tables: dict[str, pa.Table]
+    study: dict[str, Any] = field(
+        default_factory=lambda: {
+            "title": "made up",
+            "workloads": {"torrent": {"size": "25 MiB"}},
+        }
+    )
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+#: Mean completion time of the first and of the second half, by swarm and stay.
+Times = Mapping[tuple[str, str], tuple[float, float]]
+
+ALIKE: Times = {(swarm, stay): (100.0, 100.0) for swarm in SWARMS for stay in STAYS}
+APART: Times = {**ALIKE, ("50-50", "seeds stay a random time"): (120.0, 90.0)}
+
+
+def made(times: Times, *, runs: int = 6, long: float = 20.0, name: str = "populations") -> Evidence:
+    """Runs of eight completions each, of which four count; `long` per cent of long queues."""
+    rows: list[dict[str, Any]] = []
+    downloads: list[dict[str, Any]] = []
+    lengths: list[dict[str, Any]] = []
+    for point, ((swarm, stay), halves) in enumerate(times.items()):
+        for repeat in range(runs):
+            run = len(rows)
+            populations = "workloads.torrent.populations"
+            rows.append(
+                {
+                    "run": run, "point": point, "repeat": repeat, "seed": repeat,
+                    f"{populations}.first.data_transport": SWARMS[swarm][0],
+                    f"{populations}.second.data_transport": SWARMS[swarm][1],
+                    f"{populations}.first.departure": STAYS[stay],
+                    f"{populations}.second.departure": STAYS[stay],
+                    "outcome": "stopped", "reason": "", "end_s": 1000.0,
+                    "packets_sent": 1000, "packets_dropped": 10,
+                }
+            )  # fmt: skip
+            for rank in range(8):
+                half = rank % 2
+                noise = 1 + 0.002 * ((repeat * 7 + point * 3 + half * (2 + repeat)) % 5 - 2)
+                duration = 999.0 if rank < 4 else halves[half] * noise
+                downloads.append(
+                    {
+                        "run": run, "population": ("first", "second")[half],
+                        "arrived_s": 0.0, "completed_s": 500.0 + rank, "left_s": 900.0,
+                        "duration_s": duration,
+                        "downloaded_bytes": 100, "uploaded_bytes": 103 + repeat % 2,
+                    }
+                )  # fmt: skip
+            for half in ("first", "second"):
+                share = long + 0.1 * (repeat % 3)
+                for packets, count in ((2, 1000 - 10 * share), (150, 10 * share)):
+                    lengths.append(
+                        {
+                            "run": run,
+                            "owner": half,
+                            "way": "up",
+                            "packets": packets,
+                            "count": 2 * int(count),
+                            "online": int(count),
+                        }
+                    )
+    tables = {
+        "runs": pa.Table.from_pylist(rows),
+        "downloads": pa.Table.from_pylist(downloads),
+        "queues": pa.Table.from_pylist(lengths),
+    }
+    return Evidence({name: StudyEvidence(name, Tables(tables), TESTA.names)})
+
+
+def judged(evidence: Evidence, name: str) -> Finding:
+    claim = next(claim for claim in TESTA.claims if claim.id == name)
+    return JUDGES[claim.judge](evidence, claim.given)
+
+
+def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
+    assert len(TESTA.claims) >= 40
+    for claim in TESTA.claims:
+        assert claim.judge in TESTA.judges, claim.id
+        assert set(claim.needs) <= set(TESTA.studies), claim.id
+        if "study" in claim.given:
+            assert claim.given["study"] in claim.needs, claim.id
+
+
+def test_every_item_is_drawn_and_every_study_is_shown() -> None:
+    assert set(TESTA.figures) == {item.id for item in TESTA.items}
+    for study in TESTA.studies:
+        assert any(item.uses(study) for item in TESTA.items), study
+
+
+@pytest.mark.parametrize("name", TESTA.studies)
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_study_is_sound(name: str, quick: bool) -> None:
+    study = campaign.prepared(TESTA, name, quick=quick)
+    assert ("(quick)" in study.title) is quick
+    assert study.points()
+
+
+def test_the_paper_s_own_set_up_is_what_is_run() -> None:
+    study = campaign.prepared(TESTA, "populations", quick=False)
+    assert study.repeats == 10
+    document = study.resolved()
+    torrent = document["workloads"]["torrent"]
+    assert torrent["stop_after"] == 100
+    for half in ("first", "second"):
+        line = document["network"]["groups"][half]
+        assert line["hosts"] == 50
+        assert (line["access"]["up"], line["access"]["down"]) == ("1 Mbit/s", "8 Mbit/s")
+        assert line["access"]["up_queue"] == "200 packets"
+        assert torrent["populations"][half]["arrivals"] == {
+            "kind": "poisson", "start": "0 s", "gap": "20 s",
+        }  # fmt: skip
+    stack = document["stacks"]["uTP"]
+    assert stack["controller"] == "ledbat-draft"
+    assert stack["ledbat"]["target"] == "25 ms"
+
+
+def test_a_variation_differs_from_its_study_in_what_it_says_and_nothing_else() -> None:
+    base = campaign.prepared(TESTA, "populations", quick=False).resolved()
+    for name in TESTA.studies:
+        variation = TESTA.variation(name)
+        if not variation.says:
+            continue
+        varied = campaign.prepared(TESTA, name, quick=False).resolved()
+        assert variation.says in varied["title"]
+        assert varied["network"]["groups"].keys() == base["network"]["groups"].keys()
+        assert varied != {**base, "title": varied["title"]}, name
+
+
+def test_the_first_half_of_the_completions_does_not_count() -> None:
+    study = made(ALIKE)["populations"]
+    one = completions(study)[0]
+    assert (len(one.duration_s), one.discarded) == (8, 4)
+    assert one.kept().max() < 101
+    assert len(one.kept("first")) == 2
+    point = at(study, "TCP", "seeds never leave")
+    assert point is not None
+    assert len(kept(study, point)) == 6 * 4
+    assert words(study, point) == "all TCP, seeds never leave"
+
+
+def test_the_ratio_of_upload_to_download_is_that_of_those_who_left() -> None:
+    found = quantities.share_ratio(made(ALIKE)["populations"]).of_run
+    assert found[0] == pytest.approx(1.03)
+
+
+def test_seeds_are_counted_over_the_time_that_counts() -> None:
+    found = quantities.seeds_a_leecher(made(ALIKE)["populations"]).of_run
+    # From the fifth completion at 504 s to the end at 1000 s: seeds until 900 s, and the first one.
+    leeching = sum(max(0, 500 + rank - 504) for rank in range(8))
+    seeding = sum(900 - max(504, 500 + rank) for rank in range(8)) + 1000 - 504
+    assert found[0] == pytest.approx(seeding / leeching)
+
+
+def test_queues_are_shares_of_samples() -> None:
+    study = made(ALIKE)["populations"]
+    point = at(study, "TCP", "seeds never leave")
+    assert point is not None
+    assert queues.longer(study, 100).of_run[0] == pytest.approx(20.0)
+    assert queues.mean_length(study).of_run[0] == pytest.approx(0.8 * 2 + 0.2 * 150)
+    line = queues.above(study, point)
+    assert line.share[0] == pytest.approx(1.0)
+    assert line.share[100] == pytest.approx(0.2, abs=0.01)
+    assert line.share[150] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "expected"),
+    [
+        ("utp-faster", APART, YES),
+        ("utp-faster", ALIKE, OPEN),
+        ("utp-faster", {**APART, ("50-50", "seeds stay a random time"): (90.0, 120.0)}, NO),
+        ("homogeneous-alike", ALIKE, YES),
+        ("homogeneous-alike", {**ALIKE, ("uTP", "seeds stay a random time"): (80.0, 80.0)}, NO),
+        ("never-no-difference", ALIKE, YES),
+        ("never-no-difference", {**ALIKE, ("50-50", "seeds never leave"): (150.0, 90.0)}, NO),
+        ("never-halves-alike", ALIKE, YES),
+        ("never-halves-alike", {**ALIKE, ("50-50", "seeds never leave"): (150.0, 90.0)}, NO),
+        ("mix-differs", ALIKE, NO),
+        ("mix-differs", {**ALIKE, ("50-50", "seeds stay a random time"): (150.0, 90.0)}, YES),
+        ("netiquette", ALIKE, NO),
+    ],
+)
+def test_judges_say_yes_and_no(name: str, times: Times, expected: Verdict) -> None:
+    assert judged(made(times), name).verdict is expected
+
+
+@pytest.mark.parametrize(("long", "expected"), [(20.0, YES), (40.0, NO), (5.0, NO)])
+def test_about_a_fifth_has_two_sides(long: float, expected: Verdict) -> None:
+    assert judged(made(ALIKE, long=long), "above-100").verdict is expected
+
+
+def test_a_cause_is_what_takes_half_of_the_effect_away() -> None:
+    for times, expected in ((ALIKE, YES), (APART, NO)):
+        both = {**made(APART).studies, **made(times, name="requests-20").studies}
+        finding = judged(Evidence(both), "cause-requests")
+        assert finding.verdict is expected
+        assert "with 20 requests outstanding" in finding.measured
+
+
+def test_no_cause_is_found_for_an_effect_that_is_not_there() -> None:
+    both = {**made(ALIKE).studies, **made(ALIKE, name="requests-20").studies}
+    assert judged(Evidence(both), "cause-requests").verdict is OPEN
+
+
+@pytest.mark.parametrize(("name", "expected"), [("delay-25", YES), ("ten-ms", NO)])
+def test_arithmetic_is_computed(name: str, expected: Verdict) -> None:
+    assert judged(Evidence({}), name).verdict is expected
+
+
+def test_conclusions_are_a_row_for_each_variation_that_was_run() -> None:
+    both = {**made(APART).studies, **made(ALIKE, name="requests-20").studies}
+    table = conclusions.table(Evidence(both))
+    assert [row[0] for row in table.rows] == ["nothing", TESTA.variation("requests-20").says]
+    column = next(i for i, text in enumerate(table.header) if "finish earlier" in text)
+    assert [getattr(row[column], "text", "") for row in table.rows] == ["reproduced", "undecided"]
+    assert np.all([len(row) == len(table.header) for row in table.rows])
+
+
+TINY = {
+    "workloads.torrent.size": "1 MiB",
+    "workloads.torrent.stop_after": 8,
+    "network.groups.first.hosts": 4,
+    "network.groups.second.hosts": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything on eight leechers and one megabyte: a path test, not a reproduction."""
+    folder = tmp_path_factory.mktemp("testa2011")
+    only = ["completion", "queues", "halves", "buffers"]
+    reproduce("testa2011", folder, quick=True, only=only, further=TINY, repeats=2)
+    return folder
+
+
+def test_a_tiny_campaign_gives_a_page_with_claims_and_figures(tiny: Path) -> None:
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+    claims = json.loads((tiny / "claims.json").read_text(encoding="utf-8"))
+    assert claims["quick"] is True
+    assert len(claims["claims"]) == len(TESTA.claims)
+    ran = [c for c in claims["claims"] if c["verdict"] not in ("not run", "not testable")]
+    assert len(ran) >= 20
+    for name in ("completion-rank", "completion-cdf", "queues", "halves", "buffers"):
+        assert (tiny / "figures" / f"{name}.svg").exists(), name
+    headings = re.findall(r"<h[12]>(.*?)</h[12]>", page)
+    assert all("quick mode" in h for h in headings if h not in ("The paper", "What was run"))
+
+
+def test_the_page_of_the_paper_loads_nothing(tiny: Path) -> None:
+    page = (tiny / "report.html").read_text(encoding="utf-8")
+    wanted = re.findall(r'(?:src|href|action|data|poster)\s*=\s*"([^"]*)"', page)
+    assert [w for w in wanted if not w.startswith(("#", "data:"))] == []
+    assert "<script" not in page
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_quick_campaign_finds_what_the_paper_s_model_does(tmp_path: Path) -> None:
+    found = reproduce("testa2011", tmp_path, quick=True)
+    verdicts = {one.claim.id: one.finding.verdict for one in found.judged}
+    for claim in ("close-to-downlink", "not-with-leaving", "longer", "rare-resources"):
+        assert verdicts[claim] is Verdict.REPRODUCED, claim
+    assert found.page.stat().st_size < 1_500_000
