@@ -8,6 +8,8 @@ __all__ = [
     "EngineFault",
     "PlanError",
     "Table",
+    "UtpReceiver",
+    "UtpSender",
     "build_info",
     "check_plan",
     "client_profiles",
@@ -53,6 +55,49 @@ class Table:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule protocol."""
+
+@final
+class UtpSender:
+    """Sends to a `UtpReceiver`, in the background."""
+
+    def __new__(
+        cls, remote: str, config: str, *, bytes: int | None = None, seconds: float | None = None
+    ) -> UtpSender:
+        """Begins at once; `remote` is an address with a port, `config` a uTP configuration (JSON).
+
+        One of `bytes` and `seconds` is to be given. Raises `PlanError` or `ValueError`.
+        """
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long; whether it has ended. Other Python threads go on."""
+    def snapshot(self) -> str | None:
+        """The connection now (JSON), or None if there is none."""
+    def stop(self) -> None:
+        """End soon, and tell the other end; the second time, at once."""
+    def result(self) -> str:
+        """What came out (JSON), when it has ended. Raises `OSError` if nothing could come out."""
+
+@final
+class UtpReceiver:
+    """Receives from any number of `UtpSender`s, in the background."""
+
+    def __new__(cls, local: str, config: str, *, once: bool = False) -> UtpReceiver:
+        """Begins at once; `once` ends it after one sender.
+
+        Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
+        """
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long; whether it has ended. Other Python threads go on."""
+    def active(self) -> str:
+        """Senders that are connected (a JSON list)."""
+    def take_finished(self) -> str:
+        """Senders that have finished since this was last called (a JSON list)."""
+    def stop(self) -> None:
+        """End soon, and tell the senders; the second time, at once."""
+    def result(self) -> None:
+        """Raises `OSError` if the socket has failed. Only when it has ended."""
 
 def simulate(plan_json: str, seed: int, control: Control | None = None) -> dict[str, Table]:
     """Run a plan (JSON) with a seed, 0 to 2**64 - 1; gives the run's tables by name.

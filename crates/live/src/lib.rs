@@ -50,6 +50,7 @@ mod clock;
 mod driver;
 mod end;
 mod hub;
+pub mod session;
 mod socket;
 mod stock;
 mod stream;

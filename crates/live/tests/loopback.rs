@@ -1,4 +1,5 @@
 //! Two sockets of this machine, end to end.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use flashcrowd_live::{Socket, Stream};
 use flashcrowd_transport::utp::{Config, profiles};

@@ -6,6 +6,7 @@ mod faults;
 mod profiles;
 mod simulate;
 mod table;
+mod utp;
 
 use pyo3::prelude::*;
 
@@ -24,6 +25,8 @@ mod _core {
     use crate::simulate::{Control, check_plan, simulate};
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::utp::{UtpReceiver, UtpSender};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,200 @@
+use super::content::Digest;
+use super::{Verdict, content::Content};
+use crate::Stream;
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// What a sender says first.
+const GREETING: &[u8; 17] = b"flashcrowd-utp/1\n";
+/// A verdict is a line of JSON.
+const MAX_VERDICT_BYTES: u32 = 4096;
+
+/// The greeting, with the content's seed.
+pub(super) fn greeting(seed: u64) -> Vec<u8> {
+    [&GREETING[..], &seed.to_be_bytes()].concat()
+}
+
+/// The end of the content.
+pub(super) fn trailer(bytes: u64, digest: u128) -> Vec<u8> {
+    [&[0; 4][..], &bytes.to_be_bytes(), &digest.to_be_bytes()].concat()
+}
+
+pub(super) async fn write_verdict(mut stream: &Stream, verdict: &Verdict) -> io::Result<()> {
+    let text = serde_json::to_vec(verdict)?;
+    stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
+    stream.write_all(&text).await?;
+    stream.shutdown().await
+}
+
+pub(super) async fn read_verdict(mut stream: &Stream) -> io::Result<Verdict> {
+    let foreign = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    let len = stream.read_u32().await.map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => foreign(
+            "the other end has closed without a verdict: is it `flashcrowd utp serve`?".into(),
+        ),
+        _ => error,
+    })?;
+    if len > MAX_VERDICT_BYTES {
+        return Err(foreign(format!("a verdict of {len} bytes: no flashcrowd receiver")));
+    }
+    let mut text = vec![0; len as usize];
+    stream.read_exact(&mut text).await?;
+    serde_json::from_slice(&text).map_err(|error| foreign(format!("verdict: {error}")))
+}
+
+/// Where a receiver is in the sender's stream.
+#[derive(Debug)]
+enum At {
+    Greeting,
+    Length,
+    Chunk(u32),
+    Trailer,
+    End,
+}
+
+/// Reads a sender's stream, in whatever pieces it comes.
+#[derive(Debug)]
+pub(super) struct Reader {
+    at: At,
+    /// A field of which only a part has come.
+    part: Vec<u8>,
+    /// Bytes of content so far, and their digest.
+    pub(super) bytes: u64,
+    pub(super) digest: Digest,
+    /// What the sender said at the end.
+    pub(super) said: Option<(u64, u128)>,
+    /// The content that was announced.
+    pub(super) seed: Option<u64>,
+}
+
+impl Reader {
+    pub(super) fn new() -> Reader {
+        Reader {
+            at: At::Greeting,
+            part: Vec::new(),
+            bytes: 0,
+            digest: Digest::default(),
+            said: None,
+            seed: None,
+        }
+    }
+
+    /// Whether the sender has said everything.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.at, At::End)
+    }
+
+    /// Whether what came is what the sender sent; `None` while that is not known.
+    pub(super) fn is_equal(&self) -> Option<bool> {
+        self.said.map(|said| said == (self.bytes, self.digest.value()))
+    }
+
+    /// Whether what came so far is the announced content.
+    pub(super) fn is_as_announced(&self) -> bool {
+        let seed = self.seed.unwrap_or_default();
+        Content::new(seed).digest(self.bytes).value() == self.digest.value()
+    }
+
+    /// The next piece of the stream.
+    pub(super) fn take(&mut self, mut piece: &[u8]) -> io::Result<()> {
+        while !piece.is_empty() {
+            if let At::Chunk(left) = self.at {
+                let (content, rest) = piece.split_at(piece.len().min(left as usize));
+                self.digest.update(content);
+                self.bytes += content.len() as u64;
+                self.at = match left - content.len() as u32 {
+                    0 => At::Length,
+                    left => At::Chunk(left),
+                };
+                piece = rest;
+                continue;
+            }
+            let wanted = match self.at {
+                At::Greeting => GREETING.len() + 8,
+                At::Length => 4,
+                At::Trailer => 24,
+                At::Chunk(_) | At::End => return Err(foreign()),
+            };
+            let (more, rest) = piece.split_at(piece.len().min(wanted - self.part.len()));
+            self.part.extend_from_slice(more);
+            piece = rest;
+            if self.part.len() == wanted {
+                let field = std::mem::take(&mut self.part);
+                self.field(&field)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: &[u8]) -> io::Result<()> {
+        self.at = match self.at {
+            At::Greeting => {
+                let seed = field.strip_prefix(GREETING).ok_or_else(foreign)?;
+                self.seed = Some(u64::from_be_bytes(seed.try_into().map_err(|_| foreign())?));
+                At::Length
+            }
+            At::Length => match u32::from_be_bytes(field.try_into().map_err(|_| foreign())?) {
+                0 => At::Trailer,
+                len => At::Chunk(len),
+            },
+            At::Trailer => {
+                let (bytes, digest) = field.split_at(8);
+                self.said = Some((
+                    u64::from_be_bytes(bytes.try_into().map_err(|_| foreign())?),
+                    u128::from_be_bytes(digest.try_into().map_err(|_| foreign())?),
+                ));
+                At::End
+            }
+            At::Chunk(_) | At::End => return Err(foreign()),
+        };
+        Ok(())
+    }
+}
+
+fn foreign() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "this is not what `flashcrowd utp send` sends")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(content: &[u8]) -> Vec<u8> {
+        let mut stream = greeting(5);
+        for chunk in content.chunks(1000) {
+            stream.extend((chunk.len() as u32).to_be_bytes());
+            stream.extend(chunk);
+        }
+        let mut digest = Digest::default();
+        digest.update(content);
+        stream.extend(trailer(content.len() as u64, digest.value()));
+        stream
+    }
+
+    #[test]
+    fn a_stream_is_read_in_any_pieces() {
+        let content: Vec<u8> = Content::new(5).slice(0, 10_500).to_vec();
+        let stream = said(&content);
+        for size in [1, 3, 17, 1004, stream.len()] {
+            let mut reader = Reader::new();
+            for piece in stream.chunks(size) {
+                assert!(!reader.is_done());
+                reader.take(piece).unwrap();
+            }
+            assert!(reader.is_done() && reader.is_as_announced());
+            assert_eq!((reader.bytes, reader.is_equal()), (10_500, Some(true)));
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_is_found_and_a_stranger_refused() {
+        let mut stream = said(&[1; 5000]);
+        stream[3000] ^= 4;
+        let mut reader = Reader::new();
+        reader.take(&stream).unwrap();
+        assert_eq!(reader.is_equal(), Some(false));
+        assert!(reader.take(b"more").is_err());
+        assert!(Reader::new().take(b"\x13BitTorrent protocol").is_ok());
+        assert!(Reader::new().take(b"\x13BitTorrent protocol and so on").is_err());
+    }
+}
