@@ -2,7 +2,10 @@
 //! to its limit. And single rules that need a look inside.
 
 use super::*;
-use crate::profile::{Backlog, MeterStart, PieceOrder, SeedChoker, named};
+use crate::profile::{
+    Backlog, BegunOrder, FirstRound, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
+    SeedChoker, named,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -250,6 +253,137 @@ fn a_block_of_sixteen_kibibytes_is_eleven_units_and_a_rest() {
     assert_eq!(writes[1].0.nanos(), 67_382_813);
 }
 
+/// ns-2's client with blocks of 1000 bytes and no limit of its own.
+fn ns2(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
+    let mut profile = named("ns2-2011").unwrap();
+    profile.requests.block_bytes = 1000;
+    change(&mut profile);
+    let stream = Stream::new(1, "peer", 0);
+    let (profile, id) = (Arc::new(profile), PeerId(0));
+    let peer = Peer::new(profile, torrent(), role, id, None, stream, Time::START);
+    let mut rig = Rig::new(peer);
+    rig.peer.start(rig.now);
+    rig.drain();
+    rig
+}
+fn block(begin: u32) -> Message {
+    Message::Piece { piece: 0, begin, length: 1000 }
+}
+
+#[test]
+fn the_next_block_waits_until_the_transport_is_done_with_the_last() {
+    for hand_over in [HandOver::Room, HandOver::Sent] {
+        let mut rig = ns2(Role::Seed, |profile| profile.limiter.hand_over = hand_over);
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        assert_eq!(rig.say(conn, Message::Interested), [(conn, Message::Unchoke)]);
+        assert_eq!(rig.say(conn, request(0, 0)), [(conn, block(0))]);
+        let second = rig.say(conn, request(0, 1000));
+        if hand_over == HandOver::Room {
+            assert_eq!(second, [(conn, block(1000))]);
+            continue;
+        }
+        assert!(second.is_empty() && rig.peer.is_held(conn));
+        rig.peer.on_done(rig.now, conn);
+        assert_eq!(rig.drain(), [(conn, block(1000))]);
+        rig.peer.on_done(rig.now, conn);
+        assert!(rig.drain().is_empty() && !rig.peer.is_held(conn), "there is no more");
+    }
+}
+
+#[test]
+fn the_first_interest_begins_the_rounds_and_the_end_of_interest_ends_an_unchoke() {
+    let mut rig = ns2(Role::Seed, |_| {});
+    rig.wait(Span::from_secs(33));
+    let conns: Vec<_> = (1..=5).map(|remote| rig.join(remote, Bitfield::new(PIECES))).collect();
+    assert_eq!(rig.say(conns[0], Message::Interested), [(conns[0], Message::Unchoke)]);
+    assert_eq!(rig.say(conns[1], Message::Interested), [], "it waits for the round");
+    assert_eq!(rig.wait(Span::from_millis(9_999)), []);
+    assert_eq!(rig.wait(Span::from_millis(1)), [(conns[1], Message::Unchoke)]);
+    assert_eq!(rig.say(conns[1], Message::NotInterested), [(conns[1], Message::Choke)]);
+}
+
+#[test]
+fn a_request_from_before_the_last_unchoke_is_ignored() {
+    for stamped in [true, false] {
+        let mut rig = ns2(Role::Seed, |profile| profile.requests.stamped = stamped);
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        rig.say(conn, Message::Interested);
+        rig.say(conn, Message::NotInterested);
+        rig.say(conn, Message::Interested);
+        rig.wait(Span::from_secs(10));
+        let late = rig.say(conn, request(0, 0));
+        assert_eq!(late.is_empty(), stamped, "{late:?}");
+        let Message::Request { piece, begin, length, .. } = request(0, 0) else { unreachable!() };
+        let fresh = Message::Request { piece, begin, length, unchoke: 2 };
+        rig.peer.on_done(rig.now, conn);
+        assert_eq!(rig.say(conn, fresh), [(conn, block(0))]);
+    }
+}
+
+#[test]
+fn interest_in_what_is_lacking_outlasts_the_requests() {
+    let one = || {
+        let mut pieces = Bitfield::new(PIECES);
+        pieces.set(4);
+        pieces
+    };
+    for interest in [Interest::MissingPieces, Interest::FreeBlocks] {
+        let mut rig = ns2(Role::Leecher, |profile| profile.requests.interest = interest);
+        let (first, second) = (rig.join(1, one()), rig.join(2, one()));
+        // The last piece has two blocks: both are asked of the first.
+        let sent = rig.say(first, Message::Unchoke);
+        let lost = sent.contains(&(second, Message::NotInterested));
+        assert_eq!(lost, interest == Interest::FreeBlocks);
+        rig.say(first, Message::Piece { piece: 4, begin: 0, length: 1000 });
+        let sent = rig.say(first, Message::Piece { piece: 4, begin: 1000, length: 500 });
+        let ends = [(first, Message::NotInterested), (second, Message::NotInterested)];
+        let ends = ends.map(|end| sent.contains(&end));
+        assert_eq!(ends, [true, interest == Interest::MissingPieces]);
+    }
+}
+
+#[test]
+fn what_a_choke_leaves_unanswered_may_wait_for_the_next_sign_of_life() {
+    for reoffer in [true, false] {
+        let mut rig = ns2(Role::Leecher, |profile| {
+            profile.requests.reoffer = reoffer;
+            profile.requests.backlog = Backlog::Fixed(20);
+        });
+        let (first, second) =
+            (rig.join(1, Bitfield::full(PIECES)), rig.join(2, Bitfield::full(PIECES)));
+        rig.say(first, Message::Unchoke);
+        assert_eq!(rig.say(second, Message::Unchoke), [], "all 18 blocks are asked for");
+        let asked = rig.say(first, Message::Choke).len();
+        assert_eq!(asked, if reoffer { 18 } else { 0 });
+        assert_eq!(rig.peer.assembly.all_requested(), reoffer);
+    }
+}
+
+#[test]
+fn blocks_apart_never_hold_up_a_message() {
+    let mut profile = profile();
+    profile.limiter.write_unit = 600;
+    let mut rig = Rig::new(peer(profile, Role::Seed).with_data_connections());
+    rig.peer.start(rig.now);
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    assert!(rig.data.is_empty(), "nothing is unchoked yet");
+    rig.wait(Span::from_secs(10));
+    assert_eq!(rig.data.get(&conn), Some(&0), "it was asked for and does not stand");
+    assert_eq!(rig.say(conn, request(0, 0)), []);
+    assert_eq!(rig.say(conn, Message::NotInterested), [(conn, Message::Choke)]);
+    // What was begun is finished when there is room, in 600 bytes and the rest.
+    rig.data.insert(conn, 2000);
+    rig.peer.on_data_space(rig.now, conn, 2000);
+    let mut sent = rig.drain();
+    sent.extend(rig.wait(Span::from_secs(1)));
+    assert_eq!(sent, [(conn, block(0))]);
+    // The second unchoke needs no second connection.
+    rig.say(conn, Message::Interested);
+    rig.wait(Span::from_secs(10));
+    assert_eq!(rig.data.len(), 1);
+}
+
 #[test]
 fn a_request_out_of_order_closes_the_connection() {
     let bad = [
@@ -384,6 +518,8 @@ enum Op {
     Say(u32, Message),
     Answer(usize),
     Space(u32, u64),
+    DataSpace(u32, u64),
+    Done(u32),
     Wait(u64),
     Limit(u64),
     Leave,
@@ -427,6 +563,8 @@ fn op() -> impl Strategy<Value = Op> {
         20 => (conn(), message).prop_map(|(conn, message)| Op::Say(conn, message)),
         12 => any::<usize>().prop_map(Op::Answer),
         6 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::Space(conn, space)),
+        4 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::DataSpace(conn, space)),
+        4 => conn().prop_map(Op::Done),
         8 => (0u64..20_000).prop_map(Op::Wait),
         1 => (0u64..200_000).prop_map(Op::Limit),
         1 => prop_oneof![20 => Just(Op::Start), 1 => Just(Op::Leave)],
@@ -434,8 +572,28 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
-    (any::<[bool; 10]>(), 0usize..4, 0usize..4).prop_map(|(switch, seed, backlog)| {
-        let mut profile = named(if switch[0] { "modern" } else { "mainline-4.0.2" }).unwrap();
+    (any::<[bool; 15]>(), 0usize..5, 0usize..4).prop_map(|(switch, seed, backlog)| {
+        let name = match (switch[0], switch[10]) {
+            (true, _) => "modern",
+            (_, true) => "ns2-2011",
+            _ => "mainline-4.0.2",
+        };
+        let mut profile = named(name).unwrap();
+        if switch[11] {
+            profile.requests.interest = Interest::MissingPieces;
+        }
+        if switch[12] {
+            profile.limiter.hand_over = HandOver::Sent;
+        }
+        if switch[13] {
+            profile.choker.leech = LeechChoker::Ns2;
+            profile.choker.choke_uninterested = true;
+        }
+        if switch[14] {
+            profile.choker.first_round = FirstRound::FirstInterest;
+            profile.picker.begun = BegunOrder::MostRequested;
+            profile.requests.reoffer = false;
+        }
         profile.requests.block_bytes = 1000;
         profile.control_behind_piece = switch[1];
         profile.connections.drop_seed_to_seed = switch[2];
@@ -458,6 +616,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             SeedChoker::RoundRobin,
             SeedChoker::FastestUpload,
             SeedChoker::AntiLeech,
+            SeedChoker::Ns2,
         ][seed];
         match backlog {
             0 => profile.requests.backlog = Backlog::Fixed(1),
@@ -474,11 +633,13 @@ proptest! {
     fn no_sequence_of_operations_upsets_the_books(
         profile in any_profile(),
         seed in any::<bool>(),
+        split in any::<bool>(),
         ops in prop::collection::vec(op(), 0..150),
     ) {
         let unit = u64::from(profile.limiter.write_unit);
         let credit = profile.limiter.credit_ns.seconds();
-        let mut rig = Rig::new(peer(profile, if seed { Role::Seed } else { Role::Leecher }));
+        let peer = peer(profile, if seed { Role::Seed } else { Role::Leecher });
+        let mut rig = Rig::new(if split { peer.with_data_connections() } else { peer });
         let mut highest = 10_000.0f64;
         let mut forgiven = 1;
         for op in ops {
@@ -501,6 +662,7 @@ proptest! {
                 }
                 Op::Closed(conn) => {
                     rig.conns.remove(&ConnId(conn));
+                    rig.data.remove(&ConnId(conn));
                     rig.asked.retain(|(other, _)| other.0 != conn);
                     rig.peer.on_closed(rig.now, ConnId(conn));
                 }
@@ -518,6 +680,13 @@ proptest! {
                         rig.peer.on_space(rig.now, ConnId(conn), space);
                     }
                 }
+                Op::DataSpace(conn, space) => {
+                    if let Some(entry) = rig.data.get_mut(&ConnId(conn)) {
+                        *entry = space;
+                        rig.peer.on_data_space(rig.now, ConnId(conn), space);
+                    }
+                }
+                Op::Done(conn) => rig.peer.on_done(rig.now, ConnId(conn)),
                 Op::Wait(millis) => {
                     rig.wait(Span::from_millis(millis));
                 }
