@@ -40,9 +40,9 @@ class Ledbat(Table):
     target: Annotated[Span, within(Span("1 ms"), Span("10 s"))]
     """The queueing delay that it steers to."""
     gain: Factor
-    """Growth in packets per window while there is no queue; `ledbat`, `ledbat-draft` and LEDBAT++."""
+    """Packets of growth per window without a queue; `ledbat`, `ledbat-draft` and LEDBAT++."""
     max_increase: Annotated[Size, within(Size("1 B"), Size("16 MiB"))]
-    """Growth per window while there is no queue, whatever a packet's size; libutp and libtorrent."""
+    """The same in bytes, whatever a packet's size; libutp and libtorrent."""
     base_history: Annotated[int, Field(ge=1, le=32)]
     """The base delay is the least of so many minutes."""
     noise_filter: Annotated[int, Field(ge=1, le=16)]
