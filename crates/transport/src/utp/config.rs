@@ -61,6 +61,10 @@ pub struct Config {
     pub data_retries: u32,
     /// How losses are found before the timer finds them.
     pub loss_detection: LossDetection,
+    /// How far behind the oldest unacknowledged packet an acknowledgement number may lie: packets
+    /// with others are ignored, as forged. Little keeps forgers out; where there is much disorder
+    /// and data both ways, it also throws away data that was overtaken.
+    pub stale_acks: u32,
     /// The retransmission timer goes on when nothing is in flight, and the controller hears of it
     /// (libutp, whose window decays then).
     pub idle_timer: bool,
@@ -307,6 +311,7 @@ impl Config {
                 "ledbat",
                 "must be given for a controller of the LEDBAT family",
             ),
+            (self.stale_acks <= 1024, "stale_acks", "must be at most 1024"),
             (self.syn_retries <= 100, "syn_retries", "must be at most 100"),
             (self.data_retries <= 100, "data_retries", "must be at most 100"),
             (

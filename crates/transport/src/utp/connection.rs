@@ -100,7 +100,8 @@ impl Connection {
 
     /// Opens a connection: a SYN can be polled at once. Packets for this end will carry
     /// `connection_id`, those for the other end the one after it; the SYN has the number `seq_nr`.
-    /// Both should be random, the first one that is in use with no other connection to this peer.
+    /// Both should be random, the first one that is in use with no other connection to this peer,
+    /// and not 0xffff, which libutp does not find the successor of.
     pub fn connect(config: &Arc<Config>, now: Time, connection_id: u16, seq_nr: u16) -> Connection {
         let ids = (connection_id, connection_id.wrapping_add(1));
         Connection::new(config, now, Opening::Idle, ids, seq_nr)
@@ -155,7 +156,7 @@ impl Connection {
             return Payload::Drop;
         }
         if packet.connection_id != self.receive_id
-            || !self.sender.is_plausible(packet.ack_nr)
+            || !self.sender.is_plausible(&self.config, packet.ack_nr)
             || !self.receiver.is_plausible(packet)
         {
             self.packets_ignored += 1;

@@ -75,6 +75,8 @@ pub fn libutp() -> Config {
             sacked_after: 3,
             resends_per_ack: 4,
         },
+        // ACK_NR_ALLOWED_WINDOW
+        stale_acks: 3,
         idle_timer: true,
         // send_ack: four bytes, 14 + 16 packets
         sack: SackPolicy::Fixed { bytes: 4 },

@@ -6,9 +6,6 @@ use super::Sender;
 use crate::congestion::{Ack, Controller, Loss};
 use flashcrowd_base::{Span, Time};
 
-/// How far behind the oldest unacknowledged packet an acknowledgement may lie. Others are forged,
-/// or very old (libutp: `ACK_NR_ALLOWED_WINDOW`).
-const BEHIND: u64 = 3;
 /// Duplicates after which the packet that measures the path counts as too large.
 const PROBE_DUPLICATES: u32 = 3;
 /// "No sample yet", as old implementations sent it by mistake.
@@ -17,9 +14,9 @@ const UNINITIALISED: u32 = 0x7fff_ffff;
 impl Sender {
     /// Whether something with this acknowledgement number may have been said by the other end.
     #[inline]
-    pub(in super::super) fn is_plausible(&self, ack_nr: u16) -> bool {
+    pub(in super::super) fn is_plausible(&self, config: &Config, ack_nr: u16) -> bool {
         let ack = sequence::unwrap(self.outbox.first(), ack_nr);
-        ack + 1 + BEHIND >= self.outbox.first() && ack < self.outbox.next()
+        ack + 1 + u64::from(config.stale_acks) >= self.outbox.first() && ack < self.outbox.next()
     }
 
     /// A plausible packet arrived. `opposite_delay` is what it took to come here.
