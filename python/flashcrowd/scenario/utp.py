@@ -201,6 +201,8 @@ class Utp(Table):
     """How often in a row data may time out and be sent again before the connection fails."""
     loss_detection: LossDetection
     """How losses are found before the timer finds them."""
+    stale_acks: Annotated[int, Field(ge=0, le=1024)]
+    """How far behind the oldest unacknowledged packet an acknowledgement number may lie."""
     idle_timer: bool
     """Whether the timer goes on when nothing is in flight, and the controller hears of it."""
     sack: Annotated[
