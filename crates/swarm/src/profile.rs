@@ -27,6 +27,9 @@ pub struct Profile {
     /// (A.5). Off is an idealisation for ablations: they overtake inside the byte stream, which
     /// no real connection allows. Not for sockets.
     pub control_behind_piece: bool,
+    /// Whether a peer that brings the file hides it at first: it offers each neighbour one piece at
+    /// a time, until every piece has been seen at a neighbour.
+    pub super_seeding: bool,
     /// Whom to connect to, and how many.
     pub connections: Connections,
     /// When to ask the tracker.

@@ -227,3 +227,27 @@ proptest! {
         prop_assert!(swarm.now >= Time::START + arrivals * (leechers as u64 - 1) / leechers as u64);
     }
 }
+
+#[test]
+fn a_seed_that_hides_spreads_the_file_with_less_of_its_own_upload() {
+    // Copies that the seed sends until every piece is somewhere else.
+    let copies = |super_seeding| {
+        let mut profile = flashcrowd_swarm::profile::named("ns2-2011").expect("it ships");
+        profile.super_seeding = super_seeding;
+        let mut swarm = Make { split: true, ..Make::new(profile, 20, torrent(40)) }.build();
+        let spread = |swarm: &util::Swarm| {
+            (0..40).all(|piece| swarm.peers[1..].iter().any(|peer| peer.bitfield().has(piece)))
+        };
+        let mut at = secs(0);
+        while !spread(&swarm) {
+            at += flashcrowd_base::Span::from_secs(1);
+            swarm.run_until(at);
+            assert!(at < secs(4000), "it does not spread");
+        }
+        let copies = swarm.peers[0].bytes_up() as f64 / (40.0 * 262_144.0);
+        assert!(swarm.run(secs(8000)), "it does not end");
+        copies
+    };
+    let (open, hidden) = (copies(false), copies(true));
+    assert!(hidden < 1.25 && hidden < open, "{hidden:.2} {open:.2}");
+}

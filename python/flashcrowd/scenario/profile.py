@@ -271,6 +271,8 @@ class Profile(Table):
     """Whether the client leaves Nagle's algorithm on."""
     control_behind_piece: bool
     """Whether control messages wait for the end of a half-written PIECE to the same peer."""
+    super_seeding: bool
+    """Whether a peer that brings the file offers each neighbour one piece at a time at first."""
     connections: Connections
     """Whom to connect to, and how many."""
     announce: Announce

@@ -102,8 +102,8 @@ pub(super) struct Record {
 pub(super) struct Turn {
     /// Bytes, control messages that came along included.
     pub(super) bytes: u32,
-    /// The length of the block that was completed.
-    pub(super) block: Option<u32>,
+    /// The block that was completed: its piece and its length.
+    pub(super) block: Option<(u32, u32)>,
     /// Whether CHOKE or UNCHOKE went out behind it.
     pub(super) told: bool,
 }
@@ -281,7 +281,7 @@ impl Conn {
             self.out.write(id, message.size(), Some(message), out);
         }
         self.waiting = waiting;
-        Turn { bytes, block: Some(length), told }
+        Turn { bytes, block: Some((piece, length)), told }
     }
 }
 

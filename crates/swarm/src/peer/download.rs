@@ -25,6 +25,10 @@ impl Peer {
             return;
         }
         self.picker.gained(piece, &mut self.stream);
+        if self.super_seed.is_some() {
+            self.seen(id, piece);
+        }
+        let Some(c) = self.conns.get_mut(id) else { return };
         if drops_seeds && c.have.is_full() {
             self.close(now, id);
         } else if self.profile.requests.interest == Interest::MissingPieces {

@@ -9,6 +9,7 @@ mod connection;
 mod download;
 mod neighbours;
 mod outlet;
+mod super_seed;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -26,6 +27,7 @@ use outlet::Channel;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use super_seed::SuperSeed;
 
 /// What a peer has when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +61,8 @@ pub struct Peer {
     gone: bool,
     /// Whether blocks go over connections of their own.
     split: bool,
+    /// While what is here is hidden.
+    super_seed: Option<Box<SuperSeed>>,
 
     assembly: Assembly,
     picker: Picker,
@@ -109,6 +113,8 @@ impl Peer {
             reachable: false,
             gone: false,
             split: false,
+            super_seed: (full && profile.super_seeding)
+                .then(|| Box::new(SuperSeed::new(torrent.pieces()))),
             assembly: Assembly::new(torrent, full),
             picker,
             endgame: None,

@@ -53,7 +53,9 @@ impl Peer {
             self.reachable = true;
             c.send(id, Message::Handshake, true, &mut self.actions);
         }
-        if !self.assembly.have().is_empty() {
+        if self.super_seed.is_some() {
+            self.offer(id);
+        } else if !self.assembly.have().is_empty() {
             let have = Message::Bitfield(Arc::new(self.assembly.have().clone()));
             c.send(id, have, true, &mut self.actions);
         }
@@ -69,6 +71,9 @@ impl Peer {
     /// A connection is gone.
     pub(super) fn forget(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.remove(id) else { return };
+        if let Some(hidden) = &mut self.super_seed {
+            hidden.forget(id);
+        }
         if c.in_ring {
             self.limiter.remove(id);
         }

@@ -360,6 +360,54 @@ fn what_a_choke_leaves_unanswered_may_wait_for_the_next_sign_of_life() {
 }
 
 #[test]
+fn a_seed_that_hides_offers_piece_after_piece_and_then_shows_everything() {
+    let mut rig = ns2(Role::Seed, |profile| profile.super_seeding = true);
+    let offers = |sent: &[(ConnId, Message)]| -> Vec<(u32, u32)> {
+        let offer = |(conn, message): &(ConnId, Message)| match message {
+            Message::Have { piece } => Some((conn.0, *piece)),
+            _ => None,
+        };
+        sent.iter().filter_map(offer).collect()
+    };
+    let conns: Vec<_> = (1..=2)
+        .map(|remote| {
+            let conn = rig.peer.accept(rig.now, PeerId(remote)).unwrap();
+            rig.conns.insert(conn, (1 << 40, true));
+            rig.peer.on_connected(rig.now, conn, 1 << 40);
+            let greeting = rig.say(conn, Message::Handshake);
+            assert_eq!(offers(&greeting), [(conn.0, remote - 1)]);
+            assert!(!greeting.iter().any(|(_, m)| matches!(m, Message::Bitfield(_))));
+            conn
+        })
+        .collect();
+    let mut all = rig.say(conns[0], Message::Interested);
+    assert!(all.contains(&(conns[0], Message::Unchoke)));
+    // After a whole piece of four blocks it is choked; nobody else waits, so it has another turn.
+    for begin in [0, 1000, 2000, 3000] {
+        let sent = rig.say(conns[0], request(0, begin));
+        let turns = sent.iter().filter(|(_, m)| matches!(m, Message::Choke | Message::Unchoke));
+        assert_eq!(turns.count(), if begin == 3000 { 2 } else { 0 }, "{sent:?}");
+        all.extend(sent);
+        rig.peer.on_done(rig.now, conns[0]);
+    }
+    // The piece shows up at the second: the first has passed it on, and is worth another.
+    all.extend(rig.say(conns[0], Message::Have { piece: 0 }));
+    let passed = rig.say(conns[1], Message::Have { piece: 0 });
+    assert!(offers(&passed).iter().any(|(conn, _)| *conn == 0), "{passed:?}");
+    all.extend(passed);
+    assert!(rig.peer.super_seed.is_some());
+    for piece in 1..5 {
+        all.extend(rig.say(conns[1], Message::Have { piece }));
+    }
+    assert!(rig.peer.super_seed.is_none(), "every piece has been seen");
+    let mut known: Vec<u32> = offers(&all).into_iter().filter(|o| o.0 == 0).map(|o| o.1).collect();
+    known.push(0);
+    known.sort();
+    known.dedup();
+    assert_eq!(known, [0, 1, 2, 3, 4], "the first knows of everything now");
+}
+
+#[test]
 fn blocks_apart_never_hold_up_a_message() {
     let mut profile = profile();
     profile.limiter.write_unit = 600;
@@ -572,13 +620,14 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
-    (any::<[bool; 15]>(), 0usize..5, 0usize..4).prop_map(|(switch, seed, backlog)| {
+    (any::<[bool; 16]>(), 0usize..5, 0usize..4).prop_map(|(switch, seed, backlog)| {
         let name = match (switch[0], switch[10]) {
             (true, _) => "modern",
             (_, true) => "ns2-2011",
             _ => "mainline-4.0.2",
         };
         let mut profile = named(name).unwrap();
+        profile.super_seeding = switch[15];
         if switch[11] {
             profile.requests.interest = Interest::MissingPieces;
         }

@@ -59,7 +59,7 @@ impl Peer {
             c.held |= one_ahead && turn.block.is_some();
             c.in_ring = turn.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, turn.bytes, c.in_ring);
-            if let Some(length) = turn.block {
+            if let Some((_, length)) = turn.block {
                 self.bytes_up += u64::from(length);
                 c.up_since_round += u64::from(length);
                 c.up_since_unchoke += u64::from(length);
@@ -68,6 +68,9 @@ impl Peer {
             }
             if turn.told {
                 self.told_choke(now, id);
+            }
+            if let (Some((piece, length)), true) = (turn.block, self.super_seed.is_some()) {
+                self.gave(now, id, piece, length);
             }
         }
         self.limiter.rest(now);
@@ -84,6 +87,8 @@ impl Peer {
             self.round_at = now + self.profile.choker.round_ns.max(super::LEAST_PERIOD);
             self.set_slow_alarm();
             self.choke_round(now);
+        } else if self.super_seed.is_some() {
+            self.serve_hidden(now);
         } else if !c.choked {
             self.rechoke_on_change(now);
         } else if self.rule() == Rule::Modern && (self.unchoked() as u64) < u64::from(self.slots())
@@ -109,7 +114,7 @@ impl Peer {
             self.rechoke(now, false);
         }
     }
-    fn slots(&self) -> u32 {
+    pub(super) fn slots(&self) -> u32 {
         slots(self.profile.choker.slots, self.limit)
     }
     fn rule(&self) -> Rule {
@@ -142,6 +147,9 @@ impl Peer {
     }
     /// Decides anew about everybody: in a `round`, or because something changed between rounds.
     pub(super) fn rechoke(&mut self, now: Time, round: bool) {
+        if self.super_seed.is_some() {
+            return self.serve_hidden(now);
+        }
         let profile = self.profile.clone();
         let rules = &profile.choker;
         let slots = self.slots();
@@ -242,7 +250,7 @@ impl Peer {
             });
         }
     }
-    fn apply(&mut self, now: Time, id: ConnId, verdict: Verdict) {
+    pub(super) fn apply(&mut self, now: Time, id: ConnId, verdict: Verdict) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if verdict != Verdict::Leave {
             c.preferred = verdict == Verdict::Prefer;
@@ -274,7 +282,7 @@ impl Peer {
             self.told_choke(now, id);
         }
     }
-    fn choke(&mut self, now: Time, id: ConnId, cause: UnchokeEnd) {
+    pub(super) fn choke(&mut self, now: Time, id: ConnId, cause: UnchokeEnd) {
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
         if std::mem::replace(&mut c.choked, true) {

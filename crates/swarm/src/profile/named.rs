@@ -26,6 +26,7 @@ fn mainline() -> Profile {
         name: "mainline-4.0.2".to_owned(),
         nagle: true,
         control_behind_piece: true,
+        super_seeding: false,
         connections: Connections {
             max_initiate: 40,
             max_connections: 80,
@@ -112,6 +113,7 @@ fn modern() -> Profile {
         nagle: false,
         // Its send buffer is one stream: control messages are appended behind the blocks in it.
         control_behind_piece: true,
+        super_seeding: false,
         connections: Connections {
             max_initiate: 200,
             max_connections: 200,
@@ -159,6 +161,8 @@ fn ns2() -> Profile {
         // What a segment waits for is the agent's affair.
         nagle: true,
         control_behind_piece: true,
+        // The module's default, too; its sample script switches it on at the one seed.
+        super_seeding: false,
         connections: Connections {
             // The module's own comments give 40 for real clients, and 50 and 20 peers below.
             max_initiate: 20,
