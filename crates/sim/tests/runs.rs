@@ -398,8 +398,8 @@ fn utp(plan: &mut Plan, name: &str) -> Carrier {
 }
 
 #[test]
-fn a_transfer_over_utp_fills_its_bottleneck() {
-    for name in ["libutp", "rfc6817"] {
+fn a_transfer_over_utp_fills_its_bottleneck_and_holds_its_delay() {
+    for name in ["libutp", "rfc6817", "libtorrent"] {
         let mut plan = bottleneck(10_000_000, 1000, Span::from_millis(50));
         let carrier = utp(&mut plan, name);
         let flow = Transfer {
@@ -409,10 +409,18 @@ fn a_transfer_over_utp_fills_its_bottleneck() {
             ..transfer(0, 1)
         };
         plan.workloads = vec![Workload::Transfer(flow)];
+        plan.measures.series =
+            vec![Series { what: Sampled::QueueDelay, every_ns: Span::from_secs(1) }];
         plan.measures.packets_ns = Some(Span::from_secs(10));
         let tables = run(&plan, 1);
         let goodput = numbers(&tables, "transfers", "goodput_bps")[0];
         assert!((8.5e6..9.8e6).contains(&goodput), "{name}: {goodput}");
+        // All of them aim at 100 ms. Both directions are sampled; the way back waits for nothing.
+        let queue: Vec<f64> = numbers(&tables, "series", "value");
+        let late = queue[queue.len() / 2..].iter().copied().filter(|wait| *wait > 0.01);
+        let mean = mean(&late.collect::<Vec<f64>>());
+        assert!((0.07..0.11).contains(&mean), "{name}: {mean}");
+        assert_eq!(numbers(&tables, "run", "packets_dropped"), [0.0], "{name}");
         let sent = numbers(&tables, "packets", "payload_bytes").len();
         assert!(sent > 3000, "{name}: {sent}");
     }
