@@ -2,7 +2,42 @@
 //! flight. One file each; [`AnyController`] lists them.
 //!
 //! A controller neither knows how losses are found nor how the window comes down during recovery:
-//! it says where the window should be, and the transport goes there its own way.
+//! it says where the window should be, and the transport goes there its own way. TCP segments and uTP
+//! packets are the same to it.
+//!
+//! # Who reduces when
+//!
+//! W is the window, m a full packet, T the target, q the queueing delay.
+//!
+//! | | loss | not again | timeout | delay, for a W acknowledged | nothing in flight | unused window |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | [`NewReno`] | W/2, at least 2m | in this recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
+//! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | in this recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |
+//! | [`ledbat::Rfc6817`] | W/2, at least 2m | in this W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
+//! | [`ledbat::Draft`] | W/2, at least 1m | in this W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
+//! | [`ledbat::Libutp`] | W/2, at least 10 B | for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
+//! | [`ledbat::Libutp2010`] | 0.78 W, at least 10 B | for 100 ms | 1m | (1 - q/T) 3000 B | 1m | stays after 300 ms |
+//! | [`ledbat::Libtorrent`] | W/2, at least 1m | in this W, for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m, slow start | stays, either way |
+//! | [`ledbat::PlusPlus`] | W/2, at least 2m | in this W | 1m, slow start to W/2 | q > T: W (q/T - 1), at most W/2 | at least 1m | does not grow |
+//!
+//! LEDBAT++ also goes down to 2m for two round trips, on purpose, a tenth of the time. Halves, leasts,
+//! intervals and targets of the LEDBAT family are knobs ([`Ledbat`]); the table has what ships. A timeout
+//! in TCP leaves one segment more than what may still arrive in the first three. TCP never lets
+//! the window fall below a segment, since it has no timer for a window that holds nothing.
+//!
+//! # What a controller that goes by delay makes of TCP's events
+//!
+//! - [`Ack::one_way_delay`] comes from timestamps, of acknowledgements that advance. Without a sample
+//!   nothing moves; a stack without timestamps may not have such a controller.
+//! - [`Ack::may_grow`] is false while a loss is repaired and on duplicates: delays are seen, and growth
+//!   is refused. By delay RFC 6817, libutp and libtorrent still come down, for nothing in them says
+//!   otherwise; the draft, of which Linux asks nothing then, and LEDBAT++ stay.
+//! - [`Ack::window_limited`]: the draft moves only then, LEDBAT++ grows only then. RFC 6817 is bound by
+//!   the flight size instead, libtorrent by what was in flight, libutp by [`Ack::limited_at`].
+//! - [`Controller::on_recovered`] and [`Controller::on_decay`] bound the window from above, as for all.
+//! - [`Controller::on_undo`] brings window and threshold of before the reduction back.
+//! - [`Controller::on_resume`] means nothing: silence changes neither base delay nor window. RFC 6817's
+//!   filter forgets samples older than a round trip by itself.
 
 mod cubic;
 mod cubic_linux;

@@ -1,5 +1,5 @@
 //! The LEDBAT family: controllers that keep the queue in front of them short. They share how a
-//! delay is measured ([`base_delay`], [`filter`]) and how a window is kept ([`cwnd`]), and differ
+//! delay is measured and how a window is kept, and differ
 //! in how it moves.
 //!
 //! A delay is in microseconds modulo 2^32, the receiver's clock less the sender's, so it contains
