@@ -35,6 +35,7 @@ for _name, _help in {
     "schema": "Print the JSON Schema of study files.",
 }.items():
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)
+app.command("flashcrowd.cli.utp:app", name="utp", help="Measure over real uTP connections.")
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
