@@ -116,7 +116,11 @@ impl Hub {
                 self.mark(key);
             }
             None if packet.kind == PacketKind::Syn => self.answer(now, from, &packet),
-            None if packet.kind != PacketKind::Reset => self.reject(now, from, &packet),
+            None if matches!(packet.kind, PacketKind::Data | PacketKind::Fin) => {
+                self.reject(now, from, &packet);
+            }
+            // A RESET is never answered. Nor is a STATE: it may be the second acknowledgement of an
+            // end that went well (libutp sends two), and a RESET would make that a failure.
             None => {}
         }
         true
