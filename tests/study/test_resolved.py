@@ -48,7 +48,7 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
 
     counts = {
         "format", "seed", "repeats", "hosts", "flows", "stop_after", "length", "slots", "requests",
-        "initial", "min", "max", "numwant", "segments", "quick_acks",
+        "initial", "min", "max", "numwant", "segments", "quick_acks", "stale_acks",
         "gain", "base_history", "noise_filter", "gain_divisor", "decrease", "slowdown_interval",
         "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack",
     }  # fmt: skip
