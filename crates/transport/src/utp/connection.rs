@@ -33,7 +33,7 @@ pub struct Connection {
     /// Ids in packets that arrive, and in packets that are sent.
     receive_id: u16,
     send_id: u16,
-    /// Number of the SYN that was answered.
+    /// Number of the SYN.
     syn_nr: u16,
     /// Delay of the last packet that arrived, to be told to the other end.
     delay: u32,
@@ -104,7 +104,9 @@ impl Connection {
     /// and not 0xffff, which libutp does not find the successor of.
     pub fn connect(config: &Arc<Config>, now: Time, connection_id: u16, seq_nr: u16) -> Connection {
         let ids = (connection_id, connection_id.wrapping_add(1));
-        Connection::new(config, now, Opening::Idle, ids, seq_nr)
+        let mut connection = Connection::new(config, now, Opening::Idle, ids, seq_nr);
+        connection.syn_nr = seq_nr;
+        connection
     }
 
     /// Answers a SYN that arrived: a STATE can be polled at once. `seq_nr` should be random: the
@@ -191,9 +193,9 @@ impl Connection {
     #[inline]
     fn is_answer(&self, packet: &Packet) -> bool {
         packet.kind == PacketKind::State
+            && packet.ack_nr == self.syn_nr
+            && self.sender.next_seq() == self.syn_nr.wrapping_add(1)
             && self.receiver.is_untouched()
-            && self.send_id == self.receive_id.wrapping_add(1)
-            && packet.ack_nr.wrapping_add(1) == self.sender.next_seq()
     }
 
     /// Anything that is not plain data and acknowledgements of an open connection. Returns whether

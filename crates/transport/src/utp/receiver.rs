@@ -1,7 +1,7 @@
 use super::config::{Config, MAX_PACKETS, SackPolicy};
 use super::packet::{Packet, PacketKind};
 use super::reorder::Reorder;
-use super::sack::{MAX_SACK_BYTES, Sack};
+use super::sack::Sack;
 use super::sequence;
 use flashcrowd_base::Time;
 
@@ -226,23 +226,11 @@ impl Receiver {
         if self.reorder.packets() == 0 || self.is_finished() {
             return Sack::NONE;
         }
-        // The first bit is that of the packet after the missing one.
-        let base = self.next + 1;
-        let (bytes, bits) = match policy {
-            SackPolicy::Off => return Sack::NONE,
-            SackPolicy::Fixed { bytes } => (bytes as usize, 8 * bytes as usize - 2),
-            SackPolicy::AsNeeded => {
-                let bits = (self.reorder.end() - base) as usize;
-                (bits.div_ceil(32) * 4, bits)
-            }
-        };
-        let mut sack = Sack::of_bytes(bytes.min(MAX_SACK_BYTES));
-        for index in 0..bits.min(sack.bits()) {
-            if self.reorder.holds(self.next, base + index as u64) {
-                sack.set(index);
-            }
+        match policy {
+            SackPolicy::Off => Sack::NONE,
+            SackPolicy::Fixed { bytes } => self.reorder.mask_of(self.next, bytes as usize),
+            SackPolicy::AsNeeded => self.reorder.mask(self.next),
         }
-        sack
     }
 
     /// The delayed acknowledgement is due.

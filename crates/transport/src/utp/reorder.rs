@@ -1,13 +1,16 @@
 use super::config::MAX_PACKETS;
+use super::sack::{MAX_SACK_BYTES, Sack};
 
-/// An entry without a packet. No payload is that long.
-const ABSENT: u16 = u16::MAX;
+/// Least length of the ring: one word of bits.
+const LEAST: usize = 64;
 
 /// Packets that arrived ahead of a gap: their lengths by number, in a ring that grows to
 /// [`MAX_PACKETS`] and no further. Empty, it owns no memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reorder {
-    ring: Vec<u16>,
+    lengths: Vec<u16>,
+    /// A bit for each entry: whether a packet is held.
+    held: Vec<u64>,
     packets: u32,
     bytes: u64,
     /// After the highest number that is held, while any is.
@@ -23,45 +26,52 @@ impl Reorder {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
-    pub(super) fn end(&self) -> u64 {
-        self.end
-    }
 
     #[inline]
     fn slot(&self, seq: u64) -> usize {
-        seq as usize & (self.ring.len() - 1)
+        seq as usize & (self.lengths.len() - 1)
+    }
+    #[inline]
+    fn is_held(&self, slot: usize) -> bool {
+        self.held[slot / 64] & (1 << (slot % 64)) != 0
     }
 
-    /// Whether packet `seq` is held, of those less than [`MAX_PACKETS`] after the gap.
+    /// Whether packet `seq` is held, of those less than [`MAX_PACKETS`] after the gap at `next`.
     #[inline]
     pub(super) fn holds(&self, next: u64, seq: u64) -> bool {
         let distance = (seq - next) as usize;
-        distance < self.ring.len() && self.ring[self.slot(seq)] != ABSENT
+        distance < self.lengths.len() && self.is_held(self.slot(seq))
     }
 
     /// Holds packet `seq`, which is not held yet and lies less than [`MAX_PACKETS`] after `next`.
+    #[inline]
     pub(super) fn insert(&mut self, next: u64, seq: u64, len: u16) {
         let distance = (seq - next) as usize;
         debug_assert!(distance > 0 && distance < MAX_PACKETS as usize);
-        if distance >= self.ring.len() {
+        if distance >= self.lengths.len() {
             self.grow(next, distance);
         }
         let slot = self.slot(seq);
-        debug_assert_eq!(self.ring[slot], ABSENT);
+        debug_assert!(!self.is_held(slot));
         self.end = if self.packets == 0 { seq + 1 } else { self.end.max(seq + 1) };
-        self.ring[slot] = len;
+        self.lengths[slot] = len;
+        self.held[slot / 64] |= 1 << (slot % 64);
         self.packets += 1;
         self.bytes += u64::from(len);
     }
 
     #[cold]
     fn grow(&mut self, next: u64, distance: usize) {
-        let larger = vec![ABSENT; (distance + 1).next_power_of_two().max(16)];
-        let old = std::mem::replace(&mut self.ring, larger);
-        for seq in next..next + old.len() as u64 {
+        let size = (distance + 1).next_power_of_two().max(LEAST);
+        let mut larger =
+            Reorder { lengths: vec![0; size], held: vec![0; size / 64], ..Reorder::default() };
+        for seq in next..next + self.lengths.len() as u64 {
             let slot = self.slot(seq);
-            self.ring[slot] = old[seq as usize & (old.len() - 1)];
+            if self.is_held(slot) {
+                larger.insert(next, seq, self.lengths[slot]);
+            }
         }
+        *self = larger;
     }
 
     /// Takes packet `seq` out, if it is held; returns its length.
@@ -71,14 +81,41 @@ impl Reorder {
             return None;
         }
         let slot = self.slot(seq);
-        let len = self.ring[slot];
-        if len == ABSENT {
+        if !self.is_held(slot) {
             return None;
         }
-        self.ring[slot] = ABSENT;
+        self.held[slot / 64] &= !(1 << (slot % 64));
         self.packets -= 1;
-        self.bytes -= u64::from(len);
-        Some(len)
+        self.bytes -= u64::from(self.lengths[slot]);
+        Some(self.lengths[slot])
+    }
+
+    /// A mask that begins after the gap at `next`: as long as the disorder, in steps of four bytes.
+    pub(super) fn mask(&self, next: u64) -> Sack {
+        let bits = (self.end - next - 1) as usize;
+        let bytes = (bits.div_ceil(32) * 4).min(MAX_SACK_BYTES);
+        self.fill(next, bytes, bits)
+    }
+
+    /// A mask of so many bytes, of which the last two bits stay free.
+    pub(super) fn mask_of(&self, next: u64, bytes: usize) -> Sack {
+        let bits = (self.end - next - 1) as usize;
+        self.fill(next, bytes, bits.min(8 * bytes - 2))
+    }
+
+    /// The first `bits` bits, of which none lies beyond the ring.
+    fn fill(&self, next: u64, bytes: usize, bits: usize) -> Sack {
+        let mut mask = [0; MAX_SACK_BYTES];
+        for (word, chunk) in mask.chunks_exact_mut(8).enumerate().take(bits.div_ceil(64)) {
+            let slot = self.slot(next + 1 + 64 * word as u64);
+            let low = self.held[slot / 64] >> (slot % 64);
+            // Shifted in two steps, since one of 64 is none.
+            let high = self.held[(slot / 64 + 1) % self.held.len()] << 1 << (63 - slot % 64);
+            let left = bits - 64 * word;
+            let wanted = if left >= 64 { u64::MAX } else { (1 << left) - 1 };
+            chunk.copy_from_slice(&((low | high) & wanted).to_le_bytes());
+        }
+        Sack::from_wire(&mask[..bytes])
     }
 
     /// Forgets everything.
@@ -95,19 +132,36 @@ mod tests {
     fn what_was_held_is_found_after_the_ring_has_grown() {
         let mut reorder = Reorder::default();
         let next = 65_530;
-        for seq in [next + 1, next + 3, next + 15, next + 16, next + 1000] {
-            assert!(!reorder.holds(next, seq));
-            reorder.insert(next, seq, (seq - next) as u16);
+        for distance in [1, 3, 15, 63, 64, 1000] {
+            assert!(!reorder.holds(next, next + distance));
+            reorder.insert(next, next + distance, distance as u16);
         }
-        assert_eq!((reorder.packets(), reorder.bytes(), reorder.end()), (5, 1035, next + 1001));
+        assert_eq!((reorder.packets(), reorder.bytes(), reorder.end), (6, 1146, next + 1001));
         assert_eq!(reorder.take(next), None);
-        for (distance, held) in
-            [(1, true), (2, false), (3, true), (15, true), (16, true), (1000, true)]
-        {
+        for (distance, held) in [(1, true), (2, false), (3, true), (15, true), (63, true)] {
             assert_eq!(reorder.holds(next, next + distance), held);
-            assert_eq!(reorder.take(next + distance).is_some(), held);
+            assert_eq!(reorder.take(next + distance), held.then_some(distance as u16));
         }
-        assert_eq!((reorder.packets(), reorder.bytes()), (0, 0));
-        assert_eq!(reorder.ring.len(), 1024);
+        assert_eq!((reorder.packets(), reorder.bytes()), (2, 1064));
+        assert_eq!((reorder.lengths.len(), reorder.held.len()), (1024, 16));
+    }
+
+    #[test]
+    fn masks_say_what_is_held() {
+        for next in [65_530, 131_070, 70_001] {
+            let mut reorder = Reorder::default();
+            let held: Vec<u64> = (1..180).filter(|distance| distance % 7 < 3).collect();
+            for (count, distance) in held.iter().enumerate() {
+                reorder.insert(next, next + distance, 1);
+                let expected: Vec<usize> =
+                    held[..=count].iter().map(|distance| *distance as usize - 1).collect();
+                let mask = reorder.mask(next);
+                assert_eq!(mask.iter().collect::<Vec<_>>(), expected);
+                assert_eq!(mask.as_bytes().len(), (*distance as usize).div_ceil(32) * 4);
+                let short = reorder.mask_of(next, 4);
+                assert_eq!(short.as_bytes().len(), 4);
+                assert!(short.iter().eq(expected.into_iter().filter(|index| *index < 30)));
+            }
+        }
     }
 }

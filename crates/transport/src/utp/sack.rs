@@ -67,14 +67,35 @@ impl Sack {
     /// The indices of the bits that are set, rising.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.as_bytes().iter().enumerate().flat_map(|(position, &byte)| {
-            let mut left = byte;
+        self.beyond(&Sack::NONE)
+    }
+
+    /// The indices of the bits that are set here and not in `known`, rising.
+    #[inline]
+    pub fn beyond(&self, known: &Sack) -> impl Iterator<Item = usize> + use<> {
+        let mut words = self.words();
+        for (word, known) in words.iter_mut().zip(known.words()) {
+            *word &= !known;
+        }
+        words.into_iter().enumerate().flat_map(|(position, mut left)| {
             std::iter::from_fn(move || {
                 let bit = left.trailing_zeros() as usize;
                 left &= left.wrapping_sub(1);
-                (bit < 8).then_some(8 * position + bit)
+                (bit < 64).then_some(64 * position + bit)
             })
         })
+    }
+
+    /// The mask in words, the first packet in the lowest bit. Nothing is set beyond its length.
+    #[inline]
+    fn words(&self) -> [u64; MAX_SACK_BYTES / 8] {
+        let mut words = [0; MAX_SACK_BYTES / 8];
+        for (word, bytes) in words.iter_mut().zip(self.mask.chunks_exact(8)) {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(bytes);
+            *word = u64::from_le_bytes(eight);
+        }
+        words
     }
 }
 

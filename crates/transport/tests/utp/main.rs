@@ -5,4 +5,5 @@ mod golden;
 mod host;
 mod lockstep;
 mod stream;
+mod traces;
 mod world;

@@ -249,8 +249,9 @@ impl<A: Host, B: Host, N: Network> World<A, B, N> {
                 PacketKind::Reset => "RESET",
                 PacketKind::Syn => "SYN",
             };
-            let _ = writeln!(
-                table,
+            let mut line = String::new();
+            let _ = write!(
+                line,
                 "{:>8.1} {} {kind:<5} {:04x} {:>8} {:04x} {:04x} {:>7} {:>4} {:?}{}",
                 sent.at.seconds() * 1e3,
                 ["A>B", "B>A"][sent.who],
@@ -263,6 +264,7 @@ impl<A: Host, B: Host, N: Network> World<A, B, N> {
                 packet.sack,
                 if sent.lost { " lost" } else { "" },
             );
+            let _ = writeln!(table, "{}", line.trim_end());
         }
         table
     }

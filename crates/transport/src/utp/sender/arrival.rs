@@ -1,6 +1,7 @@
 use super::super::config::Config;
 use super::super::outbox::Fate;
 use super::super::packet::{Packet, PacketKind};
+use super::super::sack::Sack;
 use super::super::sequence;
 use super::Sender;
 use crate::congestion::{Ack, Controller, Loss};
@@ -40,9 +41,12 @@ impl Sender {
         }
         let masked = !packet.sack.is_empty() && config.loss_detection.sacked_after > 0;
         if masked {
-            for index in packet.sack.iter() {
+            // What the last mask said of the same gap is known.
+            let known = if self.masked.0 == ack { self.masked.1 } else { Sack::NONE };
+            for index in packet.sack.beyond(&known) {
                 self.deliver(config, now, ack + 2 + index as u64, &mut delivery);
             }
+            self.masked = (ack, packet.sack);
         }
         if delivery.any {
             self.outbox.trim();

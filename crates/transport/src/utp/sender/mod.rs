@@ -10,6 +10,7 @@ use super::outbox::Outbox;
 use super::packet::HEADER_BYTES;
 use super::path::Path;
 use super::rtt::RoundTrip;
+use super::sack::Sack;
 use crate::congestion::{AnyController, Controller, Params};
 use flashcrowd_base::{Span, Time};
 
@@ -53,6 +54,8 @@ pub(super) struct Sender {
     /// The window keeps us from sending; when it last did.
     blocked: bool,
     limited_at: Time,
+    /// The last mask, and the acknowledgement number that it came with.
+    masked: (u64, Sack),
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
     /// Packets before this were resent on the word of others once, and not twice.
@@ -105,6 +108,7 @@ impl Sender {
             packet,
             blocked: false,
             limited_at: Time::START,
+            masked: (0, Sack::NONE),
             duplicates: 0,
             rto_at: Time::NEVER,
             timeouts: 0,
