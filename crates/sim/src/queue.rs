@@ -13,6 +13,8 @@ use std::collections::BinaryHeap;
 pub struct EventQueue<T> {
     /// Events of the slot in progress, the next one last.
     current: Vec<Entry<T>>,
+    /// One more of these, which is likely to be the next; see [`EventQueue::schedule_next`].
+    held: Option<Entry<T>>,
     nodes: Vec<Node<T>>,
     free: u32,
     fine: FineLevel,
@@ -52,8 +54,11 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    fn key(&self) -> (Time, u64) {
-        (self.at, self.order)
+    /// Time, then order. As one number: two of them are compared without a jump that the processor
+    /// would have to guess, and in a batch of events to be sorted it guesses wrong half the time.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.nanos()) << 64 | u128::from(self.order)
     }
 }
 impl<T> PartialEq for Entry<T> {
@@ -63,11 +68,17 @@ impl<T> PartialEq for Entry<T> {
 }
 impl<T> Eq for Entry<T> {}
 impl<T> PartialOrd for Entry<T> {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        self.key() < other.key()
+    }
 }
 impl<T> Ord for Entry<T> {
+    #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -134,6 +145,7 @@ impl<T: Copy> EventQueue<T> {
     pub fn new() -> Self {
         EventQueue {
             current: Vec::new(),
+            held: None,
             nodes: Vec::new(),
             free: NIL,
             fine: Level::new(),
@@ -164,6 +176,20 @@ impl<T: Copy> EventQueue<T> {
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
         self.scheduled += 1;
         self.insert(entry);
+    }
+
+    /// The same for an event that is likely to come before any other, as the next of many that follow
+    /// close upon each other. It is kept aside, which saves finding its place.
+    #[inline]
+    pub fn schedule_next(&mut self, at: Time, event: T) {
+        debug_assert!(at >= self.now, "an event was scheduled in the past");
+        let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
+        self.scheduled += 1;
+        if self.held.is_none() && entry.at.nanos() >> FINE_BITS <= self.slot {
+            self.held = Some(entry);
+        } else {
+            self.insert(entry);
+        }
     }
 
     #[inline]
@@ -212,6 +238,15 @@ impl<T: Copy> EventQueue<T> {
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
+        // What is held lies within the slots in progress, so only they can have something sooner.
+        if let Some(held) = self.held
+            && self.current.last().is_none_or(|first| held < *first)
+        {
+            self.held = None;
+            self.taken += 1;
+            self.now = held.at;
+            return Some((held.at, held.event));
+        }
         while self.current.is_empty() {
             if self.is_empty() {
                 return None;
@@ -228,7 +263,7 @@ impl<T: Copy> EventQueue<T> {
     /// [`EventQueue::look_ahead`].
     #[inline]
     pub fn is_between_batches(&self) -> bool {
-        self.current.is_empty()
+        self.current.is_empty() && self.held.is_none()
     }
 
     /// The events that are next, but for those scheduled meanwhile. An engine that knows what comes
@@ -263,7 +298,7 @@ impl<T: Copy> EventQueue<T> {
                 }
             }
             if self.current.len() > 1 {
-                self.current.sort_unstable_by(|a, b| b.cmp(a));
+                self.current.sort_unstable_by_key(|entry| Reverse(entry.key()));
             }
             self.open((slot / FINE_PER_COARSE) + OPEN_AHEAD);
             return;
@@ -338,7 +373,11 @@ mod tests {
                 let gap = ((1u64 << magnitude) / 1000) * fraction + fraction;
                 for copy in 0..3u32 {
                     let at = now + Span::from_nanos(gap * u64::from(copy));
-                    wheel.schedule(at, (number, copy));
+                    if (number + pops).is_multiple_of(3) {
+                        wheel.schedule_next(at, (number, copy));
+                    } else {
+                        wheel.schedule(at, (number, copy));
+                    }
                     heap.push(Reverse((at, number, copy)));
                 }
                 for _ in 0..pops {

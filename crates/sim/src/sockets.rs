@@ -319,7 +319,9 @@ impl Sockets {
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
                 tally.payload(end.class, segment.len);
-                trace(tally, end.owner, now, &segment);
+                if tally.trace.is_some() {
+                    trace(tally, end.owner, now, &segment);
+                }
                 if end.delay != ROUTED {
                     *network.keep_direct(queue, now + end.delay, end.way, to) = segment;
                     network.totals.sent += 1;
@@ -338,13 +340,17 @@ impl Sockets {
                 if end.delay != ROUTED {
                     let kept = network.keep_direct(queue, now + end.delay, end.way, to);
                     let frames = tcp.write_out(now, draft, kept);
-                    trace(tally, end.owner, now, kept);
+                    if tally.trace.is_some() {
+                        trace(tally, end.owner, now, kept);
+                    }
                     network.totals.sent += u64::from(frames);
                     sent += 1;
                 } else {
                     let mut packet = Packet::new(Segment::EMPTY, to, end.way, 0);
                     let frames = tcp.write_out(now, draft, &mut packet.segment);
-                    trace(tally, end.owner, now, &packet.segment);
+                    if tally.trace.is_some() {
+                        trace(tally, end.owner, now, &packet.segment);
+                    }
                     packet.bytes = packet.segment.wire_bytes() as u32;
                     sent += network.send(queue, now, frames, &mut packet);
                 }
@@ -498,7 +504,7 @@ impl Sockets {
 }
 
 /// Notes the frames of a segment that a transfer sends, if they are asked for.
-#[inline]
+#[cold]
 fn trace(tally: &mut Tally, owner: Owner, now: Time, segment: &Segment) {
     if let (Some(trace), Owner::Sender { flow }) = (&mut tally.trace, owner) {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {

@@ -97,7 +97,7 @@ impl Transit {
         ordered.packets.pop_front();
         ordered.touched = ordered.touched.saturating_sub(1);
         if let Some(next) = ordered.packets.front() {
-            queue.schedule(next.due, Event::lane(lane));
+            queue.schedule_next(next.due, Event::lane(lane));
         }
         Some(packet)
     }

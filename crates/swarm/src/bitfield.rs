@@ -1,27 +1,46 @@
 //! Which pieces somebody has.
 
 /// A set of piece numbers out of 0..len, with its size kept.
+///
+/// Up to 256 pieces stand in place: a swarm of hundreds has tens of thousands of these, and each
+/// HAVE would fetch its word from a page of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitfield {
-    words: Vec<u64>,
+    few: [u64; FEW_WORDS],
+    /// All of them, if there are more.
+    many: Box<[u64]>,
     len: u32,
     count: u32,
 }
 
+const FEW_WORDS: usize = 4;
+
 impl Bitfield {
     /// None of `len` pieces.
     pub fn new(len: u32) -> Bitfield {
-        Bitfield { words: vec![0; len.div_ceil(64) as usize], len, count: 0 }
+        let words = len.div_ceil(64) as usize;
+        let many = if words > FEW_WORDS { vec![0; words] } else { Vec::new() };
+        Bitfield { few: [0; FEW_WORDS], many: many.into_boxed_slice(), len, count: 0 }
     }
     /// All of `len` pieces.
     pub fn full(len: u32) -> Bitfield {
-        let mut words = vec![u64::MAX; len.div_ceil(64) as usize];
-        if let Some(last) = words.last_mut()
-            && !len.is_multiple_of(64)
-        {
-            *last = (1 << (len % 64)) - 1;
+        let mut full = Bitfield::new(len);
+        full.count = len;
+        let mut left = len;
+        for word in full.words_mut() {
+            let here = left.min(64);
+            *word = if here == 64 { u64::MAX } else { (1 << here) - 1 };
+            left -= here;
         }
-        Bitfield { words, len, count: len }
+        full
+    }
+    #[inline]
+    fn words(&self) -> &[u64] {
+        if self.many.is_empty() { &self.few } else { &self.many }
+    }
+    #[inline]
+    fn words_mut(&mut self) -> &mut [u64] {
+        if self.many.is_empty() { &mut self.few } else { &mut self.many }
     }
     /// How many pieces there are in the torrent.
     pub fn len(&self) -> u32 {
@@ -41,12 +60,12 @@ impl Bitfield {
     }
     #[inline]
     pub(crate) fn touch(&self) -> u64 {
-        self.words.first().copied().unwrap_or(0)
+        self.words().first().copied().unwrap_or(0)
     }
     /// Whether `piece` is in it; false beyond the end.
     #[inline]
     pub fn has(&self, piece: u32) -> bool {
-        self.words.get((piece / 64) as usize).is_some_and(|word| word >> (piece % 64) & 1 == 1)
+        self.words().get((piece / 64) as usize).is_some_and(|word| word >> (piece % 64) & 1 == 1)
     }
     /// Puts `piece` in. True if it is new and exists.
     #[inline]
@@ -54,13 +73,13 @@ impl Bitfield {
         if piece >= self.len || self.has(piece) {
             return false;
         }
-        self.words[(piece / 64) as usize] |= 1 << (piece % 64);
+        self.words_mut()[(piece / 64) as usize] |= 1 << (piece % 64);
         self.count += 1;
         true
     }
     /// The pieces in it, in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
+        self.words().iter().enumerate().flat_map(|(index, &word)| {
             std::iter::successors((word != 0).then_some(word), |word| {
                 let rest = word & (word - 1);
                 (rest != 0).then_some(rest)
@@ -70,9 +89,9 @@ impl Bitfield {
     }
     /// How many pieces are in it that `other` lacks.
     pub fn missing_in(&self, other: &Bitfield) -> u32 {
-        self.words
+        self.words()
             .iter()
-            .zip(&other.words)
+            .zip(other.words())
             .map(|(mine, theirs)| (mine & !theirs).count_ones())
             .sum()
     }
@@ -84,7 +103,7 @@ mod tests {
 
     #[test]
     fn full_is_every_piece_one_by_one() {
-        for len in [1, 63, 64, 65, 200] {
+        for len in [1, 63, 64, 65, 200, 256, 257, 1000] {
             let mut one_by_one = Bitfield::new(len);
             assert!((0..len).all(|piece| one_by_one.set(piece)));
             assert_eq!(one_by_one, Bitfield::full(len));

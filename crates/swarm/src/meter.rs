@@ -32,10 +32,6 @@ impl Meter {
     pub fn fresh(now: Time) -> Meter {
         Meter { rate: 0.0, since: nanos(now), last: nanos(now) }
     }
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.last as u64
-    }
     /// `bytes` arrived.
     #[inline]
     pub fn update(&mut self, now: Time, bytes: u32, rules: &MeterRules) {

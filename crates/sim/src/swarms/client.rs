@@ -256,10 +256,12 @@ impl Sim<'_> {
     #[inline]
     pub(crate) fn peer_reads(&mut self, peer: u32, conn: ConnId, socket: u32) {
         while let Some(message) = self.sockets.next_message(socket) {
+            // The peer may have closed it meanwhile. A socket that is its owner's is that of the
+            // connection; which one carries blocks may have changed.
+            let owner = self.sockets.get(socket).owner;
             let state = &mut self.swarms.peers[peer as usize];
-            let links = state.links(conn);
-            if links.control != socket && links.incoming != socket {
-                return; // Closed by the peer meanwhile.
+            if owner != (Owner::Peer { peer, conn }) && state.links(conn).incoming != socket {
+                return;
             }
             let Some(machine) = &mut state.machine else { return };
             machine.on_message(self.now, conn, message);

@@ -12,6 +12,9 @@ pub(super) enum Channel {
     Data,
 }
 
+/// Writes that wait: the bytes left of each, and the message that they complete.
+type Pending = VecDeque<(u32, Option<Message>)>;
+
 /// One socket buffer as a peer knows it.
 #[derive(Debug)]
 pub(super) struct Outlet {
@@ -19,14 +22,19 @@ pub(super) struct Outlet {
     /// What the socket buffer takes, less what the driver has still to carry out.
     pub(super) space: u64,
     pub(super) unpolled: u64,
-    /// What the socket buffer did not take.
-    pub(super) pending: VecDeque<(u32, Option<Message>)>,
+    /// What the socket buffer did not take, once there was such a thing.
+    pending: Option<Box<Pending>>,
 }
 
 impl Outlet {
     /// Of a connection that does not stand yet.
     pub(super) fn new(channel: Channel) -> Outlet {
-        Outlet { channel, space: 0, unpolled: 0, pending: VecDeque::new() }
+        Outlet { channel, space: 0, unpolled: 0, pending: None }
+    }
+    /// Whether nothing waits.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.as_ref().is_none_or(|pending| pending.is_empty())
     }
     #[inline]
     pub(super) fn write(
@@ -36,18 +44,20 @@ impl Outlet {
         completes: Option<Message>,
         out: &mut VecDeque<Action>,
     ) {
-        if self.pending.is_empty() && u64::from(bytes) <= self.space {
+        if self.is_empty() && u64::from(bytes) <= self.space {
             self.space -= u64::from(bytes);
             self.unpolled += u64::from(bytes);
             out.push_back(self.action(conn, bytes, completes));
         } else {
-            self.pending.push_back((bytes, completes));
+            self.pending.get_or_insert_default().push_back((bytes, completes));
             self.drain(conn, out);
         }
     }
     /// Gives the socket buffer as much as it takes.
     fn drain(&mut self, conn: ConnId, out: &mut VecDeque<Action>) {
-        while let Some((bytes, completes)) = self.pending.front_mut() {
+        while let Some(pending) = &mut self.pending
+            && let Some((bytes, completes)) = pending.front_mut()
+        {
             let part = u64::from(*bytes).min(self.space);
             if part == 0 {
                 return;
@@ -59,10 +69,10 @@ impl Outlet {
             *bytes -= part;
             let whole = *bytes == 0;
             let completes = if whole { completes.take() } else { None };
-            out.push_back(self.action(conn, part, completes));
             if whole {
-                self.pending.pop_front();
+                pending.pop_front();
             }
+            out.push_back(self.action(conn, part, completes));
         }
     }
     #[inline]
@@ -76,10 +86,10 @@ impl Outlet {
     #[inline]
     pub(super) fn set_space(&mut self, id: ConnId, space: u64, out: &mut VecDeque<Action>) -> bool {
         self.space = space.saturating_sub(self.unpolled);
-        if self.pending.is_empty() {
+        if self.is_empty() {
             return false;
         }
         self.drain(id, out);
-        self.pending.is_empty()
+        self.is_empty()
     }
 }

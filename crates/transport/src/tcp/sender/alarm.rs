@@ -95,6 +95,7 @@ impl Sender {
             return true;
         }
         self.counters.timeouts += 1;
+        self.watchful = true;
         if u32::from(self.retries) >= config.data_retries {
             return false;
         }

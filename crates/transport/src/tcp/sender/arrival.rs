@@ -18,9 +18,21 @@ impl Sender {
         if ack > self.nxt {
             return;
         }
-        let prior_in_flight = self.in_flight();
         let advanced = ack > self.una;
+        let selects = self.sack && segment.has_sack();
         let window_changed = self.update_window(segment, advanced);
+        let duplicate = !advanced
+            && ack == self.una
+            && segment.len == 0
+            && !window_changed
+            && !segment.flags.contains(Flags::FIN)
+            && self.outstanding() > 0;
+        // No news for this half, as with most of the data that flows the other way: the lines of
+        // the cache that hold the rest of it need not be fetched.
+        if !(advanced || selects || duplicate || self.watchful) {
+            return self.leave_window_probe();
+        }
+        let prior_in_flight = self.in_flight();
         let mut delivery = Delivery::default();
         if advanced {
             self.una = ack;
@@ -28,19 +40,14 @@ impl Sender {
             self.backoff = 0;
             self.retries = 0;
         }
-        if self.sack && segment.has_sack() {
+        if selects {
+            self.watchful = true;
             self.board.select(segment.sack_ranges(), &mut delivery);
         }
         let sample = self.take_samples(config, now, segment, advanced, &delivery);
         if self.probed != UNPROBED {
             self.judge_probe(now, ack, advanced || delivery.sacked || segment.len > 0);
         }
-        let duplicate = !advanced
-            && ack == self.una
-            && segment.len == 0
-            && !window_changed
-            && !segment.flags.contains(Flags::FIN)
-            && self.outstanding() > 0;
         let was_recovering = self.phase == Phase::Recovery;
         let calm = self.phase == Phase::Open
             && self.board.is_calm()
@@ -48,6 +55,7 @@ impl Sender {
             && !duplicate
             && delivery.reordered.is_none();
         if !calm {
+            self.watchful = true;
             self.respond(config, now, segment, advanced, duplicate, &delivery);
         }
         if delivery.bytes > 0 {
@@ -56,7 +64,15 @@ impl Sender {
         }
         if advanced || delivery.sacked {
             self.set_alarm_after_ack(config, now);
-        } else if self.alarm == Alarm::WindowProbe && self.peer_window() > 0 {
+        } else {
+            self.leave_window_probe();
+        }
+    }
+
+    /// A window that has opened needs no probe.
+    #[inline]
+    fn leave_window_probe(&mut self) {
+        if self.alarm == Alarm::WindowProbe && self.peer_window() > 0 {
             self.alarm_at = Time::NEVER;
             self.backoff = 0;
         }

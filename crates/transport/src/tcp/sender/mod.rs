@@ -80,7 +80,8 @@ pub(super) struct Sender {
     sent_now: bool,
     /// Congestion window validation, as Linux' tcp_cwnd_validate.
     was_limited: bool,
-    timestamps: bool,
+    /// Something may be SACKed, lost, announced by duplicates or probed for; stays once set.
+    watchful: bool,
 
     // The next line of the cache.
     board: Scoreboard,
@@ -100,6 +101,7 @@ pub(super) struct Sender {
     retries: u8,
     probe_repeats: bool,
     reordering_seen: bool,
+    timestamps: bool,
     /// Duplicate acknowledgements of `una` (without SACK).
     duplicates: u32,
     controller: AnyController,
@@ -168,6 +170,7 @@ impl Sender {
             deferred_since: Time::NEVER,
             small_end: 0,
             was_limited: false,
+            watchful: false,
             most_outstanding: 0,
             usage_end: 0,
             most_used: 0,
@@ -257,7 +260,13 @@ impl Sender {
     /// Whether neither new data nor anything lost waits for its time to be sent.
     #[inline]
     pub(super) fn has_nothing_to_send(&self) -> bool {
-        self.nxt >= self.end && !self.board.has_unrepeated()
+        self.nxt >= self.end && !self.has_unrepeated()
+    }
+
+    /// Whether lost segments wait to be repeated.
+    #[inline]
+    fn has_unrepeated(&self) -> bool {
+        self.watchful && self.board.has_unrepeated()
     }
 
     /// Whether the FIN is acknowledged.

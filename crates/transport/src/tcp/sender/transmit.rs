@@ -19,7 +19,7 @@ impl Sender {
     /// What to send next.
     #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
-        if self.board.has_unrepeated()
+        if self.has_unrepeated()
             && self.phase != Phase::Open
             && let Some(burst) = self.repeat(config, now)
         {
@@ -74,6 +74,7 @@ impl Sender {
         if self.outstanding() == 0 {
             return None;
         }
+        self.watchful = true;
         let unsent = self.end.saturating_sub(self.nxt);
         let len = unsent.min(u64::from(self.mss));
         if len > 0 && self.nxt + len <= self.edge {

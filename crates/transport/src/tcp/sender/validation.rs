@@ -28,9 +28,12 @@ impl Sender {
     /// Nothing more to send for now: note whether the window was the reason.
     #[inline]
     pub(super) fn rest(&mut self, config: &Config, now: Time) {
-        if !(self.sent_now || self.limited_now) {
-            return;
+        if self.sent_now || self.limited_now {
+            self.note_limit(config, now);
         }
+    }
+
+    fn note_limit(&mut self, config: &Config, now: Time) {
         let limited = self.limited_now;
         self.sent_now = false;
         self.limited_now = false;
