@@ -12,6 +12,7 @@ fn acknowledgements(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("on_ack");
     for kind in Kind::ALL {
         let params = Params {
+            now: Time::START,
             mss: 1448,
             least_window: 1448,
             ledbat: kind.ledbat(),

@@ -99,6 +99,7 @@ struct Rig {
 impl Rig {
     fn new(kind: Kind, table: Ledbat, offset: u32) -> Rig {
         let params = Params {
+            now: Time::START,
             mss: 1000,
             least_window: 0,
             ledbat: Some(table),

@@ -172,6 +172,8 @@ pub struct Loss {
 /// What a controller is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
+    /// When the connection is made: minutes of base history and the like count from here.
+    pub now: Time,
     /// Payload of a full segment.
     pub mss: u32,
     /// The transport cannot do with a window below this many bytes: a segment for TCP, which has no
@@ -341,6 +343,7 @@ pub(crate) mod tests {
     /// A controller of 1000-byte segments.
     pub(crate) fn params(segments: u64) -> Params {
         Params {
+            now: Time::START,
             mss: 1000,
             least_window: 0,
             ledbat: None,
@@ -348,6 +351,12 @@ pub(crate) mod tests {
             hystart: HyStartKind::None,
             count_acks: false,
         }
+    }
+
+    /// Tens of thousands of connections hold one: what the LEDBAT family needs is in a box.
+    #[test]
+    fn a_controller_is_no_larger_than_cubic() {
+        assert!(size_of::<AnyController>() <= size_of::<CubicLinux>() + 8);
     }
 
     /// A sender that uses its whole window, 100 ms away.

@@ -66,6 +66,7 @@ pub struct Flow {
 impl Flow {
     pub fn new(kind: Kind, table: Option<Ledbat>, path: &Path, start: Time) -> Flow {
         let params = Params {
+            now: start,
             mss: path.payload,
             least_window: 0,
             ledbat: table,

@@ -29,8 +29,8 @@ pub(super) struct BaseDelay {
 }
 
 impl BaseDelay {
-    /// A history of so many minutes.
-    pub(super) fn new(minutes: u32) -> BaseDelay {
+    /// A history of so many minutes that begins now.
+    pub(super) fn new(minutes: u32, now: Time) -> BaseDelay {
         BaseDelay {
             least: 0,
             len: minutes.clamp(1, MOST_SLOTS as u32) as u8,
@@ -39,7 +39,7 @@ impl BaseDelay {
             begun: false,
             samples: 0,
             least_samples: 0,
-            since: Time::START,
+            since: now,
             slots: [0; MOST_SLOTS],
         }
     }
@@ -66,7 +66,6 @@ impl BaseDelay {
     pub(super) fn see(&mut self, now: Time, sample: u32) -> u32 {
         if !self.begun {
             self.begun = true;
-            self.since = now;
             self.least = sample;
             self.slots[0] = sample;
         }
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_minimum_is_kept_for_so_many_minutes() {
-        let mut base = BaseDelay::new(3);
+        let mut base = BaseDelay::new(3, Time::START);
         base.see(minute(0), 20);
         for later in 1..3 {
             assert_eq!(base.see(minute(later), 50), 30);
@@ -139,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_quiet_minute_goes_on() {
-        let mut base = BaseDelay::new(1).ending_after(3);
+        let mut base = BaseDelay::new(1, Time::START).ending_after(3);
         base.see(minute(0), 20);
         base.see(minute(1), 50);
         assert_eq!(base.least(), 20, "after two samples");
@@ -156,7 +155,7 @@ mod tests {
             offset: u32,
             samples in prop::collection::vec((0u64..30, 0u32..2_000_000), 1..200),
         ) {
-            let (mut here, mut there) = (BaseDelay::new(10), BaseDelay::new(10));
+            let (mut here, mut there) = (BaseDelay::new(10, Time::START), BaseDelay::new(10, Time::START));
             let mut now = Time::START;
             for (wait, delay) in samples {
                 now += Span::from_secs(wait);
@@ -176,7 +175,7 @@ mod tests {
             minutes in 2u32..=10,
             queues in prop::collection::vec(0u32..50_000, 600),
         ) {
-            let mut base = BaseDelay::new(minutes);
+            let mut base = BaseDelay::new(minutes, Time::START);
             for (second, queue) in queues.into_iter().enumerate() {
                 let now = Time::START + Span::from_secs(second as u64);
                 // Every tenth sample meets no queue.

@@ -54,7 +54,7 @@ impl Draft {
             paid: 0,
             least_window: params.least_window,
             filter: Filter::new(table.noise_filter),
-            base: BaseDelay::new(table.base_history),
+            base: BaseDelay::new(table.base_history, params.now),
             table,
         };
         draft.set(draft.packets);

@@ -20,19 +20,13 @@ pub(super) struct Drift {
 }
 
 impl Drift {
-    pub(super) fn new() -> Drift {
-        Drift { drift: 0, average: 0, base: None, sum: 0, samples: 0, slot_end: Time::START }
+    pub(super) fn new(now: Time) -> Drift {
+        Drift { drift: 0, average: 0, base: None, sum: 0, samples: 0, slot_end: now + SLOT }
     }
 
     #[inline]
     pub(super) fn see(&mut self, now: Time, delay: u32) {
-        let base = match self.base {
-            Some(base) => base,
-            None => {
-                self.slot_end = now + SLOT;
-                *self.base.insert(delay)
-            }
-        };
+        let base = *self.base.get_or_insert(delay);
         self.sum += i64::from(delay.wrapping_sub(base) as i32);
         self.samples += 1;
         if now > self.slot_end {
@@ -75,7 +69,7 @@ mod tests {
 
     /// Ten samples a second of a clock that gains so many microseconds per second.
     fn penalty(gain: i64, seconds: u64, offset: u32) -> i32 {
-        let mut drift = Drift::new();
+        let mut drift = Drift::new(Time::START);
         for tenth in 0..seconds * 10 {
             let now = Time::START + Span::from_millis(100 * tenth);
             drift.see(now, offset.wrapping_add((gain * tenth as i64 / 10) as u32));

@@ -42,8 +42,8 @@ impl Libtorrent {
             cut_at: None,
             now: Time::START,
             filter: Filter::new(table.noise_filter),
-            base: BaseDelay::new(table.base_history).ending_after(LEAST_SAMPLES),
-            opposite: BaseDelay::new(table.base_history).ending_after(LEAST_SAMPLES),
+            base: BaseDelay::new(table.base_history, params.now).ending_after(LEAST_SAMPLES),
+            opposite: BaseDelay::new(table.base_history, params.now).ending_after(LEAST_SAMPLES),
             table,
         }
     }

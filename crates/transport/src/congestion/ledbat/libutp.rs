@@ -54,10 +54,10 @@ impl Libutp {
             limited_at: Time::START,
             cut_at: None,
             now: Time::START,
-            drift: Drift::new(),
+            drift: Drift::new(params.now),
             filter: Filter::zeros(table.noise_filter),
-            base: BaseDelay::new(table.base_history),
-            opposite: BaseDelay::new(table.base_history),
+            base: BaseDelay::new(table.base_history, params.now),
+            opposite: BaseDelay::new(table.base_history, params.now),
             table,
         }
     }

@@ -37,7 +37,7 @@ impl Libutp2010 {
             cut_at: None,
             now: Time::START,
             filter: Filter::zeros(table.noise_filter),
-            base: BaseDelay::new(table.base_history),
+            base: BaseDelay::new(table.base_history, params.now),
             table,
         }
     }

@@ -61,7 +61,7 @@ impl PlusPlus {
             quota: 0.0,
             round_end: 0,
             filter: Filter::new(table.noise_filter),
-            base: BaseDelay::new(table.base_history),
+            base: BaseDelay::new(table.base_history, params.now),
             table,
         }
     }

@@ -27,7 +27,7 @@ impl Rfc6817 {
         Rfc6817 {
             cwnd: Cwnd::new(&table, &params),
             filter: Filter::new(table.noise_filter),
-            base: BaseDelay::new(table.base_history),
+            base: BaseDelay::new(table.base_history, params.now),
             table,
         }
     }

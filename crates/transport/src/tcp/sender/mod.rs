@@ -128,6 +128,7 @@ impl Sender {
     ) -> Sender {
         let initial_window = u64::from(config.initial_window_segments) * u64::from(mss);
         let params = Params {
+            now,
             mss: u32::from(mss),
             least_window: u64::from(mss),
             ledbat: config.ledbat,

@@ -81,6 +81,7 @@ impl Sender {
         let rung = Rung::new(now);
         let packet = packet_bytes(config, &path, &rung);
         let params = Params {
+            now,
             mss: packet,
             least_window: 0,
             ledbat: config.ledbat,
