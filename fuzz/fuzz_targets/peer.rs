@@ -5,7 +5,9 @@
 
 use arbitrary::Arbitrary;
 use flashcrowd_base::{Rate, Span, Stream, Time};
-use flashcrowd_swarm::profile::{Backlog, LeechChoker, MeterStart, PieceOrder, SeedChoker, named};
+use flashcrowd_swarm::profile::{
+    Backlog, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
+};
 use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Profile, Role, Torrent};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
@@ -16,8 +18,9 @@ const PIECES: u32 = 5;
 #[derive(Arbitrary, Debug)]
 struct Input {
     seed: bool,
-    modern: bool,
-    switches: [bool; 11],
+    split: bool,
+    client: u8,
+    switches: [bool; 12],
     backlog: u8,
     choker: u8,
     slots: u8,
@@ -37,6 +40,8 @@ enum Op {
     /// Answers a request that the peer made.
     Answer(u8),
     Space(u8, u16),
+    DataSpace(u8, u16),
+    Done(u8),
     Wait(u16),
     Limit(Option<u32>),
     Leave,
@@ -99,9 +104,10 @@ impl Say {
 }
 
 fn profile(input: &Input) -> Profile {
-    let name = if input.modern { "modern" } else { "mainline-4.0.2" };
+    let name = NAMES[usize::from(input.client) % NAMES.len()];
     let mut profile = named(name).expect("it ships");
-    let [a, b, c, d, e, f, g, h, i, j, k] = input.switches;
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = input.switches;
+    profile.super_seeding = l;
     profile.requests.block_bytes = 1000;
     profile.control_behind_piece = a;
     profile.connections.drop_seed_to_seed = b;
@@ -112,7 +118,9 @@ fn profile(input: &Input) -> Profile {
     profile.choker.idle_class = g;
     profile.meter.start = if h { MeterStart::Unchoke } else { MeterStart::Connection };
     profile.picker.order = if i { PieceOrder::Random } else { PieceOrder::RarestFirst };
-    profile.choker.leech = if j { LeechChoker::Modern } else { LeechChoker::Mainline };
+    if j {
+        profile.choker.leech = LeechChoker::Modern;
+    }
     if k {
         profile.connections.max_initiate = 2;
         profile.connections.max_connections = 3;
@@ -124,9 +132,9 @@ fn profile(input: &Input) -> Profile {
         }
         number => profile.requests.backlog = Backlog::Fixed(u32::from(number) - 120),
     }
-    use SeedChoker::{AntiLeech, FastestUpload, Mainline, RoundRobin};
+    use SeedChoker::{AntiLeech, FastestUpload, Mainline, Ns2, RoundRobin};
     profile.choker.seed =
-        [Mainline, RoundRobin, FastestUpload, AntiLeech][usize::from(input.choker) % 4];
+        [Mainline, RoundRobin, FastestUpload, AntiLeech, Ns2][usize::from(input.choker) % 5];
     if input.slots < 10 {
         profile.choker.slots = flashcrowd_swarm::profile::Slots::Fixed(u32::from(input.slots));
     }
@@ -138,6 +146,8 @@ struct Driver {
     now: Time,
     /// Space in the socket buffer, and whether it is connected.
     conns: BTreeMap<ConnId, (u64, bool)>,
+    /// Space in the socket buffers of connections for blocks.
+    data: BTreeMap<ConnId, u64>,
     asked: Vec<(ConnId, Message)>,
     pieces: u32,
 }
@@ -151,6 +161,7 @@ impl Driver {
                 }
                 Action::Close { conn } => {
                     assert!(self.conns.remove(&conn).is_some(), "closed twice");
+                    self.data.remove(&conn);
                     self.asked.retain(|(other, _)| *other != conn);
                 }
                 Action::Write { conn, bytes, completes } => {
@@ -160,6 +171,15 @@ impl Driver {
                     if let Some(request @ Message::Request { .. }) = completes {
                         self.asked.push((conn, request));
                     }
+                }
+                Action::OpenData { conn } => {
+                    assert!(self.conns.contains_key(&conn), "no such connection");
+                    assert!(self.data.insert(conn, 0).is_none(), "opened twice");
+                }
+                Action::WriteData { conn, bytes, .. } => {
+                    let space = self.data.get_mut(&conn).expect("no such connection");
+                    assert!(bytes > 0 && u64::from(bytes) <= *space);
+                    *space -= u64::from(bytes);
                 }
                 Action::PieceCompleted { .. } => self.pieces += 1,
                 Action::Completed => assert!(self.peer.is_complete()),
@@ -191,6 +211,7 @@ impl Driver {
             Op::Closed(conn) => {
                 let conn = ConnId(u32::from(conn % 8));
                 self.conns.remove(&conn);
+                self.data.remove(&conn);
                 self.asked.retain(|(other, _)| *other != conn);
                 self.peer.on_closed(now, conn);
             }
@@ -211,6 +232,14 @@ impl Driver {
                     self.peer.on_space(now, conn, u64::from(space));
                 }
             }
+            Op::DataSpace(conn, space) => {
+                let conn = ConnId(u32::from(conn % 8));
+                if let Some(entry) = self.data.get_mut(&conn) {
+                    *entry = u64::from(space);
+                    self.peer.on_data_space(now, conn, u64::from(space));
+                }
+            }
+            Op::Done(conn) => self.peer.on_done(now, ConnId(u32::from(conn % 8))),
             Op::Wait(millis) => {
                 let until = now + Span::from_millis(u64::from(millis));
                 while let Some(next) = self.peer.next_timer().filter(|next| *next <= until) {
@@ -245,9 +274,10 @@ fuzz_target!(|input: Input| {
         Stream::new(1, "fuzz", 0),
         Time::START,
     );
+    let peer = if input.split { peer.with_data_connections() } else { peer };
     let pieces = peer.pieces_have();
-    let conns = BTreeMap::new();
-    let mut driver = Driver { peer, now: Time::START, conns, asked: Vec::new(), pieces };
+    let (conns, data) = (BTreeMap::new(), BTreeMap::new());
+    let mut driver = Driver { peer, now: Time::START, conns, data, asked: Vec::new(), pieces };
     driver.drain();
     for op in input.ops {
         driver.carry_out(op);

@@ -220,7 +220,10 @@ fn ns2() -> Profile {
             newcomer_weight: 3,
             ..mainline.choker
         },
-        // No limit of its own; one block at a time, and the whole of it.
+        // No limit of its own; one block at a time, and the whole of it. The next one follows a call
+        // of `upcall_send`, "TCP send all data", from a changed FullTcp that is not in the module's
+        // source. FullTcp's own signal of an empty buffer means that all is acknowledged: with
+        // `Acknowledged` the queues of uplinks are much shorter.
         limiter: LimiterRules { hand_over: HandOver::Sent, ..mainline.limiter },
     }
 }
