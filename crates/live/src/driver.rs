@@ -63,8 +63,8 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(shared: Arc<Shared>) -> Driver {
-        let outbox = Outbox::new(shared.udp.train_length());
+    pub(crate) fn new(shared: Arc<Shared>, offload: bool) -> Driver {
+        let outbox = Outbox::new(if offload { shared.udp.train_length() } else { 1 });
         let sleep = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
         Driver { shared, inbox: Inbox::new(), outbox, sleep }
     }

@@ -57,5 +57,5 @@ mod stream;
 mod train;
 mod udp;
 
-pub use socket::Socket;
+pub use socket::{Options, Socket};
 pub use stream::Stream;

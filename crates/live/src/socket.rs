@@ -9,6 +9,19 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::task::JoinHandle;
 
+/// How a [`Socket`] uses the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Have the system cut trains of datagrams up, where it can. Without, each is a call.
+    pub offload: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { offload: true }
+    }
+}
+
 /// A UDP socket that uTP connections share: it accepts them, opens them, and moves their packets.
 ///
 /// Dropping it is kind: nobody can connect any more, connections that are open go on, and what was
@@ -33,9 +46,21 @@ impl Socket {
     /// # Panics
     /// Outside of a tokio runtime with I/O and time.
     pub fn bind(address: SocketAddr, config: &Arc<Config>) -> io::Result<Socket> {
+        Socket::bind_with(address, config, &Options::default())
+    }
+
+    /// [`bind`](Socket::bind) with options.
+    ///
+    /// # Errors
+    /// As [`bind`](Socket::bind).
+    pub fn bind_with(
+        address: SocketAddr,
+        config: &Arc<Config>,
+        options: &Options,
+    ) -> io::Result<Socket> {
         checked(config)?;
         let shared = Arc::new(Shared::new(Udp::bind(address)?, Hub::new(Arc::clone(config))));
-        let driver = tokio::spawn(Driver::new(Arc::clone(&shared)));
+        let driver = tokio::spawn(Driver::new(Arc::clone(&shared), options.offload));
         let errors = tokio::spawn(Arc::clone(&shared).watch_errors());
         Ok(Socket { shared, config: Arc::clone(config), driver: Some(driver), errors })
     }
