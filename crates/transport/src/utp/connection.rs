@@ -171,6 +171,8 @@ impl Connection {
         if self.opening == Opening::Answering {
             self.opening = Opening::Done;
             self.opening_at = Time::NEVER;
+            // Silence counts from here.
+            self.last_sent = now;
         } else if self.is_answer(packet) {
             // The other end waits for a confirmation.
             self.receiver.due = true;

@@ -203,7 +203,7 @@ mod tests {
     fn packets_find_their_connection() {
         let mut ends = endpoint();
         let now = Time::START;
-        let mut route =
+        let route =
             |ends: &mut Endpoint<_, _>, kind, id| ends.route(now, &"peer", &packet(kind, id, 5), 9);
         assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::Accept);
         ends.insert("peer", 11, 10, 1, true);

@@ -148,7 +148,7 @@ impl Outbox {
     /// The oldest packet that is to be sent again: urgent ones, and with `lost` also those that
     /// are lost.
     #[inline]
-    pub(super) fn to_repair(&mut self, lost: bool) -> Option<u64> {
+    pub(super) fn find_repair(&mut self, lost: bool) -> Option<u64> {
         if self.urgent == 0 && (!lost || self.lost == 0) {
             return None;
         }

@@ -18,8 +18,6 @@ pub enum Close {
     Eof,
     /// When everything that it wrote is acknowledged (ours), or could be written (libutp).
     Acknowledged,
-    /// Never.
-    Never,
 }
 
 /// What an application does with its end.
@@ -214,7 +212,6 @@ impl Host for Ours {
                 Close::Written => true,
                 Close::Eof => connection.peer_closed(),
                 Close::Acknowledged => stats.bytes_acked == total && connection.is_established(),
-                Close::Never => false,
             };
         let open = [State::Connecting, State::Established, State::PeerClosed];
         if close && open.contains(&connection.state()) {
@@ -380,7 +377,6 @@ impl Host for Theirs {
             && match self.application.close {
                 Close::Written | Close::Acknowledged => true,
                 Close::Eof => status.eof && !self.unread,
-                Close::Never => false,
             };
         // libutp forgets a socket that is closed before it is connected.
         let connected = status.writable || !self.received.is_empty() || total > 0 || status.eof;

@@ -4,6 +4,7 @@
 mod golden;
 mod host;
 mod lockstep;
+mod rules;
 mod stream;
 mod traces;
 mod world;

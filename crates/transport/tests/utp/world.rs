@@ -106,7 +106,7 @@ impl Clock {
         let guess = since.max(0) * 1_000_000 / (1_000_000 + i128::from(self.drift_ppm));
         let mut at = Time::from_nanos((guess - 2).max(0) as u64);
         while self.local(at) < local {
-            at = at + Span::from_nanos(1);
+            at += Span::from_nanos(1);
         }
         at
     }

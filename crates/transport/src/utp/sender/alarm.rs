@@ -42,7 +42,7 @@ impl Sender {
         if self.outbox.is_empty() {
             self.controller.on_idle(now);
             self.timeouts += u32::from(config.idle_timer);
-            self.rto_at = if config.idle_timer || self.has_unsent() {
+            self.rto_at = if config.idle_timer {
                 config.examined(now + self.rtt.timeout(config, self.timeouts))
             } else {
                 Time::NEVER

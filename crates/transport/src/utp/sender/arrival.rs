@@ -75,7 +75,7 @@ impl Sender {
                 self.timeouts = 0;
             }
             self.retries = 0;
-            if self.outbox.is_empty() && !config.idle_timer && !self.has_unsent() {
+            if self.outbox.is_empty() && !config.idle_timer {
                 self.rto_at = Time::NEVER;
             } else {
                 self.arm(config, now);

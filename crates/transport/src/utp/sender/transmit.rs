@@ -60,10 +60,10 @@ impl Sender {
 
     #[inline(never)]
     fn poll_repair(&mut self) -> Option<u64> {
-        if let Some(seq) = self.outbox.to_repair(false) {
+        if let Some(seq) = self.outbox.find_repair(false) {
             return Some(seq);
         }
-        let seq = self.outbox.to_repair(true)?;
+        let seq = self.outbox.find_repair(true)?;
         // A packet from before the path was found to be narrow counts as one of today.
         let len = self.outbox.get(seq)?.len.min(self.packet as u16);
         if self.outbox.flight + u64::from(len) <= self.window() {

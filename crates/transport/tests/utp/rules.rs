@@ -1,0 +1,350 @@
+//! Single rules, one packet at a time.
+
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::utp::{
+    CloseReason, Config, Connection, Packet, PacketKind, Payload, Sack, SackPolicy, State, profiles,
+};
+use std::sync::Arc;
+
+const RTT: Span = Span::from_millis(40);
+
+/// Two ends that are open, at a time when timestamps say something.
+struct Pair {
+    now: Time,
+    caller: Connection,
+    answerer: Connection,
+}
+
+impl Pair {
+    fn new(config: Config) -> Pair {
+        assert_eq!(config.check(), Ok(()));
+        let config = Arc::new(config);
+        let now = Time::START + Span::from_secs(10);
+        let mut caller = Connection::connect(&config, now, 100, 0xfffe);
+        let syn = caller.poll_transmit(now).expect("a SYN");
+        let mut answerer = Connection::accept(&config, now, &syn, 0x8000);
+        let answer = answerer.poll_transmit(now).expect("an answer");
+        let now = now + RTT;
+        caller.receive(now, &answer);
+        let confirmation = caller.poll_transmit(now).expect("a confirmation");
+        answerer.receive(now, &confirmation);
+        assert!(caller.is_established() && answerer.is_established());
+        Pair { now, caller, answerer }
+    }
+
+    /// What the caller says, with so much to write.
+    fn write(&mut self, bytes: u64) -> Vec<Packet> {
+        self.caller.write(self.now, bytes);
+        said(&mut self.caller, self.now)
+    }
+
+    /// The answerer gets them; what it says.
+    fn answer(&mut self, packets: &[Packet]) -> Vec<Packet> {
+        packets.iter().for_each(|packet| {
+            self.answerer.receive(self.now, packet);
+        });
+        said(&mut self.answerer, self.now)
+    }
+
+    /// Time passes at the caller; what it says.
+    fn wait(&mut self, span: Span) -> Vec<Packet> {
+        let until = self.now + span;
+        let mut packets = Vec::new();
+        while let Some(at) = self.caller.next_timer().filter(|at| *at <= until) {
+            self.now = at;
+            self.caller.on_timer(at);
+            packets.extend(said(&mut self.caller, at));
+        }
+        self.now = until;
+        packets
+    }
+}
+
+fn said(end: &mut Connection, now: Time) -> Vec<Packet> {
+    std::iter::from_fn(|| end.poll_transmit(now)).collect()
+}
+
+fn wide() -> Config {
+    Config { initial_window_packets: 20, ..profiles::rfc6817() }
+}
+
+fn small(packets: u32) -> Config {
+    let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 100 };
+    Config { initial_window_packets: packets, packet_size, nagle: false, ..profiles::rfc6817() }
+}
+
+#[test]
+fn a_repeated_syn_is_answered_until_the_connection_is_open() {
+    let config = Arc::new(profiles::libutp());
+    let now = Time::START;
+    let mut caller = Connection::connect(&config, now, 5, 50);
+    let syn = caller.poll_transmit(now).expect("a SYN");
+    let mut answerer = Connection::accept(&config, now, &syn, 70);
+    let first = said(&mut answerer, now);
+    answerer.receive(now, &syn);
+    assert_eq!(said(&mut answerer, now), first);
+    answerer.write(now, 100);
+    assert_eq!(said(&mut answerer, now), [], "no data before the other end has shown itself");
+    let later = answerer.next_timer().expect("impatience");
+    answerer.on_timer(later);
+    assert_eq!(
+        said(&mut answerer, later).len(),
+        1,
+        "the answer once more: there is something to say"
+    );
+    caller.receive(now, &first[0]);
+    assert_eq!(said(&mut caller, now).len(), 1);
+    caller.receive(now, &first[0]);
+    let confirmation = said(&mut caller, now);
+    assert_eq!(confirmation.len(), 1, "the confirmation was lost");
+    answerer.receive(later, &confirmation[0]);
+    assert_eq!(said(&mut answerer, later)[0].len, 100);
+    let other = Packet { seq_nr: 51, ..syn };
+    answerer.receive(later, &other);
+    assert!(answerer.is_established());
+}
+
+#[test]
+fn an_accepted_connection_that_nobody_confirms_ends() {
+    let config = Arc::new(profiles::libutp());
+    let mut caller = Connection::connect(&config, Time::START, 5, 50);
+    let syn = caller.poll_transmit(Time::START).expect("a SYN");
+    let mut answerer = Connection::accept(&config, Time::START, &syn, 70);
+    said(&mut answerer, Time::START);
+    let mut now = Time::START;
+    while let Some(at) = answerer.next_timer() {
+        now = at;
+        answerer.on_timer(at);
+    }
+    assert_eq!(answerer.state(), State::Closed { reason: CloseReason::TimedOut });
+    assert_eq!(now, Time::START + config.half_open_ns);
+}
+
+#[test]
+fn what_could_not_have_been_said_is_ignored() {
+    let mut pair = Pair::new(wide());
+    let data = pair.write(3 * 1382);
+    let replies = pair.answer(&data);
+    let last = *replies.last().expect("acknowledged");
+    let acked = pair.caller.stats().bytes_acked;
+    for ack_nr in [last.ack_nr.wrapping_add(1), data[0].seq_nr.wrapping_sub(5)] {
+        pair.caller.receive(pair.now, &Packet { ack_nr, ..last });
+    }
+    for seq_nr in [last.seq_nr.wrapping_add(1024), last.seq_nr.wrapping_add(0x8000)] {
+        pair.caller.receive(pair.now, &Packet { seq_nr, ..last });
+    }
+    pair.caller.receive(pair.now, &Packet { connection_id: 7, ..last });
+    assert_eq!(pair.caller.stats().bytes_acked, acked);
+    assert_eq!(pair.caller.stats().packets_ignored, 5);
+    pair.caller.receive(pair.now, &last);
+    assert_eq!(pair.caller.stats().bytes_acked, 3 * 1382);
+}
+
+#[test]
+fn old_data_is_acknowledged_again_and_data_far_ahead_is_not() {
+    let mut pair = Pair::new(wide());
+    let data = pair.write(1000);
+    assert_eq!(pair.answer(&data).len(), 1);
+    assert_eq!(pair.answerer.receive(pair.now, &data[0]), Payload::Drop);
+    assert!(pair.answerer.has_acknowledgement());
+    let ahead = Packet { seq_nr: data[0].seq_nr.wrapping_add(1025), ..data[0] };
+    said(&mut pair.answerer, pair.now);
+    assert_eq!(pair.answerer.receive(pair.now, &ahead), Payload::Drop);
+    assert!(!pair.answerer.has_acknowledgement());
+    let edge = Packet { seq_nr: data[0].seq_nr.wrapping_add(1024), ..data[0] };
+    assert_eq!(pair.answerer.receive(pair.now, &edge), Payload::Hold);
+    assert_eq!(pair.answerer.readable(), 1000);
+}
+
+#[test]
+fn masks_name_what_arrived_and_three_overtaking_make_a_loss() {
+    let mut pair = Pair::new(Config { sack: SackPolicy::AsNeeded, ..small(20) });
+    let data = pair.write(1000);
+    assert_eq!(data.len(), 10);
+    pair.now = pair.now + RTT;
+    let mut masks = Vec::new();
+    let mut resent = Vec::new();
+    // Packets 1 and 4 are lost; the others arrive one by one.
+    for at in [0, 2, 3, 5, 6, 7, 8, 9] {
+        for reply in pair.answer(&data[at..=at]) {
+            masks.push(reply.sack.iter().collect::<Vec<_>>());
+            pair.caller.receive(pair.now, &reply);
+            resent.extend(said(&mut pair.caller, pair.now).iter().map(|packet| packet.seq_nr));
+        }
+    }
+    assert_eq!(masks[1..4], [vec![0], vec![0, 1], vec![0, 1, 3]]);
+    assert_eq!(resent, [data[1].seq_nr, data[4].seq_nr], "once each");
+    assert_eq!(pair.caller.stats().reductions, 1, "one window, one cut");
+}
+
+#[test]
+fn an_empty_mask_says_nothing() {
+    let mut pair = Pair::new(small(20));
+    let data = pair.write(1000);
+    let reply = pair.answer(&data[..1])[0];
+    pair.caller.receive(pair.now, &Packet { sack: Sack::of_bytes(0), ..reply });
+    pair.caller.receive(pair.now, &Packet { sack: Sack::of_bytes(4), ..reply });
+    assert_eq!(said(&mut pair.caller, pair.now), []);
+    assert_eq!(pair.caller.stats().in_flight, 900);
+}
+
+#[test]
+fn duplicates_count_in_state_packets_only() {
+    for (kind, resends) in [(PacketKind::Data, 0), (PacketKind::State, 1)] {
+        let mut pair = Pair::new(small(10));
+        let data = pair.write(1000);
+        let reply = pair.answer(&data[..1])[0];
+        pair.caller.receive(pair.now, &reply);
+        for _ in 0..3 {
+            pair.caller.receive(pair.now, &Packet { kind, ..reply });
+        }
+        let resent = said(&mut pair.caller, pair.now);
+        let count = resent.iter().filter(|packet| packet.kind == PacketKind::Data).count();
+        assert_eq!(count, resends, "{kind:?}");
+    }
+}
+
+#[test]
+fn nothing_counts_behind_the_fin_and_it_does_not_move() {
+    let mut pair = Pair::new(small(20));
+    let data = pair.write(200);
+    pair.caller.close(pair.now);
+    pair.answer(&data[..1]);
+    let fin =
+        Packet { kind: PacketKind::Fin, len: 0, seq_nr: data[1].seq_nr.wrapping_add(1), ..data[1] };
+    let behind = Packet { seq_nr: fin.seq_nr.wrapping_add(1), ..data[1] };
+    assert_eq!(pair.answerer.receive(pair.now, &behind), Payload::Hold, "nobody knows yet");
+    assert_eq!(pair.answerer.receive(pair.now, &fin), Payload::Hold);
+    let second = Packet { seq_nr: fin.seq_nr.wrapping_add(2), ..fin };
+    assert_eq!(pair.answerer.receive(pair.now, &second), Payload::Drop);
+    let again = Packet { seq_nr: fin.seq_nr.wrapping_add(3), ..behind };
+    assert_eq!(pair.answerer.receive(pair.now, &again), Payload::Drop);
+    assert_eq!(pair.answerer.receive(pair.now, &data[1]), Payload::Append);
+    assert_eq!((pair.answerer.readable(), pair.answerer.state()), (200, State::PeerClosed));
+    pair.answerer.read(pair.now, 200);
+    assert!(pair.answerer.peer_closed());
+    assert_eq!(pair.answer(&[])[0].ack_nr, fin.seq_nr);
+}
+
+#[test]
+fn a_fin_is_resent_and_a_reset_after_it_is_clean() {
+    let mut pair = Pair::new(profiles::libutp());
+    let data = pair.write(100);
+    let replies = pair.answer(&data);
+    replies.iter().for_each(|reply| {
+        pair.caller.receive(pair.now, reply);
+    });
+    pair.caller.close(pair.now);
+    let fin = said(&mut pair.caller, pair.now);
+    assert_eq!((fin.len(), fin[0].kind), (1, PacketKind::Fin));
+    let again = pair.wait(Span::from_secs(2));
+    assert_eq!((again[0].kind, again[0].seq_nr), (PacketKind::Fin, fin[0].seq_nr));
+    // The other end has closed and gone.
+    let bye = Packet { kind: PacketKind::Fin, seq_nr: replies[0].seq_nr, ..replies[0] };
+    pair.caller.receive(pair.now, &bye);
+    let reset = Packet { kind: PacketKind::Reset, ..bye };
+    pair.caller.receive(pair.now, &reset);
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::Finished });
+}
+
+#[test]
+fn a_reset_counts_with_either_id_and_no_other() {
+    for (id, open) in [(100, false), (101, false), (102, true)] {
+        let mut pair = Pair::new(wide());
+        let reset = Packet { kind: PacketKind::Reset, connection_id: id, ..Packet::default() };
+        pair.caller.receive(pair.now, &reset);
+        assert_eq!(pair.caller.is_established(), open);
+        assert_eq!(said(&mut pair.caller, pair.now), [], "a RESET is not answered");
+    }
+    let mut pair = Pair::new(wide());
+    pair.caller.abort(pair.now);
+    let reset = said(&mut pair.caller, pair.now)[0];
+    pair.answerer.receive(pair.now, &reset);
+    assert_eq!(pair.answerer.state(), State::Closed { reason: CloseReason::Reset });
+}
+
+#[test]
+fn a_closed_window_is_probed() {
+    let mut config = small(20);
+    config.receive_buffer_bytes = 2_000;
+    let mut pair = Pair::new(config);
+    let mut sent = pair.write(5_000);
+    for _ in 0..3 {
+        for reply in pair.answer(&sent) {
+            pair.caller.receive(pair.now, &reply);
+        }
+        sent = said(&mut pair.caller, pair.now);
+    }
+    assert_eq!((sent.len(), pair.caller.stats().peer_window), (0, 0));
+    assert_eq!(pair.wait(Span::from_secs(14)), []);
+    let probe = pair.wait(Span::from_millis(1500));
+    assert_eq!((probe.len(), probe[0].len), (1, 100));
+    let reply = pair.answer(&probe)[0];
+    assert_eq!(reply.window, 0);
+    pair.caller.receive(pair.now, &reply);
+    // Two packets of less than the largest are as good as none.
+    let readable = pair.answerer.readable();
+    pair.answerer.read(pair.now, 300);
+    assert!(!pair.answerer.has_acknowledgement());
+    pair.answerer.read(pair.now, readable - 300);
+    let update = pair.answer(&[]);
+    assert_eq!((update.len(), update[0].window), (1, 2_000));
+    pair.caller.receive(pair.now, &update[0]);
+    let sent = said(&mut pair.caller, pair.now);
+    assert_eq!(sent.len(), 2, "RFC 6817: as much as was in flight, and one more");
+}
+
+#[test]
+fn the_delay_is_taken_when_a_packet_arrives() {
+    let mut config = wide();
+    config.delayed_ack.bytes = 100_000;
+    config.delayed_ack.max_ns = Span::from_millis(100);
+    let mut pair = Pair::new(config);
+    let data = pair.write(500);
+    pair.now = pair.now + Span::from_millis(25);
+    pair.answerer.receive(pair.now, &data[0]);
+    let later = pair.answerer.next_timer().expect("an acknowledgement");
+    assert_eq!(later, pair.now + Span::from_millis(100));
+    pair.answerer.on_timer(later);
+    assert_eq!(said(&mut pair.answerer, later)[0].timestamp_difference, 25_000);
+    // One that says nothing of its time leaves none to tell.
+    let mute = Packet { timestamp: 0, seq_nr: data[0].seq_nr.wrapping_add(1), ..data[0] };
+    pair.answerer.receive(later, &mute);
+    pair.answerer.on_timer(later + Span::from_secs(1));
+    assert_eq!(said(&mut pair.answerer, later)[0].timestamp_difference, 0);
+}
+
+#[test]
+fn silence_is_broken_by_an_old_number() {
+    let mut pair = Pair::new(profiles::libutp());
+    let packets = pair.wait(Span::from_secs(60));
+    assert_eq!(packets.len(), 2, "after 29 s, at the next half second: {packets:?}");
+    assert_eq!(packets[0].ack_nr, 0x7ffe, "one before the last that arrived");
+    assert_eq!(pair.answer(&packets), [], "which says nothing that asks for an answer");
+}
+
+#[test]
+fn a_lone_lost_probe_costs_no_window() {
+    let mut pair = Pair::new(Config { initial_window_packets: 1, ..profiles::libutp() });
+    let probe = pair.write(1382)[0];
+    assert!(probe.dont_fragment);
+    let before = pair.caller.stats();
+    let again = pair.wait(Span::from_secs(2))[0];
+    assert!(!again.dont_fragment && again.len == probe.len, "as it was, but in fragments");
+    let after = pair.caller.stats();
+    assert_eq!((after.cwnd, after.rto), (before.cwnd, before.rto));
+    assert_eq!(after.packet_bytes, (576 + 1401) / 2 - 20);
+    assert_eq!(after.probes_lost, 1);
+}
+
+#[test]
+fn an_end_that_nobody_answers_gives_up() {
+    let mut pair = Pair::new(profiles::libutp());
+    // Not a packet that measures, whose loss is forgiven.
+    pair.caller.on_path_limit(pair.now, 576);
+    let first = pair.write(500);
+    let resent = pair.wait(Span::from_secs(1000));
+    assert_eq!(resent.iter().filter(|packet| packet.seq_nr == first[0].seq_nr).count(), 4);
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::TimedOut });
+    assert_eq!(pair.caller.next_timer(), None);
+}
