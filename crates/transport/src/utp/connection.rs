@@ -581,3 +581,14 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A simulator holds tens of thousands of them, and what it pays for is cache lines.
+    #[test]
+    fn a_connection_is_small() {
+        assert!(size_of::<Connection>() <= 832, "{}", size_of::<Connection>());
+    }
+}

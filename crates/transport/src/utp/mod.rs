@@ -35,11 +35,17 @@
 //! # What is ours
 //!
 //! The machine speaks to libutp and libtorrent, and is like the one or the other by configuration
-//! ([`profiles`]). Always, it answers a repeated SYN (libutp does not, so a lost answer is fatal
-//! there); it confirms the answer to its SYN though it have nothing to write; it accepts data in
-//! answer to nothing but a packet that could have been said by the other end; and where the other
-//! end has room for part of a packet only, it sends that part.
-
+//! ([`profiles`]). Always:
+//!
+//! - It answers a repeated SYN; libutp does not, so a lost answer is fatal there.
+//! - It confirms the answer to its SYN though it have nothing to write. An end that was not
+//!   confirmed repeats its answer if it has, and sends no data: data that overtakes the answer
+//!   ends libutp's opening.
+//! - Where the other end has room for part of a packet only and nothing is in flight, it sends that
+//!   part; and it offers no window of less than a packet itself, since libutp looks after a closed
+//!   window but not after a small one.
+//! - What timed out is resent as the window opens. Libutp does that when it writes, or next looks
+//!   at its timers.
 //!
 //! ```
 //! use flashcrowd_base::Time;

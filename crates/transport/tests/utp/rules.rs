@@ -348,3 +348,30 @@ fn an_end_that_nobody_answers_gives_up() {
     assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::TimedOut });
     assert_eq!(pair.caller.next_timer(), None);
 }
+
+#[test]
+fn the_window_is_cut_once_in_its_interval() {
+    let mut config = Config { initial_window_packets: 60, ..profiles::libutp() };
+    config.packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 100 };
+    config.sack = SackPolicy::AsNeeded;
+    let interval = config.ledbat.expect("libutp's").loss_interval_ns;
+    let mut pair = Pair::new(config);
+    let data = pair.write(6000);
+    let mut cuts = Vec::new();
+    // Every fifth packet is lost, and every 30 ms five more have passed.
+    for five in data.chunks(5) {
+        pair.now = pair.now + Span::from_millis(30);
+        for reply in pair.answer(&five[1..]) {
+            let before = pair.caller.stats();
+            pair.caller.receive(pair.now, &reply);
+            said(&mut pair.caller, pair.now);
+            let after = pair.caller.stats();
+            if after.reductions > before.reductions {
+                assert!(after.cwnd < before.cwnd);
+                cuts.push(pair.now);
+            }
+        }
+    }
+    assert!(cuts.len() > 1 && cuts.windows(2).all(|two| two[1] - two[0] >= interval), "{cuts:?}");
+    assert!(pair.caller.stats().packets_retransmitted > cuts.len() as u64);
+}
