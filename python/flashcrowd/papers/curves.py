@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import source as tables
@@ -46,7 +44,7 @@ def _read(study: StudyEvidence, what: str) -> Curves:
     rows = tables.table(study.results, "series")
     if rows is None:
         return {}
-    rows = rows.filter(pc.equal(rows.column("what").cast(pa.string()), what))
+    rows = tables.where(rows, "what", what)
     sources = rows.column("source").combine_chunks().dictionary_encode()
     names, codes = sources.dictionary.to_pylist(), np.asarray(sources.indices)
     runs = tables.integers(rows, "run")

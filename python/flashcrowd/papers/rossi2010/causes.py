@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.rossi2010 import quantities
-from flashcrowd.papers.tables import level_grid
+from flashcrowd.papers.rossi2010.listing import listing
 from flashcrowd.report.blocks import Block, Text
 
 
@@ -18,7 +18,7 @@ def draw(evidence: Evidence) -> Iterator[Block]:
         study = evidence[study_name]
         yield Text(words)
         measures = [quantities.measure(study, {**given, "measure": one}) for one in names]
-        yield level_grid(study, measures, study.points.points)
+        yield listing(study, measures)
 
 
 #: Study, what was switched, the measures to show and where they look.
@@ -62,5 +62,12 @@ SWITCHES = (
             "from_s": 140, "to_s": 240, "flow": "ledbat/0", "series": "goodput",
             "source": "ledbat/0", "link": "first-1 up",
         },
+    ),
+    (
+        "priority",
+        "How much does the right half of the table depend on the buffer, which the paper does not "
+        "give? TCP’s losses decide whether LEDBAT gets anything.",
+        ("share", "jain", "repeated", "queue-delay"),
+        {"kind": "ledbat", "from_s": 60},
     ),
 )  # fmt: skip

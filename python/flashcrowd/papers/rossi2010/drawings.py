@@ -1,4 +1,4 @@
-"""Curves over time as the paper draws them: one run, lines that name the flavour, a grey profile."""
+"""Curves over time as the paper draws them: one run, a line a flavour, a grey profile."""
 
 from __future__ import annotations
 
@@ -13,35 +13,6 @@ from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, key
 from flashcrowd.report.style import QUIET, Look, looks
-
-#: What the paper's transports are called in figures and tables.
-NAMES = {
-    "windows-7": "TCP, window 7",
-    "windows-12": "TCP, window 12",
-    "linux-106": "TCP, window 106",
-    "linux-72": "TCP, window 72",
-    "linux": "TCP, Linux",
-    "cubic": "TCP, CUBIC",
-    "alpha1": "α1",
-    "alpha1-25": "α1, 25 ms",
-    "alpha2": "α2, 25 ms",
-    "alpha2-100": "α2, 100 ms",
-    "beta1": "β1, 100 ms",
-    "beta1-25": "β1, 25 ms",
-    "rfc6817": "RFC 6817",
-    "libutp": "libutp",
-    "libtorrent": "libtorrent",
-    "ledbat-plus-plus": "LEDBAT++",
-}
-
-#: What the flavours are called where the panel says which constants they have.
-FAMILIES = {
-    "windows": "TCP, window of Windows",
-    "linux": "TCP, window of Linux",
-    "alpha1": "α1",
-    "alpha2": "α2",
-    "beta1": "β1",
-}
 
 Step = tuple[float, float]
 
@@ -105,20 +76,10 @@ class Frame:
     top: float | None = None
 
 
-def name(transport: object) -> str:
-    """What a transport is called."""
-    return NAMES.get(str(transport), str(transport))
-
-
-def family(transport: object) -> str:
-    """What a transport is called, its constants aside."""
-    return FAMILIES.get(str(transport).partition("-")[0], str(transport))
-
-
 def first_run(
     study: StudyEvidence, what: str, source: str, where: Where, *, factor: float, mean_s: int = 1
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """A curve of the first good run at the one point of `where`, over windows of `mean_s` samples."""
+    """A curve of the first good run at the one point of `where`, `mean_s` samples a step."""
     point = study.one(where)
     if point is None:
         return None
@@ -144,7 +105,7 @@ def over_time(panels: Sequence[Panel], frame: Frame) -> Figure | None:
     if not panels:
         return None
     styles = _styles(panels)
-    top = frame.top or 1.08 * max(float(line.value.max()) for p in panels for line in p.lines)
+    top = frame.top or 1.08 * max(float(np.nanmax(line.value)) for p in panels for line in p.lines)
     columns = min(frame.columns, len(panels))
     rows = -(-len(panels) // columns)
     with canvas(columns, rows, height=frame.height) as drawing:
@@ -203,6 +164,8 @@ def _profile(axes: Axes, panel: Panel, frame: Frame, *, last: bool) -> None:
     where = axes
     if frame.right:
         where = axes.twinx()
+        axes.set_zorder(where.get_zorder() + 1)
+        axes.patch.set_visible(False)
         where.spines["right"].set_visible(True)
         where.grid(visible=False)
         where.tick_params(labelright=last, colors=QUIET)
@@ -247,5 +210,6 @@ def dots(
                 axes.set_ylabel(y)
             if number >= len(panels) - 2:
                 axes.set_xlabel("time (s)")
+                axes.tick_params(labelbottom=True)
         svg = drawing.svg()
     return Figure(slug, svg, caption, caption.split(". ")[0])

@@ -17,13 +17,13 @@ from flashcrowd.papers.rossi2010.drawings import (
     Panel,
     corners,
     dots,
-    family,
     first_run,
-    name,
     over_time,
 )
-from flashcrowd.papers.tables import level_grid
+from flashcrowd.papers.rossi2010.listing import listing
+from flashcrowd.papers.rossi2010.words import family, name
 from flashcrowd.report.blocks import Block
+from flashcrowd.report.measures import Measure
 from flashcrowd.units import Rate
 
 #: Transports and buffers of the figures with one flow: those that reproduce the table, and the
@@ -33,9 +33,10 @@ READINGS = (
     ("constants of the text", "1000 packets", ("windows-12", "alpha2", "beta1-25")),
 )
 CONSTANTS = (
-    "Calibrated constants: TCP window of 7 segments, targets of 25 ms (α2) and 100 ms (β1), buffer of "
-    "170 packets; of the text: 12 segments, 25 ms, 1000 packets."
+    "Calibrated constants: TCP window of 7 segments, targets of 25 ms (α2) and 100 ms (β1), buffer "
+    "of 170 packets; of the text: 12 segments, 25 ms, 1000 packets."
 )
+TARGETS = (("calibrated: target 100 ms", "beta1"), ("text: target 25 ms", "beta1-25"))
 ONE_RUN = "One run is drawn, not a mean."
 
 
@@ -65,38 +66,37 @@ def _sizes(evidence: Evidence) -> Iterator[Block]:
         quantities.overhead(study, {}),
         quantities.packet_rate(study, {"from_s": 5}),
     ]
-    yield level_grid(study, measures, study.points.points)
+    yield listing(study, measures)
 
 
 def _throughput(evidence: Evidence) -> Iterator[Block]:
     study = evidence["throughput"]
     groups = (
-        ("targets 100 (α1), 25 (α2) and 100 ms (β1)", ("alpha1", "alpha2", "beta1")),
-        ("targets 25 (α1), 100 (α2) and 25 ms (β1)", ("alpha1-25", "alpha2-100", "beta1-25")),
-        ("TCP windows of 7 and 106 segments", ("windows-7", "linux-106")),
-        ("TCP windows of 12 and 72 segments", ("windows-12", "linux-72")),
+        ("LEDBAT, calibrated", "170 packets", ("alpha1", "alpha2", "beta1")),
+        ("LEDBAT, text", "1000 packets", ("alpha1-25", "alpha2", "beta1-25")),
+        ("TCP, calibrated", "170 packets", ("windows-7", "linux-106")),
+        ("TCP, text", "1000 packets", ("windows-12", "linux-72")),
     )
     panels = [
-        Panel(title, _lines(study, [{"transport": t} for t in members]))
-        for title, members in groups
+        Panel(title, _read(study, members, queue, mean_s=1)) for title, queue, members in groups
     ]
     yield from _figure(
         panels,
         Frame(
             "throughput", "throughput (Mbit/s)",
-            f"Throughput of one flow alone at the sender, in windows of 1 s. {ONE_RUN} Segments "
-            "are of 1460 B.",
+            f"Throughput of one flow alone at the sender, in windows of 1 s. {ONE_RUN} "
+            "Calibrated: TCP windows of 7 and 106 segments, targets of 100, 25 and 100 ms, buffer "
+            "of 170 packets; text: 12 and 72 segments, 25 ms, 1000 packets.",
         ),
     )  # fmt: skip
     settled = {"from_s": 60, "to_s": 240}
-    yield level_grid(
+    yield listing(
         study,
         [
             quantities.throughput(study, settled),
             quantities.goodput(study, settled),
             quantities.unevenness(study, settled),
         ],
-        study.points.points,
     )
 
 
@@ -127,13 +127,17 @@ def _capacity(evidence: Evidence) -> Iterator[Block]:
                 profile="capacity", top=2.6,
             ),
         )  # fmt: skip
-        yield level_grid(
-            study,
-            [
-                quantities.utilisation(study, {"from_s": a + 20, "to_s": b, "mbit": mbit})
-                for a, b, mbit in changes[:4] + changes[-1:]
-            ],
-            study.points.points,
+        yield listing(study, list(_of_capacities(study, changes)), folded=True)
+
+
+def _of_capacities(
+    study: StudyEvidence, changes: Sequence[tuple[float, float, float]]
+) -> Iterator[Measure]:
+    for from_s, to_s, mbit in changes:
+        given = {"from_s": from_s + 20, "to_s": to_s, "mbit": mbit}
+        found = quantities.utilisation(study, given)
+        yield Measure(
+            f"of {1000 * mbit:.0f} kbit/s", "%", found.of_run, "Goodput of each capacity."
         )
 
 
@@ -148,7 +152,8 @@ def _jitter(evidence: Evidence) -> Iterator[Block]:
     yield from _both_ways(
         evidence, "jitter", "Throughput at the sender while the delay of each packet of one path "
         f"is drawn around 20 ms, wider every two minutes, in windows of 5 s. {ONE_RUN} Packets "
-        f"overtake each other; repeats count as throughput. {CONSTANTS}", _jitters, "range of the delay",
+        f"overtake each other; repeats count as throughput. {CONSTANTS}",
+        _jitters, "range of the delay",
     )  # fmt: skip
 
 
@@ -172,12 +177,11 @@ def _both_ways(
     for way in ("forward", "backward"):
         if f"{what}-{way}" in evidence.studies:
             study = evidence[f"{what}-{way}"]
-            yield level_grid(study, _every_two_minutes(study), study.points.points)
+            words = f"On the {way} path. "
+            yield listing(study, list(_every_two_minutes(study)), what=words, folded=True)
 
 
 def _every_two_minutes(study: StudyEvidence):
-    from flashcrowd.report.measures import Measure
-
     for at in range(60, 660, 120):
         found = quantities.goodput(study, {"from_s": at + 20, "to_s": at + 120})
         yield Measure(f"goodput from {at + 20} s", found.unit, found.of_run, found.note)
@@ -208,7 +212,14 @@ def _adsl(evidence: Evidence) -> Iterator[Block]:
         ("constants of the text", ("linux", "windows-12", "beta1-25")),
     )
     for slug, what, source, factor, y, words in (
-        ("adsl-goodput", "goodput", "flow/0", 1e-3, "goodput (kbit/s)", "Goodput"),
+        (
+            "adsl-throughput",
+            "link-rate",
+            "first-1 up",
+            1e-3,
+            "throughput (kbit/s)",
+            "Throughput at the sender",
+        ),
         ("adsl-queue", "queue-delay", "first-1 up", 1.0, "queueing delay (s)", "Queueing delay"),
     ):
         panels = [
@@ -228,52 +239,41 @@ def _adsl(evidence: Evidence) -> Iterator[Block]:
     settled = {"from_s": 30, "to_s": 240, "source": "first-1 up", "link": "first-1 up"}
     measures = [
         quantities.throughput(study, settled), quantities.goodput(study, settled),
-        quantities.unevenness(study, {**settled, "series": "goodput", "source": "flow/0"}),
+        quantities.unevenness(study, settled),
         quantities.queue_delay(study, settled), quantities.ping(study, settled),
     ]  # fmt: skip
-    yield level_grid(study, measures, study.points.points)
+    yield listing(study, measures)
 
 
 def _interference(evidence: Evidence) -> Iterator[Block]:
     study = evidence["interference"]
     shades = ((120, 240, "TCP forward"), (360, 480, "TCP backward"))
-    panels = []
-    for title, transport in (
-        ("calibrated constants", "beta1"),
-        ("constants of the text", "beta1-25"),
-    ):
-        lines = _lines(
-            study, [{"transport": transport}], what="goodput", source="ledbat/0", factor=1e-3
-        )
+    panels, pings = [], []
+    for title, transport in TARGETS:
+        where = {"transport": transport, "up_queue": "200 kB"}
+        lines = _lines(study, [where], what="goodput", source="ledbat/0", factor=1e-3)
         panels.append(Panel(title, lines, shades=shades))
+        line = _pings(study, where)
+        pings.append(Panel(title, [line] if line else [], shades=shades))
     yield from _figure(
         panels,
         Frame(
             "interference", "goodput (kbit/s)",
             f"Goodput of LEDBAT on an ADSL uplink of 640 kbit/s, in windows of 1 s. {ONE_RUN} "
-            "In the shaded stretches a TCP transfer goes the same way or the other way.",
+            "In the shaded stretches a TCP transfer goes the same way or the other way. Buffers "
+            "of 300 kB at the sender’s home and 200 kB at the other.",
         ),
     )  # fmt: skip
-    pings = []
-    for title, transport in (
-        ("calibrated constants", "beta1"),
-        ("constants of the text", "beta1-25"),
-    ):
-        line = _pings(study, {"transport": transport})
-        pings.append(Panel(title, [line] if line else [], shades=shades))
     yield from _figure(
         pings,
-        Frame("interference-ping", "ping (s)", f"The bystander's ping meanwhile. {ONE_RUN}"),
+        Frame("interference-ping", "ping (s)", f"The bystander’s ping meanwhile. {ONE_RUN}"),
     )
-    stretches = (("quiet", 30, 120), ("TCP forward", 140, 240), ("TCP backward", 380, 480))
     measures = []
-    from flashcrowd.report.measures import Measure
-
-    for words, a, b in stretches:
+    for words, a, b in (("quiet", 30, 120), ("TCP forward", 140, 240), ("TCP back", 380, 480)):
         given = {"from_s": a, "to_s": b, "flow": "ledbat/0"}
         for found in (quantities.goodput(study, given), quantities.ping(study, given)):
             measures.append(Measure(f"{found.name}, {words}", found.unit, found.of_run, ""))
-    yield level_grid(study, measures, study.points.points)
+    yield listing(study, measures)
 
 
 def _pings(study: StudyEvidence, where: Mapping[str, object]) -> Line | None:

@@ -2,7 +2,7 @@
 
 Every judge reads from `given`: `study`, `where` (points), `measure` with its own parameters, and
 
-steps     in place of `from_s` and `to_s`: the stretches that a timeline makes, see :func:`_stretches`
+steps     in place of `from_s` and `to_s`: stretches that a timeline makes, see :func:`_stretches`
 literal   what to replace in `given` for the constants that stand in the paper's text; the finding
           is that of the calibrated ones, and names the other beside it
 beside    further numbers to print, each `given` with some parts replaced and `says` in words
@@ -10,7 +10,7 @@ beside    further numbers to print, each `given` with some parts replaced and `s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +19,11 @@ from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.rossi2010.quantities import measure
+from flashcrowd.papers.rossi2010.words import described
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
 from flashcrowd.report.measures import Measure
-from flashcrowd.report.points import Point
-from flashcrowd.report.statistics import Estimate, difference
+from flashcrowd.report.statistics import Estimate, difference, estimate
 from flashcrowd.units import Rate
 
 Given = Mapping[str, Any]
@@ -44,20 +44,24 @@ def level(evidence: Evidence, given: Given) -> Finding:
         lambda found: COMPARISONS[given["is"]](found, given["bound"]),
         _furthest(given["is"]),
         _words(evidence, given),
-        combine=_combine(given),
     )
 
 
 def near(evidence: Evidence, given: Given) -> Finding:
     """The measure is no further than `tolerance` from the number that the paper prints."""
     published, tolerance = float(given["published"]), float(given["tolerance"])
-    return conclude(
+    some = bool(given.get("any"))
+    finding = conclude(
         _levels(evidence, given),
         lambda found: verdict.within(_minus(found, published), tolerance),
-        lambda found: abs(found.mean - published),
+        lambda found: (-1 if some else 1) * abs(found.mean - published),
         _words(evidence, given),
-        combine=_combine(given),
+        combine=verdict.any_of if some else verdict.all_of,
     )
+    if some:
+        measured = finding.measured.replace("the furthest of", "the nearest of")
+        return Finding(finding.verdict, measured, finding.n)
+    return finding
 
 
 def cells(evidence: Evidence, given: Given) -> Finding:
@@ -89,7 +93,8 @@ def compare(evidence: Evidence, given: Given) -> Finding:
     for label, part in _stretches(evidence, given):
         changed = _changed(evidence, part, {**part, **given["than"]}, relative=relative)
         if changed is not None:
-            found.append(Case(label or _label(evidence, part), changed))
+            at = ", ".join(filter(None, (_label(evidence, part), label)))
+            found.append(Case(at, changed))
     unit = _measure(evidence, given).unit
 
     def words(one: Estimate) -> str:
@@ -101,7 +106,6 @@ def compare(evidence: Evidence, given: Given) -> Finding:
         lambda one: COMPARISONS[given["is"]](one, given["bound"]),
         _furthest(given["is"]),
         words,
-        combine=_combine(given),
     )
 
 
@@ -118,6 +122,24 @@ def falls(evidence: Evidence, given: Given) -> Finding:
         lambda one: one.mean,
         lambda one: f"{_measure(evidence, given).name} {wording.per_cent(one)}",
     )
+
+
+def accounts(evidence: Evidence, given: Given) -> Finding:
+    """Of a loss in the measure from `alone` to `where`, `part` alone makes at least `bound`."""
+    base, whole, part = (
+        _by_seed(evidence, {**given, "where": given[key]}) for key in ("alone", "where", "part")
+    )
+    shares = [
+        (base[seed] - part[seed]) / (base[seed] - whole[seed])
+        for seed in base
+        if seed in whole and seed in part and base[seed] != whole[seed]
+    ]
+    if not shares:
+        return NOTHING
+    found = estimate(shares)
+    words = f"{wording.mean(found)} {wording.interval(found)}, {wording.runs(found.n)}"
+    verdict_ = COMPARISONS[given["is"]](found, given["bound"])
+    return Finding(verdict_, f"{given['called']} {words}", found.n)
 
 
 def arithmetic(evidence: Evidence, given: Given) -> Finding:
@@ -155,7 +177,12 @@ def _beside(evidence: Evidence, given: Given) -> str:
         for found in [_levels(evidence, given)]
         for case in found
     ]
-    return f"{wording.sentence(given['says'])}: {'; '.join(numbers)}." if numbers else ""
+    return f"{_capital(given['says'])}: {'; '.join(numbers)}." if numbers else ""
+
+
+def _capital(text: str) -> str:
+    """The text with a capital at its beginning, but for the Greek names of the flavours."""
+    return wording.sentence(text) if text[:1].isascii() else text
 
 
 def _levels(evidence: Evidence, given: Given) -> list[Case]:
@@ -167,7 +194,8 @@ def _levels(evidence: Evidence, given: Given) -> list[Case]:
         for point in points:
             number = of.at(point)
             if number is not None:
-                found.append(Case(", ".join(filter(None, (_named(point, points), label))), number))
+                words = described(study, point)
+                found.append(Case(", ".join(filter(None, (words, label))), number))
     return found
 
 
@@ -219,11 +247,7 @@ def _measure(evidence: Evidence, given: Given) -> Measure:
 
 def _label(evidence: Evidence, given: Given) -> str:
     points = evidence[given["study"]].select(cases.given_where(given))
-    return points[0].label if points else ""
-
-
-def _named(point: Point, points: Sequence[Point]) -> str:
-    return point.label if len(points) > 1 else ""
+    return described(evidence[given["study"]], points[0]) if points else ""
 
 
 def _words(evidence: Evidence, given: Given) -> Callable[[Estimate], str]:
@@ -250,10 +274,6 @@ def _furthest(comparison: str) -> Callable[[Estimate], float]:
     return lambda found: -found.mean if comparison == "more-than" else found.mean
 
 
-def _combine(given: Given):
-    return verdict.any_of if given.get("any") else verdict.all_of
-
-
 JUDGES: dict[str, Judge] = {
     name: _with_more(judge)
     for name, judge in {
@@ -262,6 +282,7 @@ JUDGES: dict[str, Judge] = {
         "cells": cells,
         "compare": compare,
         "falls": falls,
+        "accounts": accounts,
         "arithmetic": arithmetic,
     }.items()
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.rossi2010 import quantities
-from flashcrowd.papers.rossi2010.drawings import name
+from flashcrowd.papers.rossi2010.words import name
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
 from flashcrowd.report.canvas import canvas, key
@@ -121,17 +121,19 @@ def today(evidence: Evidence) -> Iterator[Block]:
         f"{study.points.count()} a point. The dashed line marks a bandwidth-delay product.", 0.25,
     )  # fmt: skip
     yield _over_buffers(
-        study, quantities.queue_delay(study, {"from_s": 60}), [(0, "four LEDBAT"), (2, MIXTURES[1][1])],
+        study, quantities.queue_delay(study, {"from_s": 60}),
+        [(0, "four LEDBAT"), (2, MIXTURES[1][1])],
         "today-queue", "queueing delay (ms)",
         "Mean delay in the queue of the bottleneck, with four LEDBAT flows and with two of each. "
         f"Bars are 95 % intervals; {study.points.count()} a point.", None,
     )  # fmt: skip
     yield _over_buffers(
-        study, quantities.jain(study, {"kind": "ledbat"}), [(0, "four LEDBAT"), (1, MIXTURES[2][1])],
+        study, quantities.jain(study, {"kind": "ledbat"}),
+        [(0, "four LEDBAT"), (1, MIXTURES[2][1])],
         "today-fairness", "Jain’s index",
         "Fairness among the LEDBAT flows, without and with a TCP flow beside them; 1 is fair, "
-        f"{1 / 4:g} is one flow of four taking all. Bars are 95 % intervals; {study.points.count()} "
-        "a point.", None,
+        "0.25 is one flow of four taking all. Bars are 95 % intervals; "
+        f"{study.points.count()} a point.", None,
     )  # fmt: skip
     for tcp in (4, 3, 2, 1, 0):
         yield _grid(study, tcp)
@@ -161,6 +163,7 @@ def _over_buffers(
 ) -> Figure:
     flavours = _flavours(study)
     styles = looks(len(flavours))
+    top = fair or 0.0
     with canvas(len(mixtures), height=3.0) as drawing:
         for panel, (tcp, words) in zip(drawing.panels, mixtures, strict=True):
             for number, (flavour, look) in enumerate(zip(flavours, styles, strict=True)):
@@ -175,6 +178,7 @@ def _over_buffers(
                     x = _packets(queue) * (1 + 0.06 * (number - (len(flavours) - 1) / 2))
                     xs.append(x)
                     ys.append(found.mean)
+                    top = max(top, found.mean)
                     if found.low is not None and found.high is not None:
                         panel.vlines(x, found.low, found.high, color=look.color, linewidth=2.2)
                 panel.plot(
@@ -190,7 +194,7 @@ def _over_buffers(
             panel.minorticks_off()
             panel.tick_params(axis="x", labelrotation=45)
             panel.set_xlabel("buffer (packets)")
-            panel.set_ylim(bottom=0)
+            panel.set_ylim(0, 1.2 * top)
             panel.set_title(words)
         drawing.panels[0].set_ylabel(y)
         key(drawing)
@@ -226,8 +230,8 @@ def _grid(study: StudyEvidence, tcp: int) -> Table:
                 )
             body.append(row)
     caption = (
-        f"{tcp} TCP (CUBIC) and {4 - tcp} LEDBAT flows. Means over {study.points.count()} runs with "
-        "95 % intervals, after the first minute."
+        f"{tcp} TCP (CUBIC) and {4 - tcp} LEDBAT flows. Means over runs with 95 % "
+        f"intervals, {study.points.count()} a row, after the first minute."
     )
     header = ["buffer", "LEDBAT", *(heading for heading, _ in measures)]
     return Table(header, body, caption, frozenset({0, 1}), folded=tcp != 2)

@@ -79,6 +79,17 @@ def ping(study: StudyEvidence, given: Given) -> Measure:
     return Measure("bystander's ping", "ms", of_run, "Mean of the answered echo requests.")
 
 
+def ping_peak(study: StudyEvidence, given: Given) -> Measure:
+    """Longest round-trip time of the bystander's echo requests in a stretch, in milliseconds."""
+    rows = study.results.tables["pings"]
+    from_s, to_s = _stretch(given)
+    sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
+    chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
+    runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
+    of_run = {int(run): 1e3 * float(rtt[runs == run].max()) for run in np.unique(runs)}
+    return Measure("longest ping", "ms", of_run, "Of the answered echo requests.")
+
+
 # --- several flows -------------------------------------------------------------------------------
 
 
@@ -174,8 +185,14 @@ def _of_flows(
 # --- packet sizes --------------------------------------------------------------------------------
 
 
-def packets(study: StudyEvidence) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+def packets(study: StudyEvidence) -> list[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Of each run: when the data packets were sent, their IP bytes and their payload."""
+    if "_packets" not in study.__dict__:
+        study.__dict__["_packets"] = list(_packets(study))
+    return study.__dict__["_packets"]
+
+
+def _packets(study: StudyEvidence) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     rows = study.results.tables["packets"]
     runs = tables.integers(rows, "run")
     time = tables.numbers(rows, "t_s")
@@ -281,6 +298,7 @@ MEASURES: dict[str, Callable[[StudyEvidence, Given], Measure]] = {
     "in-flight": in_flight,
     "queue-delay": queue_delay,
     "ping": ping,
+    "ping-peak": ping_peak,
     "share": share,
     "ratio": ratio,
     "jain": jain,
