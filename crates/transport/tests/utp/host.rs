@@ -75,7 +75,6 @@ pub struct Ours {
     readable: Vec<u8>,
     received: Vec<u8>,
     next_seq: u16,
-    most_held: u64,
     /// What was said before the application had its turn.
     said: VecDeque<Datagram>,
 }
@@ -107,7 +106,6 @@ impl Ours {
             readable: Vec::new(),
             received: Vec::new(),
             next_seq: 0,
-            most_held: 0,
             said: VecDeque::new(),
         }
     }
@@ -233,7 +231,6 @@ impl Host for Ours {
         let application = &self.application;
         let Some(connection) = &self.connection else { return };
         let stats = connection.stats();
-        self.most_held = self.most_held.max(stats.bytes_held);
         let held: usize = self.held.values().map(Vec::len).sum();
         if !connection.peer_closed() && !connection.is_closed() && !application.release {
             assert_eq!(stats.bytes_held, (held + self.readable.len()) as u64);

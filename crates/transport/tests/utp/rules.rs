@@ -161,7 +161,7 @@ fn masks_name_what_arrived_and_three_overtaking_make_a_loss() {
     let mut pair = Pair::new(Config { sack: SackPolicy::AsNeeded, ..small(20) });
     let data = pair.write(1000);
     assert_eq!(data.len(), 10);
-    pair.now = pair.now + RTT;
+    pair.now += RTT;
     let mut masks = Vec::new();
     let mut resent = Vec::new();
     // Packets 1 and 4 are lost; the others arrive one by one.
@@ -301,7 +301,7 @@ fn the_delay_is_taken_when_a_packet_arrives() {
     config.delayed_ack.max_ns = Span::from_millis(100);
     let mut pair = Pair::new(config);
     let data = pair.write(500);
-    pair.now = pair.now + Span::from_millis(25);
+    pair.now += Span::from_millis(25);
     pair.answerer.receive(pair.now, &data[0]);
     let later = pair.answerer.next_timer().expect("an acknowledgement");
     assert_eq!(later, pair.now + Span::from_millis(100));
@@ -360,7 +360,7 @@ fn the_window_is_cut_once_in_its_interval() {
     let mut cuts = Vec::new();
     // Every fifth packet is lost, and every 30 ms five more have passed.
     for five in data.chunks(5) {
-        pair.now = pair.now + Span::from_millis(30);
+        pair.now += Span::from_millis(30);
         for reply in pair.answer(&five[1..]) {
             let before = pair.caller.stats();
             pair.caller.receive(pair.now, &reply);
