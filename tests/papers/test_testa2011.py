@@ -251,6 +251,11 @@ TINY = {
     "workloads.torrent.stop_after": 8,
     "network.groups.first.hosts": 4,
     "network.groups.second.hosts": 4,
+    **{
+        f"network.groups.{half}-{kind}.hosts": 2
+        for half in ("first", "second")
+        for kind in ("slow", "fast", "busy", "other")
+    },
 }
 
 
@@ -258,7 +263,7 @@ TINY = {
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everything on eight leechers and one megabyte: a path test, not a reproduction."""
     folder = tmp_path_factory.mktemp("testa2011")
-    only = ["completion", "queues", "halves", "buffers"]
+    only = ["completion", "queues", "halves", "buffers", "access", "background"]
     reproduce("testa2011", folder, quick=True, only=only, further=TINY, repeats=2)
     return folder
 

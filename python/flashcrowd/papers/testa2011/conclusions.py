@@ -10,7 +10,8 @@ from typing import Any
 
 from flashcrowd.papers import paper
 from flashcrowd.papers.evidence import Evidence
-from flashcrowd.papers.testa2011.judges import JUDGES
+from flashcrowd.papers.testa2011.judges import JUDGES, MEASURES
+from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report.blocks import Cell, Table
 
 
@@ -44,14 +45,18 @@ def table(evidence: Evidence) -> Table:
         row: list[str | Cell] = [says]
         for one in found:
             finding = JUDGES[one.judge](evidence, {**one.given, "study": study})
-            number = finding.measured.partition(" at ")[0]
+            if finding.verdict is Verdict.NOT_RUN:
+                row.append("–")
+                continue
+            name = MEASURES[one.given["measure"]](evidence[study]).name
+            number = finding.measured.partition(" at ")[0].removeprefix(name).strip()
             row.append(Cell(finding.verdict.value, number, finding.verdict.mark))
         rows.append(row)
     return Table(
         ["varied", *(one.says for one in found)],
         rows,
         "Verdict, deciding number with its 95 % interval, and count of runs. The first row is the "
-        "swarm of the other figures.",
+        "swarm of the other figures; a dash stands for what was not run.",
         frozenset(range(len(found) + 1)),
     )
 

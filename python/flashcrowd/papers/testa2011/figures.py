@@ -27,6 +27,7 @@ from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
 from flashcrowd.report.points import Point
 from flashcrowd.report.style import QUIET, Look, looks
 
+_KINDS = ("slow", "fast")
 LOOKS = dict(zip(SWARMS, looks(len(SWARMS)), strict=True))
 
 
@@ -243,18 +244,24 @@ def half_table(
     study: StudyEvidence,
     points: Sequence[tuple[str, Point]],
     heading: str,
-    halves: Mapping[str, str] = HALVES,
+    halves: Sequence[Mapping[str, str]] = (),
 ) -> Table:
-    """Mean completion time of each half of the mix, and how far apart they are."""
+    """Mean completion time of each half of the mix, and how far apart they are.
+
+    Args:
+        study: the results.
+        points: the points with their words.
+        heading: heading of these words.
+        halves: the populations of the halves at each point, if not all of them.
+    """
     rows: list[list[str | Cell]] = []
-    measures = [quantities.completion_time(study, half) for half in halves]
-    first, second = halves
-    apart = quantities.against(study, second, first)
-    for name, point in points:
-        found = [measure.at(point) for measure in measures]
-        difference = apart.at(point)
+    for (name, point), (first, second) in zip(
+        points, halves or [HALVES] * len(points), strict=True
+    ):
+        difference = quantities.against(study, second, first).at(point)
         if difference is None:
             continue
+        found = [quantities.completion_time(study, half).at(point) for half in (first, second)]
         times = [
             "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
         ]
@@ -349,14 +356,17 @@ def _access(evidence: Evidence) -> Iterator[Block]:
         "the peers of each half have 0.5/4 Mbit/s and the others 1.5/12 Mbit/s, against 1/8 "
         "Mbit/s for all; seeds stay a random time."
     )
-    yield _swarms_table(study, LINES, "access lines")
+    yield from _swarms_table(study, LINES, "access lines")
     mixed = [(name, _one(study, "50-50", where)) for name, where in LINES.items()]
     found = [(name, point) for name, point in mixed if point is not None]
     yield half_table(study, found, "50-50, access lines")
-    for kind, words in (("slow", "0.5/4 Mbit/s"), ("fast", "1.5/12 Mbit/s")):
-        halves = {f"{half}-{kind}": name for half, name in HALVES.items()}
-        rows = [(f"only peers with {words}", point) for _, point in found[1:]]
-        yield half_table(study, rows, "50-50, mixed lines", halves)
+    for _, point in found[1:]:
+        yield half_table(
+            study,
+            [("peers with 0.5/4 Mbit/s", point), ("peers with 1.5/12 Mbit/s", point)],
+            "50-50, mixed lines",
+            [{f"{half}-{kind}": name for half, name in HALVES.items()} for kind in _KINDS],
+        )
 
 
 def _background(evidence: Evidence) -> Iterator[Block]:
@@ -366,7 +376,7 @@ def _background(evidence: Evidence) -> Iterator[Block]:
         "second one) sends something else over TCP to a server on the Internet, from the start to "
         "the end of the run; seeds stay a random time."
     )
-    yield _swarms_table(study, BACKGROUND, "also sent")
+    yield from _swarms_table(study, BACKGROUND, "also sent")
     mixed = [(name, _one(study, "50-50", where)) for name, where in BACKGROUND.items()]
     found = [(name, point) for name, point in mixed if point is not None]
     yield half_table(study, found, "50-50, also sent")
@@ -377,36 +387,41 @@ def _one(study: StudyEvidence, swarm: str, where: Where) -> Point | None:
     return study.one({**data(study, swarm), **where})
 
 
-def _swarms_table(study: StudyEvidence, levels: Mapping[str, Where], heading: str) -> Table:
-    """Mean completion time of the three swarms at each level, and changes against all TCP."""
+def _swarms_table(
+    study: StudyEvidence, levels: Mapping[str, Where], heading: str
+) -> Iterator[Table]:
+    """Mean completion time of the three swarms at each level, and changes against all TCP.
+
+    Nothing if all TCP was not run, as in quick mode.
+    """
     measure = quantities.completion_time(study)
     rows: list[list[str | Cell]] = []
     for name, where in levels.items():
-        points = {swarm: _one(study, swarm, where) for swarm in SWARMS}
-        found = {s: None if p is None else measure.at(p) for s, p in points.items()}
-        if not any(found.values()):
+        base = _one(study, "TCP", where)
+        if base is None:
             continue
         row: list[str | Cell] = [name]
-        base = points["TCP"]
-        for swarm, point in points.items():
-            mean = found[swarm]
+        for swarm in SWARMS:
+            point = _one(study, swarm, where)
+            mean = None if point is None else measure.at(point)
             if point is None or mean is None:
                 row.append("–")
                 continue
-            change = measure.change(point, base) if base and base is not point else None
+            change = measure.change(point, base) if base is not point else None
             small = f"{wording.interval(mean)}, {wording.runs(mean.n)}"
             if change is not None:
                 text, interval = wording.change(change)
                 small += f"\n{text} {interval.rpartition(', n')[0]} against all TCP"
             row.append(Cell(wording.mean(mean), small))
         rows.append(row)
-    return Table(
-        [heading, *(f"{swarm} (s)" for swarm in SWARMS)],
-        rows,
-        "Mean completion time: means over runs with 95 % intervals, and the change against the "
-        "swarm that is all TCP, in pairs of runs that share a seed.",
-        frozenset({0}),
-    )
+    if rows:
+        yield Table(
+            [heading, *(f"{swarm} (s)" for swarm in SWARMS)],
+            rows,
+            "Mean completion time: means over runs with 95 % intervals, and the change against "
+            "the swarm that is all TCP, in pairs of runs that share a seed.",
+            frozenset({0}),
+        )
 
 
 def _goodput_table(study: StudyEvidence, points: Sequence[tuple[str, Point]]) -> Table:

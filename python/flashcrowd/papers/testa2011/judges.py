@@ -26,6 +26,7 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "share-ratio": quantities.share_ratio,
     "seeds-a-leecher": quantities.seeds_a_leecher,
     "dropped": quantities.dropped,
+    "background-gain": quantities.background_gain,
     "queue": queues.mean_length,
     "queue-tcp": lambda study: queues.mean_length(study, "first"),
     "queue-utp": lambda study: queues.mean_length(study, "second"),
@@ -36,7 +37,7 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
 }
 
 #: Measures that are shares of a difference, and are shown in per cent with a sign.
-_RELATIVE = ("halves",)
+_RELATIVE = ("halves", "background-gain")
 
 
 def between(found: Estimate, bounds: tuple[float, float]) -> Verdict:

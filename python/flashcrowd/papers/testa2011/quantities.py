@@ -15,6 +15,9 @@ from flashcrowd.units import Rate, Size
 
 _KEPT = "Of the second half of a run's completions; the first half is discarded as the paper does."
 
+#: Where completion times have come to in the end: so many completions, or all if there are fewer.
+_LAST = 10
+
 
 def completion_time(study: StudyEvidence, who: str = "") -> Measure:
     """Mean time from arrival to completion, in seconds; `who` begins the populations' names."""
@@ -44,14 +47,15 @@ def part_of(study: StudyEvidence, who: str = "second", other: str = "first") -> 
 
 
 def downlink_use(study: StudyEvidence) -> Measure:
-    """How much of the downlink's rate the file's bytes fill at the mean completion time."""
+    """How much of the downlink's rate the file's bytes fill in the last completions of a run."""
     size = Size(study.results.study["workloads"]["torrent"]["size"]).bytes
     rate = Rate("8 Mbit/s").bps
     found = {
-        run: 100 * 8 * size / rate / seconds
-        for run, seconds in completion_time(study).of_run.items()
+        run: 100 * 8 * size / rate / float(one.duration_s[-_LAST:].mean())
+        for run, one in completions(study).items()
     }
-    return Measure("use of the downlink", "%", found, "Payload over what 8 Mbit/s would bring.")
+    note = f"Payload over what 8 Mbit/s would bring, mean of the last {_LAST} completions."
+    return Measure("use of the downlink", "%", found, note)
 
 
 def share_ratio(study: StudyEvidence) -> Measure:
@@ -98,6 +102,13 @@ def background_goodput(study: StudyEvidence, half: str) -> Measure:
     mine = np.array([name.startswith(f"upload-{half}") for name in names], dtype=bool)
     found = {run: float(goodput[who].mean()) for run, who in by_run(runs, mine)}
     return Measure("goodput of the other traffic", "kbit/s", found, "Mean over hosts.")
+
+
+def background_gain(study: StudyEvidence) -> Measure:
+    """How much more the other traffic gets beside uTP peers than beside TCP's, as a share."""
+    tcp, utp = (background_goodput(study, half).of_run for half in ("first", "second"))
+    found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
+    return Measure("beside uTP against beside TCP", "", found, "Mean over hosts.")
 
 
 def dropped(study: StudyEvidence) -> Measure:
