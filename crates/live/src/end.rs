@@ -34,6 +34,8 @@ pub(crate) struct End {
     pub(crate) marked: bool,
     /// Whether somebody may still read from it and write to it.
     pub(crate) owned: bool,
+    /// Whether nobody ever will.
+    pub(crate) abandoned: bool,
     /// Whether it has been offered to who accepts connections, or is no such connection.
     pub(crate) offered: bool,
 }
@@ -55,6 +57,7 @@ impl End {
             alarm: Time::NEVER,
             marked: false,
             owned: !accepted,
+            abandoned: false,
             offered: !accepted,
         }
     }
@@ -66,7 +69,7 @@ impl End {
             Payload::Append => self.incoming.append(packet.seq_nr, payload),
             Payload::Hold => self.incoming.hold(packet.seq_nr, payload),
         }
-        if !self.owned && self.offered && self.incoming.len() > 0 {
+        if self.abandoned && self.incoming.len() > 0 {
             // Nobody will read it.
             self.connection.read(now, self.incoming.len() as u64);
             self.incoming.consume(self.incoming.len());

@@ -302,6 +302,7 @@ impl Hub {
     pub(crate) fn disown(&mut self, now: Time, key: usize) {
         let end = &mut self.ends[key];
         end.owned = false;
+        end.abandoned = true;
         end.reader = None;
         end.writer = None;
         if end.incoming.len() > 0 {
@@ -328,6 +329,7 @@ impl Hub {
     /// Ends that nobody will accept, because nobody can.
     pub(crate) fn refuse_accepted(&mut self, now: Time) {
         while let Some(key) = self.accepted.pop_front() {
+            self.ends[key].abandoned = true;
             self.ends[key].connection.abort(now);
             self.mark(key);
         }
@@ -342,7 +344,7 @@ impl Hub {
             .iter()
             .filter(|(_, end)| {
                 let opens = end.owned && !end.connection.is_established();
-                let parts = !end.owned && end.offered && end.outgoing.len() == 0;
+                let parts = end.abandoned && end.outgoing.len() == 0;
                 (opens || parts)
                     && !end.connection.is_closed()
                     && end.remote.ip().to_canonical() == address.to_canonical()

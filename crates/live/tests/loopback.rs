@@ -185,3 +185,19 @@ async fn an_end_that_leaves_waits_for_the_other_to_close() {
             .unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_comes_before_anybody_accepts_is_kept() {
+    let config = Arc::new(profiles::libutp());
+    let server = Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let client = Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let content = bytes(300_000);
+    let mut opened = client.connect(server.local_addr()).await.unwrap();
+    opened.write_all(&content).await.unwrap();
+    opened.shutdown().await.unwrap();
+    timeout(PATIENCE, opened.delivered()).await.unwrap().unwrap();
+    let mut accepted = timeout(PATIENCE, server.accept()).await.unwrap().unwrap();
+    let mut heard = Vec::new();
+    timeout(PATIENCE, accepted.read_to_end(&mut heard)).await.unwrap().unwrap();
+    assert!(heard == content, "{} of {} bytes", heard.len(), content.len());
+}
