@@ -15,7 +15,7 @@ import pytest
 
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.testa2011 import conclusions, quantities, queues
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service
 from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.judges import JUDGES
 from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
@@ -191,6 +191,34 @@ def test_queues_are_shares_of_samples() -> None:
     assert line.share[0] == pytest.approx(1.0)
     assert line.share[100] == pytest.approx(0.2, abs=0.01)
     assert line.share[150] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_unchokes_are_those_of_the_halves() -> None:
+    rows = {
+        "downloads": [
+            {"run": 0, "peer": 1, "population": "first"},
+            {"run": 0, "peer": 2, "population": "second"},
+        ],
+        "unchokes": [
+            {"peer": 1, "remote": 2, "population": "first", "start_s": 0.0, "end_s": 8.0},
+            {"peer": 1, "remote": 2, "population": "first", "start_s": 10.0, "end_s": 12.0},
+            {"peer": 2, "remote": 1, "population": "second", "start_s": 0.0, "end_s": 10.0},
+        ],
+    }
+    for row in rows["downloads"]:
+        row |= {"arrived_s": 0.0, "completed_s": 20.0 * row["peer"], "left_s": None}
+    for row in rows["unchokes"]:
+        row |= {"run": 0, "bytes": 1000}
+    runs = [{"run": 0, "point": 0, "repeat": 0, "seed": 0, "outcome": "stopped", "end_s": 30.0}]
+    tables = {name: pa.Table.from_pylist(found) for name, found in {**rows, "runs": runs}.items()}
+    study = StudyEvidence("service", Tables(tables))
+    assert service.rate(study, "first", "second").of_run == {0: pytest.approx(1.6)}
+    assert service.rate(study, "second", "first").of_run == {0: pytest.approx(0.8)}
+    assert service.rate(study, "first", "first").of_run == {}
+    # The one was a leecher for 20 s, the other, which needs 40 s, until the end at 30 s.
+    assert service.slots(study, "first").of_run == {0: pytest.approx(10 / 20)}
+    assert service.slots(study, "second").of_run == {0: pytest.approx(10 / 30)}
+    assert service.slots_apart(study).of_run == {0: pytest.approx(2 / 3 - 1)}
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ def times_of_runs(results: Source, swarm: str) -> tuple[dict[int, float], dict[i
 def by_run(runs: np.ndarray, chosen: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Each run with the indices of its rows among the `chosen`."""
     rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return
     order = rows[np.argsort(runs[rows], kind="stable")]
     values, starts = np.unique(runs[order], return_index=True)
     for run, members in zip(values, np.split(order, starts[1:]), strict=True):

@@ -67,5 +67,5 @@ def variations(evidence: Evidence) -> Iterator[tuple[str, str]]:
     for name in evidence.studies:
         if name == "populations":
             yield name, "nothing"
-        elif says := about.variation(name).says:
+        elif (says := about.variation(name).says) and name != "service":
             yield name, says

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.paper import Draw
-from flashcrowd.papers.testa2011 import conclusions, quantities, queues
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service
 from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.settings import (
     BACKGROUND,
@@ -238,6 +238,34 @@ def _halves(evidence: Evidence) -> Iterator[Block]:
     yield Figure("halves", svg, caption, "Completion times of the two halves of the mixed swarm")
     points = [(stay, at(study, "50-50", stay)) for stay in STAYS]
     yield half_table(study, [(stay, point) for stay, point in points if point is not None], "")
+    if "service" in evidence.studies:
+        yield _service_table(evidence["service"])
+
+
+def _service_table(study: StudyEvidence) -> Table:
+    """What an unchoke brings, by who uploads and who downloads."""
+    point = study.points.points[0]
+    rows: list[list[str | Cell]] = []
+    for downloader, name in HALVES.items():
+        found = [service.slots(study, downloader).at(point)]
+        found += [service.rate(study, uploader, downloader).at(point) for uploader in HALVES]
+        cells = [
+            "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
+        ]
+        rows.append([name, wording.runs(max((x.n for x in found if x), default=0)), *cells])
+    return Table(
+        [
+            "downloads of",
+            "runs",
+            "unchokes held",
+            *(f"each brings, by {name} (kbit/s)" for name in HALVES.values()),
+        ],
+        rows,
+        "Where the difference comes from, seeds stay a random time: how many peers unchoke a "
+        "leecher at a time, and what an unchoke brings, by what the uploader uses. Means over runs "
+        "with 95 % intervals.",
+        frozenset({0}),
+    )
 
 
 def half_table(

@@ -9,7 +9,7 @@ from flashcrowd.papers import cases, verdict
 from flashcrowd.papers.cases import NOTHING, Case, conclude
 from flashcrowd.papers.claim import Judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.testa2011 import quantities, queues
+from flashcrowd.papers.testa2011 import quantities, queues, service
 from flashcrowd.papers.testa2011.settings import data, words
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import wording
@@ -27,6 +27,9 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
     "seeds-a-leecher": quantities.seeds_a_leecher,
     "dropped": quantities.dropped,
     "background-gain": quantities.background_gain,
+    "slots": service.slots_apart,
+    "served-by-tcp": lambda study: service.rates_apart(study, "first"),
+    "served-by-utp": lambda study: service.rates_apart(study, "second"),
     "queue": queues.mean_length,
     "queue-tcp": lambda study: queues.mean_length(study, "first"),
     "queue-utp": lambda study: queues.mean_length(study, "second"),
@@ -37,7 +40,7 @@ MEASURES: dict[str, Callable[[StudyEvidence], Measure]] = {
 }
 
 #: Measures that are shares of a difference, and are shown in per cent with a sign.
-_RELATIVE = ("halves", "background-gain")
+_RELATIVE = ("halves", "background-gain", "slots", "served-by-tcp", "served-by-utp")
 
 
 def between(found: Estimate, bounds: tuple[float, float]) -> Verdict:
