@@ -1,7 +1,8 @@
 //! Ours and libutp in one network, in both roles, over many networks drawn from seeds: every
 //! transfer completes intact. `FLASHCROWD_LOCKSTEP=5000` runs so many.
 
-use super::host::{Application, Close, Host, Ours, Theirs, message};
+use super::host::{Application, Close, Host, Ours, message};
+use super::theirs::Theirs;
 use super::world::{Clock, Sent, Storm, World};
 use flashcrowd_base::{Span, Stream, Time};
 use flashcrowd_oracle::Settings;

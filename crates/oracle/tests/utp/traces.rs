@@ -1,6 +1,7 @@
 //! Canned cases, packet by packet: libutp with itself, and ours with ours beside it.
 
-use super::host::{Application, Close, Host, Ours, Theirs, message};
+use super::host::{Application, Close, Host, Ours, message};
+use super::theirs::Theirs;
 use super::world::{Clock, Quiet, World};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_oracle::Settings;

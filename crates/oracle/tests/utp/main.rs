@@ -1,0 +1,14 @@
+//! Our uTP and libutp in one network, both in virtual time.
+#![allow(unreachable_pub)]
+
+// The ends and the network are those of our own tests.
+#[path = "../../../transport/tests/utp/host.rs"]
+#[allow(dead_code)]
+mod host;
+#[path = "../../../transport/tests/utp/world.rs"]
+#[allow(dead_code)]
+mod world;
+
+mod lockstep;
+mod theirs;
+mod traces;
