@@ -35,8 +35,8 @@ SWITCHES = (
     (
         "caps",
         "What bounds a single flow? β1 with other bounds of its window, at two delays.",
-        ("throughput", "goodput", "in-flight", "queue-delay"),
-        {"from_s": 60, "to_s": 240, "rtt_s": 0.05},
+        ("throughput", "goodput", "queue-delay"),
+        {"from_s": 60, "to_s": 240},
     ),
     (
         "starvation",

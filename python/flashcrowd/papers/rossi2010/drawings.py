@@ -148,11 +148,14 @@ def _draw(
             word, ((from_s + to_s) / 2, 0.985), xycoords=("data", "axes fraction"), ha="center",
             va="top", fontsize=8, color=QUIET,
         )  # fmt: skip
-    for line in panel.lines:
+    alone = len(panel.lines) == 1
+    for number, line in enumerate(panel.lines):
         look = styles[line.label]
+        every = max(1, len(line.t_s) // 7)
         (drawn,) = axes.plot(
             line.t_s, line.value, color=look.color, linewidth=1.1, label=line.label,
-            marker=look.marker, markersize=3.5, markevery=(0.02, 0.12),
+            marker=None if alone else look.marker, markersize=3.5,
+            markevery=(number * every // 4 + 1, every),
         )  # fmt: skip
         drawing.tip(drawn, line.label)
     if panel.profile:

@@ -93,8 +93,7 @@ def compare(evidence: Evidence, given: Given) -> Finding:
     for label, part in _stretches(evidence, given):
         changed = _changed(evidence, part, {**part, **given["than"]}, relative=relative)
         if changed is not None:
-            at = ", ".join(filter(None, (_label(evidence, part), label)))
-            found.append(Case(at, changed))
+            found.append(Case(label or _label(evidence, part), changed))
     unit = _measure(evidence, given).unit
 
     def words(one: Estimate) -> str:
@@ -195,7 +194,10 @@ def _levels(evidence: Evidence, given: Given) -> list[Case]:
             number = of.at(point)
             if number is not None:
                 words = described(study, point)
-                found.append(Case(", ".join(filter(None, (words, label))), number))
+                at = (
+                    label if label and len(points) == 1 else ", ".join(filter(None, (words, label)))
+                )
+                found.append(Case(at, number))
     return found
 
 

@@ -83,5 +83,7 @@ def _part(study: StudyEvidence, path: str, value: object) -> str:
     if path.startswith("stacks.w.receive_window"):
         return f"window {int(text.split()[0]) // 1460} segments" if last == "max" else ""
     if path == "stacks.w.delayed_ack.segments":
-        return f"acknowledged every {text}"
+        return "acknowledged one by one" if text == "1" else f"acknowledged every {text}"
+    if last == "jitter":
+        return "no jitter" if text == "none" else f"jitter 0 to {text.removesuffix(' on')}"
     return f"{study.names.get(path, last.replace('_', ' '))} {text}"
