@@ -18,6 +18,8 @@ pub enum Verdict {
 pub struct Moved {
     /// The tag it was offered with.
     pub tag: u32,
+    /// When it was to arrive.
+    pub arrived: Time,
     /// When it arrives now.
     pub arrives: Time,
 }
@@ -140,10 +142,11 @@ impl Direction {
                 let nanos = u128::from(bits_left) * 1_000_000_000 / u128::from(rate.bps());
                 free_at += Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             }
+            let arrived = packet.arrives;
             packet.departs = free_at;
             packet.arrives = free_at + new.delay_ns + jitter;
             if !packet.lost {
-                moved.push(Moved { tag: packet.tag, arrives: packet.arrives });
+                moved.push(Moved { tag: packet.tag, arrived, arrives: packet.arrives });
             }
         }
         if let Some(last) = self.waiting.back() {
@@ -309,8 +312,10 @@ mod tests {
         let new = Conditions { rate_bps: Rate::from_bps(500_000), ..megabit(None) };
         // After 6 ms half of the first packet is left: 12 ms at half the rate.
         let moved = link.change(at(6), &old, &new);
-        let expected =
-            [Moved { tag: 0, arrives: at(6 + 12 + 10) }, Moved { tag: 1, arrives: at(52) }];
+        let expected = [
+            Moved { tag: 0, arrived: at(22), arrives: at(6 + 12 + 10) },
+            Moved { tag: 1, arrived: at(34), arrives: at(52) },
+        ];
         assert_eq!(moved, expected);
         assert_eq!(link.offer(&new, at(6), 1500, 2), Verdict::Arrives(at(76)));
     }

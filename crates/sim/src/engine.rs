@@ -166,7 +166,7 @@ impl<'a> Sim<'a> {
         let mut ahead = std::mem::take(&mut self.ahead);
         let mut read = 0;
         for event in self.queue.look_ahead() {
-            let packet = match event.kind {
+            let look = match event.kind {
                 Kind::Lane => self.network.transit.peek(Some(event.index), 0),
                 Kind::Packet => self.network.transit.peek(None, event.index),
                 Kind::Peer => {
@@ -182,7 +182,7 @@ impl<'a> Sim<'a> {
                 }
                 _ => None,
             };
-            ahead.extend(packet.and_then(Packet::next_look));
+            ahead.extend(look);
         }
         std::hint::black_box(read);
         self.touch_sockets(&mut ahead);
@@ -192,10 +192,8 @@ impl<'a> Sim<'a> {
     /// The same for the packets that follow in a lane.
     #[inline]
     fn touch_lane(&mut self, lane: u32) {
-        let packets = self.network.transit.ahead(lane);
-        if packets.len() > 0 {
+        if self.network.transit.look_ahead(lane, &mut self.ahead) {
             let mut ahead = std::mem::take(&mut self.ahead);
-            ahead.extend(packets.filter_map(Packet::next_look));
             self.touch_sockets(&mut ahead);
             self.ahead = ahead;
         }
@@ -228,12 +226,12 @@ impl<'a> Sim<'a> {
                 }
                 let transit = &mut self.network.transit;
                 if let Some(packet) = transit.next_of(&mut self.queue, self.now, index) {
-                    self.pass(&packet);
+                    self.pass(packet);
                 }
             }
             Kind::Packet => {
                 if let Some(packet) = self.network.transit.apart(self.now, index) {
-                    self.pass(&packet);
+                    self.pass(packet);
                 }
             }
             Kind::Socket => {
@@ -258,9 +256,9 @@ impl<'a> Sim<'a> {
 
     /// A packet has left a link: it is there, or goes on to the next one.
     #[inline]
-    fn pass(&mut self, packet: &Packet) {
+    fn pass(&mut self, mut packet: Packet) {
         if !packet.arriving {
-            let arrives = self.network.travel(&mut self.queue, self.now, packet);
+            let arrives = self.network.travel(&mut self.queue, self.now, &mut packet);
             match packet.to {
                 Addressee::Socket(socket) if !arrives => self.sockets.settle(socket),
                 Addressee::Parcel(socket) if !arrives => {

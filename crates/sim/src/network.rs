@@ -158,7 +158,8 @@ impl Network {
 
     #[inline]
     fn launch(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: &mut Packet) -> u32 {
-        self.next_tag = self.next_tag.wrapping_add(1);
+        // Nothing on the way is named 0, as packets that wait nowhere are.
+        self.next_tag = self.next_tag.wrapping_add(1).max(1);
         packet.tag = self.next_tag;
         u32::from(self.travel(queue, now, packet))
     }
@@ -181,18 +182,19 @@ impl Network {
     }
 
     /// Sends a segment over a route that is nothing but a constant delay: without touching the
-    /// route, which with thousands of them is a cache miss. The caller writes it, and counts it.
+    /// route, which with thousands of them is a cache miss.
     #[inline]
-    pub(crate) fn keep_direct(
+    pub(crate) fn send_direct(
         &mut self,
         queue: &mut EventQueue<Event>,
         due: Time,
         lane: u32,
         to: Addressee,
-    ) -> &mut Segment {
-        let kept = self.transit.keep(queue, lane, due, &Packet::DIRECT);
-        kept.to = to;
-        &mut kept.segment
+        frames: u32,
+        segment: Segment,
+    ) {
+        self.totals.sent += u64::from(frames);
+        self.transit.keep(queue, lane, due, &Packet { segment, to, ..Packet::DIRECT });
     }
 
     /// Takes a packet through the next link that it can wait in and on to the one after, where its
@@ -202,7 +204,7 @@ impl Network {
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
-        packet: &Packet,
+        packet: &mut Packet,
     ) -> bool {
         let route = &mut self.routes[packet.route as usize];
         let mut at = now;
@@ -247,10 +249,9 @@ impl Network {
         let arriving = place == route.len;
         let route = &self.routes[packet.route as usize];
         let lane = self.lane_of(route, left_queue.map(|(link, _)| link));
-        let kept = self.transit.keep(queue, lane, at, packet);
-        kept.step = place;
-        kept.arriving = arriving;
-        kept.beyond = left_queue.map_or(Span::MAX, |(_, left)| at - left);
+        packet.step = place;
+        packet.arriving = arriving;
+        self.transit.keep(queue, lane, at, packet);
         true
     }
 
@@ -268,7 +269,8 @@ impl Network {
         conditions.delay_ns = changed.drawn.unwrap_or(conditions.delay_ns);
         let moved = changed.direction.change(now, &changed.conditions, &conditions);
         changed.conditions = conditions;
-        let moved: BTreeMap<u32, Time> = moved.iter().map(|m| (m.tag, m.arrives)).collect();
+        let moved: BTreeMap<u32, (Time, Time)> =
+            moved.iter().map(|m| (m.tag, (m.arrived, m.arrives))).collect();
         self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());
     }
 

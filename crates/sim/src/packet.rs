@@ -1,4 +1,3 @@
-use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::Segment;
 
 /// For whom a packet is.
@@ -28,10 +27,6 @@ pub(crate) struct Packet {
     /// For pings, `seq` is the number of the request.
     pub(crate) segment: Segment,
     pub(crate) to: Addressee,
-    /// When its pending event is due; an event at any other instant is out of date.
-    pub(crate) due: Time,
-    /// What of `due` lies beyond the link that it waits in; `Span::MAX` if it waits in none.
-    pub(crate) beyond: Span,
     pub(crate) route: u32,
     /// Its name while it waits at a link.
     pub(crate) tag: u32,
@@ -45,32 +40,17 @@ pub(crate) struct Packet {
 
 impl Packet {
     pub(crate) fn new(segment: Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
-        let (due, beyond) = (Time::NEVER, Span::ZERO);
-        Packet { segment, to, due, beyond, route, tag: 0, bytes, step: 0, arriving: false }
+        Packet { segment, to, route, tag: 0, bytes, step: 0, arriving: false }
     }
 
     /// What every packet over a route of nothing but a delay begins as.
     pub(crate) const DIRECT: Packet = Packet {
         segment: Segment::EMPTY,
         to: Addressee::Socket(u32::MAX),
-        due: Time::NEVER,
-        beyond: Span::ZERO,
         route: u32::MAX,
         tag: 0,
         bytes: 0,
         step: 0,
         arriving: true,
     };
-
-    /// The socket that its event will reach, and what it will need of it.
-    #[inline]
-    pub(crate) fn next_look(&self) -> Option<Look> {
-        match self.to {
-            Addressee::Socket(socket) if self.arriving => {
-                let sends = self.segment.len == 0;
-                Some(Look { socket, sends, offset: self.segment.end() })
-            }
-            _ => None,
-        }
-    }
 }

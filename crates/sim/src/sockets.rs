@@ -323,8 +323,7 @@ impl Sockets {
                     trace(tally, end.owner, now, &segment);
                 }
                 if end.delay != ROUTED {
-                    *network.keep_direct(queue, now + end.delay, end.way, to) = segment;
-                    network.totals.sent += 1;
+                    network.send_direct(queue, now + end.delay, end.way, to, 1, segment);
                     sent += 1;
                 } else {
                     let bytes = segment.wire_bytes() as u32;
@@ -337,21 +336,17 @@ impl Sockets {
                 if tally.watches_payloads() {
                     tally.payload(end.class, draft.payload());
                 }
+                let mut segment = Segment::EMPTY;
+                let frames = tcp.write_out(now, draft, &mut segment);
+                if tally.trace.is_some() {
+                    trace(tally, end.owner, now, &segment);
+                }
                 if end.delay != ROUTED {
-                    let kept = network.keep_direct(queue, now + end.delay, end.way, to);
-                    let frames = tcp.write_out(now, draft, kept);
-                    if tally.trace.is_some() {
-                        trace(tally, end.owner, now, kept);
-                    }
-                    network.totals.sent += u64::from(frames);
+                    network.send_direct(queue, now + end.delay, end.way, to, frames, segment);
                     sent += 1;
                 } else {
-                    let mut packet = Packet::new(Segment::EMPTY, to, end.way, 0);
-                    let frames = tcp.write_out(now, draft, &mut packet.segment);
-                    if tally.trace.is_some() {
-                        trace(tally, end.owner, now, &packet.segment);
-                    }
-                    packet.bytes = packet.segment.wire_bytes() as u32;
+                    let bytes = segment.len + frames * segment.header_bytes();
+                    let mut packet = Packet::new(segment, to, end.way, bytes);
                     sent += network.send(queue, now, frames, &mut packet);
                 }
             }
@@ -389,8 +384,7 @@ impl Sockets {
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
             let to = Addressee::Parcel(other(socket));
             let sent = if end.delay != ROUTED {
-                *network.keep_direct(queue, now + end.delay, end.way, to) = segment;
-                network.totals.sent += 1;
+                network.send_direct(queue, now + end.delay, end.way, to, 1, segment);
                 1
             } else {
                 network.send(queue, now, 1, &mut Packet::new(segment, to, end.way, bytes))

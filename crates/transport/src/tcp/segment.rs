@@ -132,6 +132,7 @@ impl Segment {
     }
 
     /// Bytes of IP and TCP headers, options included, of each frame.
+    #[inline]
     pub fn header_bytes(&self) -> u32 {
         if self.flags.contains(Flags::SYN) {
             // Segment size 4; SACK permitted and timestamps share 12; window scale 4 (all padded).
