@@ -67,16 +67,15 @@ fn run(who: &str, bytes: u64) -> [f64; 3] {
     let mut port = String::new();
     output.read_line(&mut port).unwrap();
     let sender = spawn(&["send", who, port.trim(), &bytes.to_string()]);
-    let said = finish(sender);
-    let (seconds, sender) = said.trim().split_once(' ').unwrap();
+    let sender: f64 = finish(sender).trim().parse().unwrap();
     let mut heard = String::new();
     output.read_to_string(&mut heard).unwrap();
     assert!(receiver.wait().unwrap().success());
-    let (seconds, sender): (f64, f64) = (seconds.parse().unwrap(), sender.parse().unwrap());
-    let (got, cpu) = heard.trim().split_once(' ').unwrap();
-    assert_eq!(got.parse::<u64>().unwrap(), bytes);
+    let heard: Vec<f64> = heard.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [got, seconds, receiver] = heard[..] else { panic!("{heard:?}") };
+    assert_eq!(got, bytes as f64);
     let gigabytes = bytes as f64 / 1e9;
-    [gigabytes * 8.0 / seconds, sender / gigabytes, cpu.parse::<f64>().unwrap() / gigabytes]
+    [gigabytes * 8.0 / seconds, sender / gigabytes, receiver / gigabytes]
 }
 
 fn finish(child: Child) -> String {
@@ -91,60 +90,64 @@ fn cpu() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Says its port; then how much came, in which time by its own clock, and its processor seconds.
 fn receive(who: &str) {
-    let got = if who == "libutp" {
+    let (got, seconds) = if who == "libutp" {
         let socket = udp();
         println!("{}", socket.local_addr().unwrap().port());
         libutp_receive(&socket)
     } else {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
-            async {
-                let socket = ours(who);
-                println!("{}", socket.local_addr().port());
-                let mut stream = socket.accept().await.unwrap();
-                let mut buffer = vec![0; 4 * PIECE];
-                let mut got = 0;
-                loop {
-                    match stream.read(&mut buffer).await.unwrap() {
-                        0 => break,
-                        len => got += len as u64,
-                    }
-                }
-                drop(stream);
-                socket.close().await.unwrap();
-                got
-            },
-        )
+        runtime().block_on(receive_ours(who))
     };
-    println!("{got} {}", cpu());
+    println!("{got} {seconds} {}", cpu());
 }
 
+async fn receive_ours(who: &str) -> (u64, f64) {
+    let socket = ours(who);
+    println!("{}", socket.local_addr().port());
+    let mut stream = socket.accept().await.unwrap();
+    let mut buffer = vec![0; 4 * PIECE];
+    let mut got = stream.read(&mut buffer).await.unwrap() as u64;
+    let start = Instant::now();
+    loop {
+        match stream.read(&mut buffer).await.unwrap() {
+            0 => break,
+            len => got += len as u64,
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    drop(stream);
+    socket.close().await.unwrap();
+    (got, seconds)
+}
+
+/// Sends; then says its processor seconds.
 fn send(who: &str, port: u16, bytes: u64) {
     let piece = vec![7; PIECE];
-    let seconds = if who == "libutp" {
-        libutp_send(&udp(), port, bytes, &piece)
+    if who == "libutp" {
+        libutp_send(&udp(), port, bytes, &piece);
     } else {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
-            async {
-                let socket = ours(who);
-                let mut stream = socket.connect(([127, 0, 0, 1], port).into()).await.unwrap();
-                let start = Instant::now();
-                let mut left = bytes;
-                while left > 0 {
-                    let len = left.min(PIECE as u64) as usize;
-                    stream.write_all(&piece[..len]).await.unwrap();
-                    left -= len as u64;
-                }
-                stream.delivered().await.unwrap();
-                let seconds = start.elapsed().as_secs_f64();
-                stream.shutdown().await.unwrap();
-                drop(stream);
-                socket.close().await.unwrap();
-                seconds
-            },
-        )
-    };
-    println!("{seconds} {}", cpu());
+        runtime().block_on(send_ours(who, port, bytes, &piece));
+    }
+    println!("{}", cpu());
+}
+
+async fn send_ours(who: &str, port: u16, bytes: u64, piece: &[u8]) {
+    let socket = ours(who);
+    let mut stream = socket.connect(([127, 0, 0, 1], port).into()).await.unwrap();
+    let mut left = bytes;
+    while left > 0 {
+        let len = left.min(piece.len() as u64) as usize;
+        stream.write_all(&piece[..len]).await.unwrap();
+        left -= len as u64;
+    }
+    stream.shutdown().await.unwrap();
+    drop(stream);
+    socket.close().await.unwrap();
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 fn ours(who: &str) -> Socket {
@@ -181,42 +184,37 @@ fn flush(libutp: &mut Libutp, socket: &UdpSocket) {
     }
 }
 
-fn libutp_receive(socket: &UdpSocket) -> u64 {
+fn libutp_receive(socket: &UdpSocket) -> (u64, f64) {
     let mut libutp = Libutp::new(&Settings { seed: 1, ..Settings::default() });
     let (start, mut buffer) = (Instant::now(), [0; 65_536]);
-    let (mut connection, mut got, mut closed) = (None, 0, false);
+    let (mut connection, mut got, mut begun) = (None, 0, None);
     loop {
         turn(&mut libutp, socket, start, &mut buffer);
         connection = connection.or_else(|| libutp.accepted());
-        if let Some(id) = connection {
-            got += libutp.read(id, usize::MAX).len() as u64;
-            let status = libutp.status(id);
-            if status.eof && !closed {
-                libutp.close(id);
-                closed = true;
-            }
-            if status.gone {
-                return got;
+        flush(&mut libutp, socket);
+        let Some(id) = connection else { continue };
+        got += libutp.read(id, usize::MAX).len() as u64;
+        if got > 0 {
+            let begun = *begun.get_or_insert_with(Instant::now);
+            if libutp.status(id).eof {
+                // The end is acknowledged; the sender does not wait for ours.
+                return (got, begun.elapsed().as_secs_f64());
             }
         }
-        flush(&mut libutp, socket);
     }
 }
 
-fn libutp_send(socket: &UdpSocket, port: u16, bytes: u64, piece: &[u8]) -> f64 {
+fn libutp_send(socket: &UdpSocket, port: u16, bytes: u64, piece: &[u8]) {
     let mut libutp = Libutp::new(&Settings { seed: 2, ..Settings::default() });
     let (start, mut buffer) = (Instant::now(), [0; 65_536]);
     let id = libutp.connect(port);
     flush(&mut libutp, socket);
-    let (mut left, mut closed, mut begun) = (bytes, false, start);
+    let (mut left, mut closed) = (bytes, false);
     loop {
         turn(&mut libutp, socket, start, &mut buffer);
         while left > 0 {
             let len = left.min(piece.len() as u64) as usize;
             let taken = libutp.write(id, &piece[..len]);
-            if left == bytes && taken > 0 {
-                begun = Instant::now();
-            }
             left -= taken as u64;
             if taken < len {
                 break;
@@ -228,7 +226,7 @@ fn libutp_send(socket: &UdpSocket, port: u16, bytes: u64, piece: &[u8]) -> f64 {
         }
         flush(&mut libutp, socket);
         if libutp.status(id).gone {
-            return begun.elapsed().as_secs_f64();
+            return;
         }
     }
 }
