@@ -89,6 +89,7 @@ def send(
     to: Annotated[
         str, Parameter(name="HOST:PORT", help=f"Where `serve` runs; port {PORT} if none.")
     ],
+    /,
     *,
     bytes: Annotated[str | None, Parameter(help="How much to send, as in 100MB or 1GiB.")] = None,
     seconds: Annotated[
