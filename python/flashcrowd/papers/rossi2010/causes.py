@@ -55,7 +55,7 @@ SWITCHES = (
     (
         "backward",
         "Why does TCP on the way back slow LEDBAT down? From 120 s, a TCP transfer on the backward "
-        "path, or nothing but a delay of 1.75 s there, a little less than TCP’s queue adds; each with "
+        "path, or nothing but a delay of 1.75 s there, a little less than TCP’s queue adds; with "
         "β1’s window and without a bound.",
         ("goodput", "ping", "unevenness", "queue-delay"),
         {
