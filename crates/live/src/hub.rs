@@ -305,8 +305,9 @@ impl Hub {
         end.abandoned = true;
         end.reader = None;
         end.writer = None;
-        if end.incoming.len() > 0 {
-            // Bytes that nobody reads: the other end must not believe that they were.
+        if end.incoming.len() > 0 || !end.connection.is_established() {
+            // Bytes that nobody reads: the other end must not believe that they were. And an
+            // opening that nobody waits for.
             end.connection.abort(now);
         } else {
             end.connection.close(now);

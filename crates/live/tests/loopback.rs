@@ -201,3 +201,14 @@ async fn what_comes_before_anybody_accepts_is_kept() {
     timeout(PATIENCE, accepted.read_to_end(&mut heard)).await.unwrap().unwrap();
     assert!(heard == content, "{} of {} bytes", heard.len(), content.len());
 }
+
+#[tokio::test]
+async fn an_opening_that_nobody_waits_for_is_given_up() {
+    let config = Arc::new(profiles::libutp());
+    let client = Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let mute = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let opening = client.connect(mute.local_addr().unwrap());
+    assert!(timeout(Duration::from_millis(50), opening).await.is_err());
+    // Not after the 21 seconds in which it would have failed: nothing is left to wait for.
+    timeout(Duration::from_secs(15), client.close()).await.unwrap().unwrap();
+}
