@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flashcrowd.report import summary, write
+from flashcrowd.report import points, summary, words, write
 
 Swarm = Callable[..., Any]
 
@@ -145,3 +145,13 @@ def test_other_files_of_the_folder_are_left_alone(tmp_path: Path, swarm: Swarm) 
     (tmp_path / "figures" / "mine.svg").write_text("mine", encoding="utf-8")
     write(swarm(repeats=2, extras=False), tmp_path)
     assert (tmp_path / "figures" / "mine.svg").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_page_says_what_the_timeline_changes(swarm: Swarm) -> None:
+    made = swarm(repeats=2)
+    made.study["timeline"] = {
+        "dip": {"at": "30 s", "change": "network.rtt", "to": "1 s"},
+        "enough": {"at": "2 min", "stop": "swarm"},
+    }
+    facts = dict(words.facts(made, points.read(made.tables["runs"])))
+    assert facts["timeline"] == "at 30 s network.rtt becomes 1 s; at 2 min swarm stops"

@@ -53,7 +53,7 @@ def facts(results: Source, points: Points) -> list[tuple[str, str]]:
         of = f" ({' / '.join(axis.paths)})" if len(axis.paths) > 1 else ""
         found.append((f"swept: {axis.name}", ", ".join(labels) + of))
     if study.get("timeline"):
-        found.append(("timeline", "; ".join(_change(c) for c in study["timeline"])))
+        found.append(("timeline", "; ".join(_change(c) for c in study["timeline"].values())))
     seeds = list(dict.fromkeys(run.seed for run in points.runs.values()))
     found.append(("seeds of the runs", _few([str(seed) for seed in seeds])))
     return [*found, *_provenance(results.provenance)]
