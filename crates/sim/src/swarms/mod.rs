@@ -53,6 +53,8 @@ pub(crate) struct Swarm {
     watched_bytes: u64,
     last_progress: Time,
     stopped: bool,
+    /// Whether somebody who leaves is replaced: that everybody is complete is then no end.
+    replaces: bool,
 }
 
 /// One peer, before, while and after it is in its swarm.
@@ -175,6 +177,7 @@ impl Swarms {
                 watched_bytes: 0,
                 last_progress: Time::START,
                 stopped: false,
+                replaces: spec.populations.iter().any(|population| population.replace),
             };
             for (population, spec) in spec.populations.iter().enumerate() {
                 tally.add_class(index as u32, population as u32);
@@ -227,7 +230,7 @@ impl Swarm {
     }
     fn done(&self, limit: Option<u32>) -> bool {
         self.stopped
-            || self.completed >= self.leechers
+            || (!self.replaces && self.completed >= self.leechers)
             || limit.is_some_and(|limit| self.completed >= limit)
     }
 }
