@@ -28,6 +28,10 @@ from flashcrowd.report.points import Point
 from flashcrowd.report.style import QUIET, Look, looks
 
 _KINDS = ("slow", "fast")
+
+#: The smallest buffer of the paper's sweep, in packets.
+_SMALLEST = 10
+
 LOOKS = dict(zip(SWARMS, looks(len(SWARMS)), strict=True))
 
 
@@ -327,7 +331,7 @@ def _buffers(evidence: Evidence) -> Iterator[Block]:
         panel.minorticks_off()
         panel.set_xlabel("buffer (packets)")
         panel.set_ylabel("completion time (s)")
-        panel.set_ylim(0, None)
+        panel.set_ylim(0, 1.15 * _highest(study))
         panel.axvspan(9.4, 212, color="#f2f2f2", linewidth=0, zorder=0)
         panel.annotate(
             "the paper's range", (0.01, 0.02), xycoords=("data", "axes fraction"), color=QUIET,
@@ -338,7 +342,8 @@ def _buffers(evidence: Evidence) -> Iterator[Block]:
     caption = (
         "Fig. 3 (b): completion time against the buffer at both ends of every access line; half "
         "TCP, half uTP, seeds stay a random time. Marks are means, bars reach from the first to "
-        f"the third quartile, all downloads of a half together; {study.points.count()} a point."
+        f"the third quartile, all downloads of a half together; {study.points.count()} a point. "
+        "The ordinate is that of the paper's range; what is above it stands in the table."
     )
     yield Figure("buffers", svg, caption, "Completion time of both halves against the buffer")
     named = [(f"{size} packets", p) for size, p in zip(sizes, points, strict=True)]
@@ -362,6 +367,18 @@ def _quartiles(drawing: Canvas, study: StudyEvidence, half: str, name: str, look
         )
         drawing.tip(mark, f"{point.label}, {name}: mean {means[-1]:.0f} s, {low:.0f} to {high:.0f}")
     panel.plot(xs, means, color=look.color, linestyle=look.dashes, marker=look.marker, label=name)
+
+
+def _highest(study: StudyEvidence) -> float:
+    """The highest third quartile of either half from the paper's smallest buffer upwards."""
+    ends = [
+        float(np.quantile(values, 0.75))
+        for point in study.points.points
+        if _packets(study, point) >= _SMALLEST
+        for half in HALVES
+        if len(values := kept(study, point, half))
+    ]
+    return max(ends, default=1.0)
 
 
 def _packets(study: StudyEvidence, point: Point) -> int:
