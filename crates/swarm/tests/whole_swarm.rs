@@ -3,7 +3,7 @@
 mod util;
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_swarm::profile::{Backlog, Profile, SeedChoker, all, named};
+use flashcrowd_swarm::profile::{Backlog, Interest, Profile, SeedChoker, all, named};
 use flashcrowd_swarm::{Event, Message, Torrent};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -162,6 +162,12 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         profile.requests.snubbing = switch[4];
         profile.picker.strict_priority = switch[5];
         profile.choker.rechoke_on_change = switch[6];
+        if switch[0] && switch[6] {
+            // Interest that follows requests and a choker without a hold on its choices, which
+            // follows interest, may go round in circles: a choke offers a block anew, all want it,
+            // and the first to ask ends the interest of the others.
+            profile.requests.interest = Interest::MissingPieces;
+        }
         profile.choker.idle_class = switch[7];
         if switch[8] {
             profile.connections.max_initiate = 3;
