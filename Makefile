@@ -70,7 +70,7 @@ format: build ## Format Rust and Python sources in place
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 
-bench: ## Benchmarks: event queue, link, TCP, swarm, and the headline run
+bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the headline run
 	cargo bench $(CRATES) --locked
 
 tables: build ## Write docs/tables.md from the schema

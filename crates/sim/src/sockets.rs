@@ -125,6 +125,23 @@ struct Timer {
 
 impl Timer {
     const OFF: Timer = Timer { armed: Time::NEVER, due: Time::NEVER };
+
+    /// Schedules an event for the deadline, unless an earlier one will look after it.
+    #[inline]
+    fn arm(
+        &mut self,
+        socket: u32,
+        now: Time,
+        deadline: Option<Time>,
+        queue: &mut EventQueue<Event>,
+    ) {
+        if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
+            && deadline < self.armed
+        {
+            self.armed = deadline;
+            queue.schedule(deadline, Event::socket(socket));
+        }
+    }
 }
 
 /// All sockets; those of a connection are neighbours, the one that connects first.
@@ -355,12 +372,7 @@ impl Sockets {
         let deadline = tcp.next_timer();
         let timer = &mut self.timers[socket as usize];
         timer.due = if tcp.is_patient() { deadline.unwrap_or(Time::NEVER) } else { Time::START };
-        if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
-            && deadline < timer.armed
-        {
-            timer.armed = deadline;
-            queue.schedule(deadline, Event::socket(socket));
-        }
+        timer.arm(socket, now, deadline, queue);
     }
 
     /// The same for uTP.
@@ -397,12 +409,7 @@ impl Sockets {
         let deadline = utp.next_timer();
         let timer = &mut self.timers[socket as usize];
         timer.due = deadline.unwrap_or(Time::NEVER);
-        if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
-            && deadline < timer.armed
-        {
-            timer.armed = deadline;
-            queue.schedule(deadline, Event::socket(socket));
-        }
+        timer.arm(socket, now, deadline, queue);
     }
 
     /// A SYN arrived at a listening end, for the transport that this end speaks, too.
