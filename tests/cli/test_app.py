@@ -102,7 +102,9 @@ def test_help_and_version_need_nothing_heavy():
     assert "check" in made.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "report", "reproduce", "check", "plan", "schema", "utp"])
+@pytest.mark.parametrize(
+    "command", ["run", "report", "reproduce", "check", "plan", "schema", "utp"]
+)
 def test_every_command_explains_itself(capsys, command: str):
     assert status(command, "--help") == 0
     assert f"flashcrowd {command}" in capsys.readouterr().out
