@@ -1,6 +1,5 @@
 use crate::{Conditions, Jitter, JitterShape, LossModel, Side};
-use flashcrowd_base::{Rate, Span, Stream, Time};
-use std::collections::VecDeque;
+use flashcrowd_base::{Ring, Span, Stream, Time};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +12,8 @@ pub enum Verdict {
     Dropped,
 }
 
-/// A packet whose arrival moved because the link changed while it was waiting.
+/// A packet whose arrival moved because the link changed while it was waiting. What its jitter adds
+/// is not in these times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The tag it was offered with.
@@ -41,26 +41,26 @@ pub struct Counters {
     pub most_packets: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     departs: Time,
-    arrives: Time,
     bytes: u32,
+    /// [`NAMELESS`] for one that is lost: its arrival will never be asked for.
     tag: u32,
-    lost: bool,
 }
+
+const NAMELESS: u32 = 0;
 
 /// The state of one direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// Packets that have not departed yet, the one in transmission first. Trimmed lazily.
-    waiting: VecDeque<Waiting>,
+    /// Packets that have not departed yet, the one in transmission first. Those that have are
+    /// forgotten when it matters: how many they are cannot be guessed, and looking for each packet
+    /// costs more than the rest of it.
+    waiting: Ring<Waiting>,
     waiting_bytes: u64,
     free_at: Time,
     last_arrival: Time,
-    /// Sizes transmitted last and how long they took: a line carries full packets and
-    /// acknowledgements, and a division is dear.
-    known: [(u32, Span); 2],
     stream: Stream,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
@@ -71,11 +71,10 @@ impl Direction {
     /// An idle direction that draws its jitter and losses from `stream`.
     pub fn new(stream: Stream) -> Direction {
         Direction {
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
             waiting_bytes: 0,
             free_at: Time::START,
             last_arrival: Time::START,
-            known: [(0, Span::ZERO); 2],
             stream,
             bad: false,
             counters: Counters::default(),
@@ -83,7 +82,7 @@ impl Direction {
     }
 
     /// Offers a packet of `bytes` (IP packet; the framing is added here) at `now`. `tag` names it
-    /// in [`Direction::change`].
+    /// in [`Direction::change`]; 0 is no name.
     #[inline]
     pub fn offer(&mut self, conditions: &Conditions, now: Time, bytes: u32, tag: u32) -> Verdict {
         let lost = self.loses(conditions);
@@ -95,14 +94,16 @@ impl Direction {
         let departs = match conditions.rate_bps {
             None => now,
             Some(rate) => {
-                self.forget_departed(now);
                 if self.is_full(conditions, bytes) {
-                    self.counters.dropped += 1;
-                    return Verdict::Dropped;
+                    self.forget_departed(now);
+                    if self.is_full(conditions, bytes) {
+                        self.counters.dropped += 1;
+                        return Verdict::Dropped;
+                    }
                 }
                 let begins = self.free_at.max(now);
                 self.counters.waited += begins - now;
-                begins + self.transmission(rate, bytes)
+                begins + rate.transmission(u64::from(bytes))
             }
         };
         let delay = self.delay(conditions);
@@ -112,9 +113,14 @@ impl Direction {
         self.counters.lost += u64::from(lost);
         if conditions.rate_bps.is_some() {
             self.free_at = departs;
-            self.waiting.push_back(Waiting { departs, arrives, bytes, tag, lost });
+            let tag = if lost { NAMELESS } else { tag };
+            self.waiting.push_back(Waiting { departs, bytes, tag });
             self.waiting_bytes += u64::from(bytes);
-            self.counters.most_packets = self.counters.most_packets.max(self.waiting.len() as u32);
+            if self.waiting.len() as u64 > u64::from(self.counters.most_packets) {
+                self.forget_departed(now);
+                let packets = self.waiting.len() as u32;
+                self.counters.most_packets = self.counters.most_packets.max(packets);
+            }
         }
         if lost { Verdict::Lost } else { Verdict::Arrives(arrives) }
     }
@@ -124,9 +130,8 @@ impl Direction {
     /// the packets whose arrival moved.
     pub fn change(&mut self, now: Time, old: &Conditions, new: &Conditions) -> Vec<Moved> {
         self.forget_departed(now);
-        self.known = [(0, Span::ZERO); 2];
         let mut free_at = now;
-        let mut moved = Vec::new();
+        let (mut moved, mut last) = (Vec::new(), None);
         for (place, packet) in self.waiting.iter_mut().enumerate() {
             // Of the packet in transmission, only the rest is sent at the new rate.
             let bits_left = match old.rate_bps {
@@ -137,20 +142,20 @@ impl Direction {
                 }
                 _ => u64::from(packet.bytes) * 8,
             };
-            let jitter = packet.arrives.since(packet.departs).saturating_sub(old.delay_ns);
             if let Some(rate) = new.rate_bps {
                 let nanos = u128::from(bits_left) * 1_000_000_000 / u128::from(rate.bps());
                 free_at += Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             }
-            let arrived = packet.arrives;
+            let arrived = packet.departs + old.delay_ns;
             packet.departs = free_at;
-            packet.arrives = free_at + new.delay_ns + jitter;
-            if !packet.lost {
-                moved.push(Moved { tag: packet.tag, arrived, arrives: packet.arrives });
+            let arrives = free_at + new.delay_ns;
+            last = Some((arrived, arrives));
+            if packet.tag != NAMELESS {
+                moved.push(Moved { tag: packet.tag, arrived, arrives });
             }
         }
-        if let Some(last) = self.waiting.back() {
-            self.last_arrival = last.arrives;
+        if let Some((arrived, arrives)) = last {
+            self.last_arrival = arrives + self.last_arrival.since(arrived);
         }
         self.free_at = free_at;
         moved
@@ -170,16 +175,6 @@ impl Direction {
     /// What has been carried so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
-    }
-
-    #[inline]
-    fn transmission(&mut self, rate: Rate, bytes: u32) -> Span {
-        if let Some((_, span)) = self.known.iter().find(|(known, _)| *known == bytes) {
-            return *span;
-        }
-        let span = rate.transmission(u64::from(bytes));
-        self.known = [(bytes, span), self.known[0]];
-        span
     }
 
     #[inline]
@@ -243,7 +238,7 @@ impl Direction {
 mod tests {
     use super::*;
     use crate::{Loss, QueueLimit};
-    use flashcrowd_base::Probability;
+    use flashcrowd_base::{Probability, Rate};
     use proptest::prelude::*;
 
     fn direction() -> Direction {
@@ -307,14 +302,14 @@ mod tests {
     #[test]
     fn a_new_rate_holds_for_what_is_still_queued() {
         let (mut link, old) = (direction(), megabit(None));
-        link.offer(&old, at(0), 1500, 0);
         link.offer(&old, at(0), 1500, 1);
+        link.offer(&old, at(0), 1500, 2);
         let new = Conditions { rate_bps: Rate::from_bps(500_000), ..megabit(None) };
         // After 6 ms half of the first packet is left: 12 ms at half the rate.
         let moved = link.change(at(6), &old, &new);
         let expected = [
-            Moved { tag: 0, arrived: at(22), arrives: at(6 + 12 + 10) },
-            Moved { tag: 1, arrived: at(34), arrives: at(52) },
+            Moved { tag: 1, arrived: at(22), arrives: at(6 + 12 + 10) },
+            Moved { tag: 2, arrived: at(34), arrives: at(52) },
         ];
         assert_eq!(moved, expected);
         assert_eq!(link.offer(&new, at(6), 1500, 2), Verdict::Arrives(at(76)));
@@ -399,11 +394,11 @@ mod tests {
                         rate_bps: Rate::from_bps(kbps * 1000), ..conditions.clone()
                     };
                     for moved in link.change(now, &conditions, &new) {
-                        due[moved.tag as usize] = Some(moved.arrives);
+                        due[moved.tag as usize - 1] = Some(moved.arrives);
                     }
                     conditions = new;
                 }
-                match link.offer(&conditions, now, bytes, tag as u32) {
+                match link.offer(&conditions, now, bytes, tag as u32 + 1) {
                     Verdict::Arrives(time) => due[tag] = Some(time),
                     Verdict::Dropped => dropped += 1,
                     Verdict::Lost => prop_assert!(false, "there is no loss"),
