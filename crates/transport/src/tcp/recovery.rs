@@ -111,7 +111,9 @@ impl Recovery {
                     limit.min(self.target - in_flight)
                 };
                 let least = if self.sent == 0 { mss } else { 0 };
-                self.window = in_flight + allowed.max(least);
+                // Where Linux counts a packet, RFC 9937 counts bytes: an acknowledgement of a FIN, with
+                // nothing left in flight, must not leave a window of one byte.
+                self.window = (in_flight + allowed.max(least)).max(mss);
             }
         }
     }
@@ -140,6 +142,16 @@ mod tests {
             recovery.on_sent(mss);
             in_flight += mss;
         }
+    }
+
+    #[test]
+    fn prr_leaves_room_for_a_segment() {
+        let mss = 1000;
+        let mut recovery = Recovery::new();
+        recovery.begin(Reduction::Prr, 10 * mss, 7 * mss, 10 * mss);
+        recovery.on_sent(2 * mss);
+        recovery.on_ack(Reduction::Prr, mss, 1, 0, false);
+        assert_eq!(recovery.window, mss);
     }
 
     #[test]
