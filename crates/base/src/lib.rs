@@ -3,11 +3,13 @@
 //!
 //! Nothing here reads a clock or draws from an ambient generator.
 
+mod prefetch;
 mod rate;
 mod ring;
 mod stream;
 mod time;
 
+pub use prefetch::{Lines, prefetch};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;
 pub use stream::{Quantiles, Stream};

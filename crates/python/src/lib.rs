@@ -10,6 +10,11 @@ mod utp;
 
 use pyo3::prelude::*;
 
+/// Asks for huge pages (`.cargo/config.toml`), which a swarm's memory is large enough for.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The engines, compiled.
 #[pymodule(gil_used = false)]
 mod _core {

@@ -12,6 +12,11 @@ use flashcrowd_base::Span;
 use flashcrowd_sim::plan::Carrier;
 use flashcrowd_sim::{Control, Plan, simulate};
 
+/// The extension module's.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 #[allow(clippy::disallowed_methods)] // A benchmark is the one place that reads the clock.
 fn measure(name: &str, plan: &Plan) -> f64 {
     let start = std::time::Instant::now();

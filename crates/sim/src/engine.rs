@@ -1,7 +1,7 @@
 use crate::control::Control;
 use crate::event::{Event, Kind};
 use crate::network::Network;
-use crate::packet::{Addressee, Look, Packet};
+use crate::packet::{Addressee, Look, Packet, Sacks};
 use crate::pings::Pings;
 use crate::plan::{Carrier, Plan, What, Workload};
 use crate::queue::EventQueue;
@@ -132,8 +132,8 @@ impl<'a> Sim<'a> {
     fn run(&mut self, control: &Control) -> Result<(), Error> {
         let mut at_once = 0;
         while self.outcome.is_none() {
-            if self.queue.is_between_batches() && self.sockets.are_many() {
-                self.touch_what_is_next();
+            if self.sockets.are_many() && self.queue.is_between_batches() {
+                self.prefetch_what_is_next();
             }
             let Some((now, event)) = self.queue.pop() else { break };
             at_once = if now == self.now { at_once + 1 } else { 0 };
@@ -158,20 +158,18 @@ impl<'a> Sim<'a> {
         Ok(())
     }
 
-    /// Reads a little of everything that the next few events will work on. A run of hundreds of
-    /// peers keeps tens of megabytes in use, and an event needs a dozen places in them: asked for
-    /// here, side by side, they come in the time of one. Measured in `benches/README.md`.
+    /// Asks for everything that the next few events will work on; see
+    /// [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
     #[inline(never)]
-    fn touch_what_is_next(&mut self) {
+    fn prefetch_what_is_next(&mut self) {
         let mut ahead = std::mem::take(&mut self.ahead);
-        let mut read = 0;
         for event in self.queue.look_ahead() {
             let look = match event.kind {
                 Kind::Lane => self.network.transit.peek(Some(event.index), 0),
                 Kind::Packet => self.network.transit.peek(None, event.index),
                 Kind::Peer => {
                     if let Some((conn, socket)) = self.swarms.next_turn(event.index) {
-                        read ^= self.swarms.touch_connection(event.index, conn);
+                        self.swarms.prefetch_connection(event.index, conn);
                         ahead.push(Look { socket, sends: true, offset: 0 });
                     }
                     None
@@ -184,36 +182,33 @@ impl<'a> Sim<'a> {
             };
             ahead.extend(look);
         }
-        std::hint::black_box(read);
-        self.touch_sockets(&mut ahead);
+        self.prefetch_sockets(&mut ahead);
         self.ahead = ahead;
     }
 
     /// The same for the packets that follow in a lane.
     #[inline]
-    fn touch_lane(&mut self, lane: u32) {
+    fn prefetch_lane(&mut self, lane: u32) {
         if self.network.transit.look_ahead(lane, &mut self.ahead) {
             let mut ahead = std::mem::take(&mut self.ahead);
-            self.touch_sockets(&mut ahead);
+            self.prefetch_sockets(&mut ahead);
             self.ahead = ahead;
         }
     }
 
-    /// Reads a little of some sockets, of what they point to, and, where a message will be complete
-    /// at an offset, of its reader's connection.
+    /// Asks for some sockets, for what they point to, and, where a message will be complete at an
+    /// offset, for its reader's connection.
     #[inline(never)]
-    fn touch_sockets(&self, ahead: &mut Vec<Look>) {
-        let mut read = 0;
+    fn prefetch_sockets(&self, ahead: &mut Vec<Look>) {
         for look in ahead.iter() {
-            read ^= self.sockets.touch(look);
+            self.sockets.prefetch(look);
         }
         for look in ahead.drain(..) {
-            read ^= self.sockets.touch_beyond(&look);
+            self.sockets.prefetch_beyond(&look);
             if let Some((peer, conn)) = self.sockets.next_reader(&look) {
-                read ^= self.swarms.touch_connection(peer, conn);
+                self.swarms.prefetch_connection(peer, conn);
             }
         }
-        std::hint::black_box(read);
     }
 
     #[inline]
@@ -222,16 +217,16 @@ impl<'a> Sim<'a> {
         match event.kind {
             Kind::Lane => {
                 if self.sockets.are_many() {
-                    self.touch_lane(index);
+                    self.prefetch_lane(index);
                 }
                 let transit = &mut self.network.transit;
-                if let Some(packet) = transit.next_of(&mut self.queue, self.now, index) {
-                    self.pass(packet);
+                if let Some((packet, sacks)) = transit.next_of(&mut self.queue, self.now, index) {
+                    self.pass(packet, &sacks);
                 }
             }
             Kind::Packet => {
-                if let Some(packet) = self.network.transit.apart(self.now, index) {
-                    self.pass(packet);
+                if let Some((packet, sacks)) = self.network.transit.apart(self.now, index) {
+                    self.pass(packet, &sacks);
                 }
             }
             Kind::Socket => {
@@ -256,24 +251,24 @@ impl<'a> Sim<'a> {
 
     /// A packet has left a link: it is there, or goes on to the next one.
     #[inline]
-    fn pass(&mut self, mut packet: Packet) {
-        if !packet.arriving {
-            let arrives = self.network.travel(&mut self.queue, self.now, &mut packet);
-            match packet.to {
+    fn pass(&mut self, mut packet: Packet, sacks: &Sacks) {
+        if !packet.is_arriving() {
+            let arrives = self.network.travel(&mut self.queue, self.now, &mut packet, sacks);
+            match packet.addressee() {
                 Addressee::Socket(socket) if !arrives => self.sockets.settle(socket),
                 Addressee::Parcel(socket) if !arrives => {
                     self.sockets.settle(socket);
-                    self.sockets.parcels.take(packet.segment.seq as u32);
+                    self.sockets.parcels.take(packet.seq as u32);
                 }
                 _ => {}
             }
             return;
         }
-        self.network.totals.delivered += u64::from(packet.segment.frames());
-        match packet.to {
-            Addressee::Socket(socket) => self.deliver(socket, &packet.segment),
-            Addressee::Parcel(socket) => self.deliver_parcel(socket, packet.segment.seq as u32),
-            Addressee::Ping { ping, reply } => self.deliver_ping(ping, reply, &packet.segment),
+        self.network.totals.delivered += u64::from(packet.frames());
+        match packet.addressee() {
+            Addressee::Socket(socket) => self.deliver(socket, &packet.segment(sacks)),
+            Addressee::Parcel(socket) => self.deliver_parcel(socket, packet.seq as u32),
+            Addressee::Ping { ping, reply } => self.deliver_ping(ping, reply, packet.seq),
         }
     }
 
@@ -394,7 +389,7 @@ impl<'a> Sim<'a> {
                 self.data_space(peer, conn, socket, connected);
                 self.peer_done(peer, conn, socket);
             }
-            Owner::Sender { flow } => self.pump(flow),
+            Owner::Sender { flow } => self.pump(flow, true),
             Owner::Receiver { flow } => self.flow_received(flow, bytes),
             Owner::Nobody | Owner::Listener { .. } => {
                 while self.sockets.next_message(socket).is_some() {}

@@ -1,5 +1,5 @@
 use crate::event::Event;
-use crate::packet::{Addressee, Packet};
+use crate::packet::{Packet, Sacks};
 use crate::plan;
 use crate::queue::EventQueue;
 use crate::route::{Drawn, OWN, Route};
@@ -133,39 +133,61 @@ impl Network {
         route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions)
     }
 
-    /// Sends a new packet, which holds so many frames. Returns how many packets are on their way because of it: a super-segment
-    /// is cut where it has to queue, or where some of its frames are lost.
-    #[inline]
+    /// Sends a new packet, which holds this segment of so many frames. Returns how many packets are
+    /// on their way because of it: a super-segment is cut where it has to queue, or where some of
+    /// its frames are lost.
+    #[inline(always)]
     pub(crate) fn send(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
         frames: u32,
+        segment: &Segment,
         packet: &mut Packet,
     ) -> u32 {
         self.totals.sent += u64::from(frames);
         let route = &self.routes[packet.route as usize];
         if frames == 1 || (route.plain.is_some() && !route.queues) {
-            return self.launch(queue, now, packet);
+            return self.launch(queue, now, packet, &segment.sack);
         }
+        self.send_frames(queue, now, frames, segment, packet)
+    }
+
+    /// One after the other.
+    #[inline(never)]
+    fn send_frames(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        frames: u32,
+        segment: &Segment,
+        packet: &Packet,
+    ) -> u32 {
         let launch = |index| {
-            let segment = packet.segment.frame(index);
-            let bytes = segment.wire_bytes() as u32;
-            self.launch(queue, now, &mut Packet::new(segment, packet.to, packet.route, bytes))
+            let frame = segment.frame(index);
+            let bytes = frame.wire_bytes() as u32;
+            let mut packet = Packet::new(&frame, packet.addressee(), packet.route, bytes);
+            self.launch(queue, now, &mut packet, &frame.sack)
         };
         (0..frames).map(launch).sum()
     }
 
-    #[inline]
-    fn launch(&mut self, queue: &mut EventQueue<Event>, now: Time, packet: &mut Packet) -> u32 {
+    #[inline(always)]
+    fn launch(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        packet: &mut Packet,
+        sacks: &Sacks,
+    ) -> u32 {
         // Nothing on the way is named 0, as packets that wait nowhere are.
         self.next_tag = self.next_tag.wrapping_add(1).max(1);
         packet.tag = self.next_tag;
-        u32::from(self.travel(queue, now, packet))
+        u32::from(self.travel(queue, now, packet, sacks))
     }
 
     /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
-    /// [`Network::keep_direct`].
+    /// [`Network::send_direct`].
     pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
         let route = &self.routes[route as usize];
         route.plain.filter(|_| route.len == 1).map(|delay| (delay, self.lane_of(route, None)))
@@ -181,30 +203,30 @@ impl Network {
         }
     }
 
-    /// Sends a segment over a route that is nothing but a constant delay: without touching the
-    /// route, which with thousands of them is a cache miss.
+    /// Sends a [direct](Packet::direct) packet over a route that is nothing but a constant delay:
+    /// without touching the route, which with thousands of them is a cache miss.
     #[inline]
     pub(crate) fn send_direct(
         &mut self,
         queue: &mut EventQueue<Event>,
-        due: Time,
         lane: u32,
-        to: Addressee,
         frames: u32,
-        segment: Segment,
+        packet: &Packet,
+        sacks: &Sacks,
     ) {
         self.totals.sent += u64::from(frames);
-        self.transit.keep(queue, lane, due, &Packet { segment, to, ..Packet::DIRECT });
+        self.transit.keep(queue, lane, packet, sacks);
     }
 
     /// Takes a packet through the next link that it can wait in and on to the one after, where its
     /// next event is due. `false` if it does not get that far.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn travel(
         &mut self,
         queue: &mut EventQueue<Event>,
         now: Time,
         packet: &mut Packet,
+        sacks: &Sacks,
     ) -> bool {
         let route = &mut self.routes[packet.route as usize];
         let mut at = now;
@@ -235,7 +257,7 @@ impl Network {
             match verdict {
                 Verdict::Arrives(time) => at = time,
                 Verdict::Lost | Verdict::Dropped => {
-                    let frames = u64::from(packet.segment.frames());
+                    let frames = u64::from(packet.frames());
                     if verdict == Verdict::Lost {
                         self.totals.lost += frames;
                     } else {
@@ -246,12 +268,14 @@ impl Network {
             }
             place += 1;
         }
-        let arriving = place == route.len;
+        if place == route.len {
+            packet.set_arriving();
+        }
         let route = &self.routes[packet.route as usize];
         let lane = self.lane_of(route, left_queue.map(|(link, _)| link));
         packet.step = place;
-        packet.arriving = arriving;
-        self.transit.keep(queue, lane, at, packet);
+        packet.due = at;
+        self.transit.keep(queue, lane, packet, sacks);
         true
     }
 

@@ -1,4 +1,5 @@
-use flashcrowd_transport::tcp::Segment;
+use flashcrowd_base::Time;
+use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 
 /// For whom a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +8,8 @@ pub(crate) enum Addressee {
     Socket(u32),
     /// A socket that speaks uTP. The packet is at the place that `seq` names.
     Parcel(u32),
-    /// An echo request for the ping's answering host, or a reply for the asking one.
+    /// An echo request for the ping's answering host, or a reply for the asking one. For pings,
+    /// `seq` is the number of the request.
     Ping { ping: u32, reply: bool },
 }
 
@@ -21,36 +23,159 @@ pub(crate) struct Look {
     pub(crate) offset: u64,
 }
 
-/// A packet on its way.
+/// The SACK ranges of a packet, as far as it has any.
+pub(crate) type Sacks = [(u32, u32); MAX_SACK_RANGES];
+
+/// A packet on its way, in one line of the cache, which is what a packet in a long queue costs
+/// twice for each link. Few have SACK ranges, so these go beside it.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Packet {
-    /// For pings, `seq` is the number of the request.
-    pub(crate) segment: Segment,
-    pub(crate) to: Addressee,
+    /// When its next event is.
+    pub(crate) due: Time,
+    pub(crate) seq: u64,
+    ack: u64,
+    len: u32,
+    window: u32,
+    timestamp: u32,
+    echo: u32,
+    /// A socket or a ping.
+    to: u32,
     pub(crate) route: u32,
     /// Its name while it waits at a link.
     pub(crate) tag: u32,
     /// Size of the IP packet.
     pub(crate) bytes: u32,
+    mss: u16,
+    flags: Flags,
     /// The next step of the route.
     pub(crate) step: u16,
-    /// Whether the pending event is the arrival.
-    pub(crate) arriving: bool,
+    kind: Kind,
+    /// The lowest bit says that its event is the arrival, the others how many SACK ranges there are.
+    marks: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Socket,
+    Parcel,
+    Request,
+    Reply,
+}
+
+impl Default for Packet {
+    fn default() -> Packet {
+        Packet::new(&Segment::EMPTY, Addressee::Socket(u32::MAX), u32::MAX, 0)
+    }
 }
 
 impl Packet {
-    pub(crate) fn new(segment: Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
-        Packet { segment, to, route, tag: 0, bytes, step: 0, arriving: false }
+    /// A packet at the beginning of its route.
+    #[inline(always)]
+    pub(crate) fn new(segment: &Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
+        let (kind, to) = match to {
+            Addressee::Socket(socket) => (Kind::Socket, socket),
+            Addressee::Parcel(socket) => (Kind::Parcel, socket),
+            Addressee::Ping { ping, reply: false } => (Kind::Request, ping),
+            Addressee::Ping { ping, reply: true } => (Kind::Reply, ping),
+        };
+        Packet {
+            due: Time::NEVER,
+            seq: segment.seq,
+            ack: segment.ack,
+            len: segment.len,
+            window: segment.window,
+            timestamp: segment.timestamp,
+            echo: segment.echo,
+            to,
+            route,
+            tag: 0,
+            bytes,
+            mss: segment.mss,
+            flags: segment.flags,
+            step: 0,
+            kind,
+            marks: segment.sack_len << 1,
+        }
     }
 
-    /// What every packet over a route of nothing but a delay begins as.
-    pub(crate) const DIRECT: Packet = Packet {
-        segment: Segment::EMPTY,
-        to: Addressee::Socket(u32::MAX),
-        route: u32::MAX,
-        tag: 0,
-        bytes: 0,
-        step: 0,
-        arriving: true,
-    };
+    /// A packet that takes no steps: it is there when it is due.
+    #[inline(always)]
+    pub(crate) fn direct(segment: &Segment, to: Addressee, due: Time) -> Packet {
+        let marks = segment.sack_len << 1 | 1;
+        Packet { due, marks, ..Packet::new(segment, to, u32::MAX, 0) }
+    }
+
+    /// What it carries.
+    #[inline(always)]
+    pub(crate) fn segment(&self, sacks: &Sacks) -> Segment {
+        Segment {
+            seq: self.seq,
+            ack: self.ack,
+            len: self.len,
+            window: self.window,
+            timestamp: self.timestamp,
+            echo: self.echo,
+            sack: *sacks,
+            mss: self.mss,
+            flags: self.flags,
+            sack_len: self.marks >> 1,
+        }
+    }
+
+    /// For whom it is.
+    #[inline]
+    pub(crate) fn addressee(&self) -> Addressee {
+        match self.kind {
+            Kind::Socket => Addressee::Socket(self.to),
+            Kind::Parcel => Addressee::Parcel(self.to),
+            Kind::Request => Addressee::Ping { ping: self.to, reply: false },
+            Kind::Reply => Addressee::Ping { ping: self.to, reply: true },
+        }
+    }
+
+    /// How many frames it is.
+    #[inline]
+    pub(crate) fn frames(&self) -> u32 {
+        let mss = u32::from(self.mss.max(1));
+        if self.len <= mss { 1 } else { self.len.div_ceil(mss) }
+    }
+
+    #[inline]
+    pub(crate) fn has_sacks(&self) -> bool {
+        self.marks > 1
+    }
+
+    /// Whether its event is the arrival.
+    #[inline]
+    pub(crate) fn is_arriving(&self) -> bool {
+        self.marks & 1 == 1
+    }
+
+    /// Its event will be the arrival.
+    #[inline]
+    pub(crate) fn set_arriving(&mut self) {
+        self.marks |= 1;
+    }
+
+    /// The socket that its event will reach, and what it will need of it.
+    #[inline]
+    pub(crate) fn look(&self) -> Option<Look> {
+        if self.kind != Kind::Socket || !self.is_arriving() {
+            return None;
+        }
+        let offset = self.seq.wrapping_add(u64::from(self.len));
+        let fin = u64::from(self.flags.contains(Flags::FIN));
+        Some(Look { socket: self.to, sends: self.len == 0, offset: offset.wrapping_add(fin) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_on_its_way_fills_one_line_of_the_cache() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
 }

@@ -61,13 +61,12 @@ impl Sim<'_> {
     }
 
     /// A request reached the answering host, or an answer the asking one.
-    pub(crate) fn deliver_ping(&mut self, ping: u32, reply: bool, packet: &Segment) {
+    pub(crate) fn deliver_ping(&mut self, ping: u32, reply: bool, number: u64) {
         let Some(spec) = self.pings.spec(self.plan, ping) else { return };
         if !reply {
-            return self.echo(spec, ping, packet.seq, true);
+            return self.echo(spec, ping, number, true);
         }
-        if let Some((sent, rtt)) = self.pings.all[ping as usize].echoes.get_mut(packet.seq as usize)
-        {
+        if let Some((sent, rtt)) = self.pings.all[ping as usize].echoes.get_mut(number as usize) {
             *rtt = Some(self.now - *sent);
         }
     }
@@ -77,8 +76,8 @@ impl Sim<'_> {
         let route = self.network.route(from, to);
         let segment = Segment { seq: number, ..Segment::default() };
         let to = Addressee::Ping { ping, reply };
-        let mut packet = Packet::new(segment, to, route, spec.size_bytes);
-        self.network.send(&mut self.queue, self.now, 1, &mut packet);
+        let mut packet = Packet::new(&segment, to, route, spec.size_bytes);
+        self.network.send(&mut self.queue, self.now, 1, &segment, &mut packet);
     }
 
     pub(crate) fn stop_pings(&mut self, workload: u32) {

@@ -39,8 +39,9 @@ const COARSE_SLOTS: u64 = COARSE_WORDS as u64 * 64;
 /// How many coarse slots are kept open as fine ones: all that surely fit beside the one in
 /// progress.
 const OPEN_AHEAD: u64 = FINE_SLOTS / FINE_PER_COARSE - 1;
-/// Fine slots are taken together until there are so many events, so that an engine can look at
-/// what they need before they come...
+/// Fine slots are taken together until there are so many events...
+const FEW: usize = 4;
+/// ...or so many, so that an engine can look at what they need before they come...
 const BATCH: usize = 16;
 /// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
 const BATCH_SLOTS: u64 = 128;
@@ -251,7 +252,7 @@ impl<T: Copy> EventQueue<T> {
             if self.is_empty() {
                 return None;
             }
-            self.advance(1);
+            self.advance(FEW);
         }
         let entry = self.current.pop()?;
         self.taken += 1;

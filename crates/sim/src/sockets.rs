@@ -6,7 +6,7 @@ use crate::parcels::Parcels;
 use crate::queue::EventQueue;
 use crate::tally::Tally;
 use crate::transport::{Stack, Transport};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{Lines, Span, Stream, Time};
 use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_swarm::{ConnId, Message};
 use flashcrowd_transport::tcp::{Connection, Segment};
@@ -38,6 +38,7 @@ pub(crate) enum Owner {
 /// touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
+    lines: Lines,
     /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
     delay: Span,
     /// With such a delay the lane, else the route.
@@ -87,6 +88,7 @@ impl Socket {
     fn new(end: End) -> Socket {
         let (delay, way) = end.direct.unwrap_or((ROUTED, end.route));
         Socket {
+            lines: Lines::HERE,
             delay,
             way,
             owner: end.owner,
@@ -199,32 +201,28 @@ impl Sockets {
         self.all.len() > 1500
     }
 
-    /// Reads a little of what a packet or a write needs of a socket, for
-    /// [`Sim::touch_what_is_next`](crate::engine::Sim).
+    /// Asks for what a packet or a write needs of a socket.
     #[inline]
-    pub(crate) fn touch(&self, look: &Look) -> u64 {
-        let end = &self.all[look.socket as usize];
-        let Some(transport) = &end.transport else { return end.read };
-        let rest = if look.sends { transport.touch_sender() } else { 0 };
-        end.read ^ transport.touch() ^ rest
+    pub(crate) fn prefetch(&self, look: &Look) {
+        let lines =
+            if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
+        self.all[look.socket as usize].lines.prefetch(0..1 + lines);
     }
 
-    /// Reads a little of what a socket that has been touched points to. A step of its own: whether
-    /// there is something cannot be guessed, and a wrong guess about a socket that is still to come
-    /// would hold up the fetching of all others.
+    /// Asks for what a socket that has come points to.
     #[inline]
-    pub(crate) fn touch_beyond(&self, look: &Look) -> u64 {
-        if !look.sends {
-            return 0;
+    pub(crate) fn prefetch_beyond(&self, look: &Look) {
+        if look.sends
+            && let Some(transport) = &self.all[look.socket as usize].transport
+        {
+            transport.prefetch_beyond();
         }
-        let end = &self.all[look.socket as usize];
-        end.transport.as_ref().map_or(0, Transport::touch_beyond)
     }
 
-    /// Reads what a write to `socket` changes at the other end.
+    /// Asks for what a write to `socket` changes at the other end.
     #[inline]
-    pub(crate) fn touch_reader(&self, socket: u32) -> u64 {
-        self.all[other(socket) as usize].next_end
+    pub(crate) fn prefetch_reader(&self, socket: u32) {
+        self.all[other(socket) as usize].lines.prefetch(0..1);
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
@@ -325,6 +323,26 @@ impl Sockets {
         queue: &mut EventQueue<Event>,
         tally: &mut Tally,
     ) {
+        match &self.all[socket as usize].transport {
+            Some(Transport::Tcp(tcp)) if tcp.is_quiet() => {
+                let deadline = tcp.next_timer();
+                let timer = &mut self.timers[socket as usize];
+                timer.due = deadline.unwrap_or(Time::NEVER);
+                timer.arm(socket, now, deadline, queue);
+            }
+            _ => self.send(socket, now, network, queue, tally),
+        }
+    }
+
+    #[inline(never)]
+    fn send(
+        &mut self,
+        socket: u32,
+        now: Time,
+        network: &mut Network,
+        queue: &mut EventQueue<Event>,
+        tally: &mut Tally,
+    ) {
         let end = &mut self.all[socket as usize];
         let tcp = match &mut end.transport {
             Some(Transport::Tcp(tcp)) => tcp,
@@ -340,12 +358,13 @@ impl Sockets {
                     trace(tally, end.owner, now, &segment);
                 }
                 if end.delay != ROUTED {
-                    network.send_direct(queue, now + end.delay, end.way, to, 1, segment);
+                    let packet = Packet::direct(&segment, to, now + end.delay);
+                    network.send_direct(queue, end.way, 1, &packet, &segment.sack);
                     sent += 1;
                 } else {
                     let bytes = segment.wire_bytes() as u32;
-                    let mut packet = Packet::new(segment, to, end.way, bytes);
-                    sent += network.send(queue, now, 1, &mut packet);
+                    let mut packet = Packet::new(&segment, to, end.way, bytes);
+                    sent += network.send(queue, now, 1, &segment, &mut packet);
                 }
             }
         } else {
@@ -359,12 +378,13 @@ impl Sockets {
                     trace(tally, end.owner, now, &segment);
                 }
                 if end.delay != ROUTED {
-                    network.send_direct(queue, now + end.delay, end.way, to, frames, segment);
+                    let packet = Packet::direct(&segment, to, now + end.delay);
+                    network.send_direct(queue, end.way, frames, &packet, &segment.sack);
                     sent += 1;
                 } else {
                     let bytes = segment.len + frames * segment.header_bytes();
-                    let mut packet = Packet::new(segment, to, end.way, bytes);
-                    sent += network.send(queue, now, frames, &mut packet);
+                    let mut packet = Packet::new(&segment, to, end.way, bytes);
+                    sent += network.send(queue, now, frames, &segment, &mut packet);
                 }
             }
         }
@@ -396,10 +416,17 @@ impl Sockets {
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
             let to = Addressee::Parcel(other(socket));
             let sent = if end.delay != ROUTED {
-                network.send_direct(queue, now + end.delay, end.way, to, 1, segment);
+                let packet = Packet::direct(&segment, to, now + end.delay);
+                network.send_direct(queue, end.way, 1, &packet, &segment.sack);
                 1
             } else {
-                network.send(queue, now, 1, &mut Packet::new(segment, to, end.way, bytes))
+                network.send(
+                    queue,
+                    now,
+                    1,
+                    &segment,
+                    &mut Packet::new(&segment, to, end.way, bytes),
+                )
             };
             if sent == 0 {
                 self.parcels.take(place);

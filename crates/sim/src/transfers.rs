@@ -19,6 +19,7 @@ pub(crate) struct Flow {
     start: Time,
     stop: Option<Time>,
     rate: Option<Rate>,
+    size: Option<u64>,
     /// What the application still wants to send; `None` for no end.
     unsent: Option<u64>,
     /// What a limited application has produced and not written yet.
@@ -50,6 +51,7 @@ impl Transfers {
                     start: Time::START + spec.start_ns + late,
                     stop: spec.stop_ns.map(|stop| Time::START + stop),
                     rate: spec.rate_bps,
+                    size: spec.size_bytes,
                     unsent: spec.size_bytes,
                     backlog: 0,
                     ticking: false,
@@ -109,7 +111,9 @@ impl Sim<'_> {
     }
 
     /// Writes as much as the application has and the socket takes; closes after the last byte.
-    pub(crate) fn pump(&mut self, index: u32) {
+    /// `flushed` if what the socket had to send has been sent at this instant, as far as the network
+    /// lets it.
+    pub(crate) fn pump(&mut self, index: u32, flushed: bool) {
         let flow = &mut self.transfers.flows[index as usize];
         let Some(socket) = flow.socket else { return };
         let end = self.sockets.get(socket);
@@ -132,11 +136,14 @@ impl Sim<'_> {
         flow.backlog = flow.backlog.saturating_sub(bytes);
         flow.unsent = flow.unsent.map(|unsent| unsent - bytes);
         let finished = flow.unsent == Some(0);
+        let held_back = flushed && transport.is_held_back() && !finished;
         self.sockets.write(socket, self.now, bytes, None);
         if finished && let Some(transport) = &mut self.sockets.get_mut(socket).transport {
             transport.close(self.now);
         }
-        self.flush(socket);
+        if !held_back {
+            self.flush(socket);
+        }
     }
 
     /// A limited application produces its next chunk.
@@ -148,15 +155,14 @@ impl Sim<'_> {
         };
         flow.backlog += CHUNK;
         self.queue.schedule(self.now + rate.transmission(CHUNK), Event::flow_tick(index));
-        self.pump(index);
+        self.pump(index, false);
     }
 
     #[inline]
     pub(crate) fn flow_received(&mut self, index: u32, bytes: u64) {
         let flow = &mut self.transfers.flows[index as usize];
         flow.received += bytes;
-        let size = Transfers::spec(self.plan, flow.transfer).and_then(|spec| spec.size_bytes);
-        if bytes > 0 && Some(flow.received) == size {
+        if bytes > 0 && Some(flow.received) == flow.size {
             self.end_flow(index);
         }
     }
@@ -204,7 +210,7 @@ impl Sim<'_> {
     pub(crate) fn set_flow_rate(&mut self, workload: u32, rate: Option<Rate>) {
         for index in self.flows_of(workload) {
             self.transfers.flows[index as usize].rate = rate;
-            self.pump(index);
+            self.pump(index, false);
         }
     }
 
@@ -225,7 +231,7 @@ impl Sim<'_> {
         let open = |flow: &&Flow| flow.ended.is_none() && flow.unsent.is_some();
         let line = |flow: &Flow| {
             let spec = Transfers::spec(self.plan, flow.transfer)?;
-            let size = spec.size_bytes.unwrap_or(0);
+            let size = flow.size.unwrap_or(0);
             let (name, number) = (&spec.name, flow.number);
             Some(format!("transfer {name} flow {number}: {} of {size} bytes", flow.received))
         };
@@ -237,8 +243,7 @@ impl Sim<'_> {
             (Some(_), _) => 1.0,
             (None, Some(stop)) => self.now.seconds() / stop.seconds().max(1e-9),
             (None, None) => {
-                let spec = Transfers::spec(self.plan, flow.transfer);
-                let size = spec.and_then(|spec| spec.size_bytes).unwrap_or(1).max(1);
+                let size = flow.size.unwrap_or(1).max(1);
                 flow.received as f64 / size as f64
             }
         };

@@ -1,8 +1,7 @@
 use crate::event::Event;
-use crate::packet::{Addressee, Look, Packet};
+use crate::packet::{Look, Packet, Sacks};
 use crate::queue::EventQueue;
-use flashcrowd_base::{Ring, Time};
-use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
+use flashcrowd_base::{Ring, Time, prefetch};
 
 /// Where packets are between two instants.
 ///
@@ -12,13 +11,13 @@ use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 /// its lane (jitter, paths that differ) is kept apart with an event of its own.
 pub(crate) struct Transit {
     lanes: Vec<Lane>,
-    apart: Vec<(Stored, Sacks)>,
+    apart: Vec<(Packet, Sacks)>,
     free: Vec<u32>,
 }
 
 #[derive(Default)]
 struct Lane {
-    packets: Ring<Stored>,
+    packets: Ring<Packet>,
     /// The SACK ranges of those that have any, in their order.
     sacks: Ring<Sacks>,
     /// How many of the first packets' sockets have been touched.
@@ -30,125 +29,6 @@ pub(crate) const APART: u32 = u32::MAX;
 /// So many packets of a lane are looked at together.
 const TOGETHER: usize = 8;
 
-type Sacks = [(u32, u32); MAX_SACK_RANGES];
-
-/// A packet in one line of the cache, which is what a packet in a long queue costs twice for each
-/// link. Few have SACK ranges, so these stand beside it.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Stored {
-    due: Time,
-    seq: u64,
-    ack: u64,
-    len: u32,
-    window: u32,
-    timestamp: u32,
-    echo: u32,
-    /// A socket or a ping.
-    to: u32,
-    route: u32,
-    tag: u32,
-    bytes: u32,
-    mss: u16,
-    flags: Flags,
-    step: u16,
-    kind: Kind,
-    /// The lowest bit says that it is arriving, the others how many SACK ranges there are.
-    marks: u8,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Socket,
-    Parcel,
-    Request,
-    Reply,
-}
-
-impl Default for Stored {
-    fn default() -> Stored {
-        Stored::new(&Packet::DIRECT, Time::NEVER)
-    }
-}
-
-impl Stored {
-    #[inline(always)]
-    fn new(packet: &Packet, due: Time) -> Stored {
-        let segment = &packet.segment;
-        let (kind, to) = match packet.to {
-            Addressee::Socket(socket) => (Kind::Socket, socket),
-            Addressee::Parcel(socket) => (Kind::Parcel, socket),
-            Addressee::Ping { ping, reply: false } => (Kind::Request, ping),
-            Addressee::Ping { ping, reply: true } => (Kind::Reply, ping),
-        };
-        Stored {
-            due,
-            seq: segment.seq,
-            ack: segment.ack,
-            len: segment.len,
-            window: segment.window,
-            timestamp: segment.timestamp,
-            echo: segment.echo,
-            to,
-            route: packet.route,
-            tag: packet.tag,
-            bytes: packet.bytes,
-            mss: segment.mss,
-            flags: segment.flags,
-            step: packet.step,
-            kind,
-            marks: segment.sack_len << 1 | u8::from(packet.arriving),
-        }
-    }
-
-    #[inline]
-    fn has_sacks(&self) -> bool {
-        self.marks > 1
-    }
-
-    #[inline(always)]
-    fn packet(&self, sacks: impl FnOnce() -> Sacks) -> Packet {
-        let segment = Segment {
-            seq: self.seq,
-            ack: self.ack,
-            len: self.len,
-            window: self.window,
-            timestamp: self.timestamp,
-            echo: self.echo,
-            sack: if self.has_sacks() { sacks() } else { Sacks::default() },
-            mss: self.mss,
-            flags: self.flags,
-            sack_len: self.marks >> 1,
-        };
-        let to = match self.kind {
-            Kind::Socket => Addressee::Socket(self.to),
-            Kind::Parcel => Addressee::Parcel(self.to),
-            Kind::Request => Addressee::Ping { ping: self.to, reply: false },
-            Kind::Reply => Addressee::Ping { ping: self.to, reply: true },
-        };
-        Packet {
-            segment,
-            to,
-            route: self.route,
-            tag: self.tag,
-            bytes: self.bytes,
-            step: self.step,
-            arriving: self.marks & 1 == 1,
-        }
-    }
-
-    /// The socket that its event will reach, and what it will need of it.
-    #[inline]
-    fn look(&self) -> Option<Look> {
-        if self.kind != Kind::Socket || self.marks & 1 == 0 {
-            return None;
-        }
-        let offset = self.seq.wrapping_add(u64::from(self.len));
-        let fin = u64::from(self.flags.contains(Flags::FIN));
-        Some(Look { socket: self.to, sends: self.len == 0, offset: offset.wrapping_add(fin) })
-    }
-}
-
 impl Transit {
     pub(crate) fn new(lanes: usize) -> Transit {
         Transit {
@@ -158,32 +38,32 @@ impl Transit {
         }
     }
 
-    /// Keeps a packet until `due`, and schedules its event if it is the next of its lane.
+    /// Keeps a packet until it is due, and schedules its event if it is the next of its lane.
     #[inline(always)]
     pub(crate) fn keep(
         &mut self,
         queue: &mut EventQueue<Event>,
         lane: u32,
-        due: Time,
         packet: &Packet,
+        sacks: &Sacks,
     ) {
         let Some(ordered) = self.lanes.get_mut(lane as usize) else {
-            return self.keep_apart(queue, due, packet);
+            return self.keep_apart(queue, packet, sacks);
         };
         match ordered.packets.back() {
-            None => queue.schedule(due, Event::lane(lane)),
-            Some(last) if last.due <= due => {}
-            _ => return self.keep_apart(queue, due, packet),
+            None => queue.schedule(packet.due, Event::lane(lane)),
+            Some(last) if last.due <= packet.due => {}
+            _ => return self.keep_apart(queue, packet, sacks),
         }
-        ordered.packets.push_back(Stored::new(packet, due));
-        if packet.segment.has_sack() {
-            ordered.sacks.push_back(packet.segment.sack);
+        ordered.packets.push_back(*packet);
+        if packet.has_sacks() {
+            ordered.sacks.push_back(*sacks);
         }
     }
 
     #[inline(never)]
-    fn keep_apart(&mut self, queue: &mut EventQueue<Event>, due: Time, packet: &Packet) {
-        let stored = (Stored::new(packet, due), packet.segment.sack);
+    fn keep_apart(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
+        let stored = (*packet, *sacks);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.apart[slot as usize] = stored;
@@ -194,7 +74,7 @@ impl Transit {
                 (self.apart.len() - 1) as u32
             }
         };
-        queue.schedule(due, Event::packet(slot));
+        queue.schedule(packet.due, Event::packet(slot));
     }
 
     /// The packet of a lane whose event is due, unless the event is out of date.
@@ -204,27 +84,31 @@ impl Transit {
         queue: &mut EventQueue<Event>,
         now: Time,
         lane: u32,
-    ) -> Option<Packet> {
+    ) -> Option<(Packet, Sacks)> {
         let ordered = &mut self.lanes[lane as usize];
-        let stored = *ordered.packets.front().filter(|packet| packet.due == now)?;
+        let packet = *ordered.packets.front().filter(|packet| packet.due == now)?;
         ordered.packets.pop_front();
-        let packet = stored.packet(|| ordered.sacks.pop_front().unwrap_or_default());
+        let sacks = if packet.has_sacks() { ordered.sacks.pop_front() } else { None };
         ordered.touched = ordered.touched.saturating_sub(1);
         if let Some(next) = ordered.packets.front() {
             queue.schedule_next(next.due, Event::lane(lane));
         }
-        Some(packet)
+        // By the time that its turn has come, this one's line is at hand.
+        if let Some(second) = ordered.packets.get(1) {
+            prefetch(second);
+        }
+        Some((packet, sacks.unwrap_or_default()))
     }
 
     /// The packet kept apart whose event is due, unless the event is out of date.
     #[inline]
-    pub(crate) fn apart(&mut self, now: Time, slot: u32) -> Option<Packet> {
-        let (stored, sacks) = &mut self.apart[slot as usize];
-        if stored.due != now {
+    pub(crate) fn apart(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
+        let kept = &mut self.apart[slot as usize];
+        if kept.0.due != now {
             return None;
         }
-        stored.due = Time::NEVER;
-        let taken = stored.packet(|| *sacks);
+        let taken = *kept;
+        kept.0.due = Time::NEVER;
         self.free.push(slot);
         Some(taken)
     }
@@ -236,7 +120,7 @@ impl Transit {
             Some(lane) => self.lanes[lane as usize].packets.front(),
             None => self.apart.get(slot as usize).map(|(stored, _)| stored),
         }
-        .and_then(Stored::look)
+        .and_then(Packet::look)
     }
 
     /// Adds what the next packets of a lane will need to `ahead`, if it is time to look at that.
@@ -248,7 +132,7 @@ impl Transit {
         }
         let count = ordered.packets.len().min(TOGETHER);
         ordered.touched = count as u32;
-        ahead.extend(ordered.packets.iter().take(count).filter_map(Stored::look));
+        ahead.extend(ordered.packets.iter().take(count).filter_map(Packet::look));
         true
     }
 
@@ -260,9 +144,9 @@ impl Transit {
         lane: u32,
         moved: impl Fn(u32) -> Option<(Time, Time)>,
     ) {
-        let shift = |stored: &mut Stored| match moved(stored.tag) {
+        let shift = |stored: &mut Packet| match moved(stored.tag) {
             Some((before, after)) if stored.due != Time::NEVER => {
-                stored.due = after + (stored.due - before);
+                stored.due = after + stored.due.since(before);
                 true
             }
             _ => false,
@@ -289,15 +173,5 @@ impl Transit {
                 queue.schedule(stored.due, Event::packet(slot as u32));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_packet_on_its_way_fills_one_line_of_the_cache() {
-        assert_eq!(size_of::<Stored>(), 64);
     }
 }

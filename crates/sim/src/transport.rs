@@ -125,34 +125,25 @@ impl Transport {
     pub(crate) fn has_acknowledgement(&self) -> bool {
         each!(self, t => t.has_acknowledgement())
     }
+    /// Whether what it has to send waits for the network, so that a write would lead to nothing.
+    #[inline]
+    pub(crate) fn is_held_back(&self) -> bool {
+        match self {
+            Transport::Tcp(tcp) => tcp.is_held_back(),
+            Transport::Utp(_) => false,
+        }
+    }
     pub(crate) fn stats(&self) -> Stats {
         match self {
             Transport::Tcp(tcp) => tcp.stats().into(),
             Transport::Utp(utp) => utp.stats().into(),
         }
     }
-    /// Reads a little of what any packet needs; see [`tcp::Connection::touch`].
+    /// Asks for what sending and acknowledgements need of what it points to.
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        match self {
-            Transport::Tcp(tcp) => tcp.touch(),
-            Transport::Utp(_) => 0,
-        }
-    }
-    /// The same for what sending and acknowledgements need beyond that.
-    #[inline]
-    pub(crate) fn touch_sender(&self) -> u64 {
-        match self {
-            Transport::Tcp(tcp) => tcp.touch_sender(),
-            Transport::Utp(_) => 0,
-        }
-    }
-    /// The same for what it points to.
-    #[inline]
-    pub(crate) fn touch_beyond(&self) -> u64 {
-        match self {
-            Transport::Tcp(tcp) => tcp.touch_beyond(),
-            Transport::Utp(_) => 0,
+    pub(crate) fn prefetch_beyond(&self) {
+        if let Transport::Tcp(tcp) = self {
+            tcp.prefetch_beyond();
         }
     }
 }

@@ -58,10 +58,6 @@ impl Bitfield {
     pub fn is_full(&self) -> bool {
         self.count == self.len
     }
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        self.words().first().copied().unwrap_or(0)
-    }
     /// Whether `piece` is in it; false beyond the end.
     #[inline]
     pub fn has(&self, piece: u32) -> bool {

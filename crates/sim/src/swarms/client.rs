@@ -8,7 +8,7 @@ impl Sim<'_> {
     pub(super) fn drain(&mut self, peer: u32) {
         for done in 0usize.. {
             if done.is_multiple_of(BROADCAST) && self.sockets.are_many() {
-                self.touch_writes(peer);
+                self.prefetch_writes(peer);
             }
             let Some(machine) = &mut self.swarms.peers[peer as usize].machine else { return };
             let Some(action) = machine.poll() else {
@@ -19,8 +19,8 @@ impl Sim<'_> {
         }
     }
 
-    /// A HAVE goes to everybody: reads a little of the next sockets side by side.
-    pub(super) fn touch_writes(&self, peer: u32) {
+    /// A HAVE goes to everybody: asks for the next sockets side by side.
+    pub(super) fn prefetch_writes(&self, peer: u32) {
         let peer = &self.swarms.peers[peer as usize];
         let Some(machine) = &peer.machine else { return };
         if machine.actions_ahead() < BROADCAST {
@@ -31,11 +31,13 @@ impl Sim<'_> {
             machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
         let look = |socket| Look { socket, sends: true, offset: 0 };
-        let near = sockets().fold(0, |read, socket| {
-            read ^ self.sockets.touch(&look(socket)) ^ self.sockets.touch_reader(socket)
-        });
-        let far = sockets().fold(0, |read, socket| read ^ self.sockets.touch_beyond(&look(socket)));
-        std::hint::black_box(near ^ far);
+        for socket in sockets() {
+            self.sockets.prefetch(&look(socket));
+            self.sockets.prefetch_reader(socket);
+        }
+        for socket in sockets() {
+            self.sockets.prefetch_beyond(&look(socket));
+        }
     }
 
     #[inline]

@@ -201,11 +201,12 @@ impl Swarms {
     pub(crate) fn is_online(&self, host: u32) -> bool {
         self.on_host[host as usize] > 0
     }
-    /// Reads a little of one connection of a peer, for
-    /// [`Sim::touch_what_is_next`](crate::engine::Sim).
+    /// Asks for what a message needs of a connection of a peer.
     #[inline]
-    pub(crate) fn touch_connection(&self, peer: u32, conn: ConnId) -> u64 {
-        self.peers[peer as usize].machine.as_ref().map_or(0, |machine| machine.touch(conn))
+    pub(crate) fn prefetch_connection(&self, peer: u32, conn: ConnId) {
+        if let Some(machine) = &self.peers[peer as usize].machine {
+            machine.prefetch(conn);
+        }
     }
     /// The connection and the socket that a peer's timer will probably write to.
     #[inline]

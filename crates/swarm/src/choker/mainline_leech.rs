@@ -49,11 +49,10 @@ pub fn decide(
 
 #[cfg(test)]
 mod tests {
-    use super::super::stranger;
     use super::*;
 
     fn giver(download_rate: f64) -> Candidate {
-        Candidate { download_rate, ..stranger() }
+        Candidate { download_rate, ..Candidate::STRANGER }
     }
     fn unchoked(candidates: &[Candidate], slots: u32, snubbing: bool) -> Vec<usize> {
         let mut verdicts = Vec::new();
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_list_rotates_to_the_first_that_waits() {
-        let mut crowd = [stranger(); 4];
+        let mut crowd = [Candidate::STRANGER; 4];
         crowd[0].choked = false;
         crowd[1].interested = false;
         assert_eq!(rotation(&crowd), 2);

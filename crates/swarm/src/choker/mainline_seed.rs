@@ -81,7 +81,6 @@ pub fn decide(
 
 #[cfg(test)]
 mod tests {
-    use super::super::stranger;
     use super::*;
     use crate::profile::named;
 
@@ -90,7 +89,7 @@ mod tests {
     }
     /// Unchoked since that round, and busy.
     fn served(unchoked_round: u32) -> Candidate {
-        Candidate { choked: false, queued: true, unchoked_round, ..stranger() }
+        Candidate { choked: false, queued: true, unchoked_round, ..Candidate::STRANGER }
     }
     fn verdicts(crowd: &[Candidate], rules: &Rules, round: u32, forced: u32) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
@@ -110,7 +109,8 @@ mod tests {
 
     #[test]
     fn the_oldest_unchoke_makes_room_for_the_next_in_the_list() {
-        let crowd = [stranger(), served(1), served(4), served(2), served(3), stranger()];
+        let crowd =
+            [Candidate::STRANGER, served(1), served(4), served(2), served(3), Candidate::STRANGER];
         let mut out = Vec::new();
         let walk = decide(&crowd, &rules(), 4, 5, 1, &mut out);
         use Verdict::{Choke, Leave, Prefer, Turn};
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn met_while_a_place_is_open_the_oldest_keeps_it() {
-        let crowd = [served(1), served(4), served(2), served(3), stranger()];
+        let crowd = [served(1), served(4), served(2), served(3), Candidate::STRANGER];
         let out = verdicts(&crowd, &rules(), 5, 1);
         assert_eq!((out[0], out[4]), (Verdict::Turn, Verdict::Leave));
     }
@@ -129,12 +129,12 @@ mod tests {
     fn a_gap_in_the_requests_costs_the_slot_from_the_fourth_round_on() {
         let idle = |round| Candidate { queued: false, ..served(round) };
         // Older than three rounds: behind the others, though they are older still.
-        let crowd = [stranger(), served(1), idle(5), served(2), served(3)];
+        let crowd = [Candidate::STRANGER, served(1), idle(5), served(2), served(3)];
         assert_eq!(verdicts(&crowd, &rules(), 8, 1)[2], Verdict::Choke(UnchokeEnd::Idle));
         // Younger: protected.
         assert_eq!(verdicts(&crowd, &rules(), 7, 1)[1], Verdict::Choke(UnchokeEnd::Rotation));
         // A socket that is not flushed counts as a gap too.
-        let mut crowd = [stranger(), served(1), served(5), served(2), served(3)];
+        let mut crowd = [Candidate::STRANGER, served(1), served(5), served(2), served(3)];
         crowd[2].flushed = false;
         assert_eq!(verdicts(&crowd, &rules(), 8, 1)[2], Verdict::Choke(UnchokeEnd::Idle));
         // Without the class, age decides alone.
@@ -144,9 +144,17 @@ mod tests {
 
     #[test]
     fn free_places_are_filled_without_force_but_not_with_clogged_sockets() {
-        let clogged = Candidate { flushed: false, ..stranger() };
-        let bored = Candidate { interested: false, choked: false, ..stranger() };
-        let crowd = [served(1), clogged, bored, stranger(), stranger(), stranger(), stranger()];
+        let clogged = Candidate { flushed: false, ..Candidate::STRANGER };
+        let bored = Candidate { interested: false, choked: false, ..Candidate::STRANGER };
+        let crowd = [
+            served(1),
+            clogged,
+            bored,
+            Candidate::STRANGER,
+            Candidate::STRANGER,
+            Candidate::STRANGER,
+            Candidate::STRANGER,
+        ];
         let mut out = Vec::new();
         let walk = decide(&crowd, &rules(), 4, 2, 0, &mut out);
         use Verdict::{Choke, Leave, Prefer, Turn};

@@ -53,6 +53,31 @@ pub struct Candidate {
     pub pieces: u32,
 }
 
+impl Candidate {
+    /// Somebody of whom nothing is known but that it wants something.
+    pub const STRANGER: Candidate = Candidate {
+        interested: true,
+        choked: true,
+        preferred: false,
+        optimistic: false,
+        newcomer: false,
+        snubbed: false,
+        queued: false,
+        flushed: true,
+        download_rate: 0.0,
+        upload_rate: 0.0,
+        unchoked_round: 0,
+        unchoked_at: None,
+        optimistic_at: None,
+        down_since_round: 0,
+        up_since_round: 0,
+        down_round_before: 0,
+        up_round_before: 0,
+        up_since_unchoke: 0,
+        pieces: 0,
+    };
+}
+
 /// What becomes of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -114,31 +139,6 @@ impl Choker {
         if first < self.order.len() {
             self.order.rotate_left(first);
         }
-    }
-}
-
-#[cfg(test)]
-pub(crate) fn stranger() -> Candidate {
-    Candidate {
-        interested: true,
-        choked: true,
-        preferred: false,
-        optimistic: false,
-        newcomer: false,
-        snubbed: false,
-        queued: false,
-        flushed: true,
-        download_rate: 0.0,
-        upload_rate: 0.0,
-        unchoked_round: 0,
-        unchoked_at: None,
-        optimistic_at: None,
-        down_since_round: 0,
-        up_since_round: 0,
-        down_round_before: 0,
-        up_round_before: 0,
-        up_since_unchoke: 0,
-        pieces: 0,
     }
 }
 

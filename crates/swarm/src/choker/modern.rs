@@ -92,7 +92,6 @@ fn rank(a: &Candidate, b: &Candidate, rules: &Rules, round: Round) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stranger;
     use super::*;
     use crate::profile::named;
     use flashcrowd_base::Span;
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn givers_of_the_last_round_first_and_the_optimistic_place_moves_on() {
-        let mut crowd = [stranger(); 6];
+        let mut crowd = [Candidate::STRANGER; 6];
         for (i, bytes) in [5, 0, 9, 7, 0, 0].into_iter().enumerate() {
             crowd[i].down_since_round = bytes;
         }
@@ -137,11 +136,16 @@ mod tests {
             up_since_unchoke: bytes,
             optimistic_at: Some(Time::START),
             unchoked_at: Some(Time::START + Span::from_secs(200 - seconds)),
-            ..stranger()
+            ..Candidate::STRANGER
         };
         let rules = rules(SeedChoker::RoundRobin);
         let kept = |c| {
-            unchoked(&[c, stranger(), stranger(), stranger()], &rules, round(3, true)).contains(&0)
+            unchoked(
+                &[c, Candidate::STRANGER, Candidate::STRANGER, Candidate::STRANGER],
+                &rules,
+                round(3, true),
+            )
+            .contains(&0)
         };
         assert!(kept(served(2000, 100)), "quota not yet exceeded");
         assert!(kept(served(2001, 60)), "not yet long enough");
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_other_seed_rules() {
-        let mut crowd = [stranger(); 4];
+        let mut crowd = [Candidate::STRANGER; 4];
         for (i, (pieces, sent)) in [(50, 9), (1, 5), (98, 0), (40, 7)].into_iter().enumerate() {
             crowd[i].pieces = pieces;
             crowd[i].up_since_round = sent;

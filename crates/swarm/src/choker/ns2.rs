@@ -114,7 +114,6 @@ fn win(
 
 #[cfg(test)]
 mod tests {
-    use super::super::stranger;
     use super::*;
     use crate::profile::named;
 
@@ -123,7 +122,7 @@ mod tests {
     }
     /// Gave so much in this round and the one before.
     fn giver(now: u64, before: u64) -> Candidate {
-        Candidate { down_since_round: now, down_round_before: before, ..stranger() }
+        Candidate { down_since_round: now, down_round_before: before, ..Candidate::STRANGER }
     }
     fn round(turn: bool) -> Round {
         Round { slots: 4, seed: false, turn }
@@ -142,7 +141,7 @@ mod tests {
 
     #[test]
     fn with_no_more_neighbours_than_places_all_who_want_are_served() {
-        let mut crowd = [stranger(); 4];
+        let mut crowd = [Candidate::STRANGER; 4];
         crowd[2].interested = false;
         assert_eq!(unchoked(&crowd, round(true), 1), (vec![0, 1, 3], None, Place::Few));
     }
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_seed_ranks_by_what_went_out() {
-        let mut crowd = [stranger(); 6];
+        let mut crowd = [Candidate::STRANGER; 6];
         for (i, bytes) in [(5, 7), (1, 3), (3, 9)] {
             crowd[i].up_since_round = bytes;
         }

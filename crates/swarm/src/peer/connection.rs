@@ -4,9 +4,9 @@ use super::outlet::{Channel, Outlet};
 use crate::assembly::Block;
 use crate::backlog::Growth;
 use crate::meter::Meter;
-use crate::profile::MeterRules;
+use crate::profile::{MeterRules, Requests};
 use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
-use flashcrowd_base::Time;
+use flashcrowd_base::{Lines, Time};
 use std::collections::VecDeque;
 
 /// How far a connection has come.
@@ -32,7 +32,7 @@ pub(super) struct Wanted {
 ///
 /// The fields stand in the order of how often they are needed, by lines of the cache, of which a
 /// swarm of hundreds keeps a megabyte for each dozen of peers. A HAVE needs the first two, a turn of
-/// the limiter the first; blocks and choke rounds need the others.
+/// the limiter the first, mainline's choke rounds the third; blocks need the others.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Conn {
@@ -52,9 +52,6 @@ pub(super) struct Conn {
     pub(super) in_ring: bool,
     /// A block was handed over and the next has to wait until the transport says it is done.
     pub(super) held: bool,
-    pub(super) choked: bool,
-    /// What the remote knows; differs from `choked` only while a PIECE is half-written.
-    pub(super) choke_sent: bool,
 
     pub(super) have: Bitfield,
     pub(super) remote: PeerId,
@@ -62,22 +59,27 @@ pub(super) struct Conn {
     pub(super) lacking: u32,
 
     pub(super) last_block: Option<Time>,
-    pub(super) unchoked_at: Option<Time>,
-    pub(super) optimistic_at: Option<Time>,
-    pub(super) up_since_unchoke: u64,
+    pub(super) down_meter: Meter,
+    pub(super) down_since_round: u64,
     pub(super) unchoked_round: u32,
+    pub(super) choked: bool,
+    /// What the remote knows; differs from `choked` only while a PIECE is half-written.
+    pub(super) choke_sent: bool,
     pub(super) interested_in_us: bool,
     pub(super) preferred: bool,
     pub(super) optimistic: bool,
+    /// No optimistic place has been drawn since it came.
+    pub(super) newcomer: bool,
     pub(super) initiated: bool,
 
-    pub(super) down_meter: Meter,
     pub(super) up_meter: Meter,
-    pub(super) down_since_round: u64,
-    pub(super) up_since_round: u64,
+    pub(super) unchoked_at: Option<Time>,
+    pub(super) optimistic_at: Option<Time>,
+    pub(super) up_since_unchoke: u64,
 
     pub(super) queue: VecDeque<Wanted>,
     pub(super) active: Vec<Block>,
+    pub(super) up_since_round: u64,
     /// The same of the rounds before.
     pub(super) up_round_before: u64,
     pub(super) down_round_before: u64,
@@ -85,8 +87,6 @@ pub(super) struct Conn {
     sending: Wanted,
     /// Control messages behind the half-written PIECE.
     waiting: Vec<Message>,
-    /// No optimistic place has been drawn since it came.
-    pub(super) newcomer: bool,
     pub(super) end: UnchokeEnd,
     pub(super) record: Record,
     pub(super) growth: Growth,
@@ -160,9 +160,10 @@ impl Conn {
             down_round_before: 0,
         }
     }
+    /// Whether it has sent us no block for too long.
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        u64::from(self.left) ^ self.have.touch()
+    pub(super) fn has_snubbed(&self, now: Time, rules: &Requests) -> bool {
+        self.last_block.is_none_or(|last| now.since(last) > rules.snub_after_ns)
     }
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open
@@ -286,33 +287,50 @@ impl Conn {
 /// The connections of a peer by number.
 #[derive(Debug, Default)]
 pub(super) struct Conns {
-    slots: Vec<Option<Conn>>,
+    slots: Vec<Slot>,
     free: Vec<ConnId>,
     /// Closed, but the driver has not yet been told everything about them.
     fading: Vec<ConnId>,
     live: u32,
 }
 
+#[derive(Debug)]
+#[repr(C)]
+struct Slot {
+    lines: Lines,
+    conn: Option<Conn>,
+}
+
+/// A HAVE, a request and a turn of the limiter need so much of a connection.
+const LINES_TO_SPEAK: usize = 2;
+
 impl Conns {
+    /// Asks for what most messages need of a connection.
+    #[inline]
+    pub(super) fn prefetch(&self, id: ConnId) {
+        if let Some(slot) = self.slots.get(id.0 as usize) {
+            slot.lines.prefetch(0..LINES_TO_SPEAK);
+        }
+    }
     #[inline]
     pub(super) fn get(&self, id: ConnId) -> Option<&Conn> {
-        self.slots.get(id.0 as usize)?.as_ref()
+        self.slots.get(id.0 as usize)?.conn.as_ref()
     }
     #[inline]
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
-        self.slots.get_mut(id.0 as usize)?.as_mut()
+        self.slots.get_mut(id.0 as usize)?.conn.as_mut()
     }
     pub(super) fn insert(&mut self, conn: Conn) -> ConnId {
         self.live += 1;
         if let Some(id) = self.free.pop() {
-            self.slots[id.0 as usize] = Some(conn);
+            self.slots[id.0 as usize].conn = Some(conn);
             return id;
         }
-        self.slots.push(Some(conn));
+        self.slots.push(Slot { lines: Lines::HERE, conn: Some(conn) });
         ConnId(self.slots.len() as u32 - 1)
     }
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
-        let conn = self.slots.get_mut(id.0 as usize)?.take()?;
+        let conn = self.slots.get_mut(id.0 as usize)?.conn.take()?;
         self.live -= 1;
         self.fading.push(id);
         Some(conn)
@@ -334,11 +352,11 @@ impl Conns {
     }
     pub(super) fn iter(&self) -> impl Iterator<Item = (ConnId, &Conn)> {
         let numbered = self.slots.iter().enumerate();
-        numbered.filter_map(|(n, conn)| Some((ConnId(n as u32), conn.as_ref()?)))
+        numbered.filter_map(|(n, slot)| Some((ConnId(n as u32), slot.conn.as_ref()?)))
     }
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnId, &mut Conn)> {
         let numbered = self.slots.iter_mut().enumerate();
-        numbered.filter_map(|(n, conn)| Some((ConnId(n as u32), conn.as_mut()?)))
+        numbered.filter_map(|(n, slot)| Some((ConnId(n as u32), slot.conn.as_mut()?)))
     }
     pub(super) fn to(&self, remote: PeerId) -> Option<(ConnId, &Conn)> {
         self.iter().find(|(_, conn)| conn.remote == remote)
@@ -351,6 +369,9 @@ mod tests {
 
     #[test]
     fn connections_stay_small_in_memory() {
-        assert!(size_of::<Conn>() <= 512, "{}", size_of::<Conn>());
+        assert!(size_of::<Conn>() <= 448, "{}", size_of::<Conn>());
+        assert_eq!(std::mem::offset_of!(Conn, have), 64);
+        assert_eq!(std::mem::offset_of!(Conn, last_block), 128);
+        assert_eq!(std::mem::offset_of!(Conn, up_meter), 192);
     }
 }

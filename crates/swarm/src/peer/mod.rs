@@ -152,11 +152,11 @@ impl Peer {
         self.limiter.next_turn()
     }
 
-    /// Reads a little of a connection. A driver of thousands calls this for those that will be
-    /// used next, so that the processor fetches them side by side. The value means nothing.
+    /// Asks for what a message needs of a connection; a driver of thousands does for those that will
+    /// be used next. See [`Lines`](flashcrowd_base::Lines).
     #[inline]
-    pub fn touch(&self, conn: ConnId) -> u64 {
-        self.conns.get(conn).map_or(0, connection::Conn::touch)
+    pub fn prefetch(&self, conn: ConnId) {
+        self.conns.prefetch(conn);
     }
 
     /// How many actions wait to be polled.
@@ -166,7 +166,7 @@ impl Peer {
     }
 
     /// The connections to which the next `most` actions will write, for the same purpose as
-    /// [`touch`](Peer::touch).
+    /// [`prefetch`](Peer::prefetch).
     pub fn writes_ahead(&self, most: usize) -> impl Iterator<Item = ConnId> + '_ {
         self.actions.iter().take(most).filter_map(|action| match action {
             Action::Write { conn, .. } => Some(*conn),

@@ -158,8 +158,11 @@ impl Peer {
         let rule = self.rule();
         let mut candidates = std::mem::take(&mut self.candidates);
         let mut verdicts = std::mem::take(&mut self.verdicts);
-        let metered = matches!(rule, Rule::MainlineLeech | Rule::MainlineSeed);
-        self.collect(now, metered, &mut candidates);
+        match rule {
+            Rule::MainlineLeech => self.collect_givers(now, &mut candidates),
+            Rule::MainlineSeed => self.collect(now, true, &mut candidates),
+            Rule::Modern | Rule::Ns2 => self.collect(now, false, &mut candidates),
+        }
         let mut next = 0;
         match rule {
             Rule::Modern => {
@@ -206,34 +209,43 @@ impl Peer {
         self.candidates = candidates;
         self.verdicts = verdicts;
     }
-    /// What is known about everybody, in walking order. Reading a meter moves it, so only those
-    /// are read that the mainline rules look at.
-    fn collect(&mut self, now: Time, metered: bool, candidates: &mut Vec<Candidate>) {
+    /// The same as [`collect`](Peer::collect) for [`mainline_leech`], which is asked whenever
+    /// interest changes and looks at little: each neighbour's line of the cache counts.
+    fn collect_givers(&mut self, now: Time, candidates: &mut Vec<Candidate>) {
         let profile = &*self.profile;
-        let seed = self.assembly.have().is_full();
         candidates.clear();
         for &id in self.choker.order() {
             let Some(c) = self.conns.get_mut(id) else { continue };
-            let silence =
-                c.last_block.is_none_or(|last| now.since(last) > profile.requests.snub_after_ns);
-            let interested = c.interested_in_us;
-            let ranked = interested && !(silence && profile.requests.snubbing);
-            let metered = metered && interested;
+            let snubbed = c.has_snubbed(now, &profile.requests);
+            let ranked = c.interested_in_us && !(snubbed && profile.requests.snubbing);
             candidates.push(Candidate {
-                interested,
+                interested: c.interested_in_us,
+                choked: c.choked,
+                preferred: c.preferred,
+                snubbed,
+                download_rate: if ranked { c.down_meter.rate(now, &profile.meter) } else { 0.0 },
+                ..Candidate::STRANGER
+            });
+        }
+    }
+    /// What is known about everybody, in walking order. Reading a meter moves it, so only those
+    /// are read that the mainline rules look at.
+    fn collect(&mut self, now: Time, seeds: bool, candidates: &mut Vec<Candidate>) {
+        let profile = &*self.profile;
+        candidates.clear();
+        for &id in self.choker.order() {
+            let Some(c) = self.conns.get_mut(id) else { continue };
+            candidates.push(Candidate {
+                interested: c.interested_in_us,
                 choked: c.choked,
                 preferred: c.preferred,
                 optimistic: c.optimistic,
                 newcomer: c.newcomer,
-                snubbed: silence,
+                snubbed: c.has_snubbed(now, &profile.requests),
                 queued: !c.queue.is_empty(),
                 flushed: c.is_flushed(),
-                download_rate: if metered && !seed && ranked {
-                    c.down_meter.rate(now, &profile.meter)
-                } else {
-                    0.0
-                },
-                upload_rate: if metered && seed && !c.choked {
+                download_rate: 0.0,
+                upload_rate: if seeds && c.interested_in_us && !c.choked {
                     c.up_meter.rate(now, &profile.meter)
                 } else {
                     0.0

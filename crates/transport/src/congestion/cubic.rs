@@ -36,11 +36,6 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.window.bytes ^ self.hystart.as_ref().map_or(0, HyStart::touch)
-    }
-
     /// A controller at its first window.
     pub fn new(params: Params) -> Cubic {
         Cubic {

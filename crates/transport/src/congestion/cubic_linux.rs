@@ -47,11 +47,6 @@ pub struct CubicLinux {
 const NO_EPOCH: u64 = u64::MAX;
 
 impl CubicLinux {
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.window.bytes ^ self.hystart.as_ref().map_or(0, HyStart::touch)
-    }
-
     /// A controller at its first window.
     pub fn new(params: Params) -> CubicLinux {
         CubicLinux {

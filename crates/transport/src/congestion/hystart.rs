@@ -83,11 +83,6 @@ impl HyStart {
         })
     }
 
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.last_ack.nanos()
-    }
-
     /// What the detector in `slot` says of an acknowledgement in slow start. When it has found the
     /// end, it sets the threshold, and is gone.
     #[inline]

@@ -240,17 +240,6 @@ pub enum AnyController {
 }
 
 impl AnyController {
-    /// Reads a little of it; see [`Connection::touch`](crate::tcp::Connection::touch).
-    #[inline]
-    pub(crate) fn touch(&self) -> u64 {
-        match self {
-            AnyController::NewReno(controller) => controller.window(),
-            AnyController::Cubic(controller) => controller.touch(),
-            AnyController::CubicLinux(controller) => controller.touch(),
-            _ => 0,
-        }
-    }
-
     /// A controller of this kind.
     ///
     /// # Panics

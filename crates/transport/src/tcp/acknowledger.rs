@@ -46,11 +46,6 @@ impl Acknowledger {
         self.acknowledged
     }
 
-    #[inline]
-    pub(super) fn last_data(&self) -> u64 {
-        self.last_data.nanos()
-    }
-
     #[cold]
     fn acknowledge_quickly(&mut self, config: &DelayedAck, window: u64) {
         if config.quick_acks > 0 {

@@ -308,7 +308,24 @@ impl Connection {
     /// not wake such a connection early. Asked after the last poll.
     #[inline]
     pub fn is_patient(&self) -> bool {
-        self.sender.has_nothing_to_send() && self.over.is_none() && !self.receiver.is_finished()
+        self.sender.is_patient(&self.config) && self.over.is_none() && !self.receiver.is_finished()
+    }
+
+    /// Whether a poll would yield nothing and change nothing, as after most segments that arrive:
+    /// told by less than a poll looks at.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.sender.is_at_rest()
+            && !self.receiver.acks.due
+            && self.is_established()
+            && !self.receiver.is_finished()
+    }
+
+    /// Whether a full segment waits to be sent, so that more data would change nothing. Asked after
+    /// the last poll.
+    #[inline]
+    pub fn is_held_back(&self) -> bool {
+        self.sender.unsent() >= u64::from(self.mss)
     }
 
     /// Whether an acknowledgement is waiting to be polled.
@@ -455,24 +472,18 @@ impl Connection {
         self.receiver.is_read_to_the_end()
     }
 
-    /// Reads a little of every part that any segment needs. A driver of thousands of connections
-    /// calls this for those that will be used next, so that the processor fetches them side by side
-    /// instead of one after another. The value means nothing.
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        self.receiver.touch() ^ self.segments_received ^ self.sender.touch()
-    }
+    /// How many lines of a cache any segment needs, from the beginning of a connection, and how many
+    /// sending and acknowledgements. A driver of thousands of connections asks for those that will
+    /// be used next ahead of time; see [`Lines`](flashcrowd_base::Lines).
+    pub const LINES_TO_RECEIVE: usize = 4;
+    /// See [`LINES_TO_RECEIVE`](Connection::LINES_TO_RECEIVE).
+    pub const LINES_TO_SEND: usize = 10;
 
-    /// The same for what sending and acknowledgements need beyond that.
+    /// Asks for what sending and acknowledgements need of what the connection points to, when the
+    /// connection itself is at hand.
     #[inline]
-    pub fn touch_sender(&self) -> u64 {
-        self.sender.touch_rest()
-    }
-
-    /// The same for what the connection points to, when the connection itself is at hand.
-    #[inline]
-    pub fn touch_beyond(&self) -> u64 {
-        self.sender.touch_beyond()
+    pub fn prefetch_beyond(&self) {
+        self.sender.prefetch_beyond();
     }
 
     /// Counters and estimates.

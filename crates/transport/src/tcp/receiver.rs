@@ -53,11 +53,6 @@ impl Unstamped {
 }
 
 impl Receiver {
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.next ^ self.acks.last_data() ^ self.round_bytes
-    }
-
     /// A receiver whose window is `initial_bytes` of `config`.
     pub(super) fn new(config: &Config, now: Time) -> Receiver {
         let window = &config.receive_window;

@@ -36,11 +36,6 @@ impl RoundTrip {
         }
     }
 
-    #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.smoothed ^ self.least_at.nanos()
-    }
-
     /// A sample for the least round trip only.
     #[inline]
     pub(super) fn see_least(&mut self, now: Time, sample: Span) {

@@ -1,4 +1,4 @@
-use flashcrowd_base::{Ring, Span, Time};
+use flashcrowd_base::{Ring, Span, Time, prefetch};
 use std::collections::VecDeque;
 
 /// A segment that was sent and is not cumulatively acknowledged.
@@ -194,23 +194,27 @@ impl Flight {
     }
     /// The position of the first that ends above `offset`.
     fn above(&self, offset: u64) -> usize {
-        match self.get(0) {
-            Some(oldest) if oldest.end() <= offset => {
-                1 + self.later.partition_point(|sent| sent.end() <= offset)
-            }
-            _ => 0,
+        let below = |position| self.get(position).is_some_and(|sent: &Sent| sent.end() <= offset);
+        if !below(0) {
+            return 0;
         }
+        // Most are of one size. A search among dozens would take jumps that nobody can guess.
+        let guess = ((offset - self.oldest.seq) / u64::from(self.oldest.len)) as usize;
+        let search = || 1 + self.later.partition_point(|sent| sent.end() <= offset);
+        if guess > 0 && below(guess - 1) && !below(guess) {
+            debug_assert_eq!(guess, search());
+            return guess;
+        }
+        search()
     }
 }
 
 impl Scoreboard {
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.sent.oldest.seq ^ self.sent.later.len() as u64 ^ u64::from(self.sacked_bytes)
-    }
-    #[inline]
-    pub(super) fn touch_beyond(&self) -> u64 {
-        self.sent.later.front().map_or(0, |sent| sent.seq)
+    pub(super) fn prefetch_beyond(&self) {
+        if let Some(sent) = self.sent.later.front() {
+            prefetch(sent);
+        }
     }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]

@@ -258,10 +258,18 @@ impl Sender {
         self.board = Scoreboard::default();
     }
 
-    /// Whether neither new data nor anything lost waits for its time to be sent.
+    /// Whether there is nothing to send and nothing to note.
     #[inline]
-    pub(super) fn has_nothing_to_send(&self) -> bool {
-        self.nxt >= self.end && !self.has_unrepeated()
+    pub(super) fn is_at_rest(&self) -> bool {
+        let noted = self.probe_tail | self.probe_window | self.sent_now | self.limited_now;
+        self.nxt >= self.end && !(noted | self.closed) && !self.has_unrepeated()
+    }
+
+    /// Whether neither new data nor anything lost waits for its time to be sent. What Nagle's
+    /// algorithm holds waits for an acknowledgement.
+    #[inline]
+    pub(super) fn is_patient(&self, config: &Config) -> bool {
+        !self.has_unrepeated() && (self.nxt >= self.end || self.is_held_by_nagle(config))
     }
 
     /// Whether lost segments wait to be repeated.
@@ -295,22 +303,8 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn touch(&self) -> u64 {
-        self.una
-    }
-
-    #[inline]
-    pub(super) fn touch_rest(&self) -> u64 {
-        self.board.touch()
-            ^ self.usage_end
-            ^ self.rtt.touch()
-            ^ u64::from(self.duplicates)
-            ^ self.controller.touch()
-    }
-
-    #[inline]
-    pub(super) fn touch_beyond(&self) -> u64 {
-        self.board.touch_beyond()
+    pub(super) fn prefetch_beyond(&self) {
+        self.board.prefetch_beyond();
     }
 
     pub(super) fn threshold(&self) -> u64 {

@@ -199,6 +199,17 @@ impl Sender {
         }
     }
 
+    /// Whether that is what keeps the rest of the data, and not a window.
+    #[inline]
+    pub(super) fn is_held_by_nagle(&self, config: &Config) -> bool {
+        let unsent = self.unsent();
+        unsent < u64::from(self.mss)
+            && !self.closed
+            && self.nxt + unsent <= self.edge
+            && self.counted_in_flight(config) + unsent <= self.window()
+            && self.must_wait(config, self.outstanding())
+    }
+
     #[inline]
     fn flags(&self, seq: u64, len: u32, fin: bool) -> Flags {
         let fin = if fin { Flags::FIN } else { Flags::default() };
