@@ -472,7 +472,9 @@ impl Sockets {
         let taken = transport.write(now, bytes);
         let space = transport.write_space();
         let offset = transport.written();
-        // A connection that has just failed takes nothing; its owner hears of it next.
+        // A connection that has just failed takes nothing; its owner hears of it next. Any other takes
+        // what its owner was told that it would.
+        debug_assert!(taken == bytes || transport.is_closed(), "{taken} of {bytes} bytes");
         if let (Some(message), true) = (message, taken == bytes) {
             let reader = &mut self.all[other(socket) as usize];
             reader.next_end = reader.next_end.min(offset);

@@ -177,6 +177,7 @@ proptest! {
         let mut next_read = [Time::START; 2];
         let mut left = [0u64; 2];
         let mut closed = [false; 2];
+        let mut buffers = [0u64; 2];
         pair.reads = [applications[0].lazy.is_none(), applications[1].lazy.is_none()];
         let limit = Time::START + Span::from_secs(40_000);
         let mut steps = 0u64;
@@ -216,6 +217,12 @@ proptest! {
                     prop_assert!(stats.in_flight <= stats.cwnd + 9000, "{stats:?}");
                 }
                 let end = pair.ends[who].as_ref().expect("open");
+                // What an application was told that the send buffer takes, it takes.
+                let buffer = end.write_space() + end.unacknowledged();
+                if end.is_established() && end.write_space() > 0 {
+                    prop_assert!(buffer >= buffers[who], "{buffer} after {}", buffers[who]);
+                    buffers[who] = buffer;
+                }
                 let stats = end.stats();
                 prop_assert!(stats.cwnd >= 64, "{stats:?}");
                 prop_assert!(stats.ranges_held < 60_000, "{stats:?}");

@@ -71,7 +71,7 @@ class SendBuffer(Table):
     max: Buffer
     """Limit when tuned."""
     autotune: bool
-    """Keep it at twice the congestion window."""
+    """Keep it at twice the largest congestion window so far."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

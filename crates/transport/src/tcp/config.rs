@@ -168,7 +168,8 @@ pub struct SendBuffer {
     pub initial_bytes: u64,
     /// Limit when tuned.
     pub max_bytes: u64,
-    /// Keep it at twice the congestion window.
+    /// Keep it at twice the largest congestion window so far: what an application was told of stays
+    /// (Linux: tcp_sndbuf_expand).
     pub autotune: bool,
 }
 

@@ -177,5 +177,7 @@ impl Sender {
             una: self.una,
             nxt: self.nxt,
         });
+        let window = u32::try_from(self.controller.window()).unwrap_or(u32::MAX);
+        self.largest_cwnd = self.largest_cwnd.max(window);
     }
 }

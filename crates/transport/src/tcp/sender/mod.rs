@@ -104,6 +104,8 @@ pub(super) struct Sender {
     timestamps: bool,
     /// Duplicate acknowledgements of `una` (without SACK).
     duplicates: u32,
+    /// The largest congestion window so far, which the send buffer follows.
+    largest_cwnd: u32,
     controller: AnyController,
 
     /// RACK: sent time, end and round trip of the newest segment delivered.
@@ -157,6 +159,8 @@ impl Sender {
             phase: Phase::Open,
             recovery: Recovery::new(),
             duplicates: 0,
+            // A thousand segments of 64 KiB at most.
+            largest_cwnd: initial_window as u32,
             reordering: DUPLICATES,
             reordering_seen: false,
             newest: (Time::START, 0),
@@ -229,7 +233,8 @@ impl Sender {
         }
         let buffer = &config.send_buffer;
         let size = if buffer.autotune {
-            (2 * self.controller.window()).clamp(buffer.initial_bytes, buffer.max_bytes)
+            let window = self.controller.window().max(u64::from(self.largest_cwnd));
+            (2 * window).clamp(buffer.initial_bytes, buffer.max_bytes)
         } else {
             buffer.initial_bytes
         };
