@@ -84,7 +84,8 @@ impl Hub {
         loop {
             let random = getrandom::u32().map_err(io::Error::other)?;
             let (id, seq) = (random as u16, (random >> 16) as u16);
-            if self.table.contains_key(&(remote, id)) {
+            // The answers come to the next id, and libutp does not wrap.
+            if id == u16::MAX || self.table.contains_key(&(remote, id)) {
                 continue;
             }
             let connection = Connection::connect(config, now, id, seq);
