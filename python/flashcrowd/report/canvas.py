@@ -101,8 +101,8 @@ def key(canvas: Canvas, title: str = "", *, columns: int = 4) -> None:
 
 
 def from_zero(values: list[float]) -> bool:
-    """Whether an axis of these values should begin at zero: not if they would all lie on top."""
-    return not values or min(values) < 0.6 * max(values)
+    """Whether an axis of these values should begin at zero: not if all lay in its last quarter."""
+    return not values or min(values) < 0.75 * max(values)
 
 
 def per_cent(panel: Axes) -> None:
