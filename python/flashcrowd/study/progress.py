@@ -51,3 +51,4 @@ def bar(title: str, done: int, total: int, wanted: bool = True) -> Iterator[Watc
             progress.update(task, completed=done + work, runs=done + finished)
 
         yield watch
+        progress.refresh()  # the end, which a notebook is not shown otherwise
