@@ -6,11 +6,14 @@ the controller has them.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from functools import cache
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from flashcrowd.scenario.fields import Natural, Table, within
+from flashcrowd.scenario.mirror import from_plan
 from flashcrowd.units import Share, Size, Span
 
 Controller = Literal[
@@ -71,3 +74,13 @@ class Ledbat(Table):
     """How strongly the window comes down above the target (the constant C); LEDBAT++."""
     slowdown_interval: Natural
     """Between slowdowns lies so many times what the last one took; 0 for none; LEDBAT++."""
+
+
+@cache
+def ledbats() -> dict[str, dict[str, Any]]:
+    """For each controller of the family its table that ships, as a file would write it."""
+    from flashcrowd import _core
+
+    return {
+        name: from_plan(Ledbat, plain) for name, plain in json.loads(_core.ledbat_tables()).items()
+    }

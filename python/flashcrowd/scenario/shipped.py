@@ -6,14 +6,17 @@ import json
 from functools import cache
 from typing import Any
 
+from flashcrowd.scenario.ledbat import ledbats
 from flashcrowd.scenario.mirror import from_plan
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.stack import Stack
+from flashcrowd.scenario.utp import Utp
 
 
 @cache
 def stacks() -> dict[str, dict[str, Any]]:
     """Each stack that ships, as a file would write it."""
     from flashcrowd import _core
-    from flashcrowd.scenario.stack import Stack
 
     return {
         name: from_plan(Stack, plain) for name, plain in json.loads(_core.tcp_profiles()).items()
@@ -24,7 +27,6 @@ def stacks() -> dict[str, dict[str, Any]]:
 def utps() -> dict[str, dict[str, Any]]:
     """Each uTP configuration that ships, as a file would write it."""
     from flashcrowd import _core
-    from flashcrowd.scenario.utp import Utp
 
     return {name: from_plan(Utp, plain) for name, plain in json.loads(_core.utp_profiles()).items()}
 
@@ -33,22 +35,10 @@ def utps() -> dict[str, dict[str, Any]]:
 def profiles() -> dict[str, dict[str, Any]]:
     """Each client profile that ships, as a file would write it."""
     from flashcrowd import _core
-    from flashcrowd.scenario.profile import Profile
 
     return {
         name: from_plan(Profile, plain)
         for name, plain in json.loads(_core.client_profiles()).items()
-    }
-
-
-@cache
-def ledbats() -> dict[str, dict[str, Any]]:
-    """For each controller of the LEDBAT family its table, as a file would write it."""
-    from flashcrowd import _core
-    from flashcrowd.scenario.ledbat import Ledbat
-
-    return {
-        name: from_plan(Ledbat, plain) for name, plain in json.loads(_core.ledbat_tables()).items()
     }
 
 

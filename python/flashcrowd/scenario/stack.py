@@ -10,9 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from flashcrowd.scenario import shipped
 from flashcrowd.scenario.fields import Natural, Table, Word, within
-from flashcrowd.scenario.ledbat import RTT_BASED, Controller, Ledbat
+from flashcrowd.scenario.ledbat import RTT_BASED, Controller, Ledbat, ledbats
 from flashcrowd.units import Size, Span, UnitError
 
 Rto = Annotated[Span, within(Span("1 ms"), Span("1 h"))]
@@ -151,7 +150,7 @@ class Stack(Table):
         for name, rto in (("min_rto", self.min_rto), ("initial_rto", self.initial_rto)):
             if self.max_rto < rto:
                 raise UnitError(f"a time of at least {name}, {rto}", key="max_rto")
-        if self.controller in shipped.ledbats():
+        if self.controller in ledbats():
             if self.ledbat is None:
                 raise UnitError(f"a table for the controller {self.controller}", key="ledbat")
             if not self.timestamps and self.controller not in RTT_BASED:

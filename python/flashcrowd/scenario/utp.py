@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from flashcrowd.scenario import shipped
 from flashcrowd.scenario.fields import (
     Natural,
     PositiveSize,
@@ -21,7 +20,7 @@ from flashcrowd.scenario.fields import (
     shorthand,
     within,
 )
-from flashcrowd.scenario.ledbat import Controller, Ledbat
+from flashcrowd.scenario.ledbat import Controller, Ledbat, ledbats
 from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
 from flashcrowd.units import Size, Span, UnitError
 
@@ -230,7 +229,7 @@ class Utp(Table):
         for name, rto in (("min_rto", self.min_rto), ("initial_rto", self.initial_rto)):
             if self.max_rto < rto:
                 raise UnitError(f"a time of at least {name}, {rto}", key="max_rto")
-        if self.controller in shipped.ledbats() and self.ledbat is None:
+        if self.controller in ledbats() and self.ledbat is None:
             raise UnitError(f"a table for the controller {self.controller}", key="ledbat")
         if self.send_buffer.bytes < 2 * self.path_mtu.ceiling.bytes:
             raise UnitError("a size of at least two packets", key="send_buffer")
