@@ -137,8 +137,14 @@ impl Packet {
     /// How many frames it is.
     #[inline]
     pub(crate) fn frames(&self) -> u32 {
-        let mss = u32::from(self.mss.max(1));
-        if self.len <= mss { 1 } else { self.len.div_ceil(mss) }
+        self.extent().frames()
+    }
+
+    /// A segment that is as long and stands at the same place.
+    #[inline(always)]
+    fn extent(&self) -> Segment {
+        let Packet { seq, len, mss, flags, .. } = *self;
+        Segment { seq, len, mss, flags, ..Segment::EMPTY }
     }
 
     #[inline]
@@ -164,9 +170,7 @@ impl Packet {
         if self.kind != Kind::Socket || !self.is_arriving() {
             return None;
         }
-        let offset = self.seq.wrapping_add(u64::from(self.len));
-        let fin = u64::from(self.flags.contains(Flags::FIN));
-        Some(Look { socket: self.to, sends: self.len == 0, offset: offset.wrapping_add(fin) })
+        Some(Look { socket: self.to, sends: self.len == 0, offset: self.extent().end() })
     }
 }
 

@@ -128,15 +128,18 @@ struct Timer {
 impl Timer {
     const OFF: Timer = Timer { armed: Time::NEVER, due: Time::NEVER };
 
-    /// Schedules an event for the deadline, unless an earlier one will look after it.
+    /// Schedules an event for the deadline, unless an earlier one will look after it. What is not
+    /// `patient` wants to be looked at whenever there is an event.
     #[inline]
     fn arm(
         &mut self,
         socket: u32,
         now: Time,
         deadline: Option<Time>,
+        patient: bool,
         queue: &mut EventQueue<Event>,
     ) {
+        self.due = if patient { deadline.unwrap_or(Time::NEVER) } else { Time::START };
         if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
             && deadline < self.armed
         {
@@ -325,10 +328,7 @@ impl Sockets {
     ) {
         match &self.all[socket as usize].transport {
             Some(Transport::Tcp(tcp)) if tcp.is_quiet() => {
-                let deadline = tcp.next_timer();
-                let timer = &mut self.timers[socket as usize];
-                timer.due = deadline.unwrap_or(Time::NEVER);
-                timer.arm(socket, now, deadline, queue);
+                self.timers[socket as usize].arm(socket, now, tcp.next_timer(), true, queue);
             }
             _ => self.send(socket, now, network, queue, tally),
         }
@@ -389,10 +389,8 @@ impl Sockets {
             }
         }
         end.balance = end.balance.wrapping_add(sent);
-        let deadline = tcp.next_timer();
-        let timer = &mut self.timers[socket as usize];
-        timer.due = if tcp.is_patient() { deadline.unwrap_or(Time::NEVER) } else { Time::START };
-        timer.arm(socket, now, deadline, queue);
+        let (deadline, patient) = (tcp.next_timer(), tcp.is_patient());
+        self.timers[socket as usize].arm(socket, now, deadline, patient, queue);
     }
 
     /// The same for uTP.
@@ -433,10 +431,7 @@ impl Sockets {
             }
             end.balance = end.balance.wrapping_add(sent);
         }
-        let deadline = utp.next_timer();
-        let timer = &mut self.timers[socket as usize];
-        timer.due = deadline.unwrap_or(Time::NEVER);
-        timer.arm(socket, now, deadline, queue);
+        self.timers[socket as usize].arm(socket, now, utp.next_timer(), true, queue);
     }
 
     /// A SYN arrived at a listening end, for the transport that this end speaks, too.

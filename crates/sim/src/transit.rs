@@ -20,8 +20,8 @@ struct Lane {
     packets: Ring<Packet>,
     /// The SACK ranges of those that have any, in their order.
     sacks: Ring<Sacks>,
-    /// How many of the first packets' sockets have been touched.
-    touched: u32,
+    /// How many of the first packets' sockets have been asked for.
+    asked: u32,
 }
 
 /// No lane: the packet is kept apart.
@@ -89,7 +89,7 @@ impl Transit {
         let packet = *ordered.packets.front().filter(|packet| packet.due == now)?;
         ordered.packets.pop_front();
         let sacks = if packet.has_sacks() { ordered.sacks.pop_front() } else { None };
-        ordered.touched = ordered.touched.saturating_sub(1);
+        ordered.asked = ordered.asked.saturating_sub(1);
         if let Some(next) = ordered.packets.front() {
             queue.schedule_next(next.due, Event::lane(lane));
         }
@@ -127,11 +127,11 @@ impl Transit {
     #[inline]
     pub(crate) fn look_ahead(&mut self, lane: u32, ahead: &mut Vec<Look>) -> bool {
         let ordered = &mut self.lanes[lane as usize];
-        if ordered.touched > 0 || ordered.packets.is_empty() {
+        if ordered.asked > 0 || ordered.packets.is_empty() {
             return false;
         }
         let count = ordered.packets.len().min(TOGETHER);
-        ordered.touched = count as u32;
+        ordered.asked = count as u32;
         ahead.extend(ordered.packets.iter().take(count).filter_map(Packet::look));
         true
     }

@@ -6,14 +6,13 @@ the controller has them.
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from flashcrowd.scenario.fields import Natural, Table, within
-from flashcrowd.scenario.mirror import from_plan
+from flashcrowd.scenario.mirror import tables_from_plan
 from flashcrowd.units import Share, Size, Span
 
 Controller = Literal[
@@ -81,6 +80,4 @@ def ledbats() -> dict[str, dict[str, Any]]:
     """For each controller of the family its table that ships, as a file would write it."""
     from flashcrowd import _core
 
-    return {
-        name: from_plan(Ledbat, plain) for name, plain in json.loads(_core.ledbat_tables()).items()
-    }
+    return tables_from_plan(Ledbat, _core.ledbat_tables())

@@ -8,6 +8,7 @@ alias.
 
 from __future__ import annotations
 
+import json
 import types
 import typing
 from collections.abc import Callable
@@ -79,6 +80,11 @@ def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
         if key != "name":
             made[name] = _written(info, value) if info else value
     return made
+
+
+def tables_from_plan(model: type[BaseModel], plain: str) -> dict[str, dict[str, Any]]:
+    """The same for a JSON object of them, by name."""
+    return {name: from_plan(model, given) for name, given in json.loads(plain).items()}
 
 
 def _written(info: FieldInfo, value: Any) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any
 
 from flashcrowd.scenario.ledbat import ledbats
-from flashcrowd.scenario.mirror import from_plan
+from flashcrowd.scenario.mirror import tables_from_plan
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
@@ -18,9 +17,7 @@ def stacks() -> dict[str, dict[str, Any]]:
     """Each stack that ships, as a file would write it."""
     from flashcrowd import _core
 
-    return {
-        name: from_plan(Stack, plain) for name, plain in json.loads(_core.tcp_profiles()).items()
-    }
+    return tables_from_plan(Stack, _core.tcp_profiles())
 
 
 @cache
@@ -28,7 +25,7 @@ def utps() -> dict[str, dict[str, Any]]:
     """Each uTP configuration that ships, as a file would write it."""
     from flashcrowd import _core
 
-    return {name: from_plan(Utp, plain) for name, plain in json.loads(_core.utp_profiles()).items()}
+    return tables_from_plan(Utp, _core.utp_profiles())
 
 
 @cache
@@ -36,10 +33,7 @@ def profiles() -> dict[str, dict[str, Any]]:
     """Each client profile that ships, as a file would write it."""
     from flashcrowd import _core
 
-    return {
-        name: from_plan(Profile, plain)
-        for name, plain in json.loads(_core.client_profiles()).items()
-    }
+    return tables_from_plan(Profile, _core.client_profiles())
 
 
 def completed(given: Any, name: str, all_of: dict[str, dict[str, Any]]) -> Any:
