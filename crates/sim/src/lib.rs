@@ -8,35 +8,21 @@
 //! were scheduled. Both are integers and every random number comes from a named
 //! [`Stream`](flashcrowd_base::Stream), so equal plans and seeds give equal tables, bit for bit.
 
+mod ahead;
+mod apps;
 mod check;
 mod control;
-mod engine;
 mod error;
-mod event;
-mod inbox;
-mod network;
-mod packet;
-mod parcels;
-mod pings;
+mod kernel;
 pub mod plan;
-mod queue;
-mod queues;
-mod route;
-mod sampler;
-mod sockets;
-mod swarms;
+mod record;
+mod run;
 mod table;
-mod tables;
-mod tally;
-mod trace;
-mod transfers;
-mod transit;
-mod transport;
 
 pub use control::Control;
-pub use engine::simulate;
 pub use error::Error;
 use flashcrowd_swarm::Torrent;
+pub use kernel::EventQueue;
 pub use plan::Plan;
-pub use queue::EventQueue;
+pub use run::simulate;
 pub use table::{Column, Table};

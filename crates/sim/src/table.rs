@@ -1,3 +1,6 @@
+use flashcrowd_base::Time;
+use std::collections::BTreeMap;
+
 /// A table of results: named columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -51,4 +54,38 @@ impl Table {
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(column, _)| *column == name).map(|(_, column)| column)
     }
+}
+
+/// A text column in the making.
+#[derive(Default)]
+pub(crate) struct Names {
+    codes: Vec<u32>,
+    names: Vec<String>,
+    code_of: BTreeMap<String, u32>,
+}
+
+impl Names {
+    pub(crate) fn push(&mut self, name: &str) {
+        let code = self.code_of.get(name).copied().unwrap_or_else(|| {
+            let code = self.names.len() as u32;
+            self.names.push(name.to_owned());
+            self.code_of.insert(name.to_owned(), code);
+            code
+        });
+        self.codes.push(code);
+    }
+    pub(crate) fn column(self) -> Column {
+        Column::Text(self.codes, self.names)
+    }
+}
+
+/// A column of names.
+pub(crate) fn names<'a>(values: impl Iterator<Item = &'a str>) -> Column {
+    let mut names = Names::default();
+    values.for_each(|value| names.push(value));
+    names.column()
+}
+/// An instant as it stands in tables, if there is one.
+pub(crate) fn seconds(time: Option<Time>) -> Option<f64> {
+    time.map(Time::seconds)
 }

@@ -2,15 +2,15 @@
 
 use super::*;
 
-impl Sim<'_> {
+impl Swarms<'_> {
     /// Draws when every planned peer comes.
-    pub(crate) fn begin_swarms(&mut self) {
+    pub(super) fn plan_arrivals(&mut self, world: &mut World) {
         let mut peer = 0;
-        for swarm in 0..self.swarms.all.len() as u32 {
-            let Some(spec) = self.swarms.spec(self.plan, swarm) else { continue };
+        for swarm in 0..self.all.len() as u32 {
+            let Some(spec) = self.spec(swarm) else { continue };
             for (population, spec) in spec.populations.iter().enumerate() {
                 let stream = u64::from(swarm) << 32 | population as u64;
-                let mut stream = Stream::new(self.seed, "arrivals", stream);
+                let mut stream = Stream::new(world.seed, "arrivals", stream);
                 let mut last = Span::ZERO;
                 for place in 0..spec.hosts.len() {
                     let at = match &spec.arrivals {
@@ -23,7 +23,7 @@ impl Sim<'_> {
                         }
                         Arrivals::Times { at_ns } => at_ns[place],
                     };
-                    self.queue.schedule(Time::START + at, Event::arrival(peer));
+                    self.schedule(world, Time::START + at, Code::Arrival, peer);
                     peer += 1;
                 }
             }
@@ -31,42 +31,48 @@ impl Sim<'_> {
     }
 
     /// A peer comes.
-    pub(crate) fn arrive(&mut self, peer: u32) {
+    pub(super) fn arrive(&mut self, world: &mut World, peer: u32) {
         let Some(population) = self.population(peer) else { return };
         let profile = population.profile as usize;
         let departure = population.departure.clone();
         let split = population.data.is_some();
-        let stream = Stream::new(self.seed, "peer", u64::from(peer));
-        let state = &mut self.swarms.peers[peer as usize];
-        let swarm = &mut self.swarms.all[state.swarm as usize];
+        let stream = Stream::new(world.seed, "peer", u64::from(peer));
+        let state = &mut self.peers[peer as usize];
+        let swarm = &mut self.all[state.swarm as usize];
         if swarm.stopped {
             return;
         }
         state.id = PeerId(swarm.members.len() as u32);
         swarm.members.push(peer);
         swarm.online += 1;
-        swarm.last_progress = self.now;
-        state.arrived = Some(self.now);
-        let profile = Arc::clone(&self.swarms.profiles[profile]);
+        swarm.last_progress = world.now;
+        state.arrived = Some(world.now);
+        let profile = Arc::clone(&self.profiles[profile]);
         let torrent = Arc::clone(&swarm.torrent);
         let (role, id) = (state.role, state.id);
-        self.swarms.on_host[state.host as usize] += 1;
+        self.on_host[state.host as usize] += 1;
         let upload = swarm.uploads[state.population as usize];
-        let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, self.now);
+        let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, world.now);
         if split {
             machine = machine.with_data_connections();
         }
-        machine.start(self.now);
+        machine.start(world.now);
         state.machine = Some(Box::new(machine));
         if role == Role::Seed {
             swarm.seeds_to_come -= 1;
-            self.plan_departure(peer, &departure, Span::ZERO);
+            self.plan_departure(world, peer, &departure, Span::ZERO);
         }
-        self.drain(peer);
+        self.drain(world, peer);
     }
 
-    pub(super) fn plan_departure(&mut self, peer: u32, departure: &Departure, download: Span) {
-        let mut stream = Stream::new(self.seed, "departure", u64::from(peer));
+    pub(super) fn plan_departure(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        departure: &Departure,
+        download: Span,
+    ) {
+        let mut stream = Stream::new(world.seed, "departure", u64::from(peer));
         let stay = match departure {
             Departure::AtOnce => Span::ZERO,
             Departure::After { mean_ns } => stream.exponential(*mean_ns),
@@ -75,36 +81,36 @@ impl Sim<'_> {
             }
             Departure::Never | Departure::AllDone => return,
         };
-        self.queue.schedule(self.now + stay, Event::departure(peer));
+        self.schedule(world, world.now + stay, Code::Departure, peer);
     }
 
     /// A peer goes, and is replaced if its population says so.
-    pub(crate) fn depart(&mut self, peer: u32) {
-        let Some(was_complete) = self.leave(peer) else { return };
-        let state = &self.swarms.peers[peer as usize];
+    pub(super) fn depart(&mut self, world: &mut World, peer: u32) {
+        let Some(was_complete) = self.leave(world, peer) else { return };
+        let state = &self.peers[peer as usize];
         let (swarm, population, host) = (state.swarm, state.population, state.host);
         if self.population(peer).is_some_and(|population| population.replace) {
-            let next = self.swarms.peers.len() as u32;
-            self.swarms.all[swarm as usize].expect(Role::Leecher);
-            self.swarms.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
-            self.queue.schedule(self.now, Event::arrival(next));
+            let next = self.peers.len() as u32;
+            self.all[swarm as usize].expect(Role::Leecher);
+            self.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
+            self.schedule(world, world.now, Code::Arrival, next);
         }
         if was_complete && let Some(reason) = self.unfinishable(swarm) {
-            self.outcome = Some(Outcome::Stalled(reason));
+            world.outcome = Some(Outcome::Stalled(reason));
         }
     }
 
     /// Takes a peer out of its swarm; whether it was complete, or `None` if it is not there.
-    pub(super) fn leave(&mut self, peer: u32) -> Option<bool> {
-        let machine = self.swarms.peers[peer as usize].machine.as_mut()?;
-        machine.leave(self.now);
-        self.drain(peer);
-        let state = &mut self.swarms.peers[peer as usize];
+    pub(super) fn leave(&mut self, world: &mut World, peer: u32) -> Option<bool> {
+        let machine = self.peers[peer as usize].machine.as_mut()?;
+        machine.leave(world.now);
+        self.drain(world, peer);
+        let state = &mut self.peers[peer as usize];
         state.last = state.progress();
-        state.left = Some(self.now);
+        state.left = Some(world.now);
         state.armed = Time::NEVER;
-        self.swarms.on_host[state.host as usize] -= 1;
-        let swarm = &mut self.swarms.all[state.swarm as usize];
+        self.on_host[state.host as usize] -= 1;
+        let swarm = &mut self.all[state.swarm as usize];
         swarm.online -= 1;
         if state.role == Role::Leecher {
             swarm.departed_bytes += state.last.down;
@@ -112,44 +118,50 @@ impl Sim<'_> {
         state.machine.take().map(|machine| machine.is_complete())
     }
 
-    pub(super) fn completed(&mut self, peer: u32) {
-        let state = &mut self.swarms.peers[peer as usize];
-        state.completed = Some(self.now);
-        let download = state.arrived.map_or(Span::ZERO, |arrived| self.now - arrived);
-        self.swarms.all[state.swarm as usize].completed += 1;
+    pub(super) fn completed(&mut self, world: &mut World, peer: u32) {
+        let state = &mut self.peers[peer as usize];
+        state.completed = Some(world.now);
+        let download = state.arrived.map_or(Span::ZERO, |arrived| world.now - arrived);
+        self.all[state.swarm as usize].completed += 1;
         let departure = self.population(peer).map(|population| population.departure.clone());
         if let Some(departure) = departure {
-            self.plan_departure(peer, &departure, download);
+            self.plan_departure(world, peer, &departure, download);
         }
-        self.finish_if_done();
+        world.something_ended = true;
     }
 
-    pub(crate) fn stop_swarm(&mut self, workload: u32) {
-        let Some(number) = self.swarms.number(workload) else { return };
-        self.swarms.all[number].stopped = true;
-        for peer in self.swarms.all[number].members.clone() {
-            self.leave(peer);
+    pub(super) fn stop_swarm(&mut self, world: &mut World, workload: u32) {
+        let Some(number) = self.number(workload) else { return };
+        self.all[number].stopped = true;
+        for peer in self.all[number].members.clone() {
+            self.leave(world, peer);
         }
-        self.finish_if_done();
+        world.something_ended = true;
     }
 
-    pub(crate) fn set_upload(&mut self, workload: u32, population: u32, limit: Option<Rate>) {
-        let Some(number) = self.swarms.number(workload) else { return };
-        let swarm = &mut self.swarms.all[number];
+    pub(super) fn set_upload(
+        &mut self,
+        world: &mut World,
+        workload: u32,
+        population: u32,
+        limit: Option<Rate>,
+    ) {
+        let Some(number) = self.number(workload) else { return };
+        let swarm = &mut self.all[number];
         swarm.uploads[population as usize] = limit;
         for peer in swarm.members.clone() {
-            let state = &mut self.swarms.peers[peer as usize];
+            let state = &mut self.peers[peer as usize];
             if state.population != population {
                 continue;
             }
             let Some(machine) = &mut state.machine else { continue };
-            machine.set_upload_limit(self.now, limit);
+            machine.set_upload_limit(world.now, limit);
             let plenty = clamp(plenty(machine.profile(), limit));
             let sockets = state.links.iter().flat_map(|links| [links.control, links.outgoing]);
             for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
-                self.sockets.get_mut(socket).plenty = plenty;
+                world.sockets.get_mut(socket).plenty = plenty;
             }
-            self.drain(peer);
+            self.drain(world, peer);
         }
     }
 }

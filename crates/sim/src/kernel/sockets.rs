@@ -1,32 +1,42 @@
-use crate::event::Event;
-use crate::inbox::{Inbox, Messages};
-use crate::network::Network;
-use crate::packet::{Addressee, Look, Packet};
-use crate::parcels::Parcels;
-use crate::queue::EventQueue;
-use crate::tally::Tally;
-use crate::transport::{Stack, Transport};
+use super::event::{Event, Kind};
+use super::event_queue::EventQueue;
+use super::histograms::Tally;
+use super::messages::{Inbox, Messages};
+use super::network::Network;
+use super::packet::{Addressee, Look, Packet};
+use super::parcels::Parcels;
+use super::transport::{Stack, Transport};
 use flashcrowd_base::{Lines, Span, Stream, Time};
-use flashcrowd_swarm::profile::HandOver;
-use flashcrowd_swarm::{ConnId, Message};
 use flashcrowd_transport::tcp::{Connection, Segment};
 use flashcrowd_transport::utp;
 
-/// Who reads and writes a socket.
+/// Who reads and writes a socket: an application, and what it calls this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) struct Owner {
+    /// The application.
+    pub(crate) app: u8,
+    /// What the end is for, in the application's own counting.
+    pub(crate) role: u8,
+    /// Whose end it is there: a peer, a flow.
+    pub(crate) index: u32,
+    /// Which of that one's ends it is.
+    pub(crate) part: u32,
+}
+
+impl Owner {
     /// Nobody any more: what arrives is read and forgotten.
-    Nobody,
-    /// Waits for a SYN to this peer.
-    Listener { peer: u32 },
-    /// A connection of a peer.
-    Peer { peer: u32, conn: ConnId },
-    /// The connection apart for the blocks that one of two peers uploads to the other.
-    Data { peer: u32, conn: ConnId },
-    /// The sending end of a flow of a transfer.
-    Sender { flow: u32 },
-    /// The receiving end.
-    Receiver { flow: u32 },
+    pub(crate) const NOBODY: Owner = Owner { app: u8::MAX, role: 0, index: 0, part: 0 };
+}
+
+/// What an owner waits for before it writes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitFor {
+    /// Nothing but room in the send buffer.
+    Room,
+    /// Everything written has been sent.
+    Sent,
+    /// Everything written has been acknowledged.
+    Acknowledged,
 }
 
 /// One end of a connection: its transport, its way to the other end, and the application stream.
@@ -60,12 +70,14 @@ pub(crate) struct Socket {
     pub(crate) announced: bool,
     /// Whether this pair may be used again.
     free: bool,
-    /// What the owner waits for before it hands over the next block; `Room` for nothing.
-    pub(crate) awaited: HandOver,
+    /// What the owner waits for.
+    pub(crate) awaited: WaitFor,
     /// Absent while listening, and in a free pair.
     pub(crate) transport: Option<Transport>,
     /// Where its payload lengths are counted.
     pub(crate) class: u32,
+    /// Its number in the capture, if it has one.
+    captured: u32,
     /// When this end last sent block data, for the distribution of send gaps.
     pub(crate) last_send: Option<Time>,
     stack: Stack,
@@ -81,6 +93,7 @@ pub(crate) struct End {
     pub(crate) route: u32,
     pub(crate) direct: Option<(Span, u32)>,
     pub(crate) class: u32,
+    pub(crate) captured: u32,
     pub(crate) plenty: u64,
 }
 
@@ -100,9 +113,10 @@ impl Socket {
             balance: 0,
             announced: false,
             free: false,
-            awaited: HandOver::Room,
+            awaited: WaitFor::Room,
             transport: None,
             class: end.class,
+            captured: end.captured,
             last_send: None,
             stack: end.stack,
         }
@@ -144,16 +158,16 @@ impl Timer {
             && deadline < self.armed
         {
             self.armed = deadline;
-            queue.schedule(deadline, Event::socket(socket));
+            queue.schedule(deadline, Event::new(Kind::Socket, socket));
         }
     }
 }
 
 /// All sockets; those of a connection are neighbours, the one that connects first.
-pub(crate) struct Sockets {
+pub(crate) struct Sockets<M> {
     all: Vec<Socket>,
     timers: Vec<Timer>,
-    messages: Messages,
+    messages: Messages<M>,
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
     pub(crate) retransmitted: u64,
@@ -174,8 +188,8 @@ pub(crate) fn other(socket: u32) -> u32 {
     socket ^ 1
 }
 
-impl Sockets {
-    pub(crate) fn new(seed: u64) -> Sockets {
+impl<M> Sockets<M> {
+    pub(crate) fn new(seed: u64) -> Sockets<M> {
         Sockets {
             all: Vec::new(),
             timers: Vec::new(),
@@ -260,7 +274,7 @@ impl Sockets {
         let first = socket & !1;
         let (a, b) = (&self.all[first as usize], &self.all[first as usize + 1]);
         let over = |end: &Socket| {
-            end.owner == Owner::Nobody && end.transport.as_ref().is_none_or(Transport::is_over)
+            end.owner == Owner::NOBODY && end.transport.as_ref().is_none_or(Transport::is_over)
         };
         // Neither number of packets on their way can be below nothing.
         let quiet = a.balance.wrapping_add(b.balance) == 0;
@@ -304,7 +318,7 @@ impl Sockets {
         }
         if timer.due != Time::NEVER {
             timer.armed = timer.due;
-            queue.schedule(timer.due, Event::socket(socket));
+            queue.schedule(timer.due, Event::new(Kind::Socket, socket));
         }
         false
     }
@@ -355,7 +369,7 @@ impl Sockets {
             while let Some(segment) = tcp.poll_transmit(now) {
                 tally.payload(end.class, segment.len);
                 if tally.trace.is_some() {
-                    trace(tally, end.owner, now, &segment);
+                    trace(tally, end.captured, now, &segment);
                 }
                 if end.delay != ROUTED {
                     let packet = Packet::direct(&segment, to, now + end.delay);
@@ -375,7 +389,7 @@ impl Sockets {
                 let mut segment = Segment::EMPTY;
                 let frames = tcp.write_out(now, draft, &mut segment);
                 if tally.trace.is_some() {
-                    trace(tally, end.owner, now, &segment);
+                    trace(tally, end.captured, now, &segment);
                 }
                 if end.delay != ROUTED {
                     let packet = Packet::direct(&segment, to, now + end.delay);
@@ -407,8 +421,8 @@ impl Sockets {
         while let Some(parcel) = utp.poll_transmit(now) {
             let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
             tally.payload(end.class, len);
-            if let (Some(trace), Owner::Sender { flow }) = (&mut tally.trace, end.owner) {
-                trace.sent(flow, now, bytes, len, parcel.offset + u64::from(len));
+            if let Some(trace) = &mut tally.trace {
+                trace.sent(end.captured, now, bytes, len, parcel.offset + u64::from(len));
             }
             let place = self.parcels.put(parcel);
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
@@ -455,13 +469,7 @@ impl Sockets {
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.
-    pub(crate) fn write(
-        &mut self,
-        socket: u32,
-        now: Time,
-        bytes: u64,
-        message: Option<Message>,
-    ) -> u64 {
+    pub(crate) fn write(&mut self, socket: u32, now: Time, bytes: u64, message: Option<M>) -> u64 {
         let end = &mut self.all[socket as usize];
         let Some(transport) = &mut end.transport else { return 0 };
         let taken = transport.write(now, bytes);
@@ -483,8 +491,8 @@ impl Sockets {
     pub(crate) fn is_done(&self, socket: u32) -> bool {
         let end = &self.all[socket as usize];
         match (end.awaited, &end.transport) {
-            (HandOver::Sent, Some(transport)) => transport.unsent() == 0,
-            (HandOver::Acknowledged, Some(transport)) => transport.unacknowledged() == 0,
+            (WaitFor::Sent, Some(transport)) => transport.unsent() == 0,
+            (WaitFor::Acknowledged, Some(transport)) => transport.unacknowledged() == 0,
             _ => false,
         }
     }
@@ -503,7 +511,7 @@ impl Sockets {
 
     /// The next message that has been read to its end.
     #[inline]
-    pub(crate) fn next_message(&mut self, socket: u32) -> Option<Message> {
+    pub(crate) fn next_message(&mut self, socket: u32) -> Option<M> {
         let end = &mut self.all[socket as usize];
         if end.next_end > end.read {
             return None;
@@ -515,25 +523,18 @@ impl Sockets {
 
     /// The owner, if what will have arrived brings it a message.
     #[inline]
-    pub(crate) fn next_reader(&self, look: &Look) -> Option<(u32, ConnId)> {
+    pub(crate) fn next_reader(&self, look: &Look) -> Option<Owner> {
         let end = &self.all[look.socket as usize];
-        match end.owner {
-            Owner::Peer { peer, conn } | Owner::Data { peer, conn }
-                if end.next_end <= look.offset =>
-            {
-                Some((peer, conn))
-            }
-            _ => None,
-        }
+        (end.next_end <= look.offset).then_some(end.owner)
     }
 }
 
-/// Notes the frames of a segment that a transfer sends, if they are asked for.
+/// Notes the frames of a segment that a captured stream sends.
 #[cold]
-fn trace(tally: &mut Tally, owner: Owner, now: Time, segment: &Segment) {
-    if let (Some(trace), Owner::Sender { flow }) = (&mut tally.trace, owner) {
+fn trace(tally: &mut Tally, captured: u32, now: Time, segment: &Segment) {
+    if let Some(trace) = &mut tally.trace {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
-            trace.sent(flow, now, frame.wire_bytes() as u32, frame.len, frame.end());
+            trace.sent(captured, now, frame.wire_bytes() as u32, frame.len, frame.end());
         }
     }
 }

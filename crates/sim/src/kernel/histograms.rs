@@ -1,6 +1,6 @@
+use super::capture::Trace;
+use super::transport::Transport;
 use crate::plan::Measures;
-use crate::trace::Trace;
-use crate::transport::Transport;
 use flashcrowd_base::{Span, Time};
 
 /// Counts that are kept per packet or per send, for each population of each swarm: what the paper
@@ -16,8 +16,9 @@ pub(crate) struct Tally {
 
 /// The counts of one population.
 pub(crate) struct Class {
-    pub(crate) workload: u32,
-    pub(crate) population: u32,
+    /// The workload, and the population in it.
+    pub(crate) workload: String,
+    pub(crate) population: String,
     /// Segments by payload length.
     pub(crate) payloads: Vec<u64>,
     /// Sends by whole milliseconds since the last one on the same connection.
@@ -60,10 +61,10 @@ impl Tally {
     pub(crate) fn classes(&self) -> u32 {
         self.populations.len() as u32
     }
-    pub(crate) fn add_class(&mut self, workload: u32, population: u32) {
+    pub(crate) fn add_class(&mut self, workload: &str, population: &str) {
         self.populations.push(Class {
-            workload,
-            population,
+            workload: workload.to_owned(),
+            population: population.to_owned(),
             payloads: Vec::new(),
             gaps: Vec::new(),
             rtts: Rtts::default(),

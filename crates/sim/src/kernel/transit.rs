@@ -1,6 +1,6 @@
-use crate::event::Event;
-use crate::packet::{Look, Packet, Sacks};
-use crate::queue::EventQueue;
+use super::event::{Event, Kind};
+use super::event_queue::EventQueue;
+use super::packet::{Look, Packet, Sacks};
 use flashcrowd_base::{Ring, Time, prefetch};
 
 /// Where packets are between two instants.
@@ -51,7 +51,7 @@ impl Transit {
             return self.keep_apart(queue, packet, sacks);
         };
         match ordered.packets.back() {
-            None => queue.schedule(packet.due, Event::lane(lane)),
+            None => queue.schedule(packet.due, Event::new(Kind::Lane, lane)),
             Some(last) if last.due <= packet.due => {}
             _ => return self.keep_apart(queue, packet, sacks),
         }
@@ -74,7 +74,7 @@ impl Transit {
                 (self.apart.len() - 1) as u32
             }
         };
-        queue.schedule(packet.due, Event::packet(slot));
+        queue.schedule(packet.due, Event::new(Kind::Packet, slot));
     }
 
     /// The packet of a lane whose event is due, unless the event is out of date.
@@ -91,7 +91,7 @@ impl Transit {
         let sacks = if packet.has_sacks() { ordered.sacks.pop_front() } else { None };
         ordered.asked = ordered.asked.saturating_sub(1);
         if let Some(next) = ordered.packets.front() {
-            queue.schedule_next(next.due, Event::lane(lane));
+            queue.schedule_next(next.due, Event::new(Kind::Lane, lane));
         }
         // By the time that its turn has come, this one's line is at hand.
         if let Some(second) = ordered.packets.get(1) {
@@ -166,11 +166,11 @@ impl Transit {
             }
         }
         if let Some(first) = ordered.packets.front() {
-            queue.schedule(first.due, Event::lane(lane));
+            queue.schedule(first.due, Event::new(Kind::Lane, lane));
         }
         for (slot, (stored, _)) in self.apart.iter_mut().enumerate() {
             if shift(stored) {
-                queue.schedule(stored.due, Event::packet(slot as u32));
+                queue.schedule(stored.due, Event::new(Kind::Packet, slot as u32));
             }
         }
     }

@@ -1,5 +1,3 @@
-use flashcrowd_swarm::Message;
-
 /// The messages on their way to one socket, as a list in [`Messages`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inbox {
@@ -17,29 +15,29 @@ impl Inbox {
 /// is written, so the memory in use is that of the messages under way, while a queue in each socket
 /// would be two pages per message that nothing else has touched for seconds.
 #[derive(Debug)]
-pub(crate) struct Messages {
-    nodes: Vec<Node>,
+pub(crate) struct Messages<M> {
+    nodes: Vec<Node<M>>,
     free: u32,
 }
 
 #[derive(Debug)]
-struct Node {
+struct Node<M> {
     /// Offset of the stream at which the message ends.
     end: u64,
-    message: Option<Message>,
+    message: Option<M>,
     next: u32,
 }
 
-impl Default for Messages {
+impl<M> Default for Messages<M> {
     fn default() -> Self {
         Messages { nodes: Vec::new(), free: NONE }
     }
 }
 
-impl Messages {
+impl<M> Messages<M> {
     /// A message that ends at this offset is written to the socket with this inbox.
     #[inline]
-    pub(crate) fn push(&mut self, inbox: &mut Inbox, end: u64, message: Message) {
+    pub(crate) fn push(&mut self, inbox: &mut Inbox, end: u64, message: M) {
         let node = Node { end, message: Some(message), next: NONE };
         let place = if self.free == NONE {
             self.nodes.push(node);
@@ -59,7 +57,7 @@ impl Messages {
 
     /// Takes the first message.
     #[inline]
-    pub(crate) fn pop(&mut self, inbox: &mut Inbox) -> Option<Message> {
+    pub(crate) fn pop(&mut self, inbox: &mut Inbox) -> Option<M> {
         let place = inbox.first;
         let node = self.nodes.get_mut(place as usize)?;
         let message = node.message.take();
@@ -88,12 +86,12 @@ mod tests {
     fn inboxes_share_their_place_and_keep_their_order() {
         let mut messages = Messages::default();
         let mut inboxes = [Inbox::EMPTY; 3];
-        let have = |piece| Message::Have { piece };
+        let have = |piece: u32| format!("have {piece}");
         for round in 0..4 {
-            for piece in 0..30 {
+            for piece in 0..30u32 {
                 messages.push(&mut inboxes[piece as usize % 3], u64::from(piece), have(piece));
             }
-            for piece in 0..24 {
+            for piece in 0..24u32 {
                 let inbox = &mut inboxes[piece as usize % 3];
                 assert_eq!(messages.next_end(inbox), u64::from(piece), "round {round}");
                 assert_eq!(messages.pop(inbox), Some(have(piece)));

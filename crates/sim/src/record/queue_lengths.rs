@@ -1,15 +1,16 @@
-use crate::engine::Sim;
+use crate::apps::{AnyApp, App, World};
 use crate::plan::Plan;
+use crate::table::{Column, Table, names};
 use flashcrowd_base::Span;
 use std::collections::BTreeMap;
 
 /// How often queues of each kind were found to hold so many packets: what a distribution over all
 /// uplinks of a swarm needs, in a table that does not grow with the length of a run.
-pub(crate) struct Queues {
+pub(crate) struct QueueLengths {
     pub(crate) every: Option<Span>,
     /// Links with a rate: index, kind, and the host whose line it is.
     watched: Vec<Watched>,
-    pub(crate) kinds: Vec<QueueKind>,
+    kinds: Vec<QueueKind>,
 }
 
 struct Watched {
@@ -19,20 +20,20 @@ struct Watched {
 }
 
 /// Links that are counted together.
-pub(crate) struct QueueKind {
+struct QueueKind {
     /// The group of hosts whose lines they are, or the link's own name.
-    pub(crate) owner: String,
+    owner: String,
     /// `up`, `down`, or nothing for a link that is not of a host alone.
-    pub(crate) way: &'static str,
+    way: &'static str,
     /// By packets: how often so many were found; and how often while a peer ran on the host.
-    pub(crate) found: Vec<(u64, u64)>,
+    found: Vec<(u64, u64)>,
 }
 
-impl Queues {
-    pub(crate) fn new(plan: &Plan) -> Queues {
+impl QueueLengths {
+    pub(crate) fn new(plan: &Plan) -> QueueLengths {
         let network = &plan.network;
         let mut queues =
-            Queues { every: plan.measures.queues_ns, watched: Vec::new(), kinds: Vec::new() };
+            QueueLengths { every: plan.measures.queues_ns, watched: Vec::new(), kinds: Vec::new() };
         if queues.every.is_none() {
             return queues;
         }
@@ -68,20 +69,39 @@ impl Queues {
         }
         queues
     }
-}
 
-impl Sim<'_> {
     /// Looks at every queue.
-    pub(crate) fn count_queues(&mut self) {
-        for watched in &self.queues.watched {
-            let packets = self.network.queued_packets(watched.link, self.now) as usize;
-            let online = watched.host.is_some_and(|host| self.swarms.is_online(host));
-            let found = &mut self.queues.kinds[watched.kind as usize].found;
+    pub(crate) fn count(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
+        for watched in &self.watched {
+            let packets = world.network.queued_packets(watched.link, world.now) as usize;
+            let online = watched.host.is_some_and(|host| apps.iter().any(|app| app.is_on(host)));
+            let found = &mut self.kinds[watched.kind as usize].found;
             if found.len() <= packets {
                 found.resize(packets + 1, (0, 0));
             }
             found[packets].0 += 1;
             found[packets].1 += u64::from(online);
+        }
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        let rows: Vec<_> = self
+            .kinds
+            .iter()
+            .flat_map(|kind| {
+                let found = kind.found.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+                found.map(move |(packets, count)| (kind, packets as u32, *count))
+            })
+            .collect();
+        Table {
+            name: "queues",
+            columns: vec![
+                ("owner", names(rows.iter().map(|(kind, ..)| kind.owner.as_str()))),
+                ("way", names(rows.iter().map(|(kind, ..)| kind.way))),
+                ("packets", Column::U32(rows.iter().map(|(_, packets, _)| *packets).collect())),
+                ("count", Column::U64(rows.iter().map(|(.., (count, _))| *count).collect())),
+                ("online", Column::U64(rows.iter().map(|(.., (_, online))| *online).collect())),
+            ],
         }
     }
 }

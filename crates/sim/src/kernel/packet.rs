@@ -8,9 +8,23 @@ pub(crate) enum Addressee {
     Socket(u32),
     /// A socket that speaks uTP. The packet is at the place that `seq` names.
     Parcel(u32),
-    /// An echo request for the ping's answering host, or a reply for the asking one. For pings,
-    /// `seq` is the number of the request.
-    Ping { ping: u32, reply: bool },
+    /// An application that speaks in datagrams.
+    Datagram,
+}
+
+/// A packet of an application that needs no connection: who gets it, and what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// The application.
+    pub(crate) app: u8,
+    /// What kind of datagram it is, in the application's own counting.
+    pub(crate) code: u8,
+    /// Which of the application's workloads it belongs to.
+    pub(crate) index: u32,
+    /// Its content: a number and an instant, say.
+    pub(crate) words: [u64; 2],
+    /// Size of the IP packet.
+    pub(crate) bytes: u32,
 }
 
 /// A socket that will be used soon.
@@ -21,6 +35,14 @@ pub(crate) struct Look {
     pub(crate) sends: bool,
     /// How far the stream will have arrived.
     pub(crate) offset: u64,
+}
+
+impl Look {
+    /// A socket that will be written to.
+    #[inline]
+    pub(crate) fn write(socket: u32) -> Look {
+        Look { socket, sends: true, offset: 0 }
+    }
 }
 
 /// The SACK ranges of a packet, as far as it has any.
@@ -39,7 +61,7 @@ pub(crate) struct Packet {
     window: u32,
     timestamp: u32,
     echo: u32,
-    /// A socket or a ping.
+    /// A socket, or what a datagram belongs to.
     to: u32,
     pub(crate) route: u32,
     /// Its name while it waits at a link.
@@ -59,8 +81,9 @@ pub(crate) struct Packet {
 enum Kind {
     Socket,
     Parcel,
-    Request,
-    Reply,
+    /// Its two words stand in place of the sequence numbers, application and code in place of the
+    /// MSS.
+    Datagram,
 }
 
 impl Default for Packet {
@@ -76,8 +99,7 @@ impl Packet {
         let (kind, to) = match to {
             Addressee::Socket(socket) => (Kind::Socket, socket),
             Addressee::Parcel(socket) => (Kind::Parcel, socket),
-            Addressee::Ping { ping, reply: false } => (Kind::Request, ping),
-            Addressee::Ping { ping, reply: true } => (Kind::Reply, ping),
+            Addressee::Datagram => (Kind::Datagram, u32::MAX),
         };
         Packet {
             due: Time::NEVER,
@@ -97,6 +119,24 @@ impl Packet {
             kind,
             marks: segment.sack_len << 1,
         }
+    }
+
+    /// A datagram at the beginning of its route.
+    pub(crate) fn datagram(datagram: &Datagram, route: u32) -> Packet {
+        let Datagram { app, code, index, words: [seq, ack], bytes } = *datagram;
+        Packet {
+            seq,
+            ack,
+            to: index,
+            mss: u16::from_le_bytes([app, code]),
+            ..Packet::new(&Segment::EMPTY, Addressee::Datagram, route, bytes)
+        }
+    }
+
+    /// The datagram that it is.
+    pub(crate) fn as_datagram(&self) -> Datagram {
+        let [app, code] = self.mss.to_le_bytes();
+        Datagram { app, code, index: self.to, words: [self.seq, self.ack], bytes: self.bytes }
     }
 
     /// A packet that takes no steps: it is there when it is due.
@@ -129,8 +169,7 @@ impl Packet {
         match self.kind {
             Kind::Socket => Addressee::Socket(self.to),
             Kind::Parcel => Addressee::Parcel(self.to),
-            Kind::Request => Addressee::Ping { ping: self.to, reply: false },
-            Kind::Reply => Addressee::Ping { ping: self.to, reply: true },
+            Kind::Datagram => Addressee::Datagram,
         }
     }
 
@@ -177,6 +216,13 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_datagram_survives_as_a_packet() {
+        let datagram = Datagram { app: 3, code: 200, index: 7, words: [u64::MAX, 5], bytes: 1500 };
+        assert_eq!(Packet::datagram(&datagram, 1).as_datagram(), datagram);
+        assert_eq!(Packet::datagram(&datagram, 1).frames(), 1);
+    }
 
     #[test]
     fn a_packet_on_its_way_fills_one_line_of_the_cache() {

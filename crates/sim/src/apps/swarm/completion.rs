@@ -2,19 +2,18 @@
 
 use super::*;
 
-impl Sim<'_> {
+impl Swarms<'_> {
     /// Why a swarm can never finish, if it cannot: a piece that nobody has, and nobody who would
     /// bring it.
     pub(super) fn unfinishable(&self, number: u32) -> Option<String> {
-        let swarm = &self.swarms.all[number as usize];
-        let spec = self.swarms.spec(self.plan, number)?;
+        let swarm = &self.all[number as usize];
+        let spec = self.spec(number)?;
         if swarm.done(spec.stop_after_completions) || swarm.seeds_to_come > 0 {
             return None;
         }
         let pieces = swarm.torrent.pieces();
         let mut present = Bitfield::new(pieces);
-        let online =
-            swarm.members.iter().filter_map(|p| self.swarms.peers[*p as usize].machine.as_ref());
+        let online = swarm.members.iter().filter_map(|p| self.peers[*p as usize].machine.as_ref());
         for machine in online {
             if machine.is_complete() {
                 return None;
@@ -34,20 +33,20 @@ impl Sim<'_> {
     }
 
     /// A swarm that made no progress for the plan's stall time, or cannot finish at all.
-    pub(crate) fn stalled_swarm(&mut self) -> Option<String> {
-        for number in 0..self.swarms.all.len() as u32 {
+    pub(super) fn stalled_swarm(&mut self, world: &World) -> Option<String> {
+        for number in 0..self.all.len() as u32 {
             if let Some(reason) = self.unfinishable(number) {
                 return Some(reason);
             }
             let bytes = self.swarm_bytes(number);
-            let spec = self.swarms.spec(self.plan, number)?;
-            let swarm = &mut self.swarms.all[number as usize];
+            let spec = self.spec(number)?;
+            let swarm = &mut self.all[number as usize];
             if bytes > swarm.watched_bytes {
                 swarm.watched_bytes = bytes;
-                swarm.last_progress = self.now;
+                swarm.last_progress = world.now;
             }
             let arrived = swarm.members.len() as u32;
-            let idle = self.now - swarm.last_progress;
+            let idle = world.now - swarm.last_progress;
             let waiting = swarm.completed < swarm.leechers && arrived > swarm.completed;
             let done = swarm.done(spec.stop_after_completions);
             if !done && waiting && idle >= self.plan.stop.stall_ns {
@@ -64,29 +63,18 @@ impl Sim<'_> {
     }
 
     /// Block bytes that reached the leechers of a swarm so far.
-    pub(crate) fn swarm_bytes(&self, number: u32) -> u64 {
-        let swarm = &self.swarms.all[number as usize];
-        let online = swarm.members.iter().map(|peer| &self.swarms.peers[*peer as usize]);
+    pub(super) fn swarm_bytes(&self, number: u32) -> u64 {
+        let swarm = &self.all[number as usize];
+        let online = swarm.members.iter().map(|peer| &self.peers[*peer as usize]);
         let bytes = online
             .filter(|peer| peer.is_leecher() && peer.machine.is_some())
             .map(|peer| peer.progress().down);
         swarm.departed_bytes + bytes.sum::<u64>()
     }
 
-    pub(crate) fn swarms_done(&self) -> bool {
-        self.unfinished_swarms().is_empty()
-    }
-
-    pub(crate) fn swarms_finite(&self) -> bool {
-        !self.swarms.all.is_empty()
-    }
-
-    pub(crate) fn swarms_stopped(&self) -> Option<String> {
-        let stopped = self
-            .swarms
-            .all
-            .iter()
-            .find(|swarm| swarm.stopped && swarm.completed < swarm.leechers)?;
+    pub(super) fn swarms_stopped(&self) -> Option<String> {
+        let stopped =
+            self.all.iter().find(|swarm| swarm.stopped && swarm.completed < swarm.leechers)?;
         Some(format!(
             "the timeline stopped a swarm with {} of {} leechers complete",
             stopped.completed, stopped.leechers
@@ -94,11 +82,11 @@ impl Sim<'_> {
     }
 
     /// A line for each swarm that is not done.
-    pub(crate) fn unfinished_swarms(&self) -> Vec<String> {
-        (0..self.swarms.all.len() as u32)
+    pub(super) fn unfinished_swarms(&self) -> Vec<String> {
+        (0..self.all.len() as u32)
             .filter_map(|number| {
-                let spec = self.swarms.spec(self.plan, number)?;
-                let swarm = &self.swarms.all[number as usize];
+                let spec = self.spec(number)?;
+                let swarm = &self.all[number as usize];
                 (!swarm.done(spec.stop_after_completions)).then(|| {
                     let (completed, leechers) = (swarm.completed, swarm.leechers);
                     format!("swarm {}: {completed} of {leechers} leechers complete", spec.name)
@@ -107,10 +95,10 @@ impl Sim<'_> {
             .collect()
     }
 
-    pub(crate) fn swarm_progress(&self) -> f64 {
-        (0..self.swarms.all.len() as u32)
+    pub(super) fn swarm_progress(&self) -> f64 {
+        (0..self.all.len() as u32)
             .map(|number| {
-                let swarm = &self.swarms.all[number as usize];
+                let swarm = &self.all[number as usize];
                 let expected = u64::from(swarm.leechers) * swarm.torrent.bytes();
                 self.swarm_bytes(number) as f64 / expected.max(1) as f64
             })

@@ -1,9 +1,9 @@
-use crate::event::Event;
-use crate::packet::{Packet, Sacks};
+use super::event::Event;
+use super::event_queue::EventQueue;
+use super::packet::{Packet, Sacks};
+use super::route::{Drawn, OWN, Route};
+use super::transit::{APART, Transit};
 use crate::plan;
-use crate::queue::EventQueue;
-use crate::route::{Drawn, OWN, Route};
-use crate::transit::{APART, Transit};
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_link::{Conditions, Direction, Verdict};
 use flashcrowd_transport::tcp::Segment;
@@ -311,6 +311,9 @@ impl Network {
 
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkView<'_>> {
         self.links.iter().map(|link| LinkView { link })
+    }
+    pub(crate) fn link(&self, link: u32) -> LinkView<'_> {
+        LinkView { link: &self.links[link as usize] }
     }
     pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
         self.links[link as usize].direction.queued_packets(now)

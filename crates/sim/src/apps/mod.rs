@@ -1,0 +1,207 @@
+//! The applications: what uses the network. Each owns its state, gets events and a [`World`], and
+//! brings its own tables, progress and reasons to stall. None knows another.
+//!
+//! To add one: a file here that implements [`App`], and its line in [`AnyApp`] and [`all`].
+
+mod ping;
+mod swarm;
+mod transfer;
+
+use crate::kernel::{self, Datagram, Event, News, Owner};
+use crate::plan::{Change, Plan, Sampled};
+use crate::table::Table;
+use ping::Pings;
+use swarm::Swarms;
+use transfer::Transfers;
+
+/// The world, with the messages that applications exchange.
+pub(crate) type World = kernel::World<Message>;
+
+/// A message on a connection: it is in the world while it is on its way, and means nothing there.
+pub(crate) type Message = flashcrowd_swarm::Message;
+
+/// All workloads of one kind.
+///
+/// The run calls these; an application calls the world. Whatever an application has no use for, it
+/// leaves out.
+pub(crate) trait App {
+    /// Schedules what will happen by itself.
+    fn begin(&mut self, world: &mut World);
+
+    /// Something that this application scheduled happens.
+    fn on_event(&mut self, world: &mut World, event: Event);
+
+    /// A SYN arrived at an end that is `owner`'s: the owner of the connection, or none to refuse.
+    fn accept(&mut self, _world: &mut World, owner: Owner, _socket: u32) -> Option<Owner> {
+        Some(owner)
+    }
+    /// Something may be new at a socket.
+    fn on_news(&mut self, _world: &mut World, _socket: u32, _news: News) {}
+    /// The other end has closed, or the connection failed; the socket is nobody's any more.
+    fn on_closed(&mut self, _world: &mut World, _socket: u32, _owner: Owner) {}
+    /// A datagram reached the host that it was sent to.
+    fn on_datagram(&mut self, _world: &mut World, _datagram: Datagram) {}
+    /// An entry of the timeline, if it is about a workload of this application.
+    fn change(&mut self, _world: &mut World, _change: &Change) {}
+
+    /// Whether there is something that can finish.
+    fn is_finite(&self) -> bool {
+        false
+    }
+    /// A line for each workload that can finish and has not. None: there is nothing to wait for.
+    fn is_done(&self) -> bool {
+        true
+    }
+    /// A line for each thing that the horizon cuts off.
+    fn unfinished(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Share of the finite work that is done.
+    fn progress(&self, _world: &World) -> f64 {
+        1.0
+    }
+    /// What the timeline stopped before it was complete.
+    fn stopped(&self) -> Option<String> {
+        None
+    }
+    /// Why a workload gets no further, if it does not. Asked at intervals.
+    fn stall(&mut self, _world: &World) -> Option<String> {
+        None
+    }
+
+    /// Payload bytes that reached those who wanted them.
+    fn payload_bytes(&self) -> u64 {
+        0
+    }
+    /// The present value of each of its sources of a series.
+    fn sample(&self, _world: &World, _what: Sampled) -> Vec<(u32, Sample)> {
+        Vec::new()
+    }
+    /// The name of such a source.
+    fn source_name(&self, _what: Sampled, _source: u32) -> Option<String> {
+        None
+    }
+    /// Whether it runs on a host now.
+    fn is_on(&self, _host: u32) -> bool {
+        false
+    }
+    /// What it recorded.
+    fn tables(&self, world: &World) -> Vec<Table>;
+
+    /// Asks for the memory that an event will need; the socket that it will write to.
+    fn prefetch_event(&self, _event: Event) -> Option<u32> {
+        None
+    }
+    /// Asks for the memory that a message at a socket of `owner` will need.
+    fn prefetch_reader(&self, _owner: Owner) {}
+}
+
+/// A sampled value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sample {
+    /// Recorded as it is.
+    Level(f64),
+    /// A count of bytes, recorded as the bits per second since the last sample.
+    Bytes(u64),
+}
+
+/// Applications by number: how events, sockets and datagrams name theirs. Also the order in which
+/// they begin, which decides what comes first at one instant: new ones go to the end.
+pub(crate) enum AnyApp<'p> {
+    Swarm(Swarms<'p>),
+    Transfer(Transfers<'p>),
+    Ping(Pings<'p>),
+}
+
+/// Numbers of the applications: their places in [`all`].
+const SWARM: u8 = 0;
+const TRANSFER: u8 = 1;
+const PING: u8 = 2;
+
+/// The applications of a plan.
+pub(crate) fn all<'p>(plan: &'p Plan, world: &mut World) -> Vec<AnyApp<'p>> {
+    vec![
+        AnyApp::Swarm(Swarms::new(plan, world)),
+        AnyApp::Transfer(Transfers::new(plan, world)),
+        AnyApp::Ping(Pings::new(plan)),
+    ]
+}
+
+macro_rules! each {
+    ($self:ident, $app:ident => $call:expr) => {
+        match $self {
+            AnyApp::Swarm($app) => $call,
+            AnyApp::Transfer($app) => $call,
+            AnyApp::Ping($app) => $call,
+        }
+    };
+}
+
+impl App for AnyApp<'_> {
+    fn begin(&mut self, world: &mut World) {
+        each!(self, app => app.begin(world))
+    }
+    #[inline]
+    fn on_event(&mut self, world: &mut World, event: Event) {
+        each!(self, app => app.on_event(world, event))
+    }
+    #[inline]
+    fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
+        each!(self, app => app.accept(world, owner, socket))
+    }
+    #[inline]
+    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
+        each!(self, app => app.on_news(world, socket, news))
+    }
+    #[inline]
+    fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
+        each!(self, app => app.on_closed(world, socket, owner))
+    }
+    fn on_datagram(&mut self, world: &mut World, datagram: Datagram) {
+        each!(self, app => app.on_datagram(world, datagram))
+    }
+    fn change(&mut self, world: &mut World, change: &Change) {
+        each!(self, app => app.change(world, change))
+    }
+    fn is_finite(&self) -> bool {
+        each!(self, app => app.is_finite())
+    }
+    fn is_done(&self) -> bool {
+        each!(self, app => app.is_done())
+    }
+    fn unfinished(&self) -> Vec<String> {
+        each!(self, app => app.unfinished())
+    }
+    fn progress(&self, world: &World) -> f64 {
+        each!(self, app => app.progress(world))
+    }
+    fn stopped(&self) -> Option<String> {
+        each!(self, app => app.stopped())
+    }
+    fn stall(&mut self, world: &World) -> Option<String> {
+        each!(self, app => app.stall(world))
+    }
+    fn payload_bytes(&self) -> u64 {
+        each!(self, app => app.payload_bytes())
+    }
+    fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+        each!(self, app => app.sample(world, what))
+    }
+    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+        each!(self, app => app.source_name(what, source))
+    }
+    fn is_on(&self, host: u32) -> bool {
+        each!(self, app => app.is_on(host))
+    }
+    fn tables(&self, world: &World) -> Vec<Table> {
+        each!(self, app => app.tables(world))
+    }
+    #[inline]
+    fn prefetch_event(&self, event: Event) -> Option<u32> {
+        each!(self, app => app.prefetch_event(event))
+    }
+    #[inline]
+    fn prefetch_reader(&self, owner: Owner) {
+        each!(self, app => app.prefetch_reader(owner))
+    }
+}

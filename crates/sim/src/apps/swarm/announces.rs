@@ -1,0 +1,47 @@
+//! Announces on their way to the tracker, and its answers.
+
+use super::*;
+
+impl Swarms<'_> {
+    /// The question reaches the tracker and its answer the peer after two round trips: one for
+    /// the handshake, one for the exchange.
+    pub(super) fn announce(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        event: swarm::Event,
+        numwant: Option<u16>,
+    ) {
+        let state = &self.peers[peer as usize];
+        let spec = self.spec(state.swarm);
+        let host = state.host;
+        let announce = Announce { peer, event, numwant };
+        let index = match self.free_announces.pop() {
+            Some(index) => {
+                self.announces[index as usize] = announce;
+                index
+            }
+            None => {
+                self.announces.push(announce);
+                (self.announces.len() - 1) as u32
+            }
+        };
+        let tracker = spec.and_then(|spec| spec.tracker);
+        let rtt = tracker.map_or(Span::ZERO, |tracker| world.network.base_rtt(host, tracker));
+        self.schedule(world, world.now + rtt * 2, Code::Tracker, index);
+    }
+
+    pub(super) fn on_tracker(&mut self, world: &mut World, index: u32) {
+        let Announce { peer, event, numwant } = self.announces[index as usize];
+        self.free_announces.push(index);
+        let state = &mut self.peers[peer as usize];
+        let swarm = &mut self.all[state.swarm as usize];
+        let seed = state.machine.as_ref().is_some_and(|machine| machine.is_complete());
+        let stream = &mut swarm.tracker_stream;
+        let answer = swarm.tracker.announce(world.now, state.id, event, numwant, seed, stream);
+        if let Some(machine) = &mut state.machine {
+            machine.on_peers(world.now, &answer.peers);
+            self.drain(world, peer);
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Drives the client of a peer: does what it says, and tells it what its sockets bring.
+
+use super::*;
+use flashcrowd_swarm::profile::HandOver;
+
+impl Swarms<'_> {
+    /// Does what a peer says, then sets its timer.
+    pub(super) fn drain(&mut self, world: &mut World, peer: u32) {
+        for done in 0usize.. {
+            if done.is_multiple_of(BROADCAST) && world.sockets.are_many() {
+                self.prefetch_writes(world, peer);
+            }
+            let Some(machine) = &mut self.peers[peer as usize].machine else { return };
+            let Some(action) = machine.poll() else {
+                let deadline = machine.next_timer();
+                return self.arm_peer(world, peer, deadline);
+            };
+            self.act(world, peer, action);
+        }
+    }
+
+    /// A HAVE goes to everybody: asks for the next sockets side by side.
+    pub(super) fn prefetch_writes(&self, world: &World, peer: u32) {
+        let peer = &self.peers[peer as usize];
+        let Some(machine) = &peer.machine else { return };
+        if machine.actions_ahead() < BROADCAST {
+            return;
+        }
+        let sockets = || {
+            let socket = |conn| peer.links(conn).control;
+            machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
+        };
+        let look = |socket| Look { socket, sends: true, offset: 0 };
+        for socket in sockets() {
+            world.sockets.prefetch(&look(socket));
+            world.sockets.prefetch_reader(socket);
+        }
+        for socket in sockets() {
+            world.sockets.prefetch_beyond(&look(socket));
+        }
+    }
+
+    #[inline]
+    pub(super) fn arm_peer(&mut self, world: &mut World, peer: u32, deadline: Option<Time>) {
+        let state = &mut self.peers[peer as usize];
+        let Some(deadline) = deadline.map(|deadline| deadline.max(world.now)) else { return };
+        if deadline < state.armed {
+            state.armed = deadline;
+            self.schedule(world, deadline, Code::Timer, peer);
+        }
+    }
+
+    pub(super) fn on_peer_timer(&mut self, world: &mut World, peer: u32) {
+        let state = &mut self.peers[peer as usize];
+        if state.armed != world.now {
+            return;
+        }
+        state.armed = Time::NEVER;
+        if let Some(machine) = &mut state.machine {
+            machine.on_timer(world.now);
+            self.drain(world, peer);
+        }
+    }
+
+    #[inline]
+    pub(super) fn act(&mut self, world: &mut World, peer: u32, action: Action) {
+        match action {
+            Action::Write { conn, bytes, completes } => {
+                let socket = self.peers[peer as usize].links(conn).control;
+                if let Some(space) = self.write(world, peer, socket, bytes, completes)
+                    && let Some(machine) = &mut self.peers[peer as usize].machine
+                {
+                    machine.on_space(world.now, conn, space);
+                    self.peer_done_writing(world, peer, conn, socket);
+                }
+            }
+            Action::WriteData { conn, bytes, completes } => {
+                let socket = self.peers[peer as usize].links(conn).outgoing;
+                if let Some(space) = self.write(world, peer, socket, bytes, completes)
+                    && let Some(machine) = &mut self.peers[peer as usize].machine
+                {
+                    machine.on_data_space(world.now, conn, space);
+                    self.peer_done_writing(world, peer, conn, socket);
+                }
+            }
+            Action::OpenData { conn } => self.open_data(world, peer, conn),
+            Action::Connect { conn, remote } => self.connect(world, peer, conn, remote),
+            Action::Close { conn } => {
+                let links = self.peers[peer as usize].take_links(conn);
+                self.close_links(world, links, NO_SOCKET);
+            }
+            Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
+            Action::PieceCompleted { .. } => {}
+            Action::Completed => self.completed(world, peer),
+            Action::UnchokeEnded { remote, started, bytes, blocks, cause, .. } => {
+                if self.plan.measures.unchokes {
+                    let machine = self.peers[peer as usize].machine.as_ref();
+                    let seeding = machine.is_some_and(|machine| machine.is_complete());
+                    let ended = world.now;
+                    self.unchokes.push(Unchoke {
+                        peer,
+                        remote,
+                        seeding,
+                        started,
+                        ended,
+                        bytes,
+                        blocks,
+                        cause,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Writes to one of a peer's connections; the room that is left, if it stands.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        socket: u32,
+        bytes: u32,
+        completes: Option<Message>,
+    ) -> Option<u64> {
+        if socket == NO_SOCKET {
+            return None;
+        }
+        if world.tally.watches_sends() && matches!(completes, None | Some(Message::Piece { .. })) {
+            let end = world.sockets.get_mut(socket);
+            let last = end.last_send.replace(world.now);
+            world.tally.send(end.class, last, world.now, end.transport.as_ref());
+        }
+        let block = matches!(completes, Some(Message::Piece { .. }));
+        let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
+        world.flush(socket);
+        world.sockets.get_mut(socket).space_told = clamp(space);
+        if block && let Some(machine) = &self.peers[peer as usize].machine {
+            world.sockets.get_mut(socket).awaited = match machine.profile().limiter.hand_over {
+                HandOver::Room => WaitFor::Room,
+                HandOver::Sent => WaitFor::Sent,
+                HandOver::Acknowledged => WaitFor::Acknowledged,
+            };
+        }
+        Some(space)
+    }
+
+    /// The same as [`Sim::peer_done`], from inside the loop that carries out what a peer says.
+    #[inline]
+    pub(super) fn peer_done_writing(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        conn: ConnId,
+        socket: u32,
+    ) {
+        if !world.sockets.is_done(socket) {
+            return;
+        }
+        if let Some(machine) = &mut self.peers[peer as usize].machine {
+            machine.on_done(world.now, conn);
+            if !machine.is_held(conn) {
+                world.sockets.get_mut(socket).awaited = WaitFor::Room;
+            }
+        }
+    }
+    /// Tells a peer that waits for it that its transport is done with the last block.
+    #[inline]
+    pub(super) fn peer_done(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
+        if world.sockets.is_done(socket) {
+            self.peer_done_writing(world, peer, conn, socket);
+            self.drain(world, peer);
+        }
+    }
+
+    pub(super) fn connect(&mut self, world: &mut World, peer: u32, conn: ConnId, remote: PeerId) {
+        let state = &self.peers[peer as usize];
+        let target = self.all[state.swarm as usize].members[remote.0 as usize];
+        let carrier = self.population(peer).and_then(|population| population.transport);
+        let active = self.client(peer, End::Control { peer, conn }, carrier);
+        let passive = self.client(target, End::Listener { peer: target }, carrier);
+        let socket = world.open(active, passive);
+        self.peers[peer as usize].links_mut(conn).control = socket;
+    }
+
+    /// Opens the connection apart for the blocks that a peer uploads to a neighbour.
+    pub(super) fn open_data(&mut self, world: &mut World, peer: u32, conn: ConnId) {
+        let control = self.peers[peer as usize].links(conn).control;
+        let carrier = self.population(peer).and_then(|population| population.data);
+        if control == NO_SOCKET {
+            return;
+        }
+        // If the neighbour has closed, word of it is on its way.
+        let Some(End::Control { peer: target, .. }) =
+            End::of(world.sockets.get(other(control)).owner)
+        else {
+            return;
+        };
+        let active = self.client(peer, End::Data { peer, conn }, carrier);
+        let passive = self.client(target, End::Listener { peer: target }, carrier);
+        let socket = world.open(active, passive);
+        self.peers[peer as usize].links_mut(conn).outgoing = socket;
+    }
+
+    /// Closes all connections to a neighbour but one that is seen to otherwise.
+    pub(super) fn close_links(&mut self, world: &mut World, links: Links, but: u32) {
+        for socket in [links.control, links.outgoing, links.incoming] {
+            if socket != NO_SOCKET && socket != but {
+                world.close(socket);
+                world.sockets.retire(socket);
+            }
+        }
+    }
+
+    pub(super) fn client(&self, peer: u32, end: End, carrier: Option<Carrier>) -> Application {
+        let state = &self.peers[peer as usize];
+        let swarm = &self.all[state.swarm as usize];
+        let profile = self.population(peer).map_or(0, |population| population.profile);
+        let profile = &self.profiles[profile as usize];
+        Application {
+            host: state.host,
+            carrier,
+            owner: end.owner(),
+            captured: None,
+            class: swarm.first_class + state.population,
+            nagle: profile.nagle,
+            plenty: plenty(profile, swarm.uploads[state.population as usize]),
+        }
+    }
+
+    /// Somebody's SYN arrived at a peer: the owner of the new socket, unless it is refused.
+    pub(super) fn accept_peer(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        socket: u32,
+    ) -> Option<Owner> {
+        match End::of(world.sockets.get(other(socket)).owner)? {
+            End::Control { peer: remote, .. } => {
+                let remote = self.peers[remote as usize].id;
+                let machine = self.peers[peer as usize].machine.as_mut()?;
+                let conn = machine.accept(world.now, remote);
+                if let Some(conn) = conn {
+                    self.peers[peer as usize].links_mut(conn).control = socket;
+                }
+                self.drain(world, peer);
+                conn.map(|conn| End::Control { peer, conn }.owner())
+            }
+            End::Data { peer: remote, conn } => {
+                let control = self.peers[remote as usize].links(conn).control;
+                if control == NO_SOCKET {
+                    return None;
+                }
+                let Some(End::Control { conn, .. }) =
+                    End::of(world.sockets.get(other(control)).owner)
+                else {
+                    return None;
+                };
+                self.peers[peer as usize].links_mut(conn).incoming = socket;
+                Some(End::Data { peer, conn }.owner())
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn peer_connected(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        conn: ConnId,
+        socket: u32,
+    ) {
+        let space = world
+            .sockets
+            .get(socket)
+            .transport
+            .as_ref()
+            .map_or(0, |transport| transport.write_space());
+        world.sockets.get_mut(socket).space_told = clamp(space);
+        if let Some(machine) = &mut self.peers[peer as usize].machine {
+            machine.on_connected(world.now, conn, space);
+            self.drain(world, peer);
+        }
+    }
+
+    #[inline]
+    pub(super) fn peer_reads(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
+        while let Some(message) = world.sockets.next_message(socket) {
+            // The peer may have closed it meanwhile. A socket that is its owner's is that of the
+            // connection; which one carries blocks may have changed.
+            let owner = world.sockets.get(socket).owner;
+            let state = &mut self.peers[peer as usize];
+            if owner != (End::Control { peer, conn }).owner()
+                && state.links(conn).incoming != socket
+            {
+                return;
+            }
+            let Some(machine) = &mut state.machine else { return };
+            machine.on_message(world.now, conn, message);
+            self.drain(world, peer);
+        }
+    }
+
+    /// Tells a peer that waits for it that its socket buffer has room.
+    #[inline]
+    pub(super) fn peer_space(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
+        let end = world.sockets.get_mut(socket);
+        if end.space_told >= end.plenty || end.owner != (End::Control { peer, conn }).owner() {
+            return;
+        }
+        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
+        if clamp(space) <= end.space_told {
+            return;
+        }
+        end.space_told = clamp(space);
+        if let Some(machine) = &mut self.peers[peer as usize].machine {
+            machine.on_space(world.now, conn, space);
+            self.drain(world, peer);
+        }
+    }
+
+    /// The same for the connection apart that carries its blocks, which may just have been set up.
+    #[inline]
+    pub(super) fn data_space(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        conn: ConnId,
+        socket: u32,
+        connected: bool,
+    ) {
+        let end = world.sockets.get_mut(socket);
+        let waits = end.space_told < end.plenty || connected;
+        if !waits || self.peers[peer as usize].links(conn).outgoing != socket {
+            return;
+        }
+        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
+        if clamp(space) <= end.space_told {
+            return;
+        }
+        end.space_told = clamp(space);
+        if let Some(machine) = &mut self.peers[peer as usize].machine {
+            machine.on_data_space(world.now, conn, space);
+            self.drain(world, peer);
+        }
+    }
+
+    /// One of the connections to a neighbour was closed by the other side, or failed: the others
+    /// go with it.
+    pub(super) fn peer_disconnected(
+        &mut self,
+        world: &mut World,
+        peer: u32,
+        conn: ConnId,
+        socket: u32,
+    ) {
+        let links = self.peers[peer as usize].take_links(conn);
+        self.close_links(world, links, socket);
+        if let Some(machine) = &mut self.peers[peer as usize].machine {
+            machine.on_closed(world.now, conn);
+            self.drain(world, peer);
+        }
+    }
+}

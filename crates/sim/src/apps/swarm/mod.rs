@@ -1,0 +1,468 @@
+//! BitTorrent: peers that stand in no kernel. Drives the clients of a plan's swarms.
+
+mod announces;
+mod client;
+mod completion;
+mod membership;
+mod record;
+
+use super::{App, Message, SWARM, Sample, World};
+use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
+use crate::plan::{
+    self, Arrivals, Carrier, Change, Departure, Plan, Population, Sampled, What, Workload,
+};
+use crate::table::Table;
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_swarm::{
+    self as swarm, Action, Bitfield, ConnId, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
+};
+use std::sync::Arc;
+
+/// All swarms of a run and their peers.
+pub(crate) struct Swarms<'p> {
+    plan: &'p Plan,
+    all: Vec<Swarm>,
+    /// Peers of all swarms, in the order in which they were planned, replacements after.
+    peers: Vec<Peer>,
+    profiles: Vec<Arc<Profile>>,
+    /// How many peers run on each host.
+    on_host: Vec<u32>,
+    announces: Vec<Announce>,
+    free_announces: Vec<u32>,
+    unchokes: Vec<Unchoke>,
+    /// How many pieces leechers have, counted at intervals.
+    pieces: Vec<Pieces>,
+}
+
+/// The events of this application.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Code {
+    /// A peer comes.
+    Arrival,
+    /// A peer goes.
+    Departure,
+    /// A client's timer.
+    Timer,
+    /// An announce reaches the tracker, and its answer the peer.
+    Tracker,
+    /// The pieces that leechers have are counted.
+    Census,
+}
+
+impl Code {
+    const ALL: [Code; 5] =
+        [Code::Arrival, Code::Departure, Code::Timer, Code::Tracker, Code::Census];
+}
+
+/// What a socket is to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Waits for a SYN to this peer.
+    Listener { peer: u32 },
+    /// A connection of a peer.
+    Control { peer: u32, conn: ConnId },
+    /// The connection apart for the blocks that one of two peers uploads to the other.
+    Data { peer: u32, conn: ConnId },
+}
+
+impl End {
+    #[inline]
+    fn owner(self) -> Owner {
+        let (role, index, part) = match self {
+            End::Listener { peer } => (0, peer, 0),
+            End::Control { peer, conn } => (1, peer, conn.0),
+            End::Data { peer, conn } => (2, peer, conn.0),
+        };
+        Owner { app: SWARM, role, index, part }
+    }
+    /// None if the end is nobody's any more.
+    #[inline]
+    fn of(owner: Owner) -> Option<End> {
+        let Owner { app: SWARM, role, index: peer, part } = owner else { return None };
+        let conn = ConnId(part);
+        Some(match role {
+            0 => End::Listener { peer },
+            1 => End::Control { peer, conn },
+            _ => End::Data { peer, conn },
+        })
+    }
+}
+
+/// One torrent.
+struct Swarm {
+    /// Its index among the plan's workloads.
+    workload: u32,
+    torrent: Arc<Torrent>,
+    tracker: Tracker,
+    tracker_stream: Stream,
+    /// Peers of this swarm, by `PeerId`.
+    members: Vec<u32>,
+    /// First class of its populations in the tally.
+    first_class: u32,
+    /// The upload limit of each population.
+    uploads: Vec<Option<Rate>>,
+    /// Leechers that are planned, and how many of them have the file.
+    leechers: u32,
+    completed: u32,
+    /// Seeds and leechers that have not arrived yet.
+    seeds_to_come: u32,
+    online: u32,
+    /// Block bytes that reached leechers; of those that left, and at the last look of the watch.
+    departed_bytes: u64,
+    watched_bytes: u64,
+    last_progress: Time,
+    stopped: bool,
+    /// Whether somebody who leaves is replaced: that everybody is complete is then no end.
+    replaces: bool,
+}
+
+/// One peer, before, while and after it is in its swarm.
+struct Peer {
+    swarm: u32,
+    population: u32,
+    id: PeerId,
+    host: u32,
+    role: Role,
+    machine: Option<Box<swarm::Peer>>,
+    /// The sockets of each of its connections, by `ConnId`.
+    links: Vec<Links>,
+    armed: Time,
+    arrived: Option<Time>,
+    completed: Option<Time>,
+    left: Option<Time>,
+    /// What it had done when it left.
+    last: Progress,
+}
+
+/// The sockets between two peers, as one of them sees them; `NO_SOCKET` where there is none.
+#[derive(Clone, Copy)]
+struct Links {
+    /// All messages, but for blocks that go apart.
+    control: u32,
+    /// The blocks that this peer uploads, if they go apart.
+    outgoing: u32,
+    /// The blocks that the other uploads, if they go apart.
+    incoming: u32,
+}
+
+impl Links {
+    const NONE: Links = Links { control: NO_SOCKET, outgoing: NO_SOCKET, incoming: NO_SOCKET };
+}
+
+/// What a peer has done.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    down: u64,
+    up: u64,
+    pieces: u32,
+}
+
+struct Announce {
+    peer: u32,
+    event: swarm::Event,
+    numwant: Option<u16>,
+}
+
+/// How many pieces the leechers of a population have.
+struct Pieces {
+    swarm: u32,
+    population: u32,
+    at: Time,
+    leechers: u32,
+    mean: f64,
+    min: u32,
+    max: u32,
+}
+
+/// An unchoke that ended.
+struct Unchoke {
+    peer: u32,
+    remote: PeerId,
+    seeding: bool,
+    started: Time,
+    ended: Time,
+    bytes: u64,
+    blocks: u32,
+    cause: UnchokeEnd,
+}
+
+const NO_SOCKET: u32 = u32::MAX;
+/// So many writes of one peer are looked at together.
+const BROADCAST: usize = 8;
+/// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
+/// control messages.
+fn plenty(profile: &Profile, upload: Option<Rate>) -> u64 {
+    let rules = &profile.limiter;
+    let unit = if upload.is_some() { rules.write_unit } else { rules.unlimited_write_unit };
+    u64::from(unit) + 4096
+}
+
+impl Peer {
+    fn progress(&self) -> Progress {
+        self.machine.as_ref().map_or(self.last, |machine| Progress {
+            down: machine.bytes_down(),
+            up: machine.bytes_up(),
+            pieces: machine.pieces_have(),
+        })
+    }
+    fn is_leecher(&self) -> bool {
+        self.role == Role::Leecher
+    }
+}
+
+impl<'p> Swarms<'p> {
+    pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Swarms<'p> {
+        let profiles: Vec<_> = plan.profiles.iter().map(|p| Arc::new(p.clone())).collect();
+        let mut swarms = Swarms {
+            plan,
+            all: Vec::new(),
+            peers: Vec::new(),
+            profiles,
+            on_host: vec![0; plan.network.hosts.len()],
+            announces: Vec::new(),
+            free_announces: Vec::new(),
+            unchokes: Vec::new(),
+            pieces: Vec::new(),
+        };
+        for (index, workload) in plan.workloads.iter().enumerate() {
+            let Workload::Swarm(spec) = workload else { continue };
+            let Ok(torrent) = Torrent::new(spec.size_bytes, spec.piece_bytes, spec.block_bytes)
+            else {
+                continue; // The check has refused it.
+            };
+            let number = swarms.all.len() as u32;
+            let rules = spec.populations.first().map(|p| p.profile as usize).unwrap_or(0);
+            let mut all = Swarm {
+                workload: index as u32,
+                torrent: Arc::new(torrent),
+                tracker: Tracker::new(swarms.profiles[rules].tracker.clone()),
+                tracker_stream: Stream::new(world.seed, "tracker", index as u64),
+                members: Vec::new(),
+                first_class: world.tally.classes(),
+                uploads: spec.populations.iter().map(|p| p.upload_bps).collect(),
+                leechers: 0,
+                completed: 0,
+                seeds_to_come: 0,
+                online: 0,
+                departed_bytes: 0,
+                watched_bytes: 0,
+                last_progress: Time::START,
+                stopped: false,
+                replaces: spec.populations.iter().any(|population| population.replace),
+            };
+            for (population, of) in spec.populations.iter().enumerate() {
+                world.tally.add_class(&spec.name, &of.name);
+                for &host in &of.hosts {
+                    all.expect(of.role);
+                    swarms.peers.push(Peer::planned(number, population as u32, host, of.role));
+                }
+            }
+            swarms.all.push(all);
+        }
+        swarms
+    }
+
+    #[inline]
+    fn schedule(&self, world: &mut World, at: Time, code: Code, index: u32) {
+        world.schedule(at, SWARM, code as u8, index);
+    }
+    fn spec(&self, swarm: u32) -> Option<&'p plan::Swarm> {
+        match &self.plan.workloads[self.all[swarm as usize].workload as usize] {
+            Workload::Swarm(spec) => Some(spec),
+            _ => None,
+        }
+    }
+    fn population(&self, peer: u32) -> Option<&'p Population> {
+        let peer = &self.peers[peer as usize];
+        self.spec(peer.swarm)?.populations.get(peer.population as usize)
+    }
+    fn number(&self, workload: u32) -> Option<usize> {
+        self.all.iter().position(|swarm| swarm.workload == workload)
+    }
+    /// The connection and the socket that a peer's timer will probably write to.
+    #[inline]
+    fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
+        let peer = &self.peers[peer as usize];
+        let conn = peer.machine.as_ref()?.next_turn()?;
+        let Links { control, outgoing, .. } = peer.links(conn);
+        let socket = if outgoing == NO_SOCKET { control } else { outgoing };
+        (socket != NO_SOCKET).then_some((conn, socket))
+    }
+    /// Asks for what a message needs of a connection of a peer.
+    #[inline]
+    fn prefetch_connection(&self, peer: u32, conn: ConnId) {
+        if let Some(machine) = &self.peers[peer as usize].machine {
+            machine.prefetch(conn);
+        }
+    }
+}
+
+impl App for Swarms<'_> {
+    fn begin(&mut self, world: &mut World) {
+        self.plan_arrivals(world);
+        if self.plan.measures.pieces_ns.is_some() {
+            self.schedule(world, Time::START, Code::Census, 0);
+        }
+    }
+
+    #[inline]
+    fn on_event(&mut self, world: &mut World, event: Event) {
+        match Code::ALL[usize::from(event.code)] {
+            Code::Timer => self.on_peer_timer(world, event.index),
+            Code::Arrival => self.arrive(world, event.index),
+            Code::Departure => self.depart(world, event.index),
+            Code::Tracker => self.on_tracker(world, event.index),
+            Code::Census => self.count_pieces(world),
+        }
+    }
+
+    fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
+        match End::of(owner)? {
+            End::Listener { peer } => self.accept_peer(world, peer, socket),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
+        match End::of(news.owner) {
+            Some(End::Control { peer, conn }) => {
+                if news.connected {
+                    self.peer_connected(world, peer, conn, socket);
+                }
+                if news.bytes > 0 {
+                    self.peer_reads(world, peer, conn, socket);
+                }
+                self.peer_space(world, peer, conn, socket);
+                self.peer_done(world, peer, conn, socket);
+            }
+            Some(End::Data { peer, conn }) => {
+                if news.bytes > 0 {
+                    self.peer_reads(world, peer, conn, socket);
+                }
+                self.data_space(world, peer, conn, socket, news.connected);
+                self.peer_done(world, peer, conn, socket);
+            }
+            Some(End::Listener { .. }) | None => {
+                while world.sockets.next_message(socket).is_some() {}
+            }
+        }
+    }
+
+    fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
+        if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
+            self.peer_disconnected(world, peer, conn, socket);
+        }
+    }
+
+    fn change(&mut self, world: &mut World, change: &Change) {
+        match change.what {
+            What::Stop { workload } => self.stop_swarm(world, workload),
+            What::Upload { workload, population, upload_bps } => {
+                self.set_upload(world, workload, population, upload_bps);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        !self.all.is_empty()
+    }
+    fn is_done(&self) -> bool {
+        self.unfinished().is_empty()
+    }
+    fn unfinished(&self) -> Vec<String> {
+        self.unfinished_swarms()
+    }
+    fn progress(&self, _world: &World) -> f64 {
+        self.swarm_progress()
+    }
+    fn stopped(&self) -> Option<String> {
+        self.swarms_stopped()
+    }
+    fn stall(&mut self, world: &World) -> Option<String> {
+        self.stalled_swarm(world)
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.peers.iter().map(|peer| peer.progress().down).sum()
+    }
+    fn sample(&self, _world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+        self.sample_swarms(what)
+    }
+    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+        let mine = matches!(what, Sampled::SwarmRate | Sampled::Online | Sampled::Completed);
+        mine.then(|| self.spec(source).map_or_else(String::new, |spec| spec.name.clone()))
+    }
+    fn is_on(&self, host: u32) -> bool {
+        self.on_host[host as usize] > 0
+    }
+    fn tables(&self, world: &World) -> Vec<Table> {
+        self.swarm_tables(world)
+    }
+
+    #[inline]
+    fn prefetch_event(&self, event: Event) -> Option<u32> {
+        if event.code != Code::Timer as u8 {
+            return None;
+        }
+        let (conn, socket) = self.next_turn(event.index)?;
+        self.prefetch_connection(event.index, conn);
+        Some(socket)
+    }
+    #[inline]
+    fn prefetch_reader(&self, owner: Owner) {
+        if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
+            self.prefetch_connection(peer, conn);
+        }
+    }
+}
+
+impl Swarm {
+    fn expect(&mut self, role: Role) {
+        match role {
+            Role::Seed => self.seeds_to_come += 1,
+            Role::Leecher => self.leechers += 1,
+        }
+    }
+    fn done(&self, limit: Option<u32>) -> bool {
+        self.stopped
+            || (!self.replaces && self.completed >= self.leechers)
+            || limit.is_some_and(|limit| self.completed >= limit)
+    }
+}
+
+impl Peer {
+    #[inline]
+    fn links(&self, conn: ConnId) -> Links {
+        self.links.get(conn.0 as usize).copied().unwrap_or(Links::NONE)
+    }
+    fn links_mut(&mut self, conn: ConnId) -> &mut Links {
+        let place = conn.0 as usize;
+        if self.links.len() <= place {
+            self.links.resize(place + 1, Links::NONE);
+        }
+        &mut self.links[place]
+    }
+    fn take_links(&mut self, conn: ConnId) -> Links {
+        let links = self.links.get_mut(conn.0 as usize);
+        links.map_or(Links::NONE, |links| std::mem::replace(links, Links::NONE))
+    }
+    fn planned(swarm: u32, population: u32, host: u32, role: Role) -> Peer {
+        Peer {
+            swarm,
+            population,
+            id: PeerId(u32::MAX),
+            host,
+            role,
+            machine: None,
+            links: Vec::new(),
+            armed: Time::NEVER,
+            arrived: None,
+            completed: None,
+            left: None,
+            last: Progress::default(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is recorded of swarms: counts of pieces, samples, tables.
+
+use super::*;
+use crate::table::{Column, names, seconds};
+
+impl Swarms<'_> {
+    /// Counts the pieces of every leecher that has arrived, of those that left when they left.
+    pub(super) fn count_pieces(&mut self, world: &mut World) {
+        let mut populations: Vec<Pieces> = Vec::new();
+        let arrived = self.peers.iter().filter(|peer| peer.arrived.is_some());
+        for peer in arrived.filter(|peer| peer.is_leecher()) {
+            let pieces = peer.progress().pieces;
+            let same =
+                |row: &&mut Pieces| (row.swarm, row.population) == (peer.swarm, peer.population);
+            match populations.iter_mut().find(same) {
+                Some(row) => {
+                    row.leechers += 1;
+                    row.mean += f64::from(pieces);
+                    row.min = row.min.min(pieces);
+                    row.max = row.max.max(pieces);
+                }
+                None => populations.push(Pieces {
+                    swarm: peer.swarm,
+                    population: peer.population,
+                    at: world.now,
+                    leechers: 1,
+                    mean: f64::from(pieces),
+                    min: pieces,
+                    max: pieces,
+                }),
+            }
+        }
+        for row in &mut populations {
+            row.mean /= f64::from(row.leechers);
+        }
+        self.pieces.extend(populations);
+        if let Some(every) = self.plan.measures.pieces_ns {
+            self.schedule(world, world.now + every, Code::Census, 0);
+        }
+    }
+
+    pub(super) fn sample_swarms(&self, what: Sampled) -> Vec<(u32, Sample)> {
+        let swarms = 0..self.all.len() as u32;
+        match what {
+            Sampled::SwarmRate => {
+                swarms.map(|swarm| (swarm, Sample::Bytes(self.swarm_bytes(swarm)))).collect()
+            }
+            Sampled::Online => {
+                let online = |swarm: u32| f64::from(self.all[swarm as usize].online);
+                swarms.map(|swarm| (swarm, Sample::Level(online(swarm)))).collect()
+            }
+            Sampled::Completed => {
+                let completed = |swarm: u32| f64::from(self.all[swarm as usize].completed);
+                swarms.map(|swarm| (swarm, Sample::Level(completed(swarm)))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn swarm_tables(&self, world: &World) -> Vec<Table> {
+        vec![self.downloads(world), self.pieces(), self.unchokes()]
+    }
+
+    /// Name of a swarm, and of one of its populations.
+    fn place(&self, swarm: u32, population: u32) -> (&str, &str) {
+        self.spec(swarm).map_or(("", ""), |spec| {
+            let population = spec.populations.get(population as usize);
+            (&spec.name, population.map_or("", |population| &population.name))
+        })
+    }
+
+    fn downloads(&self, world: &World) -> Table {
+        let leechers = self.peers.iter().filter(|peer| peer.is_leecher());
+        let peers: Vec<&Peer> = leechers.filter(|peer| peer.arrived.is_some()).collect();
+        let place = |peer: &Peer| self.place(peer.swarm, peer.population);
+        let progress: Vec<_> = peers.iter().map(|peer| peer.progress()).collect();
+        let duration = |peer: &Peer| Some((peer.completed? - peer.arrived?).seconds());
+        Table {
+            name: "downloads",
+            columns: vec![
+                ("swarm", names(peers.iter().map(|peer| place(peer).0))),
+                ("population", names(peers.iter().map(|peer| place(peer).1))),
+                (
+                    "host",
+                    names(peers.iter().map(|peer| world.network.host(peer.host).name.as_str())),
+                ),
+                ("peer", Column::U32(peers.iter().map(|peer| peer.id.0).collect())),
+                (
+                    "arrived_s",
+                    Column::F64(
+                        peers.iter().map(|p| p.arrived.unwrap_or(Time::START).seconds()).collect(),
+                    ),
+                ),
+                (
+                    "completed_s",
+                    Column::MaybeF64(peers.iter().map(|peer| seconds(peer.completed)).collect()),
+                ),
+                ("left_s", Column::MaybeF64(peers.iter().map(|peer| seconds(peer.left)).collect())),
+                ("duration_s", Column::MaybeF64(peers.iter().map(|peer| duration(peer)).collect())),
+                ("downloaded_bytes", Column::U64(progress.iter().map(|p| p.down).collect())),
+                ("uploaded_bytes", Column::U64(progress.iter().map(|p| p.up).collect())),
+                ("pieces", Column::U32(progress.iter().map(|p| p.pieces).collect())),
+            ],
+        }
+    }
+
+    fn pieces(&self) -> Table {
+        let rows = &self.pieces;
+        let place = |row: &Pieces| self.place(row.swarm, row.population);
+        Table {
+            name: "pieces",
+            columns: vec![
+                ("swarm", names(rows.iter().map(|row| place(row).0))),
+                ("population", names(rows.iter().map(|row| place(row).1))),
+                ("t_s", Column::F64(rows.iter().map(|row| row.at.seconds()).collect())),
+                ("leechers", Column::U32(rows.iter().map(|row| row.leechers).collect())),
+                ("mean", Column::F64(rows.iter().map(|row| row.mean).collect())),
+                ("min", Column::U32(rows.iter().map(|row| row.min).collect())),
+                ("max", Column::U32(rows.iter().map(|row| row.max).collect())),
+            ],
+        }
+    }
+
+    fn unchokes(&self) -> Table {
+        let rows = &self.unchokes;
+        let peer = |row: &Unchoke| &self.peers[row.peer as usize];
+        let place = |row: &Unchoke| self.place(peer(row).swarm, peer(row).population);
+        let cause = |row: &Unchoke| match row.cause {
+            UnchokeEnd::Idle => "idle",
+            UnchokeEnd::Rotation => "rotation",
+            UnchokeEnd::Outranked => "outranked",
+            UnchokeEnd::NotInterested => "not-interested",
+            UnchokeEnd::Disconnected => "disconnected",
+        };
+        Table {
+            name: "unchokes",
+            columns: vec![
+                ("swarm", names(rows.iter().map(|row| place(row).0))),
+                ("population", names(rows.iter().map(|row| place(row).1))),
+                ("peer", Column::U32(rows.iter().map(|row| peer(row).id.0).collect())),
+                ("remote", Column::U32(rows.iter().map(|row| row.remote.0).collect())),
+                ("seeding", Column::U32(rows.iter().map(|row| u32::from(row.seeding)).collect())),
+                ("start_s", Column::F64(rows.iter().map(|row| row.started.seconds()).collect())),
+                ("end_s", Column::F64(rows.iter().map(|row| row.ended.seconds()).collect())),
+                ("bytes", Column::U64(rows.iter().map(|row| row.bytes).collect())),
+                ("blocks", Column::U32(rows.iter().map(|row| row.blocks).collect())),
+                ("cause", names(rows.iter().map(cause))),
+            ],
+        }
+    }
+}

@@ -1,0 +1,348 @@
+use super::{App, Sample, TRANSFER, World};
+use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
+use crate::plan::{self, Change, Plan, Sampled, What, Workload};
+use crate::table::{Column, Table, names, seconds};
+use flashcrowd_base::{Rate, Span, Stream, Time};
+
+/// Flows from one host to another: all of all transfers.
+pub(crate) struct Transfers<'p> {
+    flows: Vec<Flow<'p>>,
+}
+
+/// One flow of a transfer.
+struct Flow<'p> {
+    /// Index among the plan's workloads.
+    workload: u32,
+    spec: &'p plan::Transfer,
+    /// Its number in the transfer.
+    number: u32,
+    start: Time,
+    stop: Option<Time>,
+    rate: Option<Rate>,
+    /// What the application still wants to send; `None` for no end.
+    unsent: Option<u64>,
+    /// What a limited application has produced and not written yet.
+    backlog: u64,
+    ticking: bool,
+    /// Its number in the capture, if its packets are captured.
+    captured: Option<u32>,
+    /// The sending end, while it stands.
+    socket: Option<u32>,
+    received: u64,
+    started: Option<Time>,
+    ended: Option<Time>,
+    /// Its transport's counters when it ended.
+    last: Stats,
+}
+
+/// The events of this application.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Code {
+    /// A flow starts.
+    Start,
+    /// A flow stops, finished or not.
+    Stop,
+    /// A limited application produces its next chunk.
+    Tick,
+}
+
+impl Code {
+    const ALL: [Code; 3] = [Code::Start, Code::Stop, Code::Tick];
+}
+
+/// The ends of a flow.
+const SENDER: u8 = 0;
+const RECEIVER: u8 = 1;
+
+/// What a limited application writes at a time: one segment's worth.
+const CHUNK: u64 = 1448;
+
+impl<'p> Transfers<'p> {
+    pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Transfers<'p> {
+        let mut flows = Vec::new();
+        for (index, workload) in plan.workloads.iter().enumerate() {
+            let Workload::Transfer(spec) = workload else { continue };
+            let mut stream = Stream::new(world.seed, "transfer", index as u64);
+            for number in 0..spec.flows {
+                let late = stream.between(Span::ZERO, spec.spread_ns);
+                let trace = world.tally.trace.as_mut();
+                flows.push(Flow {
+                    workload: index as u32,
+                    spec,
+                    number,
+                    start: Time::START + spec.start_ns + late,
+                    stop: spec.stop_ns.map(|stop| Time::START + stop),
+                    rate: spec.rate_bps,
+                    unsent: spec.size_bytes,
+                    backlog: 0,
+                    ticking: false,
+                    captured: trace.map(|trace| trace.add(&spec.name, number)),
+                    socket: None,
+                    received: 0,
+                    started: None,
+                    ended: None,
+                    last: Stats::default(),
+                });
+            }
+        }
+        Transfers { flows }
+    }
+
+    fn start(&mut self, world: &mut World, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.ended.is_some() {
+            return;
+        }
+        flow.started = Some(world.now);
+        let end = |host, role, captured| Application {
+            host,
+            carrier: flow.spec.transport,
+            owner: Owner { app: TRANSFER, role, index, part: 0 },
+            class: NO_CLASS,
+            captured,
+            nagle: true,
+            plenty: 0, // `pump` looks for itself.
+        };
+        let sender = end(flow.spec.from, SENDER, flow.captured);
+        flow.socket = Some(world.open(sender, end(flow.spec.to, RECEIVER, None)));
+    }
+
+    /// Writes as much as the application has and the socket takes; closes after the last byte.
+    /// `flushed` if what the socket had to send has been sent at this instant, as far as the network
+    /// lets it.
+    fn pump(&mut self, world: &mut World, index: u32, flushed: bool) {
+        let flow = &mut self.flows[index as usize];
+        let Some(socket) = flow.socket else { return };
+        let end = world.sockets.get(socket);
+        let Some(transport) = &end.transport else { return };
+        if !end.announced {
+            return;
+        }
+        let space = transport.write_space();
+        let held_back = flushed && transport.is_held_back();
+        if let (Some(_), false) = (flow.rate, flow.ticking) {
+            flow.ticking = true;
+            world.schedule(world.now, TRANSFER, Code::Tick as u8, index);
+        }
+        let ready = match flow.rate {
+            Some(_) => flow.backlog,
+            None => flow.unsent.unwrap_or(u64::MAX),
+        };
+        let bytes = ready.min(flow.unsent.unwrap_or(u64::MAX)).min(space);
+        if bytes == 0 {
+            return;
+        }
+        flow.backlog = flow.backlog.saturating_sub(bytes);
+        flow.unsent = flow.unsent.map(|unsent| unsent - bytes);
+        let finished = flow.unsent == Some(0);
+        world.sockets.write(socket, world.now, bytes, None);
+        if finished && let Some(transport) = &mut world.sockets.get_mut(socket).transport {
+            transport.close(world.now);
+        }
+        if finished || !held_back {
+            world.flush(socket);
+        }
+    }
+
+    fn tick(&mut self, world: &mut World, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let (Some(rate), None) = (flow.rate, flow.ended) else {
+            flow.ticking = false;
+            return;
+        };
+        flow.backlog += CHUNK;
+        let next = world.now + rate.transmission(CHUNK);
+        world.schedule(next, TRANSFER, Code::Tick as u8, index);
+        self.pump(world, index, false);
+    }
+
+    /// Notes the end of a flow and its counters.
+    fn end(&mut self, world: &mut World, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.ended.is_none() {
+            flow.last = flow.stats(world);
+            flow.ended = Some(world.now);
+        }
+        world.something_ended = true;
+    }
+
+    fn stop(&mut self, world: &mut World, index: u32) {
+        self.end(world, index);
+        if let Some(socket) = self.flows[index as usize].socket.take() {
+            if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
+                transport.abort(world.now);
+            }
+            world.close(socket);
+        }
+    }
+
+    fn flows_of(&self, workload: u32) -> Vec<u32> {
+        let flows = self.flows.iter().enumerate();
+        flows.filter(|(_, flow)| flow.workload == workload).map(|(index, _)| index as u32).collect()
+    }
+}
+
+impl Flow<'_> {
+    fn is_finite(&self) -> bool {
+        self.unsent.is_some() || self.stop.is_some()
+    }
+
+    /// Counters of the sending end, while it stands or when it ended.
+    fn stats(&self, world: &World) -> Stats {
+        let socket = self.socket.filter(|_| self.ended.is_none());
+        let transport = socket.and_then(|socket| world.sockets.get(socket).transport.as_ref());
+        transport.map_or(self.last, |transport| transport.stats())
+    }
+
+    fn goodput(&self, started: Time, now: Time) -> f64 {
+        let span = self.ended.unwrap_or(now) - started;
+        if span.is_zero() { 0.0 } else { self.received as f64 * 8.0 / span.seconds() }
+    }
+}
+
+impl App for Transfers<'_> {
+    fn begin(&mut self, world: &mut World) {
+        for (index, flow) in self.flows.iter().enumerate() {
+            world.schedule(flow.start, TRANSFER, Code::Start as u8, index as u32);
+            if let Some(stop) = flow.stop {
+                world.schedule(stop, TRANSFER, Code::Stop as u8, index as u32);
+            }
+        }
+    }
+
+    #[inline]
+    fn on_event(&mut self, world: &mut World, event: Event) {
+        match Code::ALL[usize::from(event.code)] {
+            Code::Start => self.start(world, event.index),
+            Code::Stop => self.stop(world, event.index),
+            Code::Tick => self.tick(world, event.index),
+        }
+    }
+
+    #[inline]
+    fn on_news(&mut self, world: &mut World, _socket: u32, news: News) {
+        let index = news.owner.index;
+        if news.owner.role == SENDER {
+            return self.pump(world, index, true);
+        }
+        let flow = &mut self.flows[index as usize];
+        flow.received += news.bytes;
+        if news.bytes > 0 && Some(flow.received) == flow.spec.size_bytes {
+            self.end(world, index);
+        }
+    }
+
+    fn on_closed(&mut self, world: &mut World, _socket: u32, owner: Owner) {
+        self.end(world, owner.index);
+        self.flows[owner.index as usize].socket = None;
+    }
+
+    fn change(&mut self, world: &mut World, change: &Change) {
+        match change.what {
+            What::Stop { workload } => {
+                for index in self.flows_of(workload) {
+                    self.stop(world, index);
+                }
+            }
+            What::TransferRate { workload, rate_bps } => {
+                for index in self.flows_of(workload) {
+                    self.flows[index as usize].rate = rate_bps;
+                    self.pump(world, index, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.flows.iter().any(Flow::is_finite)
+    }
+    fn is_done(&self) -> bool {
+        self.flows.iter().all(|flow| !flow.is_finite() || flow.ended.is_some())
+    }
+
+    /// A line for each flow with a size that has not ended.
+    fn unfinished(&self) -> Vec<String> {
+        let open = self.flows.iter().filter(|flow| flow.ended.is_none() && flow.unsent.is_some());
+        let line = |flow: &Flow<'_>| {
+            let (name, size) = (&flow.spec.name, flow.spec.size_bytes.unwrap_or(0));
+            let (number, received) = (flow.number, flow.received);
+            format!("transfer {name} flow {number}: {received} of {size} bytes")
+        };
+        open.map(line).collect()
+    }
+
+    fn progress(&self, world: &World) -> f64 {
+        let share = |flow: &Flow<'_>| match (flow.ended, flow.stop) {
+            (Some(_), _) => 1.0,
+            (None, Some(stop)) => world.now.seconds() / stop.seconds().max(1e-9),
+            (None, None) => {
+                let size = flow.spec.size_bytes.unwrap_or(1).max(1);
+                flow.received as f64 / size as f64
+            }
+        };
+        self.flows.iter().filter(|flow| flow.is_finite()).map(share).fold(1.0, f64::min)
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.received).sum()
+    }
+
+    fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+        let value = |flow: &Flow<'_>| match what {
+            Sampled::Goodput => Some(Sample::Bytes(flow.received)),
+            Sampled::Window => Some(Sample::Level(flow.stats(world).cwnd as f64)),
+            Sampled::Rtt => Some(Sample::Level(flow.stats(world).srtt.seconds())),
+            _ => None,
+        };
+        let flows = self.flows.iter().enumerate();
+        flows.filter_map(|(index, flow)| Some((index as u32, value(flow)?))).collect()
+    }
+
+    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+        let mine = matches!(what, Sampled::Goodput | Sampled::Window | Sampled::Rtt);
+        let flow = self.flows.get(source as usize).filter(|_| mine)?;
+        Some(format!("{}/{}", flow.spec.name, flow.number))
+    }
+
+    fn tables(&self, world: &World) -> Vec<Table> {
+        let row = |flow| {
+            let flow: &Flow<'_> = flow;
+            Some((flow, flow.started?, flow.stats(world)))
+        };
+        let rows: Vec<(&Flow<'_>, Time, Stats)> = self.flows.iter().filter_map(row).collect();
+        let host = |host: u32| world.network.host(host).name.as_str();
+        let goodput = |flow: &Flow<'_>, started| flow.goodput(started, world.now);
+        vec![Table {
+            name: "transfers",
+            columns: vec![
+                ("transfer", names(rows.iter().map(|(flow, ..)| flow.spec.name.as_str()))),
+                ("flow", Column::U32(rows.iter().map(|(flow, ..)| flow.number).collect())),
+                ("from", names(rows.iter().map(|(flow, ..)| host(flow.spec.from)))),
+                ("to", names(rows.iter().map(|(flow, ..)| host(flow.spec.to)))),
+                ("start_s", Column::F64(rows.iter().map(|(_, at, _)| at.seconds()).collect())),
+                (
+                    "end_s",
+                    Column::MaybeF64(rows.iter().map(|(flow, ..)| seconds(flow.ended)).collect()),
+                ),
+                ("bytes", Column::U64(rows.iter().map(|(flow, ..)| flow.received).collect())),
+                (
+                    "goodput_bps",
+                    Column::F64(rows.iter().map(|(flow, at, _)| goodput(flow, *at)).collect()),
+                ),
+                ("segments", Column::U64(rows.iter().map(|(.., s)| s.segments_sent).collect())),
+                (
+                    "retransmits",
+                    Column::U64(rows.iter().map(|(.., s)| s.segments_retransmitted).collect()),
+                ),
+                ("timeouts", Column::U32(rows.iter().map(|(.., s)| s.timeouts).collect())),
+                ("mean_rtt_s", Column::F64(rows.iter().map(|(.., s)| s.srtt.seconds()).collect())),
+                (
+                    "min_rtt_s",
+                    Column::F64(rows.iter().map(|(.., s)| s.min_rtt.seconds()).collect()),
+                ),
+            ],
+        }]
+    }
+}

@@ -1,0 +1,68 @@
+use crate::plan::Measures;
+use flashcrowd_base::Time;
+
+/// The packets that the sending ends of transfers put on the network, as a capture at the sender
+/// would show them.
+pub(crate) struct Trace {
+    until: Time,
+    pub(crate) packets: Vec<Sent>,
+    /// The streams that are captured.
+    pub(crate) streams: Vec<Captured>,
+}
+
+/// One stream whose packets are captured.
+pub(crate) struct Captured {
+    /// Whose it is, and its number there.
+    pub(crate) owner: String,
+    pub(crate) number: u32,
+    /// The offset up to which it has been sent.
+    reached: u64,
+}
+
+/// In place of the number of a stream: not captured.
+pub(crate) const NOT_CAPTURED: u32 = u32::MAX;
+
+/// One packet of a trace.
+pub(crate) struct Sent {
+    /// Index of its stream.
+    pub(crate) stream: u32,
+    pub(crate) at: Time,
+    /// Size of the IP packet.
+    pub(crate) ip_bytes: u32,
+    /// How many of them are payload.
+    pub(crate) payload_bytes: u32,
+    /// Whether it carries something that has been sent before.
+    pub(crate) again: bool,
+}
+
+impl Trace {
+    /// A trace, if one is asked for.
+    pub(crate) fn new(measures: &Measures) -> Option<Trace> {
+        let until = Time::START + measures.packets_ns?;
+        Some(Trace { until, packets: Vec::new(), streams: Vec::new() })
+    }
+
+    /// A stream whose packets are to be captured; its number here.
+    pub(crate) fn add(&mut self, owner: &str, number: u32) -> u32 {
+        self.streams.push(Captured { owner: owner.to_owned(), number, reached: 0 });
+        self.streams.len() as u32 - 1
+    }
+
+    /// A captured stream sends a packet whose payload ends at offset `end`.
+    pub(crate) fn sent(
+        &mut self,
+        stream: u32,
+        at: Time,
+        ip_bytes: u32,
+        payload_bytes: u32,
+        end: u64,
+    ) {
+        if at >= self.until {
+            return;
+        }
+        let Some(known) = self.streams.get_mut(stream as usize) else { return };
+        let again = payload_bytes > 0 && end <= known.reached;
+        known.reached = known.reached.max(end);
+        self.packets.push(Sent { stream, at, ip_bytes, payload_bytes, again });
+    }
+}

@@ -1,0 +1,56 @@
+/// What happens at an instant: small, because millions of them are moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) kind: Kind,
+    /// The application that a [`Kind::App`] is for.
+    pub(crate) app: u8,
+    /// What that application calls it.
+    pub(crate) code: u8,
+    /// What it happens to: a lane, a packet, a socket, or whatever its kind counts.
+    pub(crate) index: u32,
+}
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The first packet of a lane is due.
+    Lane,
+    /// A packet that is kept apart is due.
+    Packet,
+    /// A socket's timer.
+    Socket,
+    /// Something of an application.
+    App,
+    /// An entry of the timeline.
+    Change,
+    /// A recorder takes its sample.
+    Sample,
+    /// A look whether the run still gets anywhere.
+    Watch,
+    /// The end of simulated time.
+    Horizon,
+}
+
+impl Event {
+    /// An event of the simulator itself.
+    #[inline]
+    pub(crate) fn new(kind: Kind, index: u32) -> Event {
+        Event { kind, app: 0, code: 0, index }
+    }
+
+    /// An event of an application.
+    #[inline]
+    pub(crate) fn app(app: u8, code: u8, index: u32) -> Event {
+        Event { kind: Kind::App, app, code, index }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_takes_eight_bytes() {
+        assert_eq!(size_of::<Event>(), 8);
+    }
+}

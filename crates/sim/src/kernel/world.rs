@@ -1,0 +1,290 @@
+use super::capture::NOT_CAPTURED;
+use super::event::{Event, Kind};
+use super::event_queue::EventQueue;
+use super::histograms::Tally;
+use super::network::Network;
+use super::packet::{Addressee, Datagram, Packet, Sacks};
+use super::sockets::{self, Owner, Sockets, Syn, other};
+use super::transport::{Stack, Transport};
+use crate::plan::{Carrier, Change, Plan, What};
+use flashcrowd_base::Time;
+use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
+use flashcrowd_transport::utp::{self, PacketKind};
+use std::sync::Arc;
+
+/// Everything that applications share: the clock, what happens next, the network, the sockets.
+/// Messages on connections are of type `M`, and mean nothing here.
+///
+/// Nothing in here calls an application. What concerns one is returned to the run, which passes it
+/// on, so an application may do with the world what it likes while it is being told.
+pub(crate) struct World<M> {
+    pub(crate) seed: u64,
+    pub(crate) now: Time,
+    pub(crate) queue: EventQueue<Event>,
+    pub(crate) network: Network,
+    pub(crate) sockets: Sockets<M>,
+    pub(crate) tally: Tally,
+    stacks: Vec<Arc<Config>>,
+    /// The same stacks for applications that switch Nagle's algorithm off.
+    nodelay: Vec<Arc<Config>>,
+    utps: Vec<Arc<utp::Config>>,
+    /// How the run ended, once it has.
+    pub(crate) outcome: Option<Outcome>,
+    /// Whether something came to its end, so that the run may be over.
+    pub(crate) something_ended: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything that can finish has finished.
+    Completed,
+    /// Something can never finish; why.
+    Stalled(String),
+    /// The horizon came first; what was unfinished.
+    Horizon(String),
+    /// The timeline stopped the last workload.
+    Stopped(String),
+}
+
+/// What an application asks of one end of a connection.
+pub(crate) struct Application {
+    pub(crate) host: u32,
+    /// What carries the connection; none for TCP with the host's own stack.
+    pub(crate) carrier: Option<Carrier>,
+    pub(crate) owner: Owner,
+    /// Its class in the tally.
+    pub(crate) class: u32,
+    /// Its number in the capture, if its packets are captured.
+    pub(crate) captured: Option<u32>,
+    /// Whether it leaves Nagle's algorithm on.
+    pub(crate) nagle: bool,
+    /// With this much room in the send buffer it waits for no more.
+    pub(crate) plenty: u64,
+}
+
+/// What a packet that reached its socket leads to.
+pub(crate) enum Delivered {
+    /// Nothing that an owner would have to hear of.
+    Nothing,
+    /// It asks for a connection, which the owner may refuse.
+    Syn,
+    /// The owner may find news at its socket.
+    News,
+}
+
+/// What is new at a socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct News {
+    pub(crate) owner: Owner,
+    /// The connection stands since now.
+    pub(crate) connected: bool,
+    /// Bytes of the stream that have just been read.
+    pub(crate) bytes: u64,
+}
+
+impl<M> World<M> {
+    pub(crate) fn new(plan: &Plan, seed: u64) -> World<M> {
+        let cores_change = plan.timeline.iter().any(|c| matches!(c.what, What::Core { .. }));
+        let nodelay = |stack: &Config| Arc::new(Config { nagle: Nagle::Off, ..stack.clone() });
+        World {
+            seed,
+            now: Time::START,
+            queue: EventQueue::new(),
+            network: Network::new(&plan.network, seed, cores_change),
+            sockets: Sockets::new(seed),
+            tally: Tally::new(&plan.measures),
+            stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
+            nodelay: plan.stacks.iter().map(nodelay).collect(),
+            utps: plan.utps.iter().map(|utp| Arc::new(utp.clone())).collect(),
+            outcome: None,
+            something_ended: false,
+        }
+    }
+
+    /// Something of an application happens at `at`.
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Time, app: u8, code: u8, index: u32) {
+        self.queue.schedule(at, Event::app(app, code, index));
+    }
+
+    /// The packet that an event is about, unless the event is out of date.
+    #[inline]
+    pub(crate) fn take_packet(&mut self, event: Event) -> Option<(Packet, Sacks)> {
+        match event.kind {
+            Kind::Lane => self.network.transit.next_of(&mut self.queue, self.now, event.index),
+            _ => self.network.transit.apart(self.now, event.index),
+        }
+    }
+
+    /// A packet has left a link, and goes on to the next one.
+    #[inline]
+    pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
+        let arrives = self.network.travel(&mut self.queue, self.now, &mut packet, sacks);
+        match packet.addressee() {
+            Addressee::Socket(socket) if !arrives => self.sockets.settle(socket),
+            Addressee::Parcel(socket) if !arrives => {
+                self.sockets.settle(socket);
+                self.sockets.parcels.take(packet.seq as u32);
+            }
+            _ => {}
+        }
+    }
+
+    /// A segment arrived: the transport answers first, as a kernel would, then its owner.
+    #[inline]
+    pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
+        self.sockets.settle(socket);
+        match &mut self.sockets.get_mut(socket).transport {
+            Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
+            None if segment.flags.contains(Flags::SYN) => return Delivered::Syn,
+            None | Some(Transport::Utp(_)) => {
+                self.sockets.retire(socket);
+                return Delivered::Nothing;
+            }
+        }
+        self.flush(socket);
+        Delivered::News
+    }
+
+    /// The same for a uTP packet.
+    pub(crate) fn deliver_utp(&mut self, socket: u32, packet: &utp::Packet) -> Delivered {
+        self.sockets.settle(socket);
+        match &mut self.sockets.get_mut(socket).transport {
+            // What becomes of the payload is the business of drivers that have one.
+            Some(Transport::Utp(utp)) => {
+                utp.receive(self.now, packet);
+            }
+            None if packet.kind == PacketKind::Syn => return Delivered::Syn,
+            None | Some(Transport::Tcp(_)) => {
+                self.sockets.retire(socket);
+                return Delivered::Nothing;
+            }
+        }
+        self.flush(socket);
+        Delivered::News
+    }
+
+    /// Answers a SYN for a new `owner`, or refuses it.
+    pub(crate) fn answer(&mut self, socket: u32, syn: Syn<'_>, owner: Option<Owner>) {
+        self.sockets.accept(socket, self.now, syn, owner.unwrap_or(Owner::NOBODY));
+        if let (None, Some(transport)) = (owner, &mut self.sockets.get_mut(socket).transport) {
+            transport.abort(self.now);
+        }
+        self.flush(socket);
+    }
+
+    /// A socket's timer ran out; whether its owner may find news.
+    pub(crate) fn on_socket_timer(&mut self, socket: u32) -> bool {
+        let Some(transport) = &mut self.sockets.get_mut(socket).transport else { return false };
+        transport.on_timer(self.now);
+        self.flush(socket);
+        true
+    }
+
+    /// Reads what has arrived at a socket; what its owner has to hear.
+    #[inline]
+    pub(crate) fn news(&mut self, socket: u32) -> Option<News> {
+        let end = self.sockets.get_mut(socket);
+        let owner = end.owner;
+        let transport = end.transport.as_ref()?;
+        let connected = !end.announced && transport.is_established();
+        end.announced |= connected;
+        let bytes = self.sockets.read(socket, self.now);
+        Some(News { owner, connected, bytes })
+    }
+
+    /// Sends what the owner's reading leads to; whether the other end has closed, or the connection
+    /// failed.
+    #[inline]
+    pub(crate) fn after_news(&mut self, socket: u32, news: News) -> bool {
+        let Some(transport) = &self.sockets.get(socket).transport else { return false };
+        let over = transport.peer_closed() || transport.is_closed();
+        // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
+        if news.bytes > 0 && transport.has_acknowledgement() {
+            self.flush(socket);
+        }
+        over
+    }
+
+    /// A new pair of sockets; the first end's SYN is on its way when this returns.
+    pub(crate) fn open(&mut self, active: Application, passive: Application) -> u32 {
+        let hosts = (active.host, passive.host);
+        let ends = [self.end_of(active, hosts.1), self.end_of(passive, hosts.0)];
+        let socket = self.sockets.open(self.now, ends);
+        self.flush(socket);
+        socket
+    }
+
+    fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
+        let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
+        let stack = match application.carrier {
+            Some(Carrier::Utp(utp)) => Stack::Utp(Arc::clone(&self.utps[utp as usize])),
+            Some(Carrier::Tcp(stack)) => Stack::Tcp(Arc::clone(&stacks[stack as usize])),
+            None => {
+                let stack = self.network.host(application.host).stack;
+                Stack::Tcp(Arc::clone(&stacks[stack as usize]))
+            }
+        };
+        let route = self.network.route(application.host, to);
+        sockets::End {
+            owner: application.owner,
+            stack,
+            route,
+            direct: self.network.direct(route),
+            class: application.class,
+            captured: application.captured.unwrap_or(NOT_CAPTURED),
+            plenty: application.plenty,
+        }
+    }
+
+    /// Puts what a socket has to send on the wire.
+    #[inline]
+    pub(crate) fn flush(&mut self, socket: u32) {
+        let (network, queue) = (&mut self.network, &mut self.queue);
+        self.sockets.flush(socket, self.now, network, queue, &mut self.tally);
+    }
+
+    /// The owner is done with this end: FIN after what was written, or RST where nothing stands.
+    pub(crate) fn close(&mut self, socket: u32) {
+        let end = self.sockets.get_mut(socket);
+        end.owner = Owner::NOBODY;
+        if let Some(transport) = &mut end.transport {
+            if end.announced {
+                transport.close(self.now)
+            } else {
+                transport.abort(self.now)
+            }
+            self.flush(socket);
+        }
+        // An end that never heard of the connection listens for nobody any more.
+        let peer = self.sockets.get_mut(other(socket));
+        if peer.transport.is_none() {
+            peer.owner = Owner::NOBODY;
+        }
+    }
+
+    /// Sends a datagram from one host to another.
+    pub(crate) fn send_datagram(&mut self, from: u32, to: u32, datagram: &Datagram) {
+        let route = self.network.route(from, to);
+        let mut packet = Packet::datagram(datagram, route);
+        self.network.send(&mut self.queue, self.now, 1, &Segment::EMPTY, &mut packet);
+    }
+
+    /// Changes the network as an entry of the timeline says, if it is about the network.
+    pub(crate) fn change(&mut self, change: &Change) {
+        match &change.what {
+            What::Link { link, conditions } => {
+                self.network.change_link(&mut self.queue, self.now, *link, conditions);
+            }
+            What::Core { core, conditions } => self.network.change_core(*core, conditions),
+            _ => {}
+        }
+    }
+
+    /// Segments and uTP packets that were sent again so far.
+    pub(crate) fn retransmitted(&self) -> u64 {
+        let live = self.sockets.iter().filter_map(|socket| socket.transport.as_ref());
+        self.sockets.retransmitted + live.map(|end| end.stats().segments_retransmitted).sum::<u64>()
+    }
+}

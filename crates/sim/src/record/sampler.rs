@@ -1,0 +1,127 @@
+use crate::apps::{AnyApp, App, Sample, World};
+use crate::plan::{Sampled, Series};
+use crate::table::{Column, Table, names};
+use flashcrowd_base::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Time series of every link, flow or swarm that has them, sampled at fixed intervals.
+pub(crate) struct Sampler {
+    tasks: Vec<Task>,
+    rows: Vec<Row>,
+}
+
+struct Task {
+    what: Sampled,
+    every: Span,
+    /// The counters at the last sample, for rates.
+    last: Vec<u64>,
+}
+
+/// One value of one series.
+struct Row {
+    what: Sampled,
+    /// Index of the link, flow or swarm.
+    source: u32,
+    at: Time,
+    value: f64,
+}
+
+impl Sampler {
+    pub(crate) fn new(series: &[Series]) -> Sampler {
+        let task =
+            |series: &Series| Task { what: series.what, every: series.every_ns, last: Vec::new() };
+        Sampler { tasks: series.iter().map(task).collect(), rows: Vec::new() }
+    }
+
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Samples one kind of series; its interval.
+    pub(crate) fn sample(&mut self, world: &mut World, apps: &[AnyApp<'_>], task: usize) -> Span {
+        let Task { what, every, last } = &mut self.tasks[task];
+        for (place, (source, value)) in values(world, apps, *what).into_iter().enumerate() {
+            let value = match value {
+                Sample::Level(level) => level,
+                Sample::Bytes(bytes) => {
+                    if last.len() <= place {
+                        last.resize(place + 1, 0);
+                    }
+                    let before = std::mem::replace(&mut last[place], bytes);
+                    (bytes - before) as f64 * 8.0 / every.seconds()
+                }
+            };
+            self.rows.push(Row { what: *what, source, at: world.now, value });
+        }
+        *every
+    }
+
+    pub(crate) fn table(&self, world: &World, apps: &[AnyApp<'_>]) -> Table {
+        // A source's name is looked up once, not once a sample.
+        let mut known: BTreeMap<(&str, u32), String> = BTreeMap::new();
+        for row in &self.rows {
+            known
+                .entry((name(row.what), row.source))
+                .or_insert_with(|| source_name(world, apps, row.what, row.source));
+        }
+        let source = |row: &Row| known[&(name(row.what), row.source)].as_str();
+        Table {
+            name: "series",
+            columns: vec![
+                ("what", names(self.rows.iter().map(|row| name(row.what)))),
+                ("source", names(self.rows.iter().map(source))),
+                ("t_s", Column::F64(self.rows.iter().map(|row| row.at.seconds()).collect())),
+                ("value", Column::F64(self.rows.iter().map(|row| row.value).collect())),
+            ],
+        }
+    }
+}
+
+/// The present value for every source that has one: links are the world's, all else belongs to
+/// some application.
+fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sample)> {
+    let now = world.now;
+    let rated: Vec<u32> = (0u32..)
+        .zip(world.network.links())
+        .filter(|(_, link)| link.rate().is_some())
+        .map(|(index, _)| index)
+        .collect();
+    let mut value = |link: u32| match what {
+        Sampled::QueuePackets => {
+            Some(Sample::Level(f64::from(world.network.queued_packets(link, now))))
+        }
+        Sampled::QueueDelay => {
+            Some(Sample::Level(world.network.link(link).queueing_delay(now).seconds()))
+        }
+        Sampled::LinkRate => Some(Sample::Bytes(world.network.link(link).counters().bytes)),
+        _ => None,
+    };
+    let links: Vec<_> = rated.into_iter().filter_map(|link| Some((link, value(link)?))).collect();
+    let others = apps.iter().flat_map(|app| app.sample(world, what));
+    links.into_iter().chain(others).collect()
+}
+
+/// The name of the link, flow or swarm that a series is about.
+fn source_name(world: &World, apps: &[AnyApp<'_>], what: Sampled, source: u32) -> String {
+    match what {
+        Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => {
+            world.network.link(source).name().to_owned()
+        }
+        _ => apps.iter().find_map(|app| app.source_name(what, source)).unwrap_or_default(),
+    }
+}
+
+/// What a kind of series is called in tables and plans.
+fn name(what: Sampled) -> &'static str {
+    match what {
+        Sampled::QueuePackets => "queue-packets",
+        Sampled::QueueDelay => "queue-delay",
+        Sampled::LinkRate => "link-rate",
+        Sampled::Goodput => "goodput",
+        Sampled::Window => "window",
+        Sampled::Rtt => "rtt",
+        Sampled::SwarmRate => "swarm-rate",
+        Sampled::Online => "online",
+        Sampled::Completed => "completed",
+    }
+}

@@ -1,0 +1,148 @@
+use super::Recorders;
+use crate::apps::{AnyApp, App, World};
+use crate::kernel::{Class, LinkView, Outcome, Sent};
+use crate::table::{Column, Names, Table, names};
+
+/// Everything that a run recorded. `docs/tables.md` says what the columns mean.
+pub(crate) fn tables(
+    world: &World,
+    apps: &[AnyApp<'_>],
+    recorders: &Recorders,
+    events: u64,
+) -> Vec<Table> {
+    let mut tables = vec![run(world, apps, events)];
+    tables.extend(apps.iter().flat_map(|app| app.tables(world)));
+    tables.extend([
+        recorders.sampler.table(world, apps),
+        recorders.queue_lengths.table(),
+        histogram(world, "send_gaps", "gap_ms", |class| &class.gaps),
+        histogram(world, "payloads", "bytes", |class| &class.payloads),
+        rtts(world),
+        packets(world),
+        links(world),
+    ]);
+    tables
+}
+
+fn run(world: &World, apps: &[AnyApp<'_>], events: u64) -> Table {
+    let (outcome, reason) = match &world.outcome {
+        Some(Outcome::Completed) => ("completed", ""),
+        Some(Outcome::Stalled(reason)) => ("stalled", reason.as_str()),
+        Some(Outcome::Horizon(reason)) => ("horizon", reason.as_str()),
+        Some(Outcome::Stopped(reason)) => ("stopped", reason.as_str()),
+        None => ("stalled", "nothing was left to happen"),
+    };
+    let totals = world.network.totals;
+    let payload: u64 = apps.iter().map(App::payload_bytes).sum();
+    let one = |value: u64| Column::U64(vec![value]);
+    Table {
+        name: "run",
+        columns: vec![
+            ("outcome", Column::text(outcome)),
+            ("reason", Column::text(reason)),
+            ("end_s", Column::F64(vec![world.now.seconds()])),
+            ("events", one(events)),
+            ("packets_sent", one(totals.sent)),
+            ("packets_delivered", one(totals.delivered)),
+            ("packets_lost", one(totals.lost)),
+            ("packets_dropped", one(totals.dropped)),
+            ("payload_bytes_delivered", one(payload)),
+            ("retransmitted_packets", one(world.retransmitted())),
+        ],
+    }
+}
+
+/// A table of bins that are not empty, for each population.
+fn histogram(
+    world: &World,
+    name: &'static str,
+    bin_name: &'static str,
+    bins: impl Fn(&Class) -> &Vec<u64>,
+) -> Table {
+    let (mut swarm, mut kind) = (Names::default(), Names::default());
+    let (mut bin, mut count) = (Vec::new(), Vec::new());
+    for class in &world.tally.populations {
+        for (value, &n) in bins(class).iter().enumerate().filter(|(_, n)| **n > 0) {
+            swarm.push(&class.workload);
+            kind.push(&class.population);
+            bin.push(value as u32);
+            count.push(n);
+        }
+    }
+    Table {
+        name,
+        columns: vec![
+            ("swarm", swarm.column()),
+            ("population", kind.column()),
+            (bin_name, Column::U32(bin)),
+            ("count", Column::U64(count)),
+        ],
+    }
+}
+
+fn rtts(world: &World) -> Table {
+    let row = |class| {
+        let class: &Class = class;
+        let (mean, min, max) = class.rtts.summary()?;
+        Some((class, mean, min, max))
+    };
+    let rows: Vec<_> = world.tally.populations.iter().filter_map(row).collect();
+    Table {
+        name: "rtts",
+        columns: vec![
+            ("swarm", names(rows.iter().map(|(class, ..)| class.workload.as_str()))),
+            ("population", names(rows.iter().map(|(class, ..)| class.population.as_str()))),
+            ("samples", Column::U64(rows.iter().map(|(class, ..)| class.rtts.samples).collect())),
+            ("mean_s", Column::F64(rows.iter().map(|(_, mean, ..)| *mean).collect())),
+            ("min_s", Column::F64(rows.iter().map(|(_, _, min, _)| *min).collect())),
+            ("max_s", Column::F64(rows.iter().map(|(.., max)| *max).collect())),
+        ],
+    }
+}
+
+fn packets(world: &World) -> Table {
+    let trace = world.tally.trace.as_ref();
+    let rows = trace.map_or(&[][..], |trace| &trace.packets);
+    let streams = trace.map_or(&[][..], |trace| &trace.streams);
+    let stream = |row: &Sent| &streams[row.stream as usize];
+    Table {
+        name: "packets",
+        columns: vec![
+            ("transfer", names(rows.iter().map(|row| stream(row).owner.as_str()))),
+            ("flow", Column::U32(rows.iter().map(|row| stream(row).number).collect())),
+            ("t_s", Column::F64(rows.iter().map(|row| row.at.seconds()).collect())),
+            ("ip_bytes", Column::U32(rows.iter().map(|row| row.ip_bytes).collect())),
+            ("payload_bytes", Column::U32(rows.iter().map(|row| row.payload_bytes).collect())),
+            ("retransmission", Column::U32(rows.iter().map(|row| u32::from(row.again)).collect())),
+        ],
+    }
+}
+
+fn links(world: &World) -> Table {
+    let now = world.now;
+    let links: Vec<_> = world.network.links().collect();
+    let utilisation = |link: &LinkView<'_>| {
+        let capacity = link.rate()?.bps() as f64 * now.seconds();
+        (capacity > 0.0).then(|| link.counters().bytes as f64 * 8.0 / capacity)
+    };
+    let waited = |link: &LinkView<'_>| {
+        let counters = link.counters();
+        counters.waited.seconds() / counters.packets.max(1) as f64
+    };
+    Table {
+        name: "links",
+        columns: vec![
+            ("link", names(links.iter().map(|link| link.name()))),
+            ("packets", Column::U64(links.iter().map(|l| l.counters().packets).collect())),
+            ("bytes", Column::U64(links.iter().map(|l| l.counters().bytes).collect())),
+            ("dropped", Column::U64(links.iter().map(|l| l.counters().dropped).collect())),
+            ("lost", Column::U64(links.iter().map(|l| l.counters().lost).collect())),
+            ("mean_queue_delay_s", Column::F64(links.iter().map(waited).collect())),
+            (
+                "max_queue_packets",
+                Column::U32(links.iter().map(|l| l.counters().most_packets).collect()),
+            ),
+            ("utilisation", Column::MaybeF64(links.iter().map(utilisation).collect())),
+        ],
+    }
+}

@@ -1,0 +1,248 @@
+use crate::ahead::Ahead;
+use crate::apps::{self, AnyApp, App, World};
+use crate::control::Control;
+use crate::kernel::{Addressee, Delivered, Event, Kind, Outcome, Owner, Packet, Sacks, Syn};
+use crate::plan::{Plan, What};
+use crate::record::{self, Recorders};
+use crate::{Error, Table, check};
+use flashcrowd_base::{Span, Time};
+
+/// Runs `plan` with `seed` to its end, in virtual time, on this thread.
+///
+/// The same plan and seed give the same tables, bit for bit.
+///
+/// # Errors
+/// [`Error::Plan`] if the plan contradicts itself, [`Error::Cancelled`] if `control` says so.
+pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>, Error> {
+    check::check(plan)?;
+    let mut run = Run::new(plan, seed);
+    run.begin();
+    run.to_the_end(control)?;
+    Ok(record::tables(&run.world, &run.apps, &run.recorders, run.events))
+}
+
+/// How many events pass between two looks at the control.
+const EVENTS_PER_LOOK: u64 = 1 << 14;
+/// So many events at one instant are a loop: a crowd of thousands on a network without delay stays
+/// far below.
+const MOST_AT_ONCE: u64 = 20_000_000;
+
+/// One run: pops events and hands each to whom it is for.
+struct Run<'p> {
+    plan: &'p Plan,
+    world: World,
+    apps: Vec<AnyApp<'p>>,
+    recorders: Recorders,
+    ahead: Ahead,
+    events: u64,
+}
+
+impl<'p> Run<'p> {
+    fn new(plan: &'p Plan, seed: u64) -> Run<'p> {
+        let mut world = World::new(plan, seed);
+        let apps = apps::all(plan, &mut world);
+        let recorders = Recorders::new(plan);
+        Run { plan, world, apps, recorders, ahead: Ahead::default(), events: 0 }
+    }
+
+    fn begin(&mut self) {
+        for (index, change) in self.plan.timeline.iter().enumerate() {
+            let event = Event::new(Kind::Change, index as u32);
+            self.world.queue.schedule(Time::START + change.at_ns, event);
+        }
+        for app in &mut self.apps {
+            app.begin(&mut self.world);
+        }
+        self.recorders.begin(&mut self.world);
+        let queue = &mut self.world.queue;
+        queue.schedule(Time::START + watch_interval(self.plan), Event::new(Kind::Watch, 0));
+        queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(Kind::Horizon, 0));
+    }
+
+    fn to_the_end(&mut self, control: &Control) -> Result<(), Error> {
+        let mut at_once = 0;
+        while self.world.outcome.is_none() {
+            if self.world.sockets.are_many() && self.world.queue.is_between_batches() {
+                self.ahead.of_events(&mut self.world, &self.apps);
+            }
+            let Some((now, event)) = self.world.queue.pop() else { break };
+            at_once = if now == self.world.now { at_once + 1 } else { 0 };
+            if at_once > MOST_AT_ONCE {
+                self.world.outcome = Some(Outcome::Stalled(format!(
+                    "time stands still: more than {MOST_AT_ONCE} events at {now}, the last a {:?}",
+                    event.kind
+                )));
+                break;
+            }
+            self.world.now = now;
+            self.events += 1;
+            if self.events.is_multiple_of(EVENTS_PER_LOOK) {
+                control.report(now, self.progress());
+                if control.is_cancelled() {
+                    return Err(Error::Cancelled);
+                }
+            }
+            self.handle(event);
+            if self.world.something_ended {
+                self.finish_if_done();
+            }
+        }
+        control.report(self.world.now, 1.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) {
+        match event.kind {
+            Kind::Lane => {
+                if self.world.sockets.are_many() {
+                    self.ahead.of_lane(&mut self.world, &self.apps, event.index);
+                }
+                if let Some((packet, sacks)) = self.world.take_packet(event) {
+                    self.pass(packet, &sacks);
+                }
+            }
+            Kind::Packet => {
+                if let Some((packet, sacks)) = self.world.take_packet(event) {
+                    self.pass(packet, &sacks);
+                }
+            }
+            Kind::Socket => {
+                let world = &mut self.world;
+                if world.sockets.take_timer(event.index, world.now, &mut world.queue)
+                    && world.on_socket_timer(event.index)
+                {
+                    self.attend(event.index);
+                }
+            }
+            Kind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
+            Kind::Change => self.change(event.index),
+            Kind::Sample => self.recorders.sample(&mut self.world, &mut self.apps, event.index),
+            Kind::Watch => self.watch(),
+            Kind::Horizon => self.on_horizon(),
+        }
+    }
+
+    /// A packet has left a link: it is there, or goes on to the next one.
+    #[inline]
+    fn pass(&mut self, packet: Packet, sacks: &Sacks) {
+        if !packet.is_arriving() {
+            return self.world.forward(packet, sacks);
+        }
+        self.world.network.totals.delivered += u64::from(packet.frames());
+        match packet.addressee() {
+            Addressee::Socket(socket) => {
+                let segment = packet.segment(sacks);
+                match self.world.deliver(socket, &segment) {
+                    Delivered::News => self.attend(socket),
+                    Delivered::Syn => self.on_syn(socket, Syn::Tcp(&segment)),
+                    Delivered::Nothing => {}
+                }
+            }
+            Addressee::Parcel(socket) => {
+                let parcel = self.world.sockets.parcels.take(packet.seq as u32);
+                match self.world.deliver_utp(socket, &parcel) {
+                    Delivered::News => self.attend(socket),
+                    Delivered::Syn => self.on_syn(socket, Syn::Utp(&parcel)),
+                    Delivered::Nothing => {}
+                }
+            }
+            Addressee::Datagram => {
+                let datagram = packet.as_datagram();
+                let app = &mut self.apps[usize::from(datagram.app)];
+                app.on_datagram(&mut self.world, datagram);
+            }
+        }
+    }
+
+    fn on_syn(&mut self, socket: u32, syn: Syn<'_>) {
+        let listener = self.world.sockets.get(socket).owner;
+        let app = self.apps.get_mut(usize::from(listener.app));
+        let owner = app.and_then(|app| app.accept(&mut self.world, listener, socket));
+        self.world.answer(socket, syn, owner);
+    }
+
+    /// Tells the owner what is new at its socket, then sends what that led to.
+    #[inline]
+    fn attend(&mut self, socket: u32) {
+        let Some(news) = self.world.news(socket) else { return };
+        match self.apps.get_mut(usize::from(news.owner.app)) {
+            Some(app) => app.on_news(&mut self.world, socket, news),
+            None => while self.world.sockets.next_message(socket).is_some() {},
+        }
+        if self.world.after_news(socket, news) {
+            self.lose(socket);
+        }
+    }
+
+    /// The other end closed, or the connection failed: the owner lets go and this end closes too.
+    fn lose(&mut self, socket: u32) {
+        let end = self.world.sockets.get_mut(socket);
+        let owner = std::mem::replace(&mut end.owner, Owner::NOBODY);
+        if let Some(app) = self.apps.get_mut(usize::from(owner.app)) {
+            app.on_closed(&mut self.world, socket, owner);
+        }
+        self.world.close(socket);
+        self.world.sockets.retire(socket);
+    }
+
+    fn change(&mut self, index: u32) {
+        let change = &self.plan.timeline[index as usize];
+        match change.what {
+            What::Link { .. } | What::Core { .. } => self.world.change(change),
+            _ => self.apps.iter_mut().for_each(|app| app.change(&mut self.world, change)),
+        }
+    }
+
+    /// Ends the run if nothing is left that can finish.
+    fn finish_if_done(&mut self) {
+        self.world.something_ended = false;
+        if self.world.outcome.is_some() || !self.has_finite_work() {
+            return;
+        }
+        if self.apps.iter().all(App::is_done) {
+            let stopped = self.apps.iter().find_map(App::stopped);
+            self.world.outcome = Some(match stopped {
+                None => Outcome::Completed,
+                Some(reason) => Outcome::Stopped(reason),
+            });
+        }
+    }
+
+    fn has_finite_work(&self) -> bool {
+        self.apps.iter().any(App::is_finite)
+    }
+
+    fn watch(&mut self) {
+        let world = &mut self.world;
+        if let Some(reason) = self.apps.iter_mut().find_map(|app| app.stall(world)) {
+            world.outcome = Some(Outcome::Stalled(reason));
+        }
+        let next = world.now + watch_interval(self.plan);
+        world.queue.schedule(next, Event::new(Kind::Watch, 0));
+    }
+
+    /// The horizon: a cut for what could have finished, the ordinary end for what could not.
+    fn on_horizon(&mut self) {
+        let unfinished: Vec<String> = self.apps.iter().flat_map(App::unfinished).collect();
+        self.world.outcome = Some(if unfinished.is_empty() {
+            Outcome::Completed
+        } else {
+            Outcome::Horizon(unfinished.join("; "))
+        });
+    }
+
+    fn progress(&self) -> f64 {
+        let time = self.world.now.seconds() / self.plan.stop.horizon_ns.seconds();
+        if !self.has_finite_work() {
+            return time;
+        }
+        let done = self.apps.iter().map(|app| app.progress(&self.world)).fold(1.0, f64::min);
+        time.max(done)
+    }
+}
+
+/// How often the run looks whether it gets anywhere.
+fn watch_interval(plan: &Plan) -> Span {
+    (plan.stop.stall_ns / 8).max(Span::from_millis(100))
+}
