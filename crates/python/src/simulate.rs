@@ -2,7 +2,8 @@
 
 use std::panic::AssertUnwindSafe;
 
-use flashcrowd_sim::{Error, Plan};
+use flashcrowd_plan::Plan;
+use flashcrowd_sim::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -70,10 +71,10 @@ pub(crate) fn simulate<'py>(
     Ok(tables)
 }
 
-/// Raise `PlanError` if a plan (JSON) is not one.
+/// Raise `PlanError` if a plan (JSON) is not one, or contradicts itself: whatever a run would refuse.
 #[pyfunction]
 pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
-    parse(plan_json).map(drop)
+    parse(plan_json)?.check().map_err(|error| PlanError::new_err(error.to_string()))
 }
 
 fn parse(plan_json: &str) -> PyResult<Plan> {
@@ -83,6 +84,6 @@ fn parse(plan_json: &str) -> PyResult<Plan> {
 fn raise(error: Error) -> PyErr {
     match error {
         Error::Cancelled => Cancelled::new_err("cancelled"),
-        error @ Error::Plan { .. } => PlanError::new_err(error.to_string()),
+        Error::Plan(error) => PlanError::new_err(error.to_string()),
     }
 }

@@ -9,8 +9,9 @@ mod common;
 
 use common::{adsl_swarm, flash_crowd, kilobytes, numbers, path, star, texts};
 use flashcrowd_base::Span;
-use flashcrowd_sim::plan::Carrier;
-use flashcrowd_sim::{Control, Plan, simulate};
+use flashcrowd_plan::Plan;
+use flashcrowd_plan::TransportChoice;
+use flashcrowd_sim::{Control, simulate};
 
 /// The extension module's.
 #[cfg(target_os = "linux")]
@@ -63,7 +64,7 @@ fn main() {
         measure("300 leechers x 50 MiB, 20 KB/s, 400 ms", &crowd);
     }
     if wanted("adsl") {
-        let tcp = |stack| Some(Carrier::Tcp(stack));
+        let tcp = |stack| Some(TransportChoice::Tcp(stack));
         for (name, data) in [("shared", None), ("apart", tcp(0)), ("apart, LEDBAT", tcp(1))] {
             let crowd = adsl_swarm(100, 25 << 20, 200, data);
             measure(&format!("100 leechers x 25 MiB, ADSL 1/8, blocks {name}"), &crowd);

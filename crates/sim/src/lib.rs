@@ -1,6 +1,6 @@
 //! The event loop in virtual time: it joins links, transports and peers, and records what they do.
 //!
-//! [`simulate`] takes a [`Plan`] and a seed and returns [`Table`]s. It runs on the caller's thread
+//! [`simulate`] takes a [`Plan`](flashcrowd_plan::Plan) and a seed and returns [`Table`]s. It runs on the caller's thread
 //! and shares nothing, so runs of a study fill all cores.
 //!
 //! # The order of events
@@ -10,19 +10,15 @@
 
 mod ahead;
 mod apps;
-mod check;
 mod control;
 mod error;
 mod kernel;
-pub mod plan;
 mod record;
 mod run;
 mod table;
 
 pub use control::Control;
 pub use error::Error;
-use flashcrowd_swarm::Torrent;
 pub use kernel::EventQueue;
-pub use plan::Plan;
 pub use run::simulate;
 pub use table::{Column, Table};

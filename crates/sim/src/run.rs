@@ -2,10 +2,10 @@ use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
 use crate::control::Control;
 use crate::kernel::{Addressee, Delivered, Event, Kind, Outcome, Owner, Packet, Sacks, Syn};
-use crate::plan::{Plan, What};
 use crate::record::{self, Recorders};
-use crate::{Error, Table, check};
+use crate::{Error, Table};
 use flashcrowd_base::{Span, Time};
+use flashcrowd_plan::{Plan, What};
 
 /// Runs `plan` with `seed` to its end, in virtual time, on this thread.
 ///
@@ -14,7 +14,7 @@ use flashcrowd_base::{Span, Time};
 /// # Errors
 /// [`Error::Plan`] if the plan contradicts itself, [`Error::Cancelled`] if `control` says so.
 pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>, Error> {
-    check::check(plan)?;
+    plan.check()?;
     let mut run = Run::new(plan, seed);
     run.begin();
     run.to_the_end(control)?;

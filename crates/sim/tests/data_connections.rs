@@ -4,8 +4,9 @@ mod common;
 
 use common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_sim::plan::*;
-use flashcrowd_sim::{Control, Plan, Table, simulate};
+use flashcrowd_plan::Plan;
+use flashcrowd_plan::*;
+use flashcrowd_sim::{Control, Table, simulate};
 use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_transport::utp;
 use std::fmt::Write as _;
@@ -17,9 +18,9 @@ fn populations(plan: &mut Plan) -> &mut Vec<Population> {
     let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
     &mut swarm.populations
 }
-const TCP: Option<Carrier> = Some(Carrier::Tcp(0));
-const LEDBAT: Option<Carrier> = Some(Carrier::Tcp(1));
-const UTP: Option<Carrier> = Some(Carrier::Utp(0));
+const TCP: Option<TransportChoice> = Some(TransportChoice::Tcp(0));
+const LEDBAT: Option<TransportChoice> = Some(TransportChoice::Tcp(1));
+const UTP: Option<TransportChoice> = Some(TransportChoice::Utp(0));
 
 #[test]
 fn what_blocks_apart_change_in_a_small_swarm() {
@@ -57,7 +58,7 @@ fn equal_seeds_give_equal_tables() {
 }
 
 /// Half of the leechers upload by one carrier, half by the other.
-fn mixed(data: [Option<Carrier>; 2]) -> Plan {
+fn mixed(data: [Option<TransportChoice>; 2]) -> Plan {
     let mut plan = adsl_swarm(10, 2 << 20, 100, data[0]);
     plan.utps = vec![utp::profiles::named("libutp").expect("it ships")];
     let populations = populations(&mut plan);
@@ -146,7 +147,7 @@ fn carriers_that_do_not_exist_are_refused_with_their_place() {
         simulate(&plan, 1, &Control::default()).expect_err("refused").to_string()
     };
     assert_eq!(
-        refused(&|plan| populations(plan)[1].data = Some(Carrier::Tcp(7))),
+        refused(&|plan| populations(plan)[1].data = Some(TransportChoice::Tcp(7))),
         "plan: workloads[0].populations[1].data: 7 does not exist: there are 2"
     );
     assert_eq!(
@@ -155,7 +156,7 @@ fn carriers_that_do_not_exist_are_refused_with_their_place() {
     );
     assert_eq!(
         refused(&|plan| {
-            let flow = Transfer { transport: Some(Carrier::Tcp(2)), ..transfer(0, 1) };
+            let flow = Transfer { transport: Some(TransportChoice::Tcp(2)), ..transfer(0, 1) };
             plan.workloads.push(Workload::Transfer(flow));
         }),
         "plan: workloads[1].transport: 2 does not exist: there are 2"

@@ -5,8 +5,9 @@ mod common;
 use common::*;
 use flashcrowd_base::{Probability, Quantiles, Rate, Span};
 use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, QueueLimit, Side};
-use flashcrowd_sim::plan::*;
-use flashcrowd_sim::{Control, Error, Plan, Table, simulate};
+use flashcrowd_plan::Plan;
+use flashcrowd_plan::*;
+use flashcrowd_sim::{Control, Error, Table, simulate};
 use flashcrowd_transport::utp;
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
@@ -392,9 +393,9 @@ fn queues_are_counted_by_group_and_way() {
 }
 
 /// Gives a plan a uTP configuration that ships, and says how to name it.
-fn utp(plan: &mut Plan, name: &str) -> Carrier {
+fn utp(plan: &mut Plan, name: &str) -> TransportChoice {
     plan.utps.push(utp::profiles::named(name).expect("the configuration exists"));
-    Carrier::Utp(plan.utps.len() as u32 - 1)
+    TransportChoice::Utp(plan.utps.len() as u32 - 1)
 }
 
 #[test]

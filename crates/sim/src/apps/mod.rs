@@ -8,8 +8,8 @@ mod swarm;
 mod transfer;
 
 use crate::kernel::{self, Datagram, Event, News, Owner};
-use crate::plan::{Change, Plan, Sampled};
 use crate::table::Table;
+use flashcrowd_plan::{Change, Plan, Sampled};
 use ping::Pings;
 use swarm::Swarms;
 use transfer::Transfers;

@@ -1,8 +1,8 @@
 use super::{App, PING, World};
 use crate::kernel::{Datagram, Event};
-use crate::plan::{self, Change, Plan, What, Workload};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
+use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
 
 /// Echo requests at fixed intervals: what a bystander feels.
 pub(crate) struct Pings<'p> {

@@ -1,8 +1,8 @@
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
-use crate::plan::{self, Change, Plan, Sampled, What, Workload};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Workload};
 
 /// Flows from one host to another: all of all transfers.
 pub(crate) struct Transfers<'p> {

@@ -1,5 +1,5 @@
-use crate::plan::Measures;
 use flashcrowd_base::Time;
+use flashcrowd_plan::Measures;
 
 /// The packets that the sending ends of transfers put on the network, as a capture at the sender
 /// would show them.

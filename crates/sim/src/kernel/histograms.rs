@@ -1,7 +1,7 @@
 use super::capture::Trace;
 use super::transport::Transport;
-use crate::plan::Measures;
 use flashcrowd_base::{Span, Time};
+use flashcrowd_plan::Measures;
 
 /// Counts that are kept per packet or per send, for each population of each swarm: what the paper
 /// of Rao et al. (2010) plots. Nothing is counted unless it was asked for.

@@ -3,9 +3,9 @@ use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
 use super::route::{Drawn, OWN, Route};
 use super::transit::{APART, Transit};
-use crate::plan;
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_link::{Conditions, Direction, Verdict};
+use flashcrowd_plan as plan;
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Network {
         let link = |(index, link): (usize, &plan::Link)| Link {
             name: link.name.clone(),
             conditions: link.conditions.clone(),
-            drawn: link.delay.map(|delay| delay.draw(seed)),
+            drawn: link.delay.as_ref().map(|delay| drawn(delay, seed)),
             direction: Direction::new(Stream::new(seed, "link", index as u64)),
         };
         let mut links: Vec<Link> = plan.links.iter().enumerate().map(link).collect();
@@ -320,11 +320,10 @@ impl Network {
     }
 }
 
-impl plan::DrawnDelay {
-    fn draw(&self, seed: u64) -> Span {
-        let mut stream = Stream::new(seed, "delay", u64::from(self.number));
-        stream.between(self.least_ns, self.most_ns)
-    }
+/// The delay that a link draws for a run.
+fn drawn(delay: &plan::DrawnDelay, seed: u64) -> Span {
+    let mut stream = Stream::new(seed, "delay", u64::from(delay.number));
+    stream.between(delay.least_ns, delay.most_ns)
 }
 
 /// What a record may know of a link.

@@ -1,6 +1,6 @@
-use crate::plan;
 use flashcrowd_base::{Probability, Span, Stream};
 use flashcrowd_link::{Conditions, Direction, Loss, LossModel, Side};
+use flashcrowd_plan as plan;
 use std::ops::Range;
 
 /// A step of a route that is the pair's own piece of path; any other is the index of a shared link.

@@ -6,8 +6,8 @@ use super::network::Network;
 use super::packet::{Addressee, Datagram, Packet, Sacks};
 use super::sockets::{self, Owner, Sockets, Syn, other};
 use super::transport::{Stack, Transport};
-use crate::plan::{Carrier, Change, Plan, What};
 use flashcrowd_base::Time;
+use flashcrowd_plan::{Change, Plan, TransportChoice, What};
 use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Application {
     pub(crate) host: u32,
     /// What carries the connection; none for TCP with the host's own stack.
-    pub(crate) carrier: Option<Carrier>,
+    pub(crate) carrier: Option<TransportChoice>,
     pub(crate) owner: Owner,
     /// Its class in the tally.
     pub(crate) class: u32,
@@ -219,8 +219,8 @@ impl<M> World<M> {
     fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
         let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
         let stack = match application.carrier {
-            Some(Carrier::Utp(utp)) => Stack::Utp(Arc::clone(&self.utps[utp as usize])),
-            Some(Carrier::Tcp(stack)) => Stack::Tcp(Arc::clone(&stacks[stack as usize])),
+            Some(TransportChoice::Utp(utp)) => Stack::Utp(Arc::clone(&self.utps[utp as usize])),
+            Some(TransportChoice::Tcp(stack)) => Stack::Tcp(Arc::clone(&stacks[stack as usize])),
             None => {
                 let stack = self.network.host(application.host).stack;
                 Stack::Tcp(Arc::clone(&stacks[stack as usize]))

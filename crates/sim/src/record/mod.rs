@@ -6,8 +6,8 @@ mod tables;
 
 use crate::apps::{AnyApp, World};
 use crate::kernel::{Event, Kind};
-use crate::plan::Plan;
 use flashcrowd_base::Time;
+use flashcrowd_plan::Plan;
 use queue_lengths::QueueLengths;
 use sampler::Sampler;
 pub(crate) use tables::tables;

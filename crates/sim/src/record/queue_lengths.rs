@@ -1,7 +1,7 @@
 use crate::apps::{AnyApp, App, World};
-use crate::plan::Plan;
 use crate::table::{Column, Table, names};
 use flashcrowd_base::Span;
+use flashcrowd_plan::Plan;
 use std::collections::BTreeMap;
 
 /// How often queues of each kind were found to hold so many packets: what a distribution over all

@@ -4,7 +4,7 @@
 
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Conditions, Loss, LossModel, QueueLimit, Side};
-use flashcrowd_sim::plan::*;
+use flashcrowd_plan::*;
 use flashcrowd_sim::{Column, Table};
 use flashcrowd_swarm::{Role, profile};
 use flashcrowd_transport::tcp::profiles;
@@ -160,7 +160,7 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// A swarm on asymmetric lines (1 Mbit/s up, 8 down, queues of `packets` packets) whose blocks go
 /// by `data`: one seed that stays, and leechers that come one after another.
-pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<Carrier>) -> Plan {
+pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<TransportChoice>) -> Plan {
     let lines = star(leechers + 1, 0, 100_000);
     let mut plan = flash_crowd(leechers, bytes, None, Conditions::default());
     plan.network = lines.network;

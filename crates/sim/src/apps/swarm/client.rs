@@ -211,7 +211,12 @@ impl Swarms<'_> {
         }
     }
 
-    pub(super) fn client(&self, peer: u32, end: End, carrier: Option<Carrier>) -> Application {
+    pub(super) fn client(
+        &self,
+        peer: u32,
+        end: End,
+        carrier: Option<TransportChoice>,
+    ) -> Application {
         let state = &self.peers[peer as usize];
         let swarm = &self.all[state.swarm as usize];
         let profile = self.population(peer).map_or(0, |population| population.profile);

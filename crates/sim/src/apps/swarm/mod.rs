@@ -8,11 +8,12 @@ mod record;
 
 use super::{App, Message, SWARM, Sample, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
-use crate::plan::{
-    self, Arrivals, Carrier, Change, Departure, Plan, Population, Sampled, What, Workload,
-};
 use crate::table::Table;
 use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_plan::{
+    self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
+    Workload,
+};
 use flashcrowd_swarm::{
     self as swarm, Action, Bitfield, ConnId, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
 };

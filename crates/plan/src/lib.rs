@@ -1,0 +1,137 @@
+//! The plan: what an engine needs to run, and nothing else. Every default is resolved, every unit
+//! is SI, names are indices. It crosses the border from Python as JSON; every engine takes the same.
+//!
+//! [`Plan::check`] refuses what contradicts itself, before anything is allocated for it.
+
+mod check;
+mod measures;
+mod network;
+mod ping;
+mod swarm;
+mod timeline;
+mod transfer;
+
+pub use check::Error;
+use check::{index, require};
+use flashcrowd_base::Span;
+use flashcrowd_swarm::Profile;
+use flashcrowd_transport::{tcp, utp};
+pub use measures::{Measures, Sampled, Series};
+pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
+pub use ping::Ping;
+use serde::{Deserialize, Serialize};
+pub use swarm::{Arrivals, Departure, Population, Swarm};
+pub use timeline::{Change, What};
+pub use transfer::Transfer;
+
+/// Version of the plan's format.
+pub const FORMAT: u32 = 1;
+
+/// A complete run but for its seed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// What a person calls it.
+    pub title: String,
+    /// Hosts, links and the paths between them.
+    pub network: Network,
+    /// TCP stacks, by index.
+    pub stacks: Vec<tcp::Config>,
+    /// uTP configurations, by index.
+    pub utps: Vec<utp::Config>,
+    /// BitTorrent client profiles, by index.
+    pub profiles: Vec<Profile>,
+    /// What happens on the network.
+    pub workloads: Vec<Workload>,
+    /// Changes at given instants, in any order.
+    pub timeline: Vec<Change>,
+    /// What is recorded besides the summary tables.
+    pub measures: Measures,
+    /// When a run ends that does not end by itself.
+    pub stop: Stop,
+}
+
+/// Something that uses the network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Workload {
+    /// A BitTorrent swarm.
+    Swarm(Swarm),
+    /// One or more flows from one host to another.
+    Transfer(Transfer),
+    /// What a bystander feels.
+    Ping(Ping),
+}
+
+/// What carries a connection: the configuration of both of its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TransportChoice {
+    /// TCP: an index among the plan's stacks.
+    Tcp(u32),
+    /// uTP: an index among the plan's uTP configurations.
+    Utp(u32),
+}
+
+/// When a run ends that does not end by itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// Simulated time after which a run is cut off.
+    pub horizon_ns: Span,
+    /// A swarm in which no leecher received a block for this long is stalled.
+    pub stall_ns: Span,
+}
+
+impl Plan {
+    /// Refuses a plan that contradicts itself, naming the place. What passes runs to its end without
+    /// a panic.
+    ///
+    /// # Errors
+    /// The first contradiction, with its dotted path.
+    pub fn check(&self) -> Result<(), Error> {
+        require(self.format == FORMAT, "format", format_args!("must be {FORMAT}"))?;
+        require(!self.stop.horizon_ns.is_zero(), "stop.horizon_ns", "must be more than zero")?;
+        require(!self.stop.stall_ns.is_zero(), "stop.stall_ns", "must be more than zero")?;
+        for (i, stack) in self.stacks.iter().enumerate() {
+            let fault =
+                |e: tcp::ConfigError| Error::new(format!("stacks[{i}].{}", e.field), e.reason);
+            stack.check().map_err(fault)?;
+        }
+        for (i, utp) in self.utps.iter().enumerate() {
+            let fault =
+                |e: utp::ConfigError| Error::new(format!("utps[{i}].{}", e.field), e.reason);
+            utp.check().map_err(fault)?;
+        }
+        self.network.check(self.stacks.len())?;
+        for (i, workload) in self.workloads.iter().enumerate() {
+            workload.check(self, &format!("workloads[{i}]"))?;
+        }
+        for (i, change) in self.timeline.iter().enumerate() {
+            change.check(self, &format!("timeline[{i}]"))?;
+        }
+        self.measures.check()
+    }
+}
+
+impl Workload {
+    fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
+        match self {
+            Workload::Swarm(swarm) => swarm.check(plan, path),
+            Workload::Transfer(transfer) => transfer.check(plan, path),
+            Workload::Ping(ping) => ping.check(plan, path),
+        }
+    }
+}
+
+impl TransportChoice {
+    fn check(choice: Option<TransportChoice>, plan: &Plan, path: &str) -> Result<(), Error> {
+        match choice {
+            None => Ok(()),
+            Some(TransportChoice::Tcp(stack)) => index(stack, plan.stacks.len(), path),
+            Some(TransportChoice::Utp(utp)) => index(utp, plan.utps.len(), path),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+use crate::Error;
+use crate::check::require;
+use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+
+/// What is recorded besides the summary tables.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measures {
+    /// Sampled time series.
+    pub series: Vec<Series>,
+    /// Interval at which the pieces that leechers have are counted.
+    pub pieces_ns: Option<Span>,
+    /// Interval at which the queue of every link with a rate is looked at, for the distribution of
+    /// its length.
+    pub queues_ns: Option<Span>,
+    /// Distribution of the time between sends to one connection.
+    pub send_gaps: bool,
+    /// Distribution of TCP payload lengths.
+    pub payloads: bool,
+    /// TCP's round-trip time estimate, sampled at each send of a peer.
+    pub rtts: bool,
+    /// Every unchoke that ended.
+    pub unchokes: bool,
+    /// Every packet that the sending ends of transfers send before this instant.
+    pub packets_ns: Option<Span>,
+}
+
+/// One kind of time series.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// What is sampled, of every link, transfer or swarm that has it.
+    pub what: Sampled,
+    /// How often.
+    pub every_ns: Span,
+}
+
+/// What can be sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampled {
+    /// Packets waiting at each link with a rate, the one in transmission included.
+    QueuePackets,
+    /// How long the newest packet at each link with a rate still has to wait, in seconds.
+    QueueDelay,
+    /// Bits per second that each link with a rate carried since the last sample, framing included.
+    LinkRate,
+    /// Payload bits per second delivered by each flow of each transfer since the last sample.
+    Goodput,
+    /// Congestion window of each flow of each transfer, in bytes.
+    Window,
+    /// Smoothed round-trip time of each flow of each transfer, in seconds.
+    Rtt,
+    /// Payload bits per second downloaded by all peers of each swarm since the last sample.
+    SwarmRate,
+    /// Peers of each swarm that are online.
+    Online,
+    /// Leechers of each swarm that have completed.
+    Completed,
+}
+
+impl Measures {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for (i, series) in self.series.iter().enumerate() {
+            let path = format!("measures.series[{i}].every_ns");
+            require(!series.every_ns.is_zero(), &path, "must be more than zero")?;
+        }
+        let pieces = self.pieces_ns.is_none_or(|every| !every.is_zero());
+        require(pieces, "measures.pieces_ns", "must be more than zero")?;
+        let queues = self.queues_ns.is_none_or(|every| !every.is_zero());
+        require(queues, "measures.queues_ns", "must be more than zero")
+    }
+}

@@ -1,0 +1,153 @@
+use crate::Error;
+use crate::check::{index, require};
+use flashcrowd_base::{Quantiles, Span};
+use flashcrowd_link::Conditions;
+use serde::{Deserialize, Serialize};
+
+/// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
+/// `a.up`, the core between their groups, and `b.down`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Names of the groups of hosts.
+    pub groups: Vec<String>,
+    /// All hosts.
+    pub hosts: Vec<Host>,
+    /// Links that several flows share: access lines and bottlenecks, one entry a direction.
+    pub links: Vec<Link>,
+    /// The cores, by index.
+    pub cores: Vec<Core>,
+    /// Index of the core from group `f` to group `t`, at `f * groups.len() + t`.
+    pub core_of: Vec<u32>,
+}
+
+/// One host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Unique name.
+    pub name: String,
+    /// Index of its group.
+    pub group: u32,
+    /// Index of its TCP stack.
+    pub stack: u32,
+    /// Links that its packets cross on their way out, in order.
+    pub up: Vec<u32>,
+    /// Links that packets for it cross last, in order.
+    pub down: Vec<u32>,
+}
+
+/// One direction of a shared link.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Unique name, as the series and the `links` table call it.
+    pub name: String,
+    /// What it is like at the start.
+    pub conditions: Conditions,
+    /// If given, the delay is drawn anew for each run, in place of that of `conditions`, and stays
+    /// when those change.
+    pub delay: Option<DrawnDelay>,
+}
+
+/// A delay that is drawn uniformly for each run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrawnDelay {
+    /// Links with the same number draw the same part of their range: both ways of a line.
+    pub number: u32,
+    /// The least delay.
+    pub least_ns: Span,
+    /// The greatest delay.
+    pub most_ns: Span,
+}
+
+/// What lies between two groups: bottlenecks shared by all, then a piece of path of its own for
+/// each ordered pair of hosts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Shared links crossed, in order.
+    pub links: Vec<u32>,
+    /// Delay, jitter and loss of each pair's own piece; it has no rate and so no queue.
+    pub conditions: Conditions,
+    /// If given, each unordered pair of hosts draws its round-trip time and loss, half of the
+    /// round-trip time for each direction, in place of those of `conditions`.
+    pub draw: Option<Draw>,
+}
+
+/// Empirical distributions for pairs of hosts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Draw {
+    /// Quantiles of the round-trip time in seconds.
+    pub rtt_s: Option<Quantiles>,
+    /// Quantiles of the loss probability of each direction (Bernoulli, at the receiving side).
+    pub loss: Option<Quantiles>,
+}
+
+/// Links of a host, or of a core: more is surely a mistake, and a route counts its steps in 16 bits.
+const MOST_STEPS: usize = 1000;
+/// Longer delays are surely a mistake, and sums of them could reach the end of time.
+const LONGEST_DELAY: Span = Span::from_secs(3600);
+
+impl Network {
+    /// Refuses a network that contradicts itself; `stacks` is how many TCP stacks there are.
+    pub(crate) fn check(&self, stacks: usize) -> Result<(), Error> {
+        let groups = self.groups.len();
+        for (i, host) in self.hosts.iter().enumerate() {
+            let path = format!("network.hosts[{i}]");
+            index(host.group, groups, &format!("{path}.group"))?;
+            index(host.stack, stacks, &format!("{path}.stack"))?;
+            for link in host.up.iter().chain(&host.down) {
+                index(*link, self.links.len(), &format!("{path} link"))?;
+            }
+            let short = host.up.len() + host.down.len() <= MOST_STEPS;
+            require(short, &path, format_args!("has more than {MOST_STEPS} links"))?;
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            check_conditions(&link.conditions, &format!("network.links[{i}].conditions"))?;
+        }
+        for (i, link) in self.links.iter().enumerate() {
+            let Some(delay) = link.delay else { continue };
+            let path = format!("network.links[{i}].delay");
+            let order = delay.least_ns <= delay.most_ns;
+            require(order, &format!("{path}.least_ns"), "must be at most most_ns")?;
+            let sane = delay.most_ns <= LONGEST_DELAY;
+            require(sane, &format!("{path}.most_ns"), "must be at most an hour")?;
+        }
+        for (i, core) in self.cores.iter().enumerate() {
+            let path = format!("network.cores[{i}]");
+            check_core_conditions(&core.conditions, &format!("{path}.conditions"))?;
+            for link in &core.links {
+                index(*link, self.links.len(), &format!("{path}.links"))?;
+            }
+            let short = core.links.len() <= MOST_STEPS;
+            require(short, &path, format_args!("has more than {MOST_STEPS} links"))?;
+        }
+        let square = self.core_of.len() == groups * groups;
+        let entries = "must have one entry for each ordered pair of groups";
+        require(square, "network.core_of", entries)?;
+        self.core_of.iter().try_for_each(|core| index(*core, self.cores.len(), "network.core_of"))
+    }
+}
+
+pub(crate) fn check_conditions(conditions: &Conditions, path: &str) -> Result<(), Error> {
+    let short = conditions.delay_ns <= LONGEST_DELAY
+        && conditions.jitter.is_none_or(|jitter| jitter.spread_ns <= LONGEST_DELAY);
+    require(short, path, "delay and jitter must be at most one hour")?;
+    let queue = conditions.queue;
+    let limited = queue.packets.is_some() || queue.bytes.is_some();
+    require(
+        conditions.rate_bps.is_some() || !limited,
+        path,
+        "a queue needs a rate: without one nothing ever waits",
+    )?;
+    let room = queue.packets != Some(0) && queue.bytes != Some(0);
+    require(room, path, "a queue has room for at least the packet in transmission")
+}
+
+pub(crate) fn check_core_conditions(core: &Conditions, path: &str) -> Result<(), Error> {
+    require(core.rate_bps.is_none(), path, "a pair's own piece of path has no rate: use a link")?;
+    check_conditions(core, path)
+}
