@@ -3,7 +3,7 @@ use flashcrowd_base::{Ring, Span, Stream, Time};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// It reaches the other end at this instant.
     Arrives(Time),
     /// It is lost at random.
@@ -84,11 +84,11 @@ impl Direction {
     /// Offers a packet of `bytes` (IP packet; the framing is added here) at `now`. `tag` names it
     /// in [`Direction::change`]; 0 is no name.
     #[inline]
-    pub fn offer(&mut self, conditions: &Conditions, now: Time, bytes: u32, tag: u32) -> Verdict {
+    pub fn offer(&mut self, conditions: &Conditions, now: Time, bytes: u32, tag: u32) -> Outcome {
         let lost = self.loses(conditions);
         if lost && conditions.loss.is_some_and(|loss| loss.side == Side::Sender) {
             self.counters.lost += 1;
-            return Verdict::Lost;
+            return Outcome::Lost;
         }
         let bytes = bytes + conditions.overhead_bytes;
         let departs = match conditions.rate_bps {
@@ -98,7 +98,7 @@ impl Direction {
                     self.forget_departed(now);
                     if self.is_full(conditions, bytes) {
                         self.counters.dropped += 1;
-                        return Verdict::Dropped;
+                        return Outcome::Dropped;
                     }
                 }
                 let begins = self.free_at.max(now);
@@ -122,7 +122,7 @@ impl Direction {
                 self.counters.most_packets = self.counters.most_packets.max(packets);
             }
         }
-        if lost { Verdict::Lost } else { Verdict::Arrives(arrives) }
+        if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
 
     /// Changes the link in place: packets in the queue stay there, the one in transmission goes on
@@ -266,11 +266,11 @@ mod tests {
     fn packets_are_serialised_one_after_the_other() {
         let (mut link, line) = (direction(), megabit(None));
         // 1500 B take 12 ms at 1 Mbit/s
-        assert_eq!(link.offer(&line, at(0), 1500, 0), Verdict::Arrives(at(22)));
-        assert_eq!(link.offer(&line, at(0), 1500, 1), Verdict::Arrives(at(34)));
+        assert_eq!(link.offer(&line, at(0), 1500, 0), Outcome::Arrives(at(22)));
+        assert_eq!(link.offer(&line, at(0), 1500, 1), Outcome::Arrives(at(34)));
         assert_eq!(link.queueing_delay(at(4)), Span::from_millis(20));
         assert_eq!(link.queued_packets(at(12)), 1);
-        assert_eq!(link.offer(&line, at(100), 1500, 2), Verdict::Arrives(at(122)));
+        assert_eq!(link.offer(&line, at(100), 1500, 2), Outcome::Arrives(at(122)));
         assert_eq!(link.counters().waited, Span::from_millis(12));
     }
 
@@ -279,14 +279,14 @@ mod tests {
         let (mut link, line) = (direction(), megabit(Some(2)));
         link.offer(&line, at(0), 1500, 0);
         link.offer(&line, at(0), 1500, 1);
-        assert_eq!(link.offer(&line, at(11), 1500, 2), Verdict::Dropped);
-        assert_eq!(link.offer(&line, at(12), 1500, 3), Verdict::Arrives(at(46)));
+        assert_eq!(link.offer(&line, at(11), 1500, 2), Outcome::Dropped);
+        assert_eq!(link.offer(&line, at(12), 1500, 3), Outcome::Arrives(at(46)));
         let bytes =
             Conditions { queue: QueueLimit { packets: None, bytes: Some(3000) }, ..megabit(None) };
         let mut link = direction();
         link.offer(&bytes, at(0), 1500, 0);
-        assert_eq!(link.offer(&bytes, at(0), 1501, 1), Verdict::Dropped);
-        assert_ne!(link.offer(&bytes, at(0), 1500, 1), Verdict::Dropped);
+        assert_eq!(link.offer(&bytes, at(0), 1501, 1), Outcome::Dropped);
+        assert_ne!(link.offer(&bytes, at(0), 1500, 1), Outcome::Dropped);
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         let mut link = direction();
         let wire = Conditions { delay_ns: Span::from_millis(5), ..Conditions::default() };
         for tag in 0..1000 {
-            assert_eq!(link.offer(&wire, at(1), 65536, tag), Verdict::Arrives(at(6)));
+            assert_eq!(link.offer(&wire, at(1), 65536, tag), Outcome::Arrives(at(6)));
         }
         assert_eq!(link.queued_packets(at(1)), 0);
     }
@@ -312,7 +312,7 @@ mod tests {
             Moved { tag: 2, arrived: at(34), arrives: at(52) },
         ];
         assert_eq!(moved, expected);
-        assert_eq!(link.offer(&new, at(6), 1500, 2), Verdict::Arrives(at(76)));
+        assert_eq!(link.offer(&new, at(6), 1500, 2), Outcome::Arrives(at(76)));
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
             let mut link = direction();
             let n = 200_000;
             let lost = (0..n)
-                .filter(|&tag| link.offer(&conditions, at(0), 100, tag) == Verdict::Lost)
+                .filter(|&tag| link.offer(&conditions, at(0), 100, tag) == Outcome::Lost)
                 .count();
             let measured = lost as f64 / f64::from(n);
             assert!((measured - share).abs() < 0.004, "{measured} instead of {share}");
@@ -346,7 +346,7 @@ mod tests {
         for (side, waits) in [(Side::Receiver, 12), (Side::Sender, 0)] {
             let line = Conditions { loss: Some(Loss { side, model: all }), ..megabit(None) };
             let mut link = direction();
-            assert_eq!(link.offer(&line, at(0), 1500, 0), Verdict::Lost);
+            assert_eq!(link.offer(&line, at(0), 1500, 0), Outcome::Lost);
             assert_eq!(link.queueing_delay(at(0)), Span::from_millis(waits));
         }
     }
@@ -364,7 +364,7 @@ mod tests {
                 let mut link = direction();
                 let arrivals: Vec<Time> = (0..200)
                     .map(|i| match link.offer(&wire, at(i), 100, i as u32) {
-                        Verdict::Arrives(time) => time,
+                        Outcome::Arrives(time) => time,
                         other => panic!("{other:?}"),
                     })
                     .collect();
@@ -399,9 +399,9 @@ mod tests {
                     conditions = new;
                 }
                 match link.offer(&conditions, now, bytes, tag as u32 + 1) {
-                    Verdict::Arrives(time) => due[tag] = Some(time),
-                    Verdict::Dropped => dropped += 1,
-                    Verdict::Lost => prop_assert!(false, "there is no loss"),
+                    Outcome::Arrives(time) => due[tag] = Some(time),
+                    Outcome::Dropped => dropped += 1,
+                    Outcome::Lost => prop_assert!(false, "there is no loss"),
                 }
                 prop_assert!(link.queued_packets(now) <= limit);
             }

@@ -4,7 +4,7 @@ use super::packet::{Packet, Sacks};
 use super::route::{Drawn, OWN, Route};
 use super::transit::{APART, Transit};
 use flashcrowd_base::{Rate, Span, Stream, Time};
-use flashcrowd_link::{Conditions, Direction, Verdict};
+use flashcrowd_link::{Conditions, Direction, Outcome};
 use flashcrowd_plan as plan;
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ impl Network {
                 place += 1;
                 continue;
             }
-            let verdict = if step == OWN {
+            let outcome = if step == OWN {
                 let core = &self.cores[route.core as usize].conditions;
                 let own = route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions);
                 route.own.offer(own, at, packet.bytes, packet.tag)
@@ -248,17 +248,17 @@ impl Network {
                 if link.conditions.rate_bps.is_some() && (at > now || left_queue.is_some()) {
                     break; // It enters this queue later.
                 }
-                let verdict = link.direction.offer(&link.conditions, at, packet.bytes, packet.tag);
-                if let (Verdict::Arrives(time), Some(_)) = (verdict, link.conditions.rate_bps) {
+                let outcome = link.direction.offer(&link.conditions, at, packet.bytes, packet.tag);
+                if let (Outcome::Arrives(time), Some(_)) = (outcome, link.conditions.rate_bps) {
                     left_queue = Some((step, time));
                 }
-                verdict
+                outcome
             };
-            match verdict {
-                Verdict::Arrives(time) => at = time,
-                Verdict::Lost | Verdict::Dropped => {
+            match outcome {
+                Outcome::Arrives(time) => at = time,
+                Outcome::Lost | Outcome::Dropped => {
                     let frames = u64::from(packet.frames());
-                    if verdict == Verdict::Lost {
+                    if outcome == Outcome::Lost {
                         self.totals.lost += frames;
                     } else {
                         self.totals.dropped += frames;
