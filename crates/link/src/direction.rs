@@ -1,5 +1,5 @@
 use crate::{Conditions, Jitter, JitterShape, LossModel, Side};
-use flashcrowd_base::{Ring, Span, Stream, Time};
+use flashcrowd_base::{Rate, Ring, Span, Stream, Time};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,7 @@ pub enum Outcome {
     Dropped,
 }
 
-/// A packet whose arrival moved because the link changed while it was waiting. What its jitter adds
-/// is not in these times.
+/// A packet whose arrival moved because the link changed while it was waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// The tag it was offered with.
@@ -51,6 +50,27 @@ struct Waiting {
 
 const NAMELESS: u32 = 0;
 
+/// What is kept of a direction only where a packet's arrival does not follow from its departure:
+/// with jitter, or after a change of the delay.
+#[derive(Clone, Debug, Default)]
+struct Detail {
+    /// For each of the waiting packets, when it would arrive if there were no other: its departure,
+    /// the delay, and what its jitter adds. There may be more at the front, of packets that have
+    /// departed.
+    own_arrivals: Ring<Time>,
+    /// The last arrival of those that have departed.
+    departed: Time,
+}
+
+impl Detail {
+    /// Forgets all packets but the last `waiting`.
+    fn keep(&mut self, waiting: usize) {
+        while self.own_arrivals.len() > waiting {
+            self.departed = self.departed.max(self.own_arrivals.pop_front().unwrap_or_default());
+        }
+    }
+}
+
 /// The state of one direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
@@ -60,8 +80,13 @@ pub struct Direction {
     waiting: Ring<Waiting>,
     waiting_bytes: u64,
     free_at: Time,
+    /// When the last packet was known to depart that [`Direction::forget_departed`] has forgotten.
+    departed: Time,
+    /// The last arrival of all packets so far: on a link that keeps the order, no newcomer arrives
+    /// before that.
     last_arrival: Time,
     stream: Stream,
+    detail: Option<Box<Detail>>,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
     counters: Counters,
@@ -74,8 +99,10 @@ impl Direction {
             waiting: Ring::new(),
             waiting_bytes: 0,
             free_at: Time::START,
+            departed: Time::START,
             last_arrival: Time::START,
             stream,
+            detail: None,
             bad: false,
             counters: Counters::default(),
         }
@@ -90,48 +117,120 @@ impl Direction {
             self.counters.lost += 1;
             return Outcome::Lost;
         }
-        let bytes = bytes + conditions.overhead_bytes;
-        let departs = match conditions.rate_bps {
-            None => now,
-            Some(rate) => {
-                if self.is_full(conditions, bytes) {
-                    self.forget_departed(now);
-                    if self.is_full(conditions, bytes) {
-                        self.counters.dropped += 1;
-                        return Outcome::Dropped;
-                    }
-                }
-                let begins = self.free_at.max(now);
-                self.counters.waited += begins - now;
-                begins + rate.transmission(u64::from(bytes))
-            }
+        let bytes = bytes.saturating_add(conditions.overhead_bytes);
+        let Some(rate) = conditions.rate_bps else {
+            let own = now + self.delay(conditions);
+            let arrives = self.in_order(conditions.jitter.as_ref(), own);
+            self.count(bytes, lost);
+            return if lost { Outcome::Lost } else { Outcome::Arrives(arrives) };
         };
-        let delay = self.delay(conditions);
-        let arrives = self.in_order(conditions.jitter.as_ref(), departs + delay);
+        if self.detail.is_some() || conditions.jitter.is_some() {
+            return self.offer_in_detail(conditions, rate, now, bytes, tag, lost);
+        }
+        if self.is_full(conditions, bytes) {
+            self.forget_departed(now);
+            if self.is_full(conditions, bytes) {
+                self.counters.dropped += 1;
+                return Outcome::Dropped;
+            }
+        }
+        let departs = self.transmit(rate, now, bytes, tag, lost);
+        // Without detail, all packets have had this delay: the order needs no care.
+        let arrives = departs + conditions.delay_ns;
+        self.last_arrival = arrives;
+        if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+    }
+
+    /// The same where a packet's arrival has to be kept beside its departure.
+    #[inline(never)]
+    fn offer_in_detail(
+        &mut self,
+        conditions: &Conditions,
+        rate: Rate,
+        now: Time,
+        bytes: u32,
+        tag: u32,
+        lost: bool,
+    ) -> Outcome {
+        self.forget_departed(now);
+        if self.is_full(conditions, bytes) {
+            self.counters.dropped += 1;
+            return Outcome::Dropped;
+        }
+        let waiting = self.waiting.len();
+        self.detail(conditions.delay_ns).keep(waiting);
+        let departs = self.transmit(rate, now, bytes, tag, lost);
+        let own = departs + self.delay(conditions);
+        self.detail(conditions.delay_ns).own_arrivals.push_back(own);
+        let arrives = self.in_order(conditions.jitter.as_ref(), own);
+        if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+    }
+
+    /// Puts a packet behind those that wait, and gives the end of its transmission.
+    #[inline]
+    fn transmit(&mut self, rate: Rate, now: Time, bytes: u32, tag: u32, lost: bool) -> Time {
+        let begins = self.free_at.max(now);
+        self.counters.waited += begins - now;
+        self.count(bytes, lost);
+        let departs = begins + rate.transmission(u64::from(bytes));
+        self.free_at = departs;
+        let tag = if lost { NAMELESS } else { tag };
+        self.waiting.push_back(Waiting { departs, bytes, tag });
+        self.waiting_bytes += u64::from(bytes);
+        if self.waiting.len() as u64 > u64::from(self.counters.most_packets) {
+            self.forget_departed(now);
+            let packets = self.waiting.len() as u32;
+            self.counters.most_packets = self.counters.most_packets.max(packets);
+        }
+        departs
+    }
+
+    #[inline]
+    fn count(&mut self, bytes: u32, lost: bool) {
         self.counters.packets += 1;
         self.counters.bytes += u64::from(bytes);
         self.counters.lost += u64::from(lost);
-        if conditions.rate_bps.is_some() {
-            self.free_at = departs;
-            let tag = if lost { NAMELESS } else { tag };
-            self.waiting.push_back(Waiting { departs, bytes, tag });
-            self.waiting_bytes += u64::from(bytes);
-            if self.waiting.len() as u64 > u64::from(self.counters.most_packets) {
-                self.forget_departed(now);
-                let packets = self.waiting.len() as u32;
-                self.counters.most_packets = self.counters.most_packets.max(packets);
+    }
+
+    /// The arrivals of what waits, worked out if they were not kept so far: all of it has had this
+    /// delay then, and no jitter.
+    fn detail(&mut self, delay: Span) -> &mut Detail {
+        self.detail.get_or_insert_with(|| {
+            let departed = match self.waiting.front() {
+                None => self.last_arrival,
+                Some(_) if self.departed == Time::START => Time::START,
+                Some(_) => self.departed + delay,
+            };
+            let mut detail = Box::new(Detail { own_arrivals: Ring::new(), departed });
+            for packet in self.waiting.iter() {
+                detail.own_arrivals.push_back(packet.departs + delay);
             }
-        }
-        if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+            detail
+        })
     }
 
     /// Changes the link in place: packets in the queue stay there, the one in transmission goes on
     /// with the bits that it still has, and packets that have departed are not touched. Returns
     /// the packets whose arrival moved.
+    ///
+    /// Order is kept (unless the jitter may break it) when the delay falls, whether or not a queue
+    /// stands: what departs later arrives when the last packet that is in flight does, or after it.
+    /// So does a route that becomes shorter behind a router that keeps flows in order, and so do
+    /// two packets in one fibre.
     pub fn change(&mut self, now: Time, old: &Conditions, new: &Conditions) -> Vec<Moved> {
         self.forget_departed(now);
-        let mut free_at = now;
-        let (mut moved, mut last) = (Vec::new(), None);
+        let jittered = old.jitter.is_some() || new.jitter.is_some();
+        if jittered || (old.delay_ns != new.delay_ns && self.last_arrival > now) {
+            self.detail(old.delay_ns);
+        }
+        let mut detail = self.detail.take();
+        let departed = detail.as_mut().map_or(Time::START, |detail| {
+            detail.keep(self.waiting.len());
+            detail.departed
+        });
+        let (kept_order, keeps_order) = (keeps_order(old), keeps_order(new));
+        let (mut free_at, mut last_before, mut last) = (now, departed, departed);
+        let mut moved = Vec::new();
         for (place, packet) in self.waiting.iter_mut().enumerate() {
             // Of the packet in transmission, only the rest is sent at the new rate.
             let bits_left = match old.rate_bps {
@@ -146,18 +245,30 @@ impl Direction {
                 let nanos = u128::from(bits_left) * 1_000_000_000 / u128::from(rate.bps());
                 free_at += Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
             }
-            let arrived = packet.departs + old.delay_ns;
+            let (expected, expects) = (packet.departs + old.delay_ns, free_at + new.delay_ns);
             packet.departs = free_at;
-            let arrives = free_at + new.delay_ns;
-            last = Some((arrived, arrives));
+            let mut slot = detail.as_mut().and_then(|detail| detail.own_arrivals.get_mut(place));
+            let own_before = slot.as_deref().copied().unwrap_or(expected);
+            // What its jitter adds or takes away stays.
+            let early = expected.since(own_before);
+            let own = (expects + own_before.since(expected)).nanos().saturating_sub(early.nanos());
+            let own = Time::from_nanos(own).max(free_at);
+            if let Some(slot) = &mut slot {
+                **slot = own;
+            }
+            last_before = last_before.max(own_before);
+            last = last.max(own);
             if packet.tag != NAMELESS {
+                let arrived = if kept_order { last_before } else { own_before };
+                let arrives = if keeps_order { last } else { own };
                 moved.push(Moved { tag: packet.tag, arrived, arrives });
             }
         }
-        if let Some((arrived, arrives)) = last {
-            self.last_arrival = arrives + self.last_arrival.since(arrived);
+        if !self.waiting.is_empty() {
+            self.last_arrival = last;
         }
         self.free_at = free_at;
+        self.detail = detail;
         moved
     }
 
@@ -184,6 +295,7 @@ impl Direction {
                 break;
             }
             self.waiting_bytes -= u64::from(first.bytes);
+            self.departed = first.departs;
             self.waiting.pop_front();
         }
     }
@@ -225,20 +337,21 @@ impl Direction {
 
     /// A link is first in, first out, unless its jitter says otherwise.
     #[inline]
-    fn in_order(&mut self, jitter: Option<&Jitter>, arrives: Time) -> Time {
-        if jitter.is_some_and(|jitter| jitter.reorder) {
-            return arrives;
-        }
-        self.last_arrival = self.last_arrival.max(arrives);
-        self.last_arrival
+    fn in_order(&mut self, jitter: Option<&Jitter>, own: Time) -> Time {
+        self.last_arrival = self.last_arrival.max(own);
+        if jitter.is_some_and(|jitter| jitter.reorder) { own } else { self.last_arrival }
     }
+}
+
+fn keeps_order(conditions: &Conditions) -> bool {
+    conditions.jitter.is_none_or(|jitter| !jitter.reorder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Loss, QueueLimit};
-    use flashcrowd_base::{Probability, Rate};
+    use flashcrowd_base::Probability;
     use proptest::prelude::*;
 
     fn direction() -> Direction {
@@ -315,6 +428,100 @@ mod tests {
         assert_eq!(link.offer(&new, at(6), 1500, 2), Outcome::Arrives(at(76)));
     }
 
+    /// At 1 Mbit/s, when 100 ms become 10: no later packet arrives before one that is in flight,
+    /// whether it was waiting at the change or comes after it.
+    #[test]
+    fn a_falling_delay_does_not_reorder() {
+        let new = megabit(None);
+        let old = Conditions { delay_ns: Span::from_millis(100), ..new.clone() };
+        for waits in [true, false] {
+            let mut link = direction();
+            assert_eq!(link.offer(&old, at(0), 1500, 1), Outcome::Arrives(at(112)));
+            if waits {
+                assert_eq!(link.offer(&old, at(0), 1500, 2), Outcome::Arrives(at(124)));
+            }
+            let moved = link.change(at(12), &old, &new);
+            let expected = Moved { tag: 2, arrived: at(124), arrives: at(112) };
+            assert_eq!(moved, if waits { vec![expected] } else { vec![] });
+            // By itself it would arrive at 46 ms, or at 35.
+            assert_eq!(link.offer(&new, at(13), 1500, 3), Outcome::Arrives(at(112)));
+            assert_eq!(link.offer(&new, at(100), 1500, 4), Outcome::Arrives(at(122)));
+            // Back again: what has to wait for others to arrive waits no longer than for them.
+            assert_eq!(link.offer(&new, at(100), 1500, 5), Outcome::Arrives(at(134)));
+            let moved = link.change(at(112), &new, &old);
+            assert_eq!(moved, [Moved { tag: 5, arrived: at(134), arrives: at(224) }]);
+        }
+    }
+
+    /// A delay that was raised and falls again before anything left with it holds nothing back.
+    #[test]
+    fn only_what_is_in_flight_holds_newcomers_back() {
+        let short = megabit(None);
+        let long = Conditions { delay_ns: Span::from_millis(100), ..short.clone() };
+        let mut link = direction();
+        link.offer(&short, at(0), 1500, 1);
+        assert_eq!(link.change(at(13), &short, &long), []);
+        assert_eq!(link.change(at(14), &long, &short), []);
+        assert_eq!(link.offer(&short, at(14), 1500, 2), Outcome::Arrives(at(36)));
+        // Nothing has departed when the delay falls: nothing is in flight.
+        let mut link = direction();
+        link.offer(&long, at(0), 1500, 1);
+        let moved = link.change(at(6), &long, &short);
+        assert_eq!(moved, [Moved { tag: 1, arrived: at(112), arrives: at(22) }]);
+    }
+
+    #[test]
+    fn a_rising_delay_holds_for_what_is_still_queued() {
+        let old = megabit(None);
+        let new = Conditions { delay_ns: Span::from_millis(60), ..old.clone() };
+        let mut link = direction();
+        link.offer(&old, at(0), 1500, 1);
+        link.offer(&old, at(0), 1500, 2);
+        let moved = link.change(at(12), &old, &new);
+        assert_eq!(moved, [Moved { tag: 2, arrived: at(34), arrives: at(84) }]);
+        assert_eq!(link.offer(&new, at(24), 1500, 3), Outcome::Arrives(at(96)));
+    }
+
+    #[test]
+    fn a_packet_keeps_its_jitter_when_the_delay_changes() {
+        let jitter =
+            Jitter { shape: JitterShape::Uniform, spread_ns: Span::from_millis(20), reorder: true };
+        let old = Conditions { jitter: Some(jitter), ..megabit(None) };
+        let mut link = direction();
+        let Outcome::Arrives(first) = link.offer(&old, at(0), 1500, 1) else { panic!() };
+        assert!(first > at(22) && first < at(42), "{first}");
+        let new = Conditions { delay_ns: Span::from_millis(4), ..old.clone() };
+        let six = Span::from_millis(6);
+        let moved = link.change(at(6), &old, &new);
+        assert_eq!(moved.len(), 1);
+        assert_eq!(moved[0].arrived, first);
+        assert_eq!(moved[0].arrives + six, first);
+        // From now on without jitter: it is in the way of no one who comes later than it does.
+        let plain = Conditions { jitter: None, ..new.clone() };
+        assert_eq!(link.change(at(12), &new, &plain), []);
+        let Outcome::Arrives(second) = link.offer(&plain, at(12), 40, 2) else { panic!() };
+        assert!(second + six >= first, "{second} overtakes {first}");
+    }
+
+    #[test]
+    fn framing_counts_in_time_in_bytes_and_in_the_queue() {
+        let framed = Conditions { overhead_bytes: 500, ..megabit(None) };
+        let limit = QueueLimit { packets: None, bytes: Some(2999) };
+        let framed = Conditions { queue: limit, ..framed };
+        let mut link = direction();
+        assert_eq!(link.offer(&framed, at(0), 1000, 1), Outcome::Arrives(at(22)));
+        assert_eq!(link.counters().bytes, 1500);
+        assert_eq!(link.offer(&framed, at(0), 1000, 2), Outcome::Dropped);
+    }
+
+    #[test]
+    fn a_frame_of_any_size_can_be_added_up() {
+        let wide = Conditions { overhead_bytes: u32::MAX, ..megabit(None) };
+        let mut link = direction();
+        assert!(matches!(link.offer(&wide, at(0), 1500, 1), Outcome::Arrives(_)));
+        assert_eq!(link.counters().bytes, u64::from(u32::MAX));
+    }
+
     #[test]
     fn bernoulli_and_gilbert_elliott_lose_their_share() {
         let bernoulli = lossy(LossModel::Bernoulli { probability: p(0.05) }, Side::Receiver);
@@ -375,11 +582,12 @@ mod tests {
 
     proptest! {
         /// Packets are conserved, the line is never faster than its rate, and order holds,
-        /// whatever is offered and however the rate changes.
+        /// whatever is offered and however rate, delay and jitter change.
         #[test]
         fn nothing_is_lost_or_made_by_a_changing_link(
             offers in prop::collection::vec((0u64..30, 40u32..1500, 0u8..20), 1..200),
             limit in 1u32..20,
+            jitters in any::<bool>(),
         ) {
             let mut conditions = megabit(Some(limit));
             let mut link = direction();
@@ -388,13 +596,23 @@ mod tests {
             let mut dropped = 0;
             for (tag, &(gap, bytes, change)) in offers.iter().enumerate() {
                 now += Span::from_millis(gap);
-                if change == 0 {
+                if change < 3 {
                     let kbps = 100 + 37 * u64::from(bytes);
+                    let jitter = Jitter {
+                        shape: JitterShape::Normal,
+                        spread_ns: Span::from_millis(u64::from(bytes) / 100),
+                        reorder: false,
+                    };
                     let new = Conditions {
-                        rate_bps: Rate::from_bps(kbps * 1000), ..conditions.clone()
+                        rate_bps: Rate::from_bps(kbps * 1000),
+                        delay_ns: Span::from_millis(u64::from(bytes) % 97),
+                        jitter: (jitters && bytes % 3 == 0).then_some(jitter),
+                        ..conditions.clone()
                     };
                     for moved in link.change(now, &conditions, &new) {
-                        due[moved.tag as usize - 1] = Some(moved.arrives);
+                        let due = &mut due[moved.tag as usize - 1];
+                        prop_assert_eq!(*due, Some(moved.arrived));
+                        *due = Some(moved.arrives);
                     }
                     conditions = new;
                 }
@@ -407,7 +625,7 @@ mod tests {
             }
             let arrivals: Vec<Time> = due.iter().flatten().copied().collect();
             prop_assert_eq!(arrivals.len() + dropped, offers.len());
-            prop_assert!(arrivals.is_sorted());
+            prop_assert!(arrivals.is_sorted(), "{:?}", arrivals);
             prop_assert_eq!(link.counters().dropped, dropped as u64);
         }
     }
