@@ -13,7 +13,7 @@ FAST = {
     "delay_ns": 5_000_000,
     "jitter": None,
     "loss": None,
-    "overhead_bytes": 38,
+    "framing": {"kind": "plain", "overhead_bytes": 38},
 }
 
 

@@ -51,7 +51,7 @@ def test_a_plain_network_is_one_core_that_all_pairs_share():
                     "side": "receiver",
                     "model": {"kind": "bernoulli", "probability": 0.05},
                 },
-                "overhead_bytes": 0,
+                "framing": {"kind": "plain", "overhead_bytes": 0},
             },
             "draw": None,
         }
@@ -90,7 +90,7 @@ def test_an_access_line_is_two_links_for_each_host():
         "delay_ns": 2_500_000,
         "jitter": {"shape": "normal", "spread_ns": 3 * MS, "reorder": True},
         "loss": None,
-        "overhead_bytes": 38,
+        "framing": {"kind": "plain", "overhead_bytes": 38},
     }
     down = network["links"][3]["conditions"]
     assert (down["rate_bps"], down["queue"]["packets"], down["delay_ns"]) == (

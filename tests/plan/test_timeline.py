@@ -56,7 +56,7 @@ def test_a_link_changes_both_ways_unless_its_ways_differ():
         "delay_ns": 0,
         "jitter": None,
         "loss": None,
-        "overhead_bytes": 0,
+        "framing": {"kind": "plain", "overhead_bytes": 0},
     }
 
 

@@ -119,7 +119,7 @@ def test_a_wrong_unit_is_met_with_the_right_one(kind: type[Quantity], text: str,
         (Rate, "0 kB/s", "a rate of more than zero"),
         (Delay, "25 ms to 1 ms", 'a time, as in "12.5 ms", or a range, as in "1 ms to 25 ms"'),
         (Queue, "0 packets", 'a queue, as in "200 packets", "64 KiB", "200 packets, 64 KiB" or'),
-        (Framing, "ethernt", 'ethernet, shaper, ip or a size, as in "38 B"'),
+        (Framing, "ethernt", 'a size, as in "38 B", ethernet, shaper, ip, "atm 40 B"'),
     ],
 )
 def test_what_cannot_be_is_refused(kind, text: str, allowed: str):
@@ -138,7 +138,16 @@ def test_queues_are_limited_by_packets_or_bytes_or_both_or_not_at_all():
 
 
 def test_framing_has_names():
-    assert [Framing(name).bytes for name in ("ethernet", "shaper", "ip")] == [38, 14, 0]
+    for name, size in {"ethernet": 38, "shaper": 14, "ip": 0, "20 B": 20}.items():
+        assert (Framing(name).atm, Framing(name).overhead.bytes) == (False, size)
+        assert Framing(str(Framing(name))) == Framing(name)
+
+
+def test_cells_have_an_encapsulation():
+    for name, size in {"atm": 40, "pppoa-vcmux": 10, "atm 36 B": 36}.items():
+        assert (Framing(name).atm, Framing(name).overhead.bytes) == (True, size)
+        assert Framing(str(Framing(name))) == Framing(name)
+    assert Framing("atm") != Framing("40 B")
 
 
 @given(st.integers(1, 400))

@@ -1,3 +1,4 @@
+use crate::Framing;
 use flashcrowd_base::{Probability, Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +17,8 @@ pub struct Conditions {
     pub jitter: Option<Jitter>,
     /// Random loss.
     pub loss: Option<Loss>,
-    /// Bytes a frame costs on this link beyond its IP packet: 38 for Ethernet with preamble and
-    /// gap, 14 for what a Linux shaper counts, 0 for IP alone.
-    pub overhead_bytes: u32,
+    /// What a packet becomes on the wire.
+    pub framing: Framing,
 }
 
 /// Limits of a drop-tail queue; the packet in transmission counts. Both may be given.

@@ -117,7 +117,7 @@ impl Direction {
             self.counters.lost += 1;
             return Outcome::Lost;
         }
-        let bytes = bytes.saturating_add(conditions.overhead_bytes);
+        let bytes = conditions.framing.wire_bytes(bytes);
         let Some(rate) = conditions.rate_bps else {
             let own = now + self.delay(conditions);
             let arrives = self.in_order(conditions.jitter.as_ref(), own);
@@ -350,7 +350,7 @@ fn keeps_order(conditions: &Conditions) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Loss, QueueLimit};
+    use crate::{Framing, Loss, QueueLimit};
     use flashcrowd_base::Probability;
     use proptest::prelude::*;
 
@@ -505,7 +505,8 @@ mod tests {
 
     #[test]
     fn framing_counts_in_time_in_bytes_and_in_the_queue() {
-        let framed = Conditions { overhead_bytes: 500, ..megabit(None) };
+        let framed =
+            Conditions { framing: Framing::Plain { overhead_bytes: 500 }, ..megabit(None) };
         let limit = QueueLimit { packets: None, bytes: Some(2999) };
         let framed = Conditions { queue: limit, ..framed };
         let mut link = direction();
@@ -515,8 +516,19 @@ mod tests {
     }
 
     #[test]
+    fn cells_count_in_time_and_in_bytes() {
+        let framing = Framing::Atm { encapsulation_bytes: 40 };
+        let adsl = Conditions { framing, ..megabit(None) };
+        let mut link = direction();
+        let Outcome::Arrives(time) = link.offer(&adsl, at(0), 1500, 1) else { panic!() };
+        assert_eq!(time, at(10) + Span::from_micros(33 * 53 * 8));
+        assert_eq!(link.counters().bytes, 33 * 53);
+    }
+
+    #[test]
     fn a_frame_of_any_size_can_be_added_up() {
-        let wide = Conditions { overhead_bytes: u32::MAX, ..megabit(None) };
+        let framing = Framing::Plain { overhead_bytes: u32::MAX };
+        let wide = Conditions { framing, ..megabit(None) };
         let mut link = direction();
         assert!(matches!(link.offer(&wide, at(0), 1500, 1), Outcome::Arrives(_)));
         assert_eq!(link.counters().bytes, u64::from(u32::MAX));

@@ -10,6 +10,8 @@
 
 mod conditions;
 mod direction;
+mod framing;
 
 pub use conditions::{Conditions, Jitter, JitterShape, Loss, LossModel, QueueLimit, Side};
 pub use direction::{Counters, Direction, Moved, Outcome};
+pub use framing::Framing;

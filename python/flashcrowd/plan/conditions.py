@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from flashcrowd.plan.format import Conditions, Jitter, Loss, LossModel, QueueLimit
+from flashcrowd.plan.format import Framing as FramingDict
+from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott
 from flashcrowd.scenario.impairments import Jitter as JitterTable
-from flashcrowd.scenario.queue import Framing, Queue
+from flashcrowd.scenario.queue import Queue
 from flashcrowd.units import Rate
 
 AnyLoss = Bernoulli | GilbertElliott | Bursts
@@ -27,7 +29,7 @@ def conditions(
         "delay_ns": delay_ns,
         "jitter": _jitter(jitter),
         "loss": _loss(loss),
-        "overhead_bytes": framing.bytes if framing else 0,
+        "framing": _framing(framing or Framing("ip")),
     }
 
 
@@ -36,6 +38,12 @@ def queue_limit(queue: Queue | None) -> QueueLimit:
     if queue is None:
         return {"packets": None, "bytes": None}
     return {"packets": queue.packets, "bytes": queue.bytes.bytes if queue.bytes else None}
+
+
+def _framing(framing: Framing) -> FramingDict:
+    if framing.atm:
+        return {"kind": "atm", "encapsulation_bytes": framing.overhead.bytes}
+    return {"kind": "plain", "overhead_bytes": framing.overhead.bytes}
 
 
 def _jitter(jitter: JitterTable | None) -> Jitter | None:

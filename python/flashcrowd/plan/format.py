@@ -50,6 +50,14 @@ class Loss(Strict):
     model: LossModel
 
 
+class Framing(Strict):
+    """What a packet becomes on the wire: a `kind`, and the bytes that belong to it."""
+
+    kind: Literal["plain", "atm"]
+    overhead_bytes: NotRequired[int]
+    encapsulation_bytes: NotRequired[int]
+
+
 class Conditions(Strict):
     """What one direction of a link is like."""
 
@@ -58,7 +66,7 @@ class Conditions(Strict):
     delay_ns: int
     jitter: Jitter | None
     loss: Loss | None
-    overhead_bytes: int
+    framing: Framing
 
 
 class Host(Strict):

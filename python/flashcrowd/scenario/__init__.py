@@ -7,12 +7,13 @@ a scenario can be written in Python as well. Quantities are texts with units, or
 
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, Jitter
 from flashcrowd.scenario.line import LINES, Delay, Line
 from flashcrowd.scenario.measures import Measures, Stop
 from flashcrowd.scenario.network import Devices, Group, Link, Network, Path, Way
 from flashcrowd.scenario.profile import Profile
-from flashcrowd.scenario.queue import Framing, Queue
+from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import (

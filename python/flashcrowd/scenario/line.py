@@ -8,8 +8,9 @@ from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from flashcrowd.scenario.fields import LONGEST_DELAY, MaybeRate, Table, Word, shorthand
+from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
-from flashcrowd.scenario.queue import Framing, Queue
+from flashcrowd.scenario.queue import Queue
 from flashcrowd.units import Span, UnitError
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
@@ -147,7 +148,8 @@ class Line(Table):
     delay: Delay = Delay("0 ms")
     """One-way delay, each way; a range is spread over the hosts of the group, or drawn."""
     framing: Framing = Framing("0 B")
-    """What a frame costs beyond its IP packet: "ethernet" (38 B), "shaper" (14 B), "ip" (0 B)."""
+    """What a frame costs beyond its IP packet, "ethernet" (38 B), "shaper" (14 B), "ip" (0 B) or a
+    size; or "atm", whole cells with an encapsulation of 40 B."""
     jitter: MaybeJitter = None
     """Random delay, each way."""
     loss: MaybeLoss = None

@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Strict, Tag
 
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.fields import Count, DelaySpan, MaybeRate, Name, Table, Word
+from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import (
     Inherit,
     InheritedJitter,
@@ -17,7 +18,7 @@ from flashcrowd.scenario.impairments import (
     MaybePathLoss,
 )
 from flashcrowd.scenario.line import Access
-from flashcrowd.scenario.queue import Framing, Queue
+from flashcrowd.scenario.queue import Queue
 from flashcrowd.units import Span
 
 
@@ -78,7 +79,8 @@ class Way(Table):
     delay: DelaySpan = Span("0 ms")
     """One-way propagation delay."""
     framing: Framing = Framing("0 B")
-    """What a frame costs beyond its IP packet: "ethernet" (38 B), "shaper" (14 B), "ip" (0 B)."""
+    """What a frame costs beyond its IP packet, "ethernet" (38 B), "shaper" (14 B), "ip" (0 B) or a
+    size; or "atm", whole cells with an encapsulation of 40 B."""
     jitter: MaybeJitter = None
     """Random delay."""
     loss: MaybeLoss = None

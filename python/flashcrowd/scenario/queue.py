@@ -1,4 +1,4 @@
-"""Queues and framing, as texts."""
+"""Queues, as texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.errors import did_you_mean
 from flashcrowd.units import Size, UnitError
 
 _PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
@@ -90,32 +89,3 @@ class Queue:
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
         """A string."""
         return {"type": "string", "examples": ["200 packets", "64 KiB", "unlimited"]}
-
-
-FRAMES = {"ethernet": 38, "shaper": 14, "ip": 0}
-"""Bytes that a frame costs beyond its IP packet, by name: Ethernet with preamble and gap, what a
-Linux shaper counts, and nothing."""
-
-
-class Framing(Size):
-    """What a frame costs on a link beyond its IP packet: a name of `FRAMES`, or a size."""
-
-    __slots__ = ()
-    noun = "a framing overhead"
-    example = "38 B"
-    most = 1000
-
-    def __init__(self, text: str | Framing) -> None:
-        if isinstance(text, str) and text in FRAMES:
-            text = f"{FRAMES[text]} B"
-        elif isinstance(text, str) and text.strip().isalpha():
-            allowed = f'{", ".join(FRAMES)} or a size, as in "38 B"'
-            raise UnitError(allowed, did_you_mean(text, FRAMES))
-        super().__init__(text)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        """A name or a size."""
-        return {
-            "anyOf": [{"enum": list(FRAMES)}, super().__get_pydantic_json_schema__(schema, handler)]
-        }
