@@ -6,7 +6,7 @@
 use arbitrary::Arbitrary;
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::profile::{
-    Backlog, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
+    Backlog, FreeSlot, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
 };
 use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Profile, Role, Torrent};
 use libfuzzer_sys::fuzz_target;
@@ -114,7 +114,9 @@ fn profile(input: &Input) -> Profile {
     profile.requests.end_game = c;
     profile.requests.snubbing = d;
     profile.picker.strict_priority = e;
-    profile.choker.rechoke_on_change = f;
+    if f {
+        profile.choker.free_slot = FreeSlot::Rechoke;
+    }
     profile.choker.idle_class = g;
     profile.meter.start = if h { MeterStart::Unchoke } else { MeterStart::Connection };
     profile.picker.order = if i { PieceOrder::Random } else { PieceOrder::RarestFirst };

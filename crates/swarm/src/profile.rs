@@ -263,10 +263,13 @@ pub struct Choker {
     pub idle_class: bool,
     /// Mainline seeds: an unchoke younger than this many rounds is never idle. Mainline 3 (A.4).
     pub protected_rounds: u32,
-    /// Whether a change of interest of an unchoked peer, or its loss, re-chokes at once (A.3).
-    pub rechoke_on_change: bool,
-    /// Whether an unchoked peer that wants nothing any more is choked at once; its place stays free
-    /// until the next round.
+    /// When the slot of an unchoked peer is given out anew that is lost, or whose interest changes.
+    pub free_slot: FreeSlot,
+    /// [`FreeSlot::Tick`]: the period of the client's own timer, counted from its arrival. libtorrent
+    /// looks at its choker once a second.
+    pub tick_ns: Span,
+    /// Whether an unchoked peer that wants nothing any more is choked at once; `free_slot` says when
+    /// its slot is given to another.
     pub choke_uninterested: bool,
     /// When the first round is.
     pub first_round: FirstRound,
@@ -279,6 +282,25 @@ pub struct Choker {
     pub quota_pieces: u32,
     /// ... at least this long. libtorrent `seeding_piece_quota` 20 and 60 s.
     pub quota_time_ns: Span,
+}
+
+/// When a slot that became free between two rounds is given out anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreeSlot {
+    /// In the next round. The module for ns-2 knows no other time: it has no reaction to interest or
+    /// to a lost connection (`clients.md` B.2).
+    Round,
+    /// At once: the rule decides anew between rounds, with the rotation and the counters as they are.
+    /// Mainline's choker does so for an interested peer that is lost, and for every change of
+    /// interest of an unchoked one (A.3, A.4).
+    Rechoke,
+    /// At the next tick, to which the next round is brought forward; the period of the rounds, and of
+    /// the optimistic places if one was filled, begins anew there. libtorrent does so for an
+    /// unchoked peer that disconnects (`torrent::remove_peer`) or loses interest
+    /// (`peer_connection::choke_this_peer`): both set the counter of seconds until
+    /// `session_impl::recalculate_unchoke_slots` to zero.
+    Tick,
 }
 
 /// When a peer's choking rounds begin.

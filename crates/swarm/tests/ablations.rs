@@ -6,7 +6,8 @@ mod util;
 
 use flashcrowd_base::Span;
 use flashcrowd_swarm::profile::{
-    Backlog, LeechChoker, MeterStart, PieceOrder, Profile, SeedChoker, Slots, named,
+    Backlog, FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, SeedChoker, Slots,
+    named,
 };
 use flashcrowd_swarm::{Event, UnchokeEnd};
 use std::fmt::Write;
@@ -65,7 +66,7 @@ const MAINLINE: &[Ablation] = &[
     ("round-robin seed", |p| p.choker.seed = SeedChoker::RoundRobin),
     ("no idle class", |p| p.choker.idle_class = false),
     ("protected for ten rounds", |p| p.choker.protected_rounds = 10),
-    ("re-choke only in rounds", |p| p.choker.rechoke_on_change = false),
+    ("re-choke only in rounds", |p| p.choker.free_slot = FreeSlot::Round),
     ("units of 4096", |p| p.limiter.write_unit = 4096),
     ("ticks of 500 ms", |p| p.limiter.tick_ns = Some(Span::from_millis(500))),
     ("credit of 3 s", |p| p.limiter.credit_ns = Span::from_secs(3)),
@@ -89,6 +90,11 @@ const MODERN: &[Ablation] = &[
     }),
     ("fastest upload", |p| p.choker.seed = SeedChoker::FastestUpload),
     ("anti-leech", |p| p.choker.seed = SeedChoker::AntiLeech),
+    ("free slots wait for the round", |p| p.choker.free_slot = FreeSlot::Round),
+    ("re-choke at once", |p| p.choker.free_slot = FreeSlot::Rechoke),
+    ("ticks of 5 s", |p| p.choker.tick_ns = Span::from_secs(5)),
+    ("the uninterested keep their slot", |p| p.choker.choke_uninterested = false),
+    ("interest in free blocks", |p| p.requests.interest = Interest::FreeBlocks),
     ("rounds of 10 s", |p| p.choker.round_ns = Span::from_secs(10)),
 ];
 

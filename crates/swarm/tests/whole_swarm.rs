@@ -3,7 +3,7 @@
 mod util;
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_swarm::profile::{Backlog, Interest, Profile, SeedChoker, all, named};
+use flashcrowd_swarm::profile::{Backlog, FreeSlot, Interest, Profile, SeedChoker, all, named};
 use flashcrowd_swarm::{Event, Message, Torrent};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -154,15 +154,17 @@ fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
 }
 
 fn any_profile() -> impl Strategy<Value = Profile> {
-    (any::<[bool; 10]>(), 0usize..4, 0usize..5).prop_map(|(switch, seed, backlog)| {
+    (any::<[bool; 11]>(), 0usize..4, 0usize..5).prop_map(|(switch, seed, backlog)| {
         let mut profile = if switch[0] { all().remove(1) } else { mainline() };
         profile.control_behind_piece = switch[1];
         profile.connections.drop_seed_to_seed = switch[2];
         profile.requests.end_game = switch[3];
         profile.requests.snubbing = switch[4];
         profile.picker.strict_priority = switch[5];
-        profile.choker.rechoke_on_change = switch[6];
-        if switch[0] && switch[6] {
+        profile.choker.free_slot = if switch[6] { FreeSlot::Rechoke } else { FreeSlot::Round };
+        if switch[0] && switch[10] {
+            profile.choker.free_slot = FreeSlot::Tick;
+        } else if switch[0] && switch[6] {
             // Interest that follows requests and a choker without a hold on its choices, which
             // follows interest, may go round in circles: a choke offers a block anew, all want it,
             // and the first to ask ends the interest of the others.
@@ -256,4 +258,22 @@ fn a_seed_that_hides_spreads_the_file_with_less_of_its_own_upload() {
     };
     let (open, hidden) = (copies(false), copies(true));
     assert!(hidden < 1.25 && hidden < open, "{hidden:.2} {open:.2}");
+}
+
+#[test]
+fn the_slots_of_leavers_are_filled_as_each_client_fills_them() {
+    // A seed without a limit brings two pieces to 40 leechers, who leave with them. If slots wait
+    // for the round, eight go every 15 s; else the crowd is gone within some ticks.
+    let last = |free_slot| {
+        let mut profile = named("modern").expect("it ships");
+        profile.choker.free_slot = free_slot;
+        let make = Make::new(profile, 40, torrent(2));
+        let (seed_kilobytes, arrivals) = (None, Span::ZERO);
+        let mut swarm = Make { seed_kilobytes, arrivals, buffer: 1 << 17, ..make }.build();
+        swarm.leave_complete = true;
+        assert!(swarm.run(secs(4000)));
+        swarm.logs.iter().filter_map(|log| log.completed).max().expect("all are").seconds()
+    };
+    let [round, rechoke, tick] = [FreeSlot::Round, FreeSlot::Rechoke, FreeSlot::Tick].map(last);
+    assert!(round > 45.0 && tick < 20.0 && rechoke <= tick, "{round} {rechoke} {tick}");
 }

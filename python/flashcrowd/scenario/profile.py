@@ -231,10 +231,13 @@ class Choker(Table):
     """Mainline seeds: whether peers without a queued request are ranked behind all others."""
     protected_rounds: Natural
     """Mainline seeds: an unchoke younger than this many rounds is never idle."""
-    rechoke_on_change: bool
-    """Whether a change of interest of an unchoked peer, or its loss, re-chokes at once."""
+    free_slot: Literal["round", "rechoke", "tick"]
+    """When the slot of an unchoked peer that is lost, or loses interest, is given out anew: in the
+    next round, at once, or at the client's next tick, to which the round is brought forward."""
+    tick: PositiveSpan
+    """Rule "tick": the period of the client's own timer."""
     choke_uninterested: bool
-    """Whether an unchoked peer that loses interest is choked at once; its place stays free."""
+    """Whether an unchoked peer that loses interest is choked at once."""
     first_round: Literal["arrival", "first-interest"]
     """When rounds begin: one period after the arrival, or as soon as anybody is interested."""
     rank_rounds: Annotated[int, Field(ge=1, le=2)]

@@ -116,6 +116,8 @@ pub struct Choker {
     pub round: u32,
     /// Seeds: unchokes made between rounds, to be taken off the next round's.
     pub unchokes_since_round: u32,
+    /// [`modern`]: when the optimistic places moved on last, or one of them was filled.
+    pub optimistic_since: Time,
     /// [`ns2`]: rounds that counted since the optimistic place was drawn.
     pub rounds_in_place: u32,
 }

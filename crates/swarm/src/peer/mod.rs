@@ -72,6 +72,8 @@ pub struct Peer {
     limiter: Limiter,
     announcer: Announcer,
 
+    /// When it entered the swarm: its ticks are counted from here.
+    started: Time,
     round_at: Time,
     keepalive_at: Time,
     sweep_at: Time,
@@ -122,6 +124,7 @@ impl Peer {
             limiter: Limiter::new(upload_limit, profile.limiter.clone(), now)
                 .with_phase(stream.unit()),
             announcer: Announcer::new(profile.tracker.interval_ns),
+            started: now,
             round_at: Time::NEVER,
             keepalive_at: Time::NEVER,
             sweep_at: Time::NEVER,
@@ -179,6 +182,8 @@ impl Peer {
         if self.gone || self.keepalive_at != Time::NEVER {
             return;
         }
+        self.started = now;
+        self.choker.optimistic_since = now;
         if self.profile.choker.first_round == FirstRound::Arrival {
             self.round_at = now + self.profile.choker.round_ns.max(LEAST_PERIOD);
         }

@@ -88,8 +88,8 @@ impl Peer {
             }
             if !self.gone {
                 self.let_go(now, c.active);
-                if self.profile.choker.rechoke_on_change && c.interested_in_us && !c.choked {
-                    self.rechoke(now, false);
+                if !c.choked {
+                    self.slot_freed(now, c.interested_in_us);
                 }
             }
         }

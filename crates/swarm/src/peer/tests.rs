@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::profile::{
-    Backlog, BegunOrder, FirstRound, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
-    SeedChoker, named,
+    Backlog, BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart,
+    PieceOrder, SeedChoker, named,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -649,7 +649,9 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         profile.requests.end_game = switch[3];
         profile.requests.snubbing = switch[4];
         profile.picker.strict_priority = switch[5];
-        profile.choker.rechoke_on_change = switch[6];
+        if switch[6] {
+            profile.choker.free_slot = FreeSlot::Rechoke;
+        }
         if switch[7] {
             profile.meter.start = MeterStart::Unchoke;
         }

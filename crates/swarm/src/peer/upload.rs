@@ -3,7 +3,7 @@
 use super::Peer;
 use super::connection::{Conn, Wanted};
 use crate::choker::{Candidate, Verdict, mainline_leech, mainline_seed, modern, ns2, slots};
-use crate::profile::{FirstRound, HandOver, LeechChoker, SeedChoker};
+use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
 use crate::{Action, ConnId, Message, UnchokeEnd};
 use flashcrowd_base::Time;
 
@@ -90,7 +90,9 @@ impl Peer {
         } else if self.super_seed.is_some() {
             self.serve_hidden(now);
         } else if !c.choked {
-            self.rechoke_on_change(now);
+            if self.profile.choker.free_slot == FreeSlot::Rechoke {
+                self.rechoke(now, false);
+            }
         } else if self.rule() == Rule::Modern && (self.unchoked() as u64) < u64::from(self.slots())
         {
             self.unchoke(now, id);
@@ -103,16 +105,29 @@ impl Peer {
         }
         c.queue.clear();
         if c.choked {
-        } else if self.profile.choker.choke_uninterested {
+            return;
+        }
+        if self.profile.choker.choke_uninterested {
             self.choke(now, id, UnchokeEnd::NotInterested);
-        } else {
-            self.rechoke_on_change(now);
+        }
+        self.slot_freed(now, true);
+    }
+    /// An unchoked neighbour is gone, or wants nothing any more; `counted` if it held a slot by the
+    /// rule of mainline, for which somebody without interest holds none.
+    pub(super) fn slot_freed(&mut self, now: Time, counted: bool) {
+        match self.profile.choker.free_slot {
+            FreeSlot::Round => {}
+            FreeSlot::Rechoke if counted => self.rechoke(now, false),
+            FreeSlot::Rechoke => {}
+            FreeSlot::Tick => self.bring_round_forward(now),
         }
     }
-    fn rechoke_on_change(&mut self, now: Time) {
-        if self.profile.choker.rechoke_on_change {
-            self.rechoke(now, false);
-        }
+    /// The next round is due at the client's next tick.
+    fn bring_round_forward(&mut self, now: Time) {
+        let tick = self.profile.choker.tick_ns.max(super::LEAST_PERIOD);
+        let ticks = now.since(self.started).nanos() / tick.nanos() + 1;
+        self.round_at = self.round_at.min(self.started + tick * ticks);
+        self.set_slow_alarm();
     }
     pub(super) fn slots(&self) -> u32 {
         slots(self.profile.choker.slots, self.limit)
@@ -154,7 +169,15 @@ impl Peer {
         let rules = &profile.choker;
         let slots = self.slots();
         let number = self.choker.round;
-        let turn = round && number.is_multiple_of(rules.optimistic_rounds.max(1));
+        let every = rules.optimistic_rounds.max(1);
+        let turn = round
+            && match rules.free_slot {
+                // Rounds are not evenly spaced: libtorrent has a timer of its own for this.
+                FreeSlot::Tick => {
+                    now.since(self.choker.optimistic_since) >= rules.round_ns * u64::from(every)
+                }
+                FreeSlot::Round | FreeSlot::Rechoke => number.is_multiple_of(every),
+            };
         let rule = self.rule();
         let mut candidates = std::mem::take(&mut self.candidates);
         let mut verdicts = std::mem::take(&mut self.verdicts);
@@ -170,6 +193,12 @@ impl Peer {
                 let (piece_bytes, pieces) = (torrent.piece_bytes(0), torrent.pieces());
                 let round = modern::Round { now, slots, turn, piece_bytes, pieces };
                 modern::decide(&candidates, rules, round, &mut verdicts);
+                let filled = |(c, verdict): (&Candidate, &Verdict)| {
+                    *verdict == Verdict::Turn && !c.optimistic
+                };
+                if turn || candidates.iter().zip(&verdicts).any(filled) {
+                    self.choker.optimistic_since = now;
+                }
             }
             Rule::MainlineSeed => {
                 let made = self.choker.unchokes_since_round;

@@ -32,6 +32,7 @@ impl Profile {
             ("tracker.interval_ns", self.tracker.interval_ns),
             ("meter.window_ns", self.meter.window_ns),
             ("choker.round_ns", self.choker.round_ns),
+            ("choker.tick_ns", self.choker.tick_ns),
             ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
         ];
         for (path, span) in spans {

@@ -87,7 +87,8 @@ fn mainline() -> Profile {
             seed: SeedChoker::Mainline,
             idle_class: true,
             protected_rounds: 3,
-            rechoke_on_change: true,
+            free_slot: FreeSlot::Rechoke,
+            tick_ns: Span::from_secs(1),
             choke_uninterested: false,
             first_round: FirstRound::Arrival,
             rank_rounds: 1,
@@ -125,6 +126,9 @@ fn modern() -> Profile {
         requests: Requests {
             backlog: Backlog::QueueTime { queue_time_ns: Span::from_secs(3), min: 2, max: 500 },
             snub_after_ns: Span::from_secs(60),
+            // `peer_connection::do_update_interest`: whoever has a piece that is not here. Interest
+            // that follows requests would free slots, and fill them, with every block asked for.
+            interest: Interest::MissingPieces,
             ..mainline.requests
         },
         picker: mainline.picker,
@@ -136,10 +140,9 @@ fn modern() -> Profile {
             leech: LeechChoker::Modern,
             seed: SeedChoker::RoundRobin,
             idle_class: false,
-            // libtorrent also fills a slot at once when somebody loses interest. But its interest does
-            // not follow requests, as ours does: with both, two uploaders may hand the last blocks of
-            // a neighbour to and fro for ever, within one instant where there is no delay.
-            rechoke_on_change: false,
+            free_slot: FreeSlot::Tick,
+            tick_ns: Span::from_secs(1),
+            choke_uninterested: true,
             ..mainline.choker
         },
         limiter: LimiterRules {
@@ -213,7 +216,7 @@ fn ns2() -> Profile {
             leech: LeechChoker::Ns2,
             seed: SeedChoker::Ns2,
             idle_class: false,
-            rechoke_on_change: false,
+            free_slot: FreeSlot::Round,
             choke_uninterested: true,
             first_round: FirstRound::FirstInterest,
             rank_rounds: 2,

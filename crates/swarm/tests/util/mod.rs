@@ -68,6 +68,8 @@ pub struct Swarm {
     pub delay: Span,
     pub buffer: u64,
     pub verbose: bool,
+    /// Leechers leave as soon as they are complete.
+    pub leave_complete: bool,
     stream: Stream,
     queue: BTreeMap<(Time, u64), Happening>,
     halves: BTreeMap<End, Half>,
@@ -135,6 +137,7 @@ impl Make {
             delay: self.delay,
             buffer: self.buffer,
             verbose: false,
+            leave_complete: false,
             stream: Stream::new(self.seed, "tracker", 0),
             queue: BTreeMap::new(),
             halves: BTreeMap::new(),
@@ -384,7 +387,12 @@ impl Swarm {
                 }
             }
             Action::PieceCompleted { piece } => self.logs[peer].pieces.push((now, piece)),
-            Action::Completed => self.logs[peer].completed = Some(now),
+            Action::Completed => {
+                self.logs[peer].completed = Some(now);
+                if self.leave_complete {
+                    self.leave_at(now, peer);
+                }
+            }
             Action::UnchokeEnded { started, bytes, blocks, cause, .. } => {
                 self.logs[peer].unchokes.push((now - started, bytes, blocks, cause));
             }
