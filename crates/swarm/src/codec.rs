@@ -2,8 +2,10 @@
 //! come and gives out messages as they become complete.
 //!
 //! The decoder trusts nobody: it keeps no more bytes than one message of the agreed size may have,
-//! and says with a [`CodecError`] why a stream cannot go on. It does not judge whether a message
-//! makes sense at its time; [`Peer`](crate::Peer) does.
+//! and says with a [`CodecError`] why a stream cannot go on. A message of a type that it does not know
+//! is skipped whole, whatever is in it, as BEP 3's reference client and libtorrent's extensions expect
+//! of each other: those of BEP 5 (DHT), BEP 6 (Fast), BEP 10 (extension protocol), BEP 52 (hashes).
+//! The decoder does not judge whether a message makes sense at its time; [`Peer`](crate::Peer) does.
 
 use crate::{Bitfield, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 use std::sync::Arc;
@@ -12,12 +14,25 @@ use thiserror::Error;
 /// What a handshake says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// Bits of extensions; mainline 4.0.2 sends and expects none, and ignores others'.
+    /// Bits of extensions; mainline 4.0.2 sends and expects none, and ignores others'. See
+    /// [`offers`](Handshake::offers).
     pub reserved: [u8; 8],
     /// Which torrent.
     pub info_hash: [u8; 20],
     /// Who.
     pub peer_id: [u8; 20],
+}
+
+/// An extension that a client offers with a bit of its handshake. A message of one may be sent only if
+/// both sides offer it; whoever sends no bits, as [`Handshake::new`] does, should never meet any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extension {
+    /// The extension protocol (BEP 10): message type 20, whose content the clients agree on.
+    Protocol,
+    /// Fast peers (BEP 6): suggestions, rejects, allowed-fast pieces; types 13 to 17.
+    Fast,
+    /// The distributed hash table (BEP 5): the port message, type 9.
+    Dht,
 }
 
 /// Why a stream is not the wire protocol. There is no way on after any of these.
@@ -26,19 +41,14 @@ pub enum CodecError {
     /// The stream does not begin with the protocol's name.
     #[error("the stream does not begin with a BitTorrent handshake")]
     NotBitTorrent,
-    /// A message announces more bytes than any message of this torrent has.
+    /// A message announces more bytes than any message of its type has in this torrent, or than
+    /// [`MAX_SKIPPED_BYTES`] if its type is unknown.
     #[error("a message of {length} bytes, where {limit} are the most")]
     TooLong {
         /// The announced length.
         length: u32,
         /// The largest admitted.
         limit: u32,
-    },
-    /// A message type that the protocol does not have.
-    #[error("unknown message type {kind}")]
-    UnknownKind {
-        /// The type byte.
-        kind: u8,
     },
     /// A message whose length does not fit its type.
     #[error("{length} bytes do not fit a message of type {kind}")]
@@ -72,10 +82,23 @@ const REQUEST: u8 = 6;
 const PIECE: u8 = 7;
 const CANCEL: u8 = 8;
 
+/// Most bytes behind the length prefix of a message that is skipped. libtorrent refuses longer ones,
+/// too; the largest in use are extension messages with 16 KiB of metadata (BEP 9).
+pub const MAX_SKIPPED_BYTES: u32 = 1 << 20;
+
 impl Handshake {
     /// The handshake of a client without extensions.
     pub fn new(info_hash: [u8; 20], peer_id: [u8; 20]) -> Handshake {
         Handshake { reserved: [0; 8], info_hash, peer_id }
+    }
+    /// Whether the sender offers this extension.
+    pub fn offers(&self, extension: Extension) -> bool {
+        let (byte, bit) = match extension {
+            Extension::Protocol => (5, 0x10),
+            Extension::Fast => (7, 0x04),
+            Extension::Dht => (7, 0x01),
+        };
+        self.reserved[byte] & bit != 0
     }
     /// Appends its bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -130,6 +153,13 @@ pub enum Decoded<'a> {
     Handshake(Handshake),
     /// A message; with PIECE its block, with all others nothing.
     Message(Message, &'a [u8]),
+    /// The end of a message of a type that BEP 3 does not have. A sign of life, and nothing else.
+    Skipped {
+        /// The type byte.
+        kind: u8,
+        /// Bytes behind the length prefix, the type byte included.
+        length: u32,
+    },
 }
 
 /// Cuts one direction of a stream into messages.
@@ -141,7 +171,17 @@ pub struct Decoder {
     pieces: u32,
     limit: u32,
     greeted: bool,
+    skipping: Option<Skipping>,
     failed: Option<CodecError>,
+}
+
+/// A message of an unknown type that is being thrown away as it comes.
+#[derive(Clone, Copy, Debug)]
+struct Skipping {
+    kind: u8,
+    length: u32,
+    /// Bytes that are still to come.
+    left: u32,
 }
 
 impl Decoder {
@@ -149,7 +189,15 @@ impl Decoder {
     pub fn new(pieces: u32, max_block_bytes: u32) -> Decoder {
         let block = max_block_bytes.saturating_add(PIECE_HEADER_BYTES - 4);
         let limit = block.max(pieces.div_ceil(8).saturating_add(1)).max(13);
-        Decoder { buffer: Vec::new(), used: 0, pieces, limit, greeted: false, failed: None }
+        Decoder {
+            buffer: Vec::new(),
+            used: 0,
+            pieces,
+            limit,
+            greeted: false,
+            skipping: None,
+            failed: None,
+        }
     }
     /// Bytes arrived. Call [`next`](Decoder::next) until it has nothing more before feeding again,
     /// else they pile up.
@@ -174,6 +222,7 @@ impl Decoder {
             Ok(Some((decoded, start, end))) => Ok(Some(match decoded {
                 Cut::Handshake(handshake) => Decoded::Handshake(handshake),
                 Cut::Message(message) => Decoded::Message(message, &self.buffer[start..end]),
+                Cut::Skipped { kind, length } => Decoded::Skipped { kind, length },
             })),
             Ok(None) => Ok(None),
             Err(error) => {
@@ -199,24 +248,27 @@ impl Decoder {
             self.used += HANDSHAKE_BYTES as usize;
             return Ok(Some((Cut::Handshake(handshake), 0, 0)));
         }
+        if let Some(skipping) = self.skipping {
+            return Ok(self.skip(skipping));
+        }
         let Some((length, rest)) = rest.split_first_chunk() else { return Ok(None) };
         let length = u32::from_be_bytes(*length);
-        if length > self.limit {
-            return Err(CodecError::TooLong { length, limit: self.limit });
+        let most = self.limit.max(MAX_SKIPPED_BYTES);
+        if length > most {
+            return Err(CodecError::TooLong { length, limit: most });
         }
-        let Some(body) = rest.get(..length as usize) else {
+        let message = if length == 0 {
+            Message::KeepAlive
+        } else {
             // The type and its length are judged before the rest is waited for.
-            if let Some(kind) = rest.first() {
-                self.check_length(*kind, length)?;
+            let Some(&kind) = rest.first() else { return Ok(None) };
+            if kind > CANCEL {
+                self.used += 4;
+                return Ok(self.skip(Skipping { kind, length, left: length }));
             }
-            return Ok(None);
-        };
-        let message = match body.split_first() {
-            None => Message::KeepAlive,
-            Some((kind, body)) => {
-                self.check_length(*kind, length)?;
-                self.parse(*kind, body)?
-            }
+            self.check_length(kind, length)?;
+            let Some(body) = rest.get(1..length as usize) else { return Ok(None) };
+            self.parse(kind, body)?
         };
         let end = self.used + 4 + length as usize;
         self.used = end;
@@ -226,18 +278,29 @@ impl Decoder {
         };
         Ok(Some((Cut::Message(message), end - block, end)))
     }
+    /// Throws away what is there of a message; itself, if that is its end.
+    fn skip(&mut self, mut skipping: Skipping) -> Option<(Cut, usize, usize)> {
+        let there = u32::try_from(self.buffered()).unwrap_or(u32::MAX).min(skipping.left);
+        self.used += there as usize;
+        skipping.left -= there;
+        let Skipping { kind, length, left } = skipping;
+        self.skipping = (left > 0).then_some(skipping);
+        (left == 0).then_some((Cut::Skipped { kind, length }, 0, 0))
+    }
     fn check_length(&self, kind: u8, length: u32) -> Result<(), CodecError> {
+        if length > self.limit {
+            return Err(CodecError::TooLong { length, limit: self.limit });
+        }
         let good = match kind {
             CHOKE | UNCHOKE | INTERESTED | NOT_INTERESTED => length == 1,
             HAVE => length == 5,
             BITFIELD => length == 1 + self.pieces.div_ceil(8),
             REQUEST | CANCEL => length == 13,
-            PIECE => length > 9,
-            _ => return Err(CodecError::UnknownKind { kind }),
+            _ => length > 9,
         };
         if good { Ok(()) } else { Err(CodecError::BadLength { kind, length }) }
     }
-    /// `body` is behind the type, and of the right length for it.
+    /// `body` is behind the type, one of BEP 3's, and of the right length for it.
     fn parse(&self, kind: u8, body: &[u8]) -> Result<Message, CodecError> {
         let number = |index: usize| {
             let bytes = body.get(4 * index..).and_then(<[u8]>::first_chunk);
@@ -258,8 +321,7 @@ impl Decoder {
             REQUEST => Message::Request { piece, begin, length, unchoke: 0 },
             // No longer than the limit, which has 32 bits.
             PIECE => Message::Piece { piece, begin, length: body.len() as u32 - 8 },
-            CANCEL => Message::Cancel { piece, begin, length },
-            _ => return Err(CodecError::UnknownKind { kind }),
+            _ => Message::Cancel { piece, begin, length },
         })
     }
     fn bitfield(&self, bytes: &[u8]) -> Result<Bitfield, CodecError> {
@@ -278,4 +340,5 @@ impl Decoder {
 enum Cut {
     Handshake(Handshake),
     Message(Message),
+    Skipped { kind: u8, length: u32 },
 }

@@ -1,7 +1,9 @@
 //! The codec against byte strings known from the protocol's description, any messages in any cuts,
 //! and any garbage.
 
-use flashcrowd_swarm::codec::{CodecError, Decoded, Decoder, Handshake, encode};
+use flashcrowd_swarm::codec::{
+    CodecError, Decoded, Decoder, Extension, Handshake, MAX_SKIPPED_BYTES, encode,
+};
 use flashcrowd_swarm::{Bitfield, Message};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -82,8 +84,9 @@ fn what_is_not_the_protocol_is_refused_with_the_reason() {
     assert_eq!(decoder.next(), Err(CodecError::NotBitTorrent));
     assert_eq!(decoder.buffered(), 0);
     let limit = BLOCK + 9;
-    assert_eq!(error(&[0, 0, 1, 0]), Some(CodecError::TooLong { length: 256, limit }));
-    assert_eq!(error(&[0, 0, 0, 1, 20]), Some(CodecError::UnknownKind { kind: 20 }));
+    assert_eq!(error(&[0, 0, 1, 0, 7]), Some(CodecError::TooLong { length: 256, limit }));
+    let (length, limit) = (MAX_SKIPPED_BYTES + 1, MAX_SKIPPED_BYTES);
+    assert_eq!(error(&length.to_be_bytes()), Some(CodecError::TooLong { length, limit }));
     assert_eq!(error(&[0, 0, 0, 2, 1]), Some(CodecError::BadLength { kind: 1, length: 2 }));
     assert_eq!(error(&[0, 0, 0, 9, 7]), Some(CodecError::BadLength { kind: 7, length: 9 }));
     assert_eq!(error(&[0, 0, 0, 3, 5, 0]), Some(CodecError::BadLength { kind: 5, length: 3 }));
@@ -91,6 +94,59 @@ fn what_is_not_the_protocol_is_refused_with_the_reason() {
     let have = [0, 0, 0, 5, 4, 0, 0, 0, 20];
     assert_eq!(error(&have), Some(CodecError::NoSuchPiece { piece: 20, pieces }));
     assert_eq!(error(&[0, 0, 0, 4, 5, 0, 0, 0x08]), Some(CodecError::SpareBits));
+}
+
+#[test]
+fn messages_of_extensions_are_skipped_whole_and_the_stream_goes_on() {
+    // BEP 10's handshake, BEP 6's HAVE ALL and a reject, BEP 5's port, then an UNCHOKE.
+    let mut decoder = greeted();
+    let mut bytes = vec![0, 0, 0, 8, 20, 0];
+    bytes.extend(b"d1:mde");
+    bytes.extend([0, 0, 0, 1, 14, 0, 0, 0, 13, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x40, 0]);
+    bytes.extend([0, 0, 0, 3, 9, 0x1A, 0xE1, 0, 0, 0, 1, 1]);
+    decoder.feed(&bytes);
+    let skipped = |kind, length| Ok(Some(Decoded::Skipped { kind, length }));
+    assert_eq!(decoder.next(), skipped(20, 8));
+    assert_eq!(decoder.next(), skipped(14, 1));
+    assert_eq!(decoder.next(), skipped(16, 13));
+    assert_eq!(decoder.next(), skipped(9, 3));
+    assert_eq!(decoder.next(), Ok(Some(Decoded::Message(Message::Unchoke, &[]))));
+    assert_eq!(decoder.next(), Ok(None));
+    assert_eq!(decoder.buffered(), 0);
+}
+
+#[test]
+fn the_largest_unknown_message_passes_without_being_kept() {
+    let mut decoder = greeted();
+    decoder.feed(&MAX_SKIPPED_BYTES.to_be_bytes());
+    assert_eq!(decoder.next(), Ok(None));
+    for chunk in vec![99; MAX_SKIPPED_BYTES as usize - 1].chunks(1000) {
+        decoder.feed(chunk);
+        assert_eq!(decoder.next(), Ok(None));
+    assert_eq!(decoder.buffered(), 0);
+    }
+    decoder.feed(&[99, 0, 0, 0, 0]);
+    assert_eq!(decoder.next(), Ok(Some(Decoded::Skipped { kind: 99, length: MAX_SKIPPED_BYTES })));
+    assert_eq!(decoder.next(), Ok(Some(Decoded::Message(Message::KeepAlive, &[]))));
+}
+
+#[test]
+fn a_handshake_offers_what_its_bits_say() {
+    use Extension::{Dht, Fast, Protocol};
+    let offered = |reserved| {
+        let handshake = Handshake { reserved, ..Handshake::new([0; 20], [0; 20]) };
+        [Protocol, Fast, Dht].map(|extension| handshake.offers(extension))
+    };
+    assert_eq!(offered([0; 8]), [false; 3]);
+    assert_eq!(offered([0, 0, 0, 0, 0, 0x10, 0, 0]), [true, false, false]);
+    assert_eq!(offered([0, 0, 0, 0, 0, 0, 0, 0x04]), [false, true, false]);
+    assert_eq!(offered([0, 0, 0, 0, 0, 0, 0, 0x01]), [false, false, true]);
+    assert_eq!(offered([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xEF, 0xFF, 0xFA]), [false; 3]);
+}
+
+/// A message of a type that BEP 3 does not have.
+fn unknown() -> impl Strategy<Value = (u8, Vec<u8>)> {
+    (9u8.., prop::collection::vec(any::<u8>(), 0..200))
 }
 
 fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
@@ -128,18 +184,23 @@ fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
 proptest! {
     #[test]
     fn any_messages_in_any_cuts_come_out_as_they_went_in(
-        messages in prop::collection::vec(message(), 0..30),
+        messages in prop::collection::vec((message(), prop::option::weighted(0.3, unknown())), 0..30),
         cuts in prop::collection::vec(1usize..40, 1..20),
     ) {
         let mut bytes = Vec::new();
-        for (message, block) in &messages {
+        for ((message, block), unknown) in &messages {
+            if let Some((kind, body)) = unknown {
+                bytes.extend((body.len() as u32 + 1).to_be_bytes());
+                bytes.push(*kind);
+                bytes.extend(body);
+            }
             let before = bytes.len();
             encode(message, &mut bytes);
             bytes.extend_from_slice(block);
             prop_assert_eq!((bytes.len() - before) as u32, message.size());
         }
         let mut decoder = greeted();
-        let mut out = Vec::new();
+        let (mut out, mut skipped) = (Vec::new(), None);
         let mut rest = &bytes[..];
         for cut in cuts.iter().cycle() {
             if rest.is_empty() {
@@ -149,11 +210,17 @@ proptest! {
             decoder.feed(now);
             rest = later;
             while let Some(decoded) = decoder.next().unwrap() {
-                let Decoded::Message(message, block) = decoded else { panic!("{decoded:?}") };
-                out.push((message, block.to_vec()));
+                match decoded {
+                    Decoded::Message(message, block) => out.push(((message, block.to_vec()), skipped.take())),
+                    Decoded::Skipped { kind, length } => skipped = Some((kind, length)),
+                    Decoded::Handshake(_) => panic!("a second handshake"),
+                }
             }
         }
-        prop_assert_eq!(out, messages);
+        let told = |(kind, body): (u8, Vec<u8>)| (kind, body.len() as u32 + 1);
+        let expected: Vec<_> =
+            messages.into_iter().map(|(known, unknown)| (known, unknown.map(told))).collect();
+        prop_assert_eq!(out, expected);
         prop_assert_eq!(decoder.buffered(), 0);
     }
 
