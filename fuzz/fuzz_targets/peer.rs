@@ -85,7 +85,7 @@ impl Say {
             }
             Say::Request(piece, block) => {
                 let (piece, begin) = at(piece, block);
-                Message::Request { piece, begin, length, unchoke: 1 }
+                Message::StampedRequest { piece, begin, length, unchoke: 1 }
             }
             Say::Piece(piece, block) => {
                 let (piece, begin) = at(piece, block);
@@ -96,7 +96,7 @@ impl Say {
                 Message::Cancel { piece, begin, length }
             }
             Say::OddRequest(piece, begin, length) => {
-                Message::Request { piece, begin, length, unchoke: 1 }
+                Message::StampedRequest { piece, begin, length, unchoke: 1 }
             }
             Say::OddPiece(piece, begin, length) => Message::Piece { piece, begin, length },
         }
@@ -170,7 +170,10 @@ impl Driver {
                     let (space, connected) = self.conns.get_mut(&conn).expect("no such connection");
                     assert!(*connected && bytes > 0 && u64::from(bytes) <= *space);
                     *space -= u64::from(bytes);
-                    if let Some(request @ Message::Request { .. }) = completes {
+                    if let Some(
+                        request @ (Message::Request { .. } | Message::StampedRequest { .. }),
+                    ) = completes
+                    {
                         self.asked.push((conn, request));
                     }
                 }
@@ -196,7 +199,7 @@ impl Driver {
             Op::Start => self.peer.start(now),
             Op::Peers(peers) => {
                 let peers: Vec<_> = peers.iter().map(|peer| PeerId(u32::from(*peer % 8))).collect();
-                self.peer.on_peers(now, &peers);
+                self.peer.on_peers(now, Span::from_secs(1800), &peers);
             }
             Op::Failed => self.peer.on_announce_failed(now),
             Op::Accept(remote) => {
@@ -222,7 +225,9 @@ impl Driver {
             }
             Op::Answer(which) if !self.asked.is_empty() => {
                 let (conn, asked) = self.asked.remove(usize::from(which) % self.asked.len());
-                if let Message::Request { piece, begin, length, .. } = asked {
+                if let Message::Request { piece, begin, length }
+                | Message::StampedRequest { piece, begin, length, .. } = asked
+                {
                     self.peer.on_message(now, conn, Message::Piece { piece, begin, length });
                 }
             }

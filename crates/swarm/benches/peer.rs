@@ -75,7 +75,7 @@ fn limiter_write(c: &mut Criterion) {
             unchoked.push(conn);
         }
     }
-    let request = Message::Request { piece: 0, begin: 0, length: 1 << 14, unchoke: 0 };
+    let request = Message::Request { piece: 0, begin: 0, length: 1 << 14 };
     for conn in &unchoked {
         (0..3).for_each(|_| peer.on_message(now, *conn, request.clone()));
     }

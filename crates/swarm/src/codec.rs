@@ -140,7 +140,10 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) {
                 out[start + piece as usize / 8] |= 0x80 >> (piece % 8);
             }
         }
-        Message::Request { piece, begin, length, .. } => head(REQUEST, &[*piece, *begin, *length]),
+        Message::Request { piece, begin, length }
+        | Message::StampedRequest { piece, begin, length, .. } => {
+            head(REQUEST, &[*piece, *begin, *length]);
+        }
         Message::Piece { piece, begin, .. } => head(PIECE, &[*piece, *begin]),
         Message::Cancel { piece, begin, length } => head(CANCEL, &[*piece, *begin, *length]),
     }
@@ -318,7 +321,7 @@ impl Decoder {
             NOT_INTERESTED => Message::NotInterested,
             HAVE => Message::Have { piece },
             BITFIELD => Message::Bitfield(Arc::new(self.bitfield(body)?)),
-            REQUEST => Message::Request { piece, begin, length, unchoke: 0 },
+            REQUEST => Message::Request { piece, begin, length },
             // No longer than the limit, which has 32 bits.
             PIECE => Message::Piece { piece, begin, length: body.len() as u32 - 8 },
             _ => Message::Cancel { piece, begin, length },

@@ -10,7 +10,7 @@
 //! # Driving a peer
 //!
 //! ```
-//! use flashcrowd_base::{Rate, Stream, Time};
+//! use flashcrowd_base::{Rate, Span, Stream, Time};
 //! use flashcrowd_swarm::{Action, Message, Peer, PeerId, Role, Torrent, profile};
 //! use std::sync::Arc;
 //!
@@ -24,7 +24,7 @@
 //!
 //! peer.start(now);
 //! assert!(matches!(peer.poll(), Some(Action::Announce { .. })));
-//! peer.on_peers(now, &[PeerId(1)]);
+//! peer.on_peers(now, Span::from_secs(1800), &[PeerId(1)]);
 //! let Some(Action::Connect { conn, .. }) = peer.poll() else { return Err("no connection".into()) };
 //! peer.on_connected(now, conn, 16_384);
 //! let handshake = Action::Write { conn, bytes: 68, completes: Some(Message::Handshake) };
@@ -42,13 +42,13 @@
 //!   connections made at once the one of the lower number stays. Mainline finds out by the identity
 //!   in the handshake.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
-//! - A peer does not ask its tracker for another interval than its profile names.
 //! - `modern` has the choker, the request queue, the limiter and the limits of libtorrent; not its
 //!   piece picker (which adds affinity and whole pieces), peer turnover, request timeouts, allowed-fast
 //!   and suggest messages, or the slots by rate.
 
 mod action;
 pub mod assembly;
+mod availability;
 pub mod backlog;
 mod bitfield;
 pub mod choker;
@@ -63,6 +63,7 @@ mod torrent;
 mod tracker;
 
 pub use action::{Action, ConnId, Event, PeerId, UnchokeEnd};
+pub use availability::Availability;
 pub use bitfield::Bitfield;
 pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 pub use peer::{Peer, Role};

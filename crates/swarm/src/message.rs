@@ -34,8 +34,19 @@ pub enum Message {
         begin: u32,
         /// Bytes.
         length: u32,
-        /// How many UNCHOKEs the sender had received on this connection, for those who want to
-        /// tell a request of an earlier unchoke. Not on the wire.
+    },
+    /// The same from a client whose profile has
+    /// [`requests.stamped`](crate::profile::Requests::stamped): a model's message, which says more than
+    /// any wire format can. It has the size of a REQUEST, and [`encode`](crate::codec::encode) makes one
+    /// of it; no decoder ever gives it out, so a client on a socket never depends on the stamp.
+    StampedRequest {
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+        /// How many UNCHOKEs the sender had received on this connection.
         unchoke: u32,
     },
     /// Brings a block.
@@ -72,7 +83,7 @@ impl Message {
             Message::Choke | Message::Unchoke | Message::Interested | Message::NotInterested => 5,
             Message::Have { .. } => 9,
             Message::Bitfield(pieces) => 5 + pieces.len().div_ceil(8),
-            Message::Request { .. } | Message::Cancel { .. } => 17,
+            Message::Request { .. } | Message::StampedRequest { .. } | Message::Cancel { .. } => 17,
             Message::Piece { length, .. } => PIECE_HEADER_BYTES.saturating_add(*length),
         }
     }
@@ -93,5 +104,7 @@ mod tests {
         assert_eq!(block.size(), 16397);
         assert_eq!(Message::Bitfield(Arc::new(Bitfield::new(200))).size(), 30);
         assert_eq!(Message::Have { piece: 3 }.size(), 9);
+        let stamped = Message::StampedRequest { piece: 0, begin: 0, length: 1, unchoke: 7 };
+        assert_eq!(stamped.size(), Message::Request { piece: 0, begin: 0, length: 1 }.size());
     }
 }

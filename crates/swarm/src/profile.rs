@@ -34,7 +34,9 @@ pub struct Profile {
     pub connections: Connections,
     /// When to ask the tracker.
     pub announce: Announce,
-    /// How the tracker answers. The driver takes it from the profile of the whole swarm.
+    /// How the tracker answers that came with this client. A [`Peer`](crate::Peer) does not look at
+    /// it: its interval comes with each answer. Whoever runs a [`Tracker`](crate::Tracker) chooses whose rules
+    /// it keeps, and says so where the clients of a swarm differ.
     pub tracker: TrackerRules,
     /// Asking for blocks.
     pub requests: Requests,
@@ -140,9 +142,10 @@ pub struct Requests {
     /// others that unchoke us (A.7). If not, they wait until one of those brings a block, says HAVE
     /// or unchokes us anew.
     pub reoffer: bool,
-    /// Whether a request that was made before the last UNCHOKE arrived is ignored. The module for
-    /// ns-2 puts the time of the UNCHOKE into each request; no wire format has such a field. Not for
-    /// sockets.
+    /// Whether requests are [stamped](crate::Message::StampedRequest) with the UNCHOKE that they follow,
+    /// and a stamped one that was made before the last UNCHOKE arrived is ignored. The module for ns-2
+    /// puts the time of the UNCHOKE into each request; no wire format has such a field. A request
+    /// without a stamp, as every client on a socket and of another profile makes it, is taken as it is.
     pub stamped: bool,
 }
 

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 /// What a tracker answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// How long to wait before the next regular announce. A [`Peer`](crate::Peer) takes it
-    /// from its own profile, which carries the same rules.
+    /// How long to wait before the next regular announce.
     pub interval: Span,
     /// Other peers.
     pub peers: Vec<PeerId>,
@@ -41,7 +40,8 @@ struct Lists {
 }
 
 impl Tracker {
-    /// A tracker that knows nobody.
+    /// A tracker that knows nobody. A swarm has one, whatever its clients are: the caller says whose
+    /// rules it keeps, a client's own ([`Profile::tracker`](crate::Profile::tracker)) or others.
     pub fn new(rules: TrackerRules) -> Tracker {
         Tracker { rules, members: BTreeMap::new(), seeds: 0, lists: None, swept: Time::START }
     }

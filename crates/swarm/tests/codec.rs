@@ -56,7 +56,7 @@ fn messages_are_known_bytes() {
         (Message::Have { piece: 18 }, &[0, 0, 0, 5, 4, 0, 0, 0, 18]),
         (Message::Bitfield(Arc::new(pieces)), &[0, 0, 0, 4, 5, 0x80, 0x40, 0x10]),
         (
-            Message::Request { piece: 1, begin: 0x4000, length: 0x4000, unchoke: 0 },
+            Message::Request { piece: 1, begin: 0x4000, length: 0x4000 },
             &[0, 0, 0, 13, 6, 0, 0, 0, 1, 0, 0, 0x40, 0, 0, 0, 0x40, 0],
         ),
         (
@@ -123,7 +123,7 @@ fn the_largest_unknown_message_passes_without_being_kept() {
     for chunk in vec![99; MAX_SKIPPED_BYTES as usize - 1].chunks(1000) {
         decoder.feed(chunk);
         assert_eq!(decoder.next(), Ok(None));
-    assert_eq!(decoder.buffered(), 0);
+        assert_eq!(decoder.buffered(), 0);
     }
     decoder.feed(&[99, 0, 0, 0, 0]);
     assert_eq!(decoder.next(), Ok(Some(Decoded::Skipped { kind: 99, length: MAX_SKIPPED_BYTES })));
@@ -162,8 +162,7 @@ fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
         numbers.clone().prop_map(|(piece, begin, length)| Message::Request {
             piece,
             begin,
-            length,
-            unchoke: 0
+            length
         }),
         numbers.prop_map(|(piece, begin, length)| Message::Cancel { piece, begin, length }),
         bits.prop_map(|bits| {

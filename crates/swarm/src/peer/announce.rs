@@ -9,6 +9,7 @@ use flashcrowd_base::{Span, Stream, Time};
 pub(super) struct Announcer {
     /// When to look next.
     pub(super) check_at: Time,
+    /// As the tracker said last.
     interval: Span,
     in_flight: bool,
     answered: Option<Time>,
@@ -17,10 +18,10 @@ pub(super) struct Announcer {
 }
 
 impl Announcer {
-    pub(super) fn new(interval: Span) -> Announcer {
+    pub(super) fn new() -> Announcer {
         Announcer {
             check_at: Time::NEVER,
-            interval,
+            interval: Span::ZERO,
             in_flight: false,
             answered: None,
             retry: None,
@@ -36,7 +37,8 @@ impl Announcer {
     pub(super) fn complete(&mut self) {
         self.completed = true;
     }
-    pub(super) fn on_answer(&mut self, now: Time) {
+    pub(super) fn on_answer(&mut self, now: Time, interval: Span) {
+        self.interval = interval;
         self.in_flight = false;
         self.answered = Some(now);
         self.retry = None;
@@ -100,10 +102,10 @@ mod tests {
         Time::START + Span::from_secs(seconds)
     }
     fn answered() -> Announcer {
-        let mut announcer = Announcer::new(Span::from_secs(1800));
+        let mut announcer = Announcer::new();
         announcer.start(at(0), &rules());
         assert_eq!(announcer.due(at(60), &rules(), 0, false), None, "the first is under way");
-        announcer.on_answer(at(60));
+        announcer.on_answer(at(60), Span::from_secs(1800));
         announcer
     }
 
@@ -118,13 +120,22 @@ mod tests {
     }
 
     #[test]
+    fn the_interval_is_the_one_of_the_last_answer() {
+        let mut announcer = answered();
+        assert_eq!(announcer.due(at(1861), &rules(), 40, true), Some(Event::None));
+        announcer.on_answer(at(1861), Span::from_secs(600));
+        assert_eq!(announcer.due(at(2461), &rules(), 40, true), None);
+        assert_eq!(announcer.due(at(2462), &rules(), 40, true), Some(Event::None));
+    }
+
+    #[test]
     fn completion_is_told_at_once_but_one_announce_at_a_time() {
         let mut announcer = answered();
         announcer.complete();
         assert_eq!(announcer.due(at(61), &rules(), 40, true), Some(Event::Completed));
         announcer.complete();
         assert_eq!(announcer.due(at(62), &rules(), 40, true), None);
-        announcer.on_answer(at(63));
+        announcer.on_answer(at(63), Span::from_secs(1800));
         assert_eq!(announcer.due(at(63), &rules(), 40, true), Some(Event::Completed));
     }
 

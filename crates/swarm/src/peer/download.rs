@@ -189,7 +189,7 @@ impl Peer {
         if self.endgame.is_some() {
             return self.fix_endgame(now, id);
         }
-        let of_seed = c.have.is_full();
+        let (of_seed, stamped) = (c.have.is_full(), self.profile.requests.stamped);
         let mut exhausted = false;
         // Borrowed anew in every turn: an exhausted piece concerns everybody.
         while let Some(c) = self.conns.get_mut(id)
@@ -215,8 +215,7 @@ impl Peer {
             {
                 c.active.push(block);
                 let (begin, length) = self.assembly.range(block);
-                let unchoke = c.unchokes_received;
-                let request = Message::Request { piece, begin, length, unchoke };
+                let request = request(stamped, piece, begin, length, c.unchokes_received);
                 c.send(id, request, behind, &mut self.actions);
             }
             if !self.assembly.has_free(piece) {
@@ -322,6 +321,7 @@ impl Peer {
         }
         let Some(depth) = self.depth(now, id) else { return };
         let behind = self.profile.control_behind_piece;
+        let stamped = self.profile.requests.stamped;
         let Some(c) = self.conns.get_mut(id) else { return };
         let room = (depth.refill as usize).saturating_sub(c.active.len());
         if room > 0 {
@@ -330,10 +330,18 @@ impl Peer {
             for block in want.iter() {
                 c.active.push(*block);
                 let (begin, length) = self.assembly.range(*block);
-                let (piece, unchoke) = (block.piece, c.unchokes_received);
-                let request = Message::Request { piece, begin, length, unchoke };
+                let request = request(stamped, block.piece, begin, length, c.unchokes_received);
                 c.send(id, request, behind, &mut self.actions);
             }
         }
+    }
+}
+
+/// Asks for a block, with a stamp if the profile has such things.
+fn request(stamped: bool, piece: u32, begin: u32, length: u32, unchoke: u32) -> Message {
+    if stamped {
+        Message::StampedRequest { piece, begin, length, unchoke }
+    } else {
+        Message::Request { piece, begin, length }
     }
 }

@@ -123,7 +123,7 @@ impl Peer {
             choker: Choker::default(),
             limiter: Limiter::new(upload_limit, profile.limiter.clone(), now)
                 .with_phase(stream.unit()),
-            announcer: Announcer::new(profile.tracker.interval_ns),
+            announcer: Announcer::new(),
             started: now,
             round_at: Time::NEVER,
             keepalive_at: Time::NEVER,
@@ -207,12 +207,12 @@ impl Peer {
         self.announce(Event::Stopped);
     }
 
-    /// The tracker's answer.
-    pub fn on_peers(&mut self, now: Time, peers: &[PeerId]) {
+    /// The tracker's answer: some peers, and how long to wait until the next regular announce.
+    pub fn on_peers(&mut self, now: Time, interval: Span, peers: &[PeerId]) {
         if self.gone {
             return;
         }
-        self.announcer.on_answer(now);
+        self.announcer.on_answer(now, interval);
         for peer in peers {
             self.connect(now, *peer);
         }
@@ -268,8 +268,11 @@ impl Peer {
             Message::Piece { piece, begin, length } => {
                 self.on_piece(now, conn, piece, begin, length);
             }
-            Message::Request { piece, begin, length, unchoke } => {
-                self.on_request(now, conn, Wanted { piece, begin, length }, unchoke);
+            Message::Request { piece, begin, length } => {
+                self.on_request(now, conn, Wanted { piece, begin, length }, None);
+            }
+            Message::StampedRequest { piece, begin, length, unchoke } => {
+                self.on_request(now, conn, Wanted { piece, begin, length }, Some(unchoke));
             }
             Message::Cancel { piece, begin, length } => {
                 c.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const PIECES: u32 = 5;
+const INTERVAL: Span = Span::from_secs(1800);
 
 fn torrent() -> Arc<Torrent> {
     Arc::new(Torrent::new(4 * 4000 + 1500, 4000, 1000).unwrap())
@@ -68,7 +69,10 @@ impl Rig {
                         Some(_) => self.control += u64::from(bytes),
                     }
                     if let Some(message) = completes {
-                        if matches!(message, Message::Request { .. }) {
+                        if matches!(
+                            message,
+                            Message::Request { .. } | Message::StampedRequest { .. }
+                        ) {
                             self.asked.push((conn, message.clone()));
                         }
                         sent.push((conn, message));
@@ -172,7 +176,7 @@ impl Rig {
 }
 
 fn request(piece: u32, begin: u32) -> Message {
-    Message::Request { piece, begin, length: 1000, unchoke: 1 }
+    Message::Request { piece, begin, length: 1000 }
 }
 
 #[test]
@@ -234,11 +238,7 @@ fn a_block_of_sixteen_kibibytes_is_eleven_units_and_a_rest() {
     rig.say(conn, Message::Interested);
     rig.wait(Span::from_secs(10));
     let mut writes = Vec::new();
-    rig.peer.on_message(
-        rig.now,
-        conn,
-        Message::Request { piece: 0, begin: 0, length: 1 << 14, unchoke: 1 },
-    );
+    rig.peer.on_message(rig.now, conn, Message::Request { piece: 0, begin: 0, length: 1 << 14 });
     for _ in 0..12 {
         while let Some(action) = rig.peer.poll() {
             if let Action::Write { bytes, .. } = action {
@@ -311,12 +311,16 @@ fn a_request_from_before_the_last_unchoke_is_ignored() {
         rig.say(conn, Message::NotInterested);
         rig.say(conn, Message::Interested);
         rig.wait(Span::from_secs(10));
-        let late = rig.say(conn, request(0, 0));
+        let stamped_with = |unchoke| {
+            let (piece, begin, length) = (0, 0, 1000);
+            Message::StampedRequest { piece, begin, length, unchoke }
+        };
+        let late = rig.say(conn, stamped_with(1));
         assert_eq!(late.is_empty(), stamped, "{late:?}");
-        let Message::Request { piece, begin, length, .. } = request(0, 0) else { unreachable!() };
-        let fresh = Message::Request { piece, begin, length, unchoke: 2 };
-        rig.peer.on_done(rig.now, conn);
-        assert_eq!(rig.say(conn, fresh), [(conn, block(0))]);
+        for fresh in [stamped_with(2), request(0, 0)] {
+            rig.peer.on_done(rig.now, conn);
+            assert_eq!(rig.say(conn, fresh), [(conn, block(0))]);
+        }
     }
 }
 
@@ -435,9 +439,9 @@ fn blocks_apart_never_hold_up_a_message() {
 #[test]
 fn a_request_out_of_order_closes_the_connection() {
     let bad = [
-        Message::Request { piece: 0, begin: 0, length: 20_000, unchoke: 1 },
-        Message::Request { piece: 9, begin: 0, length: 1000, unchoke: 1 },
-        Message::Request { piece: 0, begin: 3500, length: 1000, unchoke: 1 },
+        Message::Request { piece: 0, begin: 0, length: 20_000 },
+        Message::Request { piece: 9, begin: 0, length: 1000 },
+        Message::Request { piece: 0, begin: 3500, length: 1000 },
         Message::Have { piece: PIECES },
         Message::Handshake,
         Message::Bitfield(Arc::new(Bitfield::new(PIECES))),
@@ -480,7 +484,7 @@ fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
 #[test]
 fn simultaneous_connections_leave_one() {
     let mut low = Rig::new(peer(profile(), Role::Leecher));
-    low.peer.on_peers(Time::START, &[PeerId(7)]);
+    low.peer.on_peers(Time::START, INTERVAL, &[PeerId(7)]);
     low.drain();
     assert_eq!(low.peer.accept(Time::START, PeerId(7)), None, "the lower number's stays");
     let stream = Stream::new(1, "peer", 0);
@@ -494,7 +498,7 @@ fn simultaneous_connections_leave_one() {
         Time::START,
     );
     let mut high = Rig::new(high);
-    high.peer.on_peers(Time::START, &[PeerId(0)]);
+    high.peer.on_peers(Time::START, INTERVAL, &[PeerId(0)]);
     high.drain();
     let conn = high.peer.accept(Time::START, PeerId(0)).unwrap();
     assert_eq!(high.peer.poll(), Some(Action::Close { conn: ConnId(0) }));
@@ -506,7 +510,7 @@ fn spares_replace_lost_connections() {
     let mut profile = profile();
     profile.connections.max_initiate = 2;
     let mut rig = Rig::new(peer(profile, Role::Leecher));
-    rig.peer.on_peers(rig.now, &[1, 2, 3, 4, 5, 6].map(PeerId));
+    rig.peer.on_peers(rig.now, INTERVAL, &[1, 2, 3, 4, 5, 6].map(PeerId));
     rig.drain();
     assert_eq!((rig.conns.len(), rig.peer.spares.len()), (2, 2));
     rig.conns.remove(&ConnId(0));
@@ -550,7 +554,7 @@ fn leaving_closes_everything_and_nothing_happens_after() {
     assert!(rig.conns.is_empty() && rig.peer.is_gone());
     assert_eq!(rig.peer.next_timer(), None);
     assert_eq!(rig.peer.accept(rig.now, PeerId(2)), None);
-    rig.peer.on_peers(rig.now, &[PeerId(3)]);
+    rig.peer.on_peers(rig.now, INTERVAL, &[PeerId(3)]);
     rig.peer.start(rig.now);
     assert_eq!(rig.peer.poll(), None);
 }
@@ -596,7 +600,7 @@ fn op() -> impl Strategy<Value = Op> {
             Message::Bitfield(Arc::new(pieces))
         }),
         4 => range().prop_map(|(piece, begin, length)| {
-            Message::Request { piece, begin, length, unchoke: 1 }
+            Message::Request { piece, begin, length }
         }),
         1 => range().prop_map(|(piece, begin, length)| Message::Piece { piece, begin, length }),
         1 => range().prop_map(|(piece, begin, length)| Message::Cancel { piece, begin, length }),
@@ -698,7 +702,7 @@ proptest! {
                 Op::Start => rig.peer.start(rig.now),
                 Op::Peers(peers) => {
                     let peers: Vec<_> = peers.into_iter().map(PeerId).collect();
-                    rig.peer.on_peers(rig.now, &peers);
+                    rig.peer.on_peers(rig.now, INTERVAL, &peers);
                 }
                 Op::Failed => rig.peer.on_announce_failed(rig.now),
                 Op::Accept(remote) => {
@@ -721,7 +725,11 @@ proptest! {
                 Op::Answer(which) => {
                     if !rig.asked.is_empty() {
                         let (conn, asked) = rig.asked.remove(which % rig.asked.len());
-                        let Message::Request { piece, begin, length, .. } = asked else { continue };
+                        let (Message::Request { piece, begin, length }
+                        | Message::StampedRequest { piece, begin, length, .. }) = asked
+                        else {
+                            continue;
+                        };
                         rig.peer.on_message(rig.now, conn, Message::Piece { piece, begin, length });
                     }
                 }

@@ -17,7 +17,7 @@ enum Rule {
 }
 
 impl Peer {
-    pub(super) fn on_request(&mut self, now: Time, id: ConnId, wanted: Wanted, unchoke: u32) {
+    pub(super) fn on_request(&mut self, now: Time, id: ConnId, wanted: Wanted, stamp: Option<u32>) {
         let Wanted { piece, begin, length } = wanted;
         let rules = &self.profile.requests;
         let good = length <= rules.max_block_bytes
@@ -27,7 +27,10 @@ impl Peer {
         if !good || !c.interested_in_us || c.queue.len() as u64 >= u64::from(rules.max_queue.max(1))
         {
             self.close(now, id);
-        } else if !c.choke_sent && (unchoke == c.unchokes_sent || !rules.stamped) {
+            return;
+        }
+        let fresh = stamp.is_none_or(|stamp| !rules.stamped || stamp == c.unchokes_sent);
+        if !c.choke_sent && fresh {
             c.queue.push_back(wanted);
             self.go_on(now, id);
         }

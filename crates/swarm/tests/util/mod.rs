@@ -5,7 +5,8 @@
 
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::{
-    Action, ConnId, Event, Message, Peer, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
+    Action, Answer, ConnId, Event, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
+    UnchokeEnd,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ type End = (usize, ConnId);
 enum Happening {
     Start(usize),
     Leave(usize),
-    Answer(usize, Vec<PeerId>),
+    Answer(usize, Answer),
     Syn { from: End, to: usize, serial: u64 },
     SynAck { from: End, serial: u64, to: End },
     Refused { from: End, serial: u64 },
@@ -87,7 +88,7 @@ pub fn name(message: &Message) -> &'static str {
         Message::NotInterested => "not interested",
         Message::Have { .. } => "have",
         Message::Bitfield(_) => "bitfield",
-        Message::Request { .. } => "request",
+        Message::Request { .. } | Message::StampedRequest { .. } => "request",
         Message::Piece { .. } => "piece",
         Message::Cancel { .. } => "cancel",
     }
@@ -211,8 +212,8 @@ impl Swarm {
                 self.peers[peer].leave(now);
                 self.settle(peer);
             }
-            Happening::Answer(peer, peers) => {
-                self.peers[peer].on_peers(now, &peers);
+            Happening::Answer(peer, Answer { interval, peers }) => {
+                self.peers[peer].on_peers(now, interval, &peers);
                 self.settle(peer);
             }
             Happening::Syn { from, to, serial } => {
@@ -383,7 +384,7 @@ impl Swarm {
                 let id = PeerId(peer as u32);
                 let answer = self.tracker.announce(now, id, event, numwant, seed, &mut self.stream);
                 if event != Event::Stopped {
-                    self.at(now + self.delay * 2, Happening::Answer(peer, answer.peers));
+                    self.at(now + self.delay * 2, Happening::Answer(peer, answer));
                 }
             }
             Action::PieceCompleted { piece } => self.logs[peer].pieces.push((now, piece)),

@@ -40,7 +40,7 @@ impl Swarms<'_> {
         let stream = &mut swarm.tracker_stream;
         let answer = swarm.tracker.announce(world.now, state.id, event, numwant, seed, stream);
         if let Some(machine) = &mut state.machine {
-            machine.on_peers(world.now, &answer.peers);
+            machine.on_peers(world.now, answer.interval, &answer.peers);
             self.drain(world, peer);
         }
     }
