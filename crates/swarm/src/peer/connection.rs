@@ -28,11 +28,11 @@ pub(super) struct Wanted {
     pub(super) length: u32,
 }
 
-/// Everything known about one neighbour.
+/// Everything known about one neighbour: what an idle connection needs, and [`Work`] once there is some.
 ///
-/// The fields stand in the order of how often they are needed, by lines of the cache, of which a
-/// swarm of hundreds keeps a megabyte for each dozen of peers. A HAVE needs the first two, a turn of
-/// the limiter the first, mainline's choke rounds the third; blocks need the others.
+/// Most connections of a swarm are idle most of the time. The fields stand in the order of how often
+/// they are needed, by lines of the cache, of which a swarm of hundreds keeps a megabyte for each dozen
+/// of peers: a HAVE needs the first two, mainline's choke rounds the first and the third.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Conn {
@@ -45,6 +45,9 @@ pub(super) struct Conn {
     left: u32,
     /// Pieces that it has and of which blocks are free.
     pub(super) wanted: u32,
+    /// Pieces that it has and we lack, counted if interest follows them.
+    pub(super) lacking: u32,
+    pub(super) remote: PeerId,
     pub(super) stage: Stage,
     pub(super) got_anything: bool,
     pub(super) choking_us: bool,
@@ -52,16 +55,6 @@ pub(super) struct Conn {
     pub(super) in_ring: bool,
     /// A block was handed over and the next has to wait until the transport says it is done.
     pub(super) held: bool,
-
-    pub(super) have: Bitfield,
-    pub(super) remote: PeerId,
-    /// Pieces that it has and we lack, counted if interest follows them.
-    pub(super) lacking: u32,
-
-    pub(super) last_block: Option<Time>,
-    pub(super) down_meter: Meter,
-    pub(super) down_since_round: u64,
-    pub(super) unchoked_round: u32,
     pub(super) choked: bool,
     /// What the remote knows; differs from `choked` only while a PIECE is half-written.
     pub(super) choke_sent: bool,
@@ -72,27 +65,67 @@ pub(super) struct Conn {
     pub(super) newcomer: bool,
     pub(super) initiated: bool,
 
-    pub(super) up_meter: Meter,
-    pub(super) unchoked_at: Option<Time>,
-    pub(super) optimistic_at: Option<Time>,
-    pub(super) up_since_unchoke: u64,
+    pub(super) have: Bitfield,
+    /// Since the first UNCHOKE in either direction.
+    pub(super) work: Option<Box<Work>>,
 
+    pub(super) last_block: Option<Time>,
+    pub(super) down_meter: Meter,
+    pub(super) down_since_round: u64,
+    /// When both handshakes were there: the state of a mainline connection begins here.
+    opened: Time,
+}
+
+/// What one neighbour's connection needs once blocks may go over it.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// What it asked of us.
     pub(super) queue: VecDeque<Wanted>,
+    /// What we asked of it.
     pub(super) active: Vec<Block>,
+    sending: Wanted,
+    /// UNCHOKEs that went out on this connection, and that came in.
+    pub(super) unchokes_sent: u32,
+    pub(super) unchokes_received: u32,
+    /// Control messages behind the half-written PIECE.
+    waiting: Vec<Message>,
+    pub(super) record: Record,
+    pub(super) up_meter: Meter,
+    pub(super) up_since_unchoke: u64,
     pub(super) up_since_round: u64,
     /// The same of the rounds before.
     pub(super) up_round_before: u64,
     pub(super) down_round_before: u64,
-
-    sending: Wanted,
-    /// Control messages behind the half-written PIECE.
-    waiting: Vec<Message>,
-    pub(super) end: UnchokeEnd,
-    pub(super) record: Record,
+    pub(super) unchoked_at: Option<Time>,
+    pub(super) optimistic_at: Option<Time>,
     pub(super) growth: Growth,
-    /// UNCHOKEs that went out on this connection, and that came in.
-    pub(super) unchokes_sent: u32,
-    pub(super) unchokes_received: u32,
+    pub(super) unchoked_round: u32,
+    pub(super) end: UnchokeEnd,
+}
+
+impl Work {
+    /// As if it had been there since the connection was `opened`: nothing has happened to its meter.
+    fn new(opened: Time, meter: &MeterRules) -> Work {
+        Work {
+            queue: VecDeque::new(),
+            active: Vec::new(),
+            sending: Wanted { piece: 0, begin: 0, length: 0 },
+            unchokes_sent: 0,
+            unchokes_received: 0,
+            waiting: Vec::new(),
+            record: Record { started: opened, bytes: 0, blocks: 0 },
+            up_meter: Meter::new(opened, meter),
+            up_since_unchoke: 0,
+            up_since_round: 0,
+            up_round_before: 0,
+            down_round_before: 0,
+            unchoked_at: None,
+            optimistic_at: None,
+            growth: Growth::new(opened),
+            unchoked_round: 0,
+            end: UnchokeEnd::Disconnected,
+        }
+    }
 }
 
 /// What an unchoke brought so far.
@@ -122,10 +155,9 @@ impl Conn {
             stage: Stage::Opening,
             got_anything: false,
             last_heard: now,
-            out: Outlet::new(Channel::Control),
+            out: Outlet::new(),
             data: None,
             held: false,
-            waiting: Vec::new(),
             interested_in_us: false,
             choked: true,
             choke_sent: true,
@@ -133,32 +165,51 @@ impl Conn {
             optimistic: false,
             newcomer: true,
             in_ring: false,
-            queue: VecDeque::new(),
-            unchokes_sent: 0,
-            unchokes_received: 0,
-            sending: Wanted { piece: 0, begin: 0, length: 0 },
             left: 0,
-            up_meter: Meter::new(now, meter),
-            unchoked_round: 0,
-            unchoked_at: None,
-            optimistic_at: None,
-            up_since_round: 0,
-            up_round_before: 0,
-            up_since_unchoke: 0,
-            record: Record { started: now, bytes: 0, blocks: 0 },
-            end: UnchokeEnd::Disconnected,
             have: Bitfield::new(0),
             wanted: 0,
             lacking: 0,
             interested: false,
             choking_us: true,
-            active: Vec::new(),
+            work: None,
             down_meter: Meter::new(now, meter),
             last_block: None,
-            growth: Growth::new(now),
             down_since_round: 0,
-            down_round_before: 0,
+            opened: now,
         }
+    }
+    /// Both handshakes are there.
+    pub(super) fn open(&mut self, now: Time, pieces: u32, meter: &MeterRules) {
+        self.stage = Stage::Open;
+        self.opened = now;
+        self.down_meter = Meter::new(now, meter);
+        self.have = Bitfield::new(pieces);
+    }
+    /// The state that blocks need, which is there from now on.
+    #[inline]
+    pub(super) fn work(&mut self, meter: &MeterRules) -> &mut Work {
+        let opened = self.opened;
+        self.work.get_or_insert_with(|| Box::new(Work::new(opened, meter)))
+    }
+    /// What we asked of it.
+    #[inline]
+    pub(super) fn active(&self) -> &[Block] {
+        self.work.as_ref().map_or(&[], |work| &work.active)
+    }
+    /// How many blocks it has asked of us that have not been begun.
+    #[inline]
+    pub(super) fn queued(&self) -> usize {
+        self.work.as_ref().map_or(0, |work| work.queue.len())
+    }
+    /// Nothing that it asked of us is sent.
+    pub(super) fn clear_queue(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.queue.clear();
+        }
+    }
+    /// How the number of requests has grown.
+    pub(super) fn growth(&self) -> Growth {
+        self.work.as_ref().map_or(Growth::new(self.opened), |work| work.growth)
     }
     /// Whether it has sent us no block for too long.
     #[inline]
@@ -170,10 +221,13 @@ impl Conn {
     }
     /// Blocks go over a connection of their own from now on, which stands when it has room.
     pub(super) fn split(&mut self) {
-        self.data = Some(Box::new(Outlet::new(Channel::Data)));
+        self.data = Some(Box::new(Outlet::new()));
     }
     fn blocks(&mut self) -> &mut Outlet {
         self.data.as_deref_mut().unwrap_or(&mut self.out)
+    }
+    fn block_channel(&self) -> Channel {
+        if self.is_split() { Channel::Data } else { Channel::Control }
     }
     /// Blocks go over a connection of their own.
     pub(super) fn is_split(&self) -> bool {
@@ -201,7 +255,7 @@ impl Conn {
     }
     /// There is a block to send.
     pub(super) fn has_block(&self) -> bool {
-        self.left > 0 || !self.queue.is_empty()
+        self.left > 0 || self.queued() > 0
     }
 
     /// Sends a control message, if need be behind the half-written PIECE.
@@ -213,10 +267,12 @@ impl Conn {
         behind_piece: bool,
         out: &mut VecDeque<Action>,
     ) {
-        if self.is_behind(behind_piece) {
-            self.waiting.push(message);
+        if self.is_behind(behind_piece)
+            && let Some(work) = &mut self.work
+        {
+            work.waiting.push(message);
         } else {
-            self.out.write(id, message.size(), Some(message), out);
+            self.out.write(Channel::Control, id, message.size(), Some(message), out);
         }
     }
     /// Whether a control message would have to wait for the end of a PIECE.
@@ -228,7 +284,7 @@ impl Conn {
     #[inline]
     pub(super) fn polled(&mut self, channel: Channel, bytes: u32) {
         let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
-        outlet.unpolled = outlet.unpolled.saturating_sub(u64::from(bytes));
+        outlet.unpolled = outlet.unpolled.saturating_sub(bytes);
     }
     /// A socket buffer takes `space`. True if something waited for it and nothing does any more.
     #[inline]
@@ -240,7 +296,7 @@ impl Conn {
         out: &mut VecDeque<Action>,
     ) -> bool {
         let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
-        outlet.set_space(id, space, out)
+        outlet.set_space(channel, id, space, out)
     }
 
     /// One turn of the limiter: writes up to `unit` bytes of the PIECE under way, or of the next
@@ -254,32 +310,39 @@ impl Conn {
         meter: &MeterRules,
         out: &mut VecDeque<Action>,
     ) -> Turn {
+        let channel = self.block_channel();
+        let Some(work) = &mut self.work else { return Turn::default() };
         if self.left == 0 {
-            let Some(next) = self.queue.pop_front() else { return Turn::default() };
-            self.up_meter.update(now, next.length, meter);
+            let Some(next) = work.queue.pop_front() else { return Turn::default() };
+            work.up_meter.update(now, next.length, meter);
             self.left = crate::PIECE_HEADER_BYTES + next.length;
-            self.sending = next;
+            work.sending = next;
         }
+        let Wanted { piece, begin, length } = work.sending;
         if unit < self.left {
             self.left -= unit;
-            self.blocks().write(id, unit, None, out);
+            self.blocks().write(channel, id, unit, None, out);
             return Turn { bytes: unit, ..Turn::default() };
         }
-        let Wanted { piece, begin, length } = self.sending;
         let mut bytes = self.left;
         self.left = 0;
-        self.blocks().write(id, bytes, Some(Message::Piece { piece, begin, length }), out);
+        let block = Message::Piece { piece, begin, length };
+        self.blocks().write(channel, id, bytes, Some(block), out);
         let told = self.choke_sent != self.choked;
+        let mut waiting = self.work.as_mut().map(|work| std::mem::take(&mut work.waiting));
         if told {
             self.choke_sent = self.choked;
-            self.waiting.push(if self.choked { Message::Choke } else { Message::Unchoke });
+            let message = if self.choked { Message::Choke } else { Message::Unchoke };
+            waiting.get_or_insert_default().push(message);
         }
-        let mut waiting = std::mem::take(&mut self.waiting);
-        for message in waiting.drain(..) {
+        for message in waiting.iter_mut().flat_map(|waiting| waiting.drain(..)) {
             bytes = bytes.saturating_add(message.size());
-            self.out.write(id, message.size(), Some(message), out);
+            self.out.write(Channel::Control, id, message.size(), Some(message), out);
         }
-        self.waiting = waiting;
+        if let (Some(work), Some(waiting)) = (&mut self.work, waiting) {
+            // For its capacity.
+            work.waiting = waiting;
+        }
         Turn { bytes, block: Some((piece, length)), told }
     }
 }
@@ -327,7 +390,7 @@ impl Conns {
             return id;
         }
         if self.slots.len() == self.slots.capacity() {
-            // Half a kilobyte each: doubling leaves a third of a thousand peers' memory unused.
+            // Three lines of the cache each: doubling leaves a third of a thousand peers' memory unused.
             self.slots.reserve_exact(self.slots.len().max(64) / 4);
         }
         self.slots.push(Slot { lines: Lines::HERE, conn: Some(conn) });
@@ -373,9 +436,10 @@ mod tests {
 
     #[test]
     fn connections_stay_small_in_memory() {
-        assert!(size_of::<Conn>() <= 448, "{}", size_of::<Conn>());
+        assert_eq!(size_of::<Conn>(), 192);
+        assert_eq!(size_of::<Slot>(), 192);
         assert_eq!(std::mem::offset_of!(Conn, have), 64);
         assert_eq!(std::mem::offset_of!(Conn, last_block), 128);
-        assert_eq!(std::mem::offset_of!(Conn, up_meter), 192);
+        assert!(size_of::<Work>() <= 256, "{}", size_of::<Work>());
     }
 }

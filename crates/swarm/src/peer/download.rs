@@ -80,13 +80,14 @@ impl Peer {
     pub(super) fn on_choke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if !std::mem::replace(&mut c.choking_us, true) {
-            let active = std::mem::take(&mut c.active);
-            self.let_go(now, active);
+            let active = c.work.as_mut().map(|work| std::mem::take(&mut work.active));
+            self.let_go(now, active.unwrap_or_default());
         }
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        c.unchokes_received = c.unchokes_received.wrapping_add(1);
+        let work = c.work(&self.profile.meter);
+        work.unchokes_received = work.unchokes_received.wrapping_add(1);
         if std::mem::replace(&mut c.choking_us, false) {
             if self.profile.meter.start == MeterStart::Unchoke {
                 c.down_meter = Meter::fresh(now);
@@ -102,12 +103,13 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         let Some(block) = self.assembly.block_at(piece, begin, length) else { return };
         // Late blocks of a request that was given up are thrown away.
-        let Some(position) = c.active.iter().position(|other| *other == block) else { return };
-        c.active.remove(position);
+        let Some(work) = &mut c.work else { return };
+        let Some(position) = work.active.iter().position(|other| *other == block) else { return };
+        work.active.remove(position);
+        work.growth.block(now, length);
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
-        c.growth.block(now, length);
         let whole = self.assembly.arrived(block) == Arrival::Whole;
         if whole {
             self.picker.complete(piece);
@@ -162,8 +164,9 @@ impl Peer {
                 continue;
             }
             if !c.choking_us {
-                let Some(position) = c.active.iter().position(|b| *b == block) else { continue };
-                c.active.remove(position);
+                let Some(work) = &mut c.work else { continue };
+                let Some(position) = work.active.iter().position(|b| *b == block) else { continue };
+                work.active.remove(position);
                 self.send(other, Message::Cancel { piece: block.piece, begin, length });
             }
             self.fix_endgame(now, other);
@@ -174,16 +177,16 @@ impl Peer {
         let rules = &self.profile.requests;
         let c = self.conns.get_mut(id)?;
         let silent = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
-        let snubbed = silent && !c.active.is_empty();
+        let snubbed = silent && !c.active().is_empty();
         let rate = c.down_meter.rate(now, &self.profile.meter);
-        Some(depth(rules, Pace { rate, snubbed, growth: c.growth }))
+        Some(depth(rules, Pace { rate, snubbed, growth: c.growth() }))
     }
     /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
     pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {
         let Some(depth) = self.depth(now, id) else { return };
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
-        if c.choking_us || c.active.len() as u64 >= u64::from(depth.refill) {
+        if c.choking_us || c.active().len() as u64 >= u64::from(depth.refill) {
             return;
         }
         if self.endgame.is_some() {
@@ -193,7 +196,7 @@ impl Peer {
         let mut exhausted = false;
         // Borrowed anew in every turn: an exhausted piece concerns everybody.
         while let Some(c) = self.conns.get_mut(id)
-            && (c.active.len() as u64) < u64::from(depth.refill)
+            && (c.active().len() as u64) < u64::from(depth.refill)
             && c.wanted > 0
         {
             let assembly = &self.assembly;
@@ -202,7 +205,7 @@ impl Peer {
             // If nothing of the offer is for us, only an idle line takes something else.
             let piece = match (only, offered) {
                 (_, Some(piece)) => Some(piece),
-                (Some(_), None) if !c.active.is_empty() => None,
+                (Some(_), None) if !c.active().is_empty() => None,
                 _ => self.picker.next(of_seed, &mut self.stream, want, |p| assembly.asked(p)),
             };
             let Some(piece) = piece else { break };
@@ -210,12 +213,14 @@ impl Peer {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
             self.picker.requested(piece, of_seed);
-            while (c.active.len() as u64) < u64::from(depth.fill)
+            while (c.active().len() as u64) < u64::from(depth.fill)
                 && let Some(block) = self.assembly.take(piece)
             {
-                c.active.push(block);
+                let work = c.work(&self.profile.meter);
+                work.active.push(block);
+                let unchoke = work.unchokes_received;
                 let (begin, length) = self.assembly.range(block);
-                let request = request(stamped, piece, begin, length, c.unchokes_received);
+                let request = request(stamped, piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }
             if !self.assembly.has_free(piece) {
@@ -226,7 +231,8 @@ impl Peer {
             }
         }
         let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
-        let nothing = |c: &Conn| by_blocks && c.interested && c.active.is_empty() && c.wanted == 0;
+        let nothing =
+            |c: &Conn| by_blocks && c.interested && c.active().is_empty() && c.wanted == 0;
         if self.conns.get(id).is_some_and(nothing) {
             self.show_interest(id, false);
         }
@@ -292,7 +298,7 @@ impl Peer {
 
     /// Every block has been asked for: from now on of everybody.
     fn begin_endgame(&mut self, now: Time) {
-        let active = self.conns.iter().flat_map(|(_, c)| c.active.iter().copied());
+        let active = self.conns.iter().flat_map(|(_, c)| c.active().iter().copied());
         self.endgame = Some(active.collect());
         for number in 0..self.conns.end() {
             self.fix_endgame(now, ConnId(number));
@@ -304,9 +310,9 @@ impl Peer {
         let mut want = std::mem::take(&mut self.blocks);
         want.clear();
         let missing = self.endgame.iter().flatten();
-        want.extend(missing.filter(|b| c.have.has(b.piece) && !c.active.contains(b)));
+        want.extend(missing.filter(|b| c.have.has(b.piece) && !c.active().contains(b)));
         if want.is_empty() {
-            if c.active.is_empty() && self.profile.requests.interest == Interest::FreeBlocks {
+            if c.active().is_empty() && self.profile.requests.interest == Interest::FreeBlocks {
                 self.show_interest(id, false);
             }
         } else {
@@ -323,14 +329,16 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         let stamped = self.profile.requests.stamped;
         let Some(c) = self.conns.get_mut(id) else { return };
-        let room = (depth.refill as usize).saturating_sub(c.active.len());
+        let room = (depth.refill as usize).saturating_sub(c.active().len());
         if room > 0 {
             self.stream.shuffle(want);
             want.truncate(room);
             for block in want.iter() {
-                c.active.push(*block);
+                let work = c.work(&self.profile.meter);
+                work.active.push(*block);
+                let unchoke = work.unchokes_received;
                 let (begin, length) = self.assembly.range(*block);
-                let request = request(stamped, block.piece, begin, length, c.unchokes_received);
+                let request = request(stamped, block.piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }
         }

@@ -275,7 +275,9 @@ impl Peer {
                 self.on_request(now, conn, Wanted { piece, begin, length }, Some(unchoke));
             }
             Message::Cancel { piece, begin, length } => {
-                c.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
+                if let Some(work) = &mut c.work {
+                    work.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
+                }
             }
             Message::Choke => self.on_choke(now, conn),
             Message::Unchoke => self.on_unchoke(now, conn),

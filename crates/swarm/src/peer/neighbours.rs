@@ -2,7 +2,7 @@
 
 use super::Peer;
 use super::connection::{Conn, Stage};
-use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
+use crate::{Action, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::sync::Arc;
 
@@ -41,14 +41,8 @@ impl Peer {
     /// The other's handshake is here.
     pub(super) fn open(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        c.stage = Stage::Open;
+        c.open(now, self.assembly.torrent().pieces(), &self.profile.meter);
         self.open += 1;
-        // The state of a mainline connection begins here, its meters included.
-        let opened = Conn::new(now, c.remote, c.initiated, &self.profile.meter);
-        c.up_meter = opened.up_meter;
-        c.down_meter = opened.down_meter;
-        c.growth = opened.growth;
-        c.have = Bitfield::new(self.assembly.torrent().pieces());
         if !c.initiated {
             self.reachable = true;
             c.send(id, Message::Handshake, true, &mut self.actions);
@@ -87,7 +81,7 @@ impl Peer {
                 self.picker.lost(piece, &mut self.stream);
             }
             if !self.gone {
-                self.let_go(now, c.active);
+                self.let_go(now, c.work.map(|work| work.active).unwrap_or_default());
                 if !c.choked {
                     self.slot_freed(now, c.interested_in_us);
                 }

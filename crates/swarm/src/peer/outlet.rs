@@ -12,24 +12,34 @@ pub(super) enum Channel {
     Data,
 }
 
+impl Channel {
+    #[inline]
+    fn write(self, conn: ConnId, bytes: u32, completes: Option<Message>) -> Action {
+        match self {
+            Channel::Control => Action::Write { conn, bytes, completes },
+            Channel::Data => Action::WriteData { conn, bytes, completes },
+        }
+    }
+}
+
 /// Writes that wait: the bytes left of each, and the message that they complete.
 type Pending = VecDeque<(u32, Option<Message>)>;
 
 /// One socket buffer as a peer knows it.
 #[derive(Debug)]
 pub(super) struct Outlet {
-    channel: Channel,
-    /// What the socket buffer takes, less what the driver has still to carry out.
-    pub(super) space: u64,
-    pub(super) unpolled: u64,
+    /// What the socket buffer takes, less what the driver has still to carry out; what has more than 32
+    /// bits is as much as nobody fills before the next report.
+    pub(super) space: u32,
+    pub(super) unpolled: u32,
     /// What the socket buffer did not take, once there was such a thing.
     pending: Option<Box<Pending>>,
 }
 
 impl Outlet {
     /// Of a connection that does not stand yet.
-    pub(super) fn new(channel: Channel) -> Outlet {
-        Outlet { channel, space: 0, unpolled: 0, pending: None }
+    pub(super) fn new() -> Outlet {
+        Outlet { space: 0, unpolled: 0, pending: None }
     }
     /// Whether nothing waits.
     #[inline]
@@ -39,57 +49,56 @@ impl Outlet {
     #[inline]
     pub(super) fn write(
         &mut self,
+        channel: Channel,
         conn: ConnId,
         bytes: u32,
         completes: Option<Message>,
         out: &mut VecDeque<Action>,
     ) {
-        if self.is_empty() && u64::from(bytes) <= self.space {
-            self.space -= u64::from(bytes);
-            self.unpolled += u64::from(bytes);
-            out.push_back(self.action(conn, bytes, completes));
+        if self.is_empty() && bytes <= self.space {
+            self.space -= bytes;
+            self.unpolled += bytes;
+            out.push_back(channel.write(conn, bytes, completes));
         } else {
             self.pending.get_or_insert_default().push_back((bytes, completes));
-            self.drain(conn, out);
+            self.drain(channel, conn, out);
         }
     }
     /// Gives the socket buffer as much as it takes.
-    fn drain(&mut self, conn: ConnId, out: &mut VecDeque<Action>) {
+    fn drain(&mut self, channel: Channel, conn: ConnId, out: &mut VecDeque<Action>) {
         while let Some(pending) = &mut self.pending
             && let Some((bytes, completes)) = pending.front_mut()
         {
-            let part = u64::from(*bytes).min(self.space);
+            let part = (*bytes).min(self.space);
             if part == 0 {
                 return;
             }
             self.space -= part;
             self.unpolled += part;
-            // No more than `bytes`, which has 32 bits.
-            let part = part as u32;
             *bytes -= part;
             let whole = *bytes == 0;
             let completes = if whole { completes.take() } else { None };
             if whole {
                 pending.pop_front();
             }
-            out.push_back(self.action(conn, part, completes));
-        }
-    }
-    #[inline]
-    fn action(&self, conn: ConnId, bytes: u32, completes: Option<Message>) -> Action {
-        match self.channel {
-            Channel::Control => Action::Write { conn, bytes, completes },
-            Channel::Data => Action::WriteData { conn, bytes, completes },
+            out.push_back(channel.write(conn, part, completes));
         }
     }
     /// The socket buffer takes `space`. True if something waited for it and nothing does any more.
     #[inline]
-    pub(super) fn set_space(&mut self, id: ConnId, space: u64, out: &mut VecDeque<Action>) -> bool {
+    pub(super) fn set_space(
+        &mut self,
+        channel: Channel,
+        id: ConnId,
+        space: u64,
+        out: &mut VecDeque<Action>,
+    ) -> bool {
+        let space = u32::try_from(space).unwrap_or(u32::MAX);
         self.space = space.saturating_sub(self.unpolled);
         if self.is_empty() {
             return false;
         }
-        self.drain(id, out);
+        self.drain(channel, id, out);
         self.is_empty()
     }
 }

@@ -124,10 +124,10 @@ impl Rig {
             let wanted = c.have.iter().filter(|piece| peer.assembly.has_free(*piece)).count();
             assert_eq!(c.wanted as usize, wanted);
             assert!(c.choked == c.choke_sent || c.is_sending(), "a choke that was not told");
-            assert!(c.active.is_empty() || c.interested && !c.choking_us);
+            assert!(c.active().is_empty() || c.interested && !c.choking_us);
             assert!(c.interested || c.wanted == 0, "something is wanted, and nobody says so");
             assert!(c.in_ring || !c.takes_blocks() || !c.has_block(), "a block that nobody sends");
-            active.extend(c.active.iter().map(|b| (b.piece, b.index)));
+            active.extend(c.active().iter().map(|b| (b.piece, b.index)));
         }
         active.sort();
         let asked = active.len();
@@ -468,7 +468,7 @@ fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|(conn, m)| *conn == first && matches!(m, Message::Request { .. })));
     rig.say(second, Message::Unchoke);
-    let spare = rig.peer.conns.get(second).unwrap().active.len();
+    let spare = rig.peer.conns.get(second).unwrap().active().len();
     assert_eq!(spare, 2, "the second has as much to do as it may");
     // The second delivers both; then the first chokes: its blocks go to the second.
     for (conn, message) in rig.asked.clone() {
@@ -478,7 +478,7 @@ fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
         }
     }
     rig.say(first, Message::Choke);
-    assert!(rig.peer.conns.get(first).unwrap().active.is_empty());
+    assert!(rig.peer.conns.get(first).unwrap().active().is_empty());
 }
 
 #[test]

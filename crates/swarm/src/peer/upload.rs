@@ -24,14 +24,16 @@ impl Peer {
             && self.assembly.torrent().contains(piece, begin, length)
             && self.assembly.have().has(piece);
         let Some(c) = self.conns.get_mut(id) else { return };
-        if !good || !c.interested_in_us || c.queue.len() as u64 >= u64::from(rules.max_queue.max(1))
-        {
+        if !good || !c.interested_in_us || c.queued() as u64 >= u64::from(rules.max_queue.max(1)) {
             self.close(now, id);
             return;
         }
-        let fresh = stamp.is_none_or(|stamp| !rules.stamped || stamp == c.unchokes_sent);
-        if !c.choke_sent && fresh {
-            c.queue.push_back(wanted);
+        if c.choke_sent {
+            return;
+        }
+        let work = c.work(&self.profile.meter);
+        if stamp.is_none_or(|stamp| !rules.stamped || stamp == work.unchokes_sent) {
+            work.queue.push_back(wanted);
             self.go_on(now, id);
         }
     }
@@ -63,11 +65,12 @@ impl Peer {
             c.in_ring = turn.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, turn.bytes, c.in_ring);
             if let Some((_, length)) = turn.block {
+                let work = c.work(&self.profile.meter);
                 self.bytes_up += u64::from(length);
-                c.up_since_round += u64::from(length);
-                c.up_since_unchoke += u64::from(length);
-                c.record.bytes += u64::from(length);
-                c.record.blocks += 1;
+                work.up_since_round += u64::from(length);
+                work.up_since_unchoke += u64::from(length);
+                work.record.bytes += u64::from(length);
+                work.record.blocks += 1;
             }
             if turn.told {
                 self.told_choke(now, id);
@@ -106,7 +109,7 @@ impl Peer {
         if !std::mem::replace(&mut c.interested_in_us, false) {
             return;
         }
-        c.queue.clear();
+        c.clear_queue();
         if c.choked {
             return;
         }
@@ -159,8 +162,10 @@ impl Peer {
         self.choker.round += 1;
         self.rechoke(now, true);
         for (_, c) in self.conns.iter_mut() {
-            c.down_round_before = std::mem::take(&mut c.down_since_round);
-            c.up_round_before = std::mem::take(&mut c.up_since_round);
+            // Without work nothing came in or went out.
+            let Some(work) = &mut c.work else { continue };
+            work.down_round_before = std::mem::take(&mut c.down_since_round);
+            work.up_round_before = std::mem::take(&mut work.up_since_round);
         }
     }
     /// Decides anew about everybody: in a `round`, or because something changed between rounds.
@@ -267,31 +272,32 @@ impl Peer {
         candidates.clear();
         for &id in self.choker.order() {
             let Some(c) = self.conns.get_mut(id) else { continue };
-            candidates.push(Candidate {
+            let mut candidate = Candidate {
                 interested: c.interested_in_us,
                 choked: c.choked,
                 preferred: c.preferred,
                 optimistic: c.optimistic,
                 newcomer: c.newcomer,
                 snubbed: c.has_snubbed(now, &profile.requests),
-                queued: !c.queue.is_empty(),
+                queued: c.queued() > 0,
                 flushed: c.is_flushed(),
-                download_rate: 0.0,
-                upload_rate: if seeds && c.interested_in_us && !c.choked {
-                    c.up_meter.rate(now, &profile.meter)
-                } else {
-                    0.0
-                },
-                unchoked_round: c.unchoked_round,
-                unchoked_at: c.unchoked_at,
-                optimistic_at: c.optimistic_at,
                 down_since_round: c.down_since_round,
-                up_since_round: c.up_since_round,
-                down_round_before: c.down_round_before,
-                up_round_before: c.up_round_before,
-                up_since_unchoke: c.up_since_unchoke,
                 pieces: c.have.count(),
-            });
+                ..Candidate::STRANGER
+            };
+            if let Some(work) = &mut c.work {
+                if seeds && c.interested_in_us && !c.choked {
+                    candidate.upload_rate = work.up_meter.rate(now, &profile.meter);
+                }
+                candidate.unchoked_round = work.unchoked_round;
+                candidate.unchoked_at = work.unchoked_at;
+                candidate.optimistic_at = work.optimistic_at;
+                candidate.up_since_round = work.up_since_round;
+                candidate.down_round_before = work.down_round_before;
+                candidate.up_round_before = work.up_round_before;
+                candidate.up_since_unchoke = work.up_since_unchoke;
+            }
+            candidates.push(candidate);
         }
     }
     pub(super) fn apply(&mut self, now: Time, id: ConnId, verdict: Verdict) {
@@ -300,7 +306,7 @@ impl Peer {
             c.preferred = verdict == Verdict::Prefer;
             let optimistic = verdict == Verdict::Turn;
             if optimistic && !c.optimistic {
-                c.optimistic_at = Some(now);
+                c.work(&self.profile.meter).optimistic_at = Some(now);
             }
             c.optimistic = optimistic;
         }
@@ -317,9 +323,10 @@ impl Peer {
         if !std::mem::replace(&mut c.choked, false) {
             return;
         }
-        c.unchoked_round = round;
-        c.unchoked_at = Some(now);
-        c.up_since_unchoke = 0;
+        let work = c.work(&self.profile.meter);
+        work.unchoked_round = round;
+        work.unchoked_at = Some(now);
+        work.up_since_unchoke = 0;
         if !c.is_behind(behind) {
             c.choke_sent = false;
             c.send(id, Message::Unchoke, behind, &mut self.actions);
@@ -332,7 +339,7 @@ impl Peer {
         if std::mem::replace(&mut c.choked, true) {
             return;
         }
-        c.end = cause;
+        c.work(&self.profile.meter).end = cause;
         if !c.is_behind(behind) {
             c.choke_sent = true;
             c.send(id, Message::Choke, behind, &mut self.actions);
@@ -343,12 +350,13 @@ impl Peer {
     fn told_choke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.choke_sent {
-            c.queue.clear();
-            let ended = ended(id, c, c.end);
-            self.actions.push_back(ended);
+            c.clear_queue();
+            let cause = c.work(&self.profile.meter).end;
+            self.actions.extend(ended(id, c, cause));
         } else {
-            c.unchokes_sent = c.unchokes_sent.wrapping_add(1);
-            c.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
+            let work = c.work(&self.profile.meter);
+            work.unchokes_sent = work.unchokes_sent.wrapping_add(1);
+            work.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
             if self.split && !c.is_split() {
                 c.split();
                 self.actions.push_back(Action::OpenData { conn: id });
@@ -356,11 +364,11 @@ impl Peer {
         }
     }
     pub(super) fn record_end(&mut self, id: ConnId, c: &Conn, cause: UnchokeEnd) {
-        self.actions.push_back(ended(id, c, cause));
+        self.actions.extend(ended(id, c, cause));
     }
 }
 
-fn ended(conn: ConnId, c: &Conn, cause: UnchokeEnd) -> Action {
-    let super::connection::Record { started, bytes, blocks } = c.record;
-    Action::UnchokeEnded { conn, remote: c.remote, started, bytes, blocks, cause }
+fn ended(conn: ConnId, c: &Conn, cause: UnchokeEnd) -> Option<Action> {
+    let super::connection::Record { started, bytes, blocks } = c.work.as_ref()?.record;
+    Some(Action::UnchokeEnded { conn, remote: c.remote, started, bytes, blocks, cause })
 }
