@@ -324,6 +324,27 @@ fn modern_clients_without_any_delay_let_time_pass() {
 }
 
 #[test]
+fn the_slots_of_modern_clients_that_leave_do_not_wait_for_the_round() {
+    use flashcrowd_swarm::profile::{FreeSlot, named};
+    let last = |free_slot| {
+        let mut plan = flash_crowd(40, 1 << 19, None, path(Span::from_millis(40), 0.0));
+        let mut modern = named("modern").expect("it exists");
+        modern.choker.free_slot = free_slot;
+        plan.profiles = vec![modern];
+        let leechers = population(&mut plan, 1);
+        leechers.departure = Departure::AtOnce;
+        leechers.arrivals =
+            Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_millis(100) };
+        let tables = run(&plan, 1);
+        assert_eq!(outcome(&tables).0, "completed");
+        numbers(&tables, "downloads", "duration_s").into_iter().fold(0.0, f64::max)
+    };
+    let (round, tick) = (last(FreeSlot::Round), last(FreeSlot::Tick));
+    assert!(round > 4.0 * tick && tick < 15.0, "{round} {tick}");
+    println!("last of 40: {round} s, {tick} s");
+}
+
+#[test]
 fn delays_are_drawn_anew_for_each_run_and_stay_when_their_link_changes() {
     let mut plan = star(3, 0, 4);
     for (index, link) in plan.network.links.iter_mut().enumerate() {

@@ -193,6 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn equally_rare_begun_pieces_are_drawn_and_the_others_stay_begun_when_one_is_complete() {
+        let (mut picker, mut stream) = graded(rules(), 4);
+        (0..2).for_each(|_| picker.gained(3, &mut stream));
+        for piece in [5, 3, 4] {
+            picker.requested(piece, true);
+        }
+        // Pieces 3 and 5 have six owners, piece 4 has five.
+        assert_eq!(picker.next(true, &mut stream, |_| true, |_| 0), Some(4));
+        picker.complete(4);
+        let mut seen = [0; 10];
+        for _ in 0..200 {
+            seen[picker.next(true, &mut stream, |_| true, |_| 0).unwrap() as usize] += 1;
+        }
+        assert!(seen[3] > 60 && seen[5] > 60 && seen[3] + seen[5] == 200, "{seen:?}");
+    }
+
+    #[test]
     fn of_a_seed_only_pieces_begun_at_a_seed_come_first() {
         let (mut picker, mut stream) = graded(rules(), 4);
         picker.requested(5, false);

@@ -153,6 +153,30 @@ mod tests {
     }
 
     #[test]
+    fn who_loses_a_place_is_told_why() {
+        let unchoked = |bytes: u64| Candidate {
+            choked: false,
+            unchoked_at: Some(Time::START),
+            up_since_unchoke: bytes,
+            optimistic_at: Some(Time::START + Span::from_secs(100)),
+            ..Candidate::STRANGER
+        };
+        let better = Candidate { down_since_round: 1, ..Candidate::STRANGER };
+        let cause = |c: Candidate| {
+            let mut verdicts = Vec::new();
+            let crowd = [c, better, better, Candidate::STRANGER];
+            decide(&crowd, &rules(SeedChoker::RoundRobin), round(3, true), &mut verdicts);
+            verdicts[0]
+        };
+        assert_eq!(cause(unchoked(0)), Verdict::Choke(UnchokeEnd::Outranked));
+        assert_eq!(cause(unchoked(2001)), Verdict::Choke(UnchokeEnd::Rotation));
+        let optimistic = Candidate { optimistic: true, ..unchoked(0) };
+        assert_eq!(cause(optimistic), Verdict::Choke(UnchokeEnd::Rotation));
+        let bored = Candidate { interested: false, ..unchoked(0) };
+        assert_eq!(cause(bored), Verdict::Choke(UnchokeEnd::NotInterested));
+    }
+
+    #[test]
     fn the_other_seed_rules() {
         let mut crowd = [Candidate::STRANGER; 4];
         for (i, (pieces, sent)) in [(50, 9), (1, 5), (98, 0), (40, 7)].into_iter().enumerate() {

@@ -187,6 +187,23 @@ mod tests {
     }
 
     #[test]
+    fn who_loses_a_place_is_told_why() {
+        let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
+        let unchoked = Candidate { choked: false, ..Candidate::STRANGER };
+        let verdict = |crowd: &[Candidate]| {
+            let (mut verdicts, mut stream) = (Vec::new(), Stream::new(1, "choker", 0));
+            decide(crowd, &rules(), round(true), &mut stream, &mut verdicts);
+            verdicts[4]
+        };
+        crowd[4] = unchoked;
+        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::Outranked));
+        crowd[4] = Candidate { optimistic: true, ..unchoked };
+        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::Rotation));
+        crowd[4] = Candidate { interested: false, ..unchoked };
+        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::NotInterested));
+    }
+
+    #[test]
     fn who_was_just_choked_has_no_ticket() {
         let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
         crowd[3].choked = false;

@@ -1,6 +1,8 @@
 //! One peer against any sequence of operations: it never panics, its books balance, and it keeps
 //! to its limit. And single rules that need a look inside.
 
+mod accounts;
+
 use super::*;
 use crate::profile::{
     Backlog, BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart,

@@ -278,7 +278,6 @@ impl Peer {
                 preferred: c.preferred,
                 optimistic: c.optimistic,
                 newcomer: c.newcomer,
-                snubbed: c.has_snubbed(now, &profile.requests),
                 queued: c.queued() > 0,
                 flushed: c.is_flushed(),
                 down_since_round: c.down_since_round,

@@ -136,6 +136,40 @@ mod tests {
     }
 
     #[test]
+    fn bounds_are_allowed_and_what_is_beyond_them_is_not() {
+        let with = |backlog| {
+            let mut profile = named("modern").unwrap();
+            profile.requests.max_queue = 10;
+            profile.requests.backlog = backlog;
+            profile.check().err().map(|error| error.path)
+        };
+        let queue = |min, max| {
+            let queue_time_ns = Span::from_secs(3);
+            with(Backlog::QueueTime { queue_time_ns, min, max })
+        };
+        assert_eq!((queue(10, 10), queue(2, 11)), (None, Some("requests.backlog")));
+        assert_eq!(queue(3, 2), Some("requests.backlog.queue-time.min"));
+        assert_eq!((with(Backlog::Fixed(10)), with(Backlog::Fixed(1))), (None, None));
+        assert_eq!(with(Backlog::Fixed(0)), Some("requests.backlog.fixed"));
+        assert_eq!(with(Backlog::Mainline { initial: 11 }), Some("requests.backlog"));
+        let with = |change: fn(&mut Profile)| {
+            let mut profile = named("ns2-2011").unwrap();
+            change(&mut profile);
+            profile.check().err().map(|error| error.path)
+        };
+        assert_eq!(with(|p| p.choker.rank_rounds = 3), Some("choker.rank_rounds"));
+        assert_eq!(with(|p| p.choker.newcomer_weight = 1_000_000), None);
+        assert_eq!(with(|p| p.choker.newcomer_weight = 1_000_001), Some("choker.newcomer_weight"));
+        assert_eq!(with(|p| p.choker.tick_ns = Span::from_millis(1)), None);
+        assert_eq!(with(|p| p.choker.tick_ns = Span::from_micros(999)), Some("choker.tick_ns"));
+        assert_eq!(with(|p| p.choker.slots = Slots::Fixed(0)), Some("choker.slots.fixed"));
+        assert_eq!(with(|p| p.limiter.write_unit = 0), Some("limiter.write_unit"));
+        assert_eq!(with(|p| p.announce.retry_growth_min = 1.0), None);
+        let low = with(|p| p.announce.retry_growth_max = 1.3);
+        assert_eq!(low, Some("announce.retry_growth_max"));
+    }
+
+    #[test]
     fn the_wire_form_of_a_profile_is_known() {
         insta::assert_snapshot!(
             serde_json::to_string_pretty(&named("mainline-4.0.2").unwrap()).unwrap()

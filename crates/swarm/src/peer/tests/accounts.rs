@@ -1,0 +1,202 @@
+//! What a peer counts, and when it counts anew.
+
+use super::*;
+use crate::UnchokeEnd;
+
+/// The unchokes that have ended since the last call, and nothing of the rest.
+fn ended(rig: &mut Rig) -> Vec<(u64, u32, UnchokeEnd)> {
+    let mut ends = Vec::new();
+    while let Some(action) = rig.peer.poll() {
+        if let Action::UnchokeEnded { bytes, blocks, cause, .. } = action {
+            ends.push((bytes, blocks, cause));
+        }
+    }
+    ends
+}
+
+#[test]
+fn an_unchoke_that_a_lost_connection_ends_is_recorded_with_what_it_brought() {
+    let mut rig = ns2(Role::Seed, |_| {});
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    rig.say(conn, request(0, 0));
+    rig.conns.remove(&conn);
+    rig.peer.on_closed(rig.now, conn);
+    assert_eq!(ended(&mut rig), [(1000, 1, UnchokeEnd::Disconnected)]);
+    // A choked one has nothing to record.
+    let conn = rig.join(2, Bitfield::new(PIECES));
+    rig.conns.remove(&conn);
+    rig.peer.on_closed(rig.now, conn);
+    assert_eq!(ended(&mut rig), []);
+}
+
+#[test]
+fn bytes_count_for_their_round_and_as_those_of_the_round_before_for_one_more() {
+    let mut rig = ns2(Role::Leecher, |_| {});
+    let conn = rig.join(1, Bitfield::full(PIECES));
+    rig.say(conn, Message::Interested);
+    let asked = rig.say(conn, Message::Unchoke);
+    let Message::StampedRequest { piece, begin, length, .. } = asked[0].1 else {
+        panic!("{asked:?}")
+    };
+    rig.say(conn, Message::Piece { piece, begin, length });
+    let counted = |rig: &Rig| {
+        let c = rig.peer.conns.get(conn).unwrap();
+        let work = c.work.as_ref().unwrap();
+        (c.down_since_round, work.down_round_before)
+    };
+    let bytes = u64::from(length);
+    assert_eq!(counted(&rig), (bytes, 0));
+    rig.wait(Span::from_secs(10));
+    assert_eq!(counted(&rig), (0, bytes));
+    rig.wait(Span::from_secs(10));
+    assert_eq!(counted(&rig), (0, 0));
+}
+
+#[test]
+fn bytes_that_went_out_count_likewise() {
+    let mut rig = ns2(Role::Seed, |_| {});
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    rig.say(conn, request(0, 0));
+    let counted = |rig: &Rig| {
+        let work = rig.peer.conns.get(conn).unwrap().work.as_ref().unwrap();
+        (work.up_since_round, work.up_round_before, work.up_since_unchoke)
+    };
+    assert_eq!(counted(&rig), (1000, 0, 1000));
+    rig.wait(Span::from_secs(10));
+    assert_eq!(counted(&rig), (0, 1000, 1000));
+    rig.wait(Span::from_secs(10));
+    assert_eq!(counted(&rig), (0, 0, 1000));
+    // What was sent in an unchoke is counted from its beginning.
+    rig.say(conn, Message::NotInterested);
+    rig.say(conn, Message::Interested);
+    rig.wait(Span::from_secs(10));
+    assert_eq!(counted(&rig), (0, 0, 0));
+}
+
+#[test]
+fn a_connection_is_idle_until_the_first_unchoke_in_either_direction() {
+    let mut rig = ns2(Role::Leecher, |_| {});
+    let conns: Vec<_> = (1..=2).map(|remote| rig.join(remote, Bitfield::full(PIECES))).collect();
+    let works = |rig: &Rig, conn| rig.peer.conns.get(conn).unwrap().work.is_some();
+    assert!(!works(&rig, conns[0]) && !works(&rig, conns[1]));
+    rig.say(conns[0], Message::Unchoke);
+    rig.say(conns[1], Message::Interested);
+    assert!(works(&rig, conns[0]) && works(&rig, conns[1]));
+}
+
+#[test]
+fn in_the_end_game_who_still_owes_all_that_it_has_stays_interesting() {
+    let mut profile = profile();
+    profile.requests.backlog = Backlog::Fixed(20);
+    let mut rig = Rig::new(peer(profile, Role::Leecher));
+    let conn = rig.join(1, Bitfield::full(PIECES));
+    let sent = rig.say(conn, Message::Unchoke);
+    assert_eq!(sent.len(), 18, "{sent:?}");
+    assert!(rig.peer.endgame.is_some());
+    assert!(rig.peer.conns.get(conn).unwrap().interested);
+}
+
+#[test]
+fn a_peer_that_completes_drops_those_that_are_complete_and_keeps_the_others() {
+    let mut profile = profile();
+    profile.requests.backlog = Backlog::Fixed(20);
+    let mut rig = Rig::new(peer(profile, Role::Leecher));
+    let seed = rig.join(1, Bitfield::full(PIECES));
+    let leecher = rig.join(2, Bitfield::new(PIECES));
+    rig.say(seed, Message::Unchoke);
+    for (conn, asked) in rig.asked.clone() {
+        let Message::Request { piece, begin, length } = asked else { continue };
+        rig.say(conn, Message::Piece { piece, begin, length });
+    }
+    assert!(rig.peer.is_complete());
+    assert_eq!(rig.conns.keys().collect::<Vec<_>>(), [&leecher]);
+}
+
+#[test]
+fn a_seed_that_hides_makes_no_more_offers_than_slots_and_one_while_none_has_been_seen() {
+    let mut rig = ns2(Role::Seed, |profile| profile.super_seeding = true);
+    let mut offers = |remote| {
+        let conn = rig.peer.accept(rig.now, PeerId(remote)).unwrap();
+        rig.conns.insert(conn, (1 << 40, true));
+        rig.peer.on_connected(rig.now, conn, 1 << 40);
+        let sent = rig.say(conn, Message::Handshake);
+        let offer = |(_, message): &(ConnId, Message)| match message {
+            Message::Have { piece } => Some(*piece),
+            _ => None,
+        };
+        sent.iter().filter_map(offer).collect::<Vec<_>>()
+    };
+    // Four slots: all five pieces are offered, and none a second time.
+    assert_eq!(
+        (1..=6).map(&mut offers).collect::<Vec<_>>(),
+        [vec![0], vec![1], vec![2], vec![3], vec![4], vec![]]
+    );
+}
+
+/// A `modern` seed with blocks of 1000 bytes and two slots, one of them optimistic.
+fn modern() -> Rig {
+    let mut profile = named("modern").unwrap();
+    profile.requests.block_bytes = 1000;
+    profile.choker.slots = crate::profile::Slots::Fixed(2);
+    let stream = Stream::new(1, "peer", 0);
+    let peer =
+        Peer::new(Arc::new(profile), torrent(), Role::Seed, PeerId(0), None, stream, Time::START);
+    let mut rig = Rig::new(peer);
+    rig.peer.start(rig.now);
+    rig.drain();
+    rig
+}
+
+#[test]
+fn a_slot_of_modern_that_becomes_free_is_given_out_at_the_next_tick_and_the_period_begins_anew() {
+    for disconnects in [true, false] {
+        let mut rig = modern();
+        let conns: Vec<_> = (1..=4).map(|remote| rig.join(remote, Bitfield::new(PIECES))).collect();
+        rig.wait(Span::from_millis(3300));
+        let unchoke = |conn| (conn, Message::Unchoke);
+        assert_eq!(rig.say(conns[0], Message::Interested), [unchoke(conns[0])]);
+        assert_eq!(rig.say(conns[1], Message::Interested), [unchoke(conns[1])]);
+        assert_eq!(rig.say(conns[2], Message::Interested), [], "no slot is free");
+        if disconnects {
+            rig.conns.remove(&conns[0]);
+            rig.peer.on_closed(rig.now, conns[0]);
+            assert_eq!(rig.drain(), []);
+        } else {
+            let choke = (conns[0], Message::Choke);
+            assert_eq!(rig.say(conns[0], Message::NotInterested), [choke]);
+        }
+        assert_eq!(rig.wait(Span::from_millis(699)), []);
+        assert_eq!(rig.wait(Span::from_millis(1)), [unchoke(conns[2])], "4 s after its arrival");
+        assert_eq!(rig.peer.round_at, Time::START + Span::from_secs(19));
+    }
+}
+
+#[test]
+fn the_optimistic_place_of_modern_has_a_time_of_its_own() {
+    let mut rig = modern();
+    let conns: Vec<_> = (1..=5).map(|remote| rig.join(remote, Bitfield::new(PIECES))).collect();
+    conns.iter().for_each(|conn| drop(rig.say(*conn, Message::Interested)));
+    let optimistic = |rig: &Rig| {
+        let at = |conn: &&ConnId| rig.peer.conns.get(**conn).is_some_and(|c| c.optimistic);
+        conns.iter().find(at).copied()
+    };
+    rig.wait(Span::from_secs(15));
+    let first = optimistic(&rig).expect("the first round fills it");
+    // Who gives most loses interest again and again: rounds come often, the place stays.
+    let giver = *conns.iter().find(|conn| **conn != first).expect("there are five");
+    let mut rounds = 0;
+    while rig.now < Time::START + Span::from_millis(43_500) {
+        let before = rig.peer.choker.round;
+        rig.say(giver, Message::NotInterested);
+        rig.say(giver, Message::Interested);
+        rig.peer.conns.get_mut(giver).expect("it is there").down_since_round = 1;
+        rig.wait(Span::from_secs(1));
+        rounds += rig.peer.choker.round - before;
+        assert_eq!(optimistic(&rig), Some(first), "at {} s", rig.now.seconds());
+    }
+    assert!(rounds > 10, "{rounds}");
+    rig.wait(Span::from_secs(16));
+    assert_ne!(optimistic(&rig), Some(first), "30 s after it was filled");
+}
