@@ -40,6 +40,10 @@ impl SuperSeed {
     pub(super) fn forget(&mut self, id: ConnId) {
         self.neighbours.remove(&id);
     }
+    #[cfg(test)]
+    pub(super) fn pieces_offered(&self, id: ConnId) -> &[u32] {
+        self.neighbours.get(&id).map_or(&[], |grants| &grants.offered)
+    }
     fn holds_nothing(&self, id: ConnId) -> bool {
         self.neighbours.get(&id).is_none_or(|grants| grants.holds.is_none())
     }

@@ -200,3 +200,51 @@ fn the_optimistic_place_of_modern_has_a_time_of_its_own() {
     rig.wait(Span::from_secs(16));
     assert_ne!(optimistic(&rig), Some(first), "30 s after it was filled");
 }
+
+/// A seed that hides, and interested neighbours that know one offer each.
+fn hiding(slots: u32, neighbours: u32) -> (Rig, Vec<ConnId>) {
+    let mut rig = ns2(Role::Seed, |profile| {
+        profile.super_seeding = true;
+        profile.choker.slots = crate::profile::Slots::Fixed(slots);
+    });
+    let conns = (1..=neighbours).map(|remote| rig.join(remote, Bitfield::new(PIECES))).collect();
+    (rig, conns)
+}
+
+#[test]
+fn a_seed_that_hides_serves_no_more_than_its_slots() {
+    let (mut rig, conns) = hiding(2, 4);
+    for conn in &conns {
+        let sent = rig.say(*conn, Message::Interested);
+        let offers = sent.iter().filter(|(to, m)| to == conn && matches!(m, Message::Have { .. }));
+        assert_eq!(offers.count(), 0, "who is interested has an offer already: {sent:?}");
+    }
+    assert_eq!(rig.peer.unchoked(), 2);
+}
+
+#[test]
+fn who_has_not_passed_on_its_piece_comes_after_the_others() {
+    let (mut rig, conns) = hiding(1, 3);
+    let first = rig.peer.choker.order()[0];
+    let other = *conns.iter().find(|conn| **conn != first).expect("there are three");
+    rig.say(first, Message::Interested);
+    rig.say(other, Message::Interested);
+    let offered = rig.peer.super_seed.as_ref().expect("it hides").pieces_offered(first)[0];
+    for begin in [0, 1000, 2000, 3000] {
+        rig.say(first, request(offered, begin));
+        rig.peer.on_done(rig.now, first);
+        rig.drain();
+    }
+    let unchoked = |conn| !rig.peer.conns.get(conn).expect("it is there").choked;
+    assert_eq!((unchoked(first), unchoked(other)), (false, true));
+}
+
+#[test]
+fn what_waits_to_be_polled_is_known_ahead() {
+    let mut rig = Rig::new(peer(profile(), Role::Seed));
+    let conns: Vec<_> = (1..=3).map(|remote| rig.join(remote, Bitfield::new(PIECES))).collect();
+    assert_eq!((rig.peer.actions_ahead(), rig.peer.connections()), (0, 3));
+    rig.peer.tell_everybody(&Message::KeepAlive);
+    assert_eq!(rig.peer.actions_ahead(), 3);
+    assert_eq!(rig.peer.writes_ahead(2).collect::<Vec<_>>(), conns[..2]);
+}
