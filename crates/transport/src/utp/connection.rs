@@ -8,6 +8,15 @@ use crate::congestion::Controller;
 use flashcrowd_base::{Span, Time};
 use std::sync::Arc;
 
+/// How long a released connection (an orphan, in Linux) lives while the other end keeps its window
+/// shut.
+///
+/// RFC 9293 (3.8.6.1, MUST-37) keeps a connection open for as long as zero-window probes are
+/// acknowledged, and RFC 6429 leaves it to the system to end one that costs too much. Here no
+/// application waits for the outcome, so a peer that reads nothing must not hold a send buffer for
+/// hours. Linux ends an orphan after `tcp_orphan_retries` probes, 8 by default: a minute or two.
+pub(super) const ORPHAN_TIMEOUT: Span = Span::from_secs(60);
+
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
@@ -48,6 +57,8 @@ pub struct Connection {
     /// This end closed before the other did; this end reads no more.
     closed_first: bool,
     released: bool,
+    /// When a released connection is ended because the other end's window stays shut.
+    orphan_at: Time,
     /// When an unconfirmed connection answers again or ends, or lingering ends.
     opening_at: Time,
     last_sent: Time,
@@ -89,6 +100,7 @@ impl Connection {
             half_open_until: Time::NEVER,
             closed_first: false,
             released: false,
+            orphan_at: Time::NEVER,
             opening_at: Time::NEVER,
             last_sent: now,
             last_heard: now,
@@ -168,6 +180,9 @@ impl Connection {
         self.last_heard = now;
         let delay = self.measure(now, packet);
         self.sender.on_packet(&self.config, now, packet, delay);
+        if self.released {
+            self.watch_window(now);
+        }
         if self.opening == Opening::Answering {
             self.opening = Opening::Done;
             self.opening_at = Time::NEVER;
@@ -369,7 +384,7 @@ impl Connection {
             return None;
         }
         let at = self.sender.alarm_at().min(self.receiver.deadline).min(self.opening_at);
-        let at = at.min(self.keep_alive_at()).min(self.silence_at());
+        let at = at.min(self.keep_alive_at()).min(self.silence_at()).min(self.orphan_at);
         (at != Time::NEVER).then_some(at)
     }
 
@@ -397,6 +412,20 @@ impl Connection {
         {
             self.end(now, CloseReason::TimedOut);
         }
+        if self.over.is_none() && now >= self.orphan_at {
+            // The other end is there: it learns by a RESET that nothing more will come.
+            self.reset_due = Some((self.send_id, self.receiver.ack_nr()));
+            self.end(now, CloseReason::TimedOut);
+        }
+    }
+
+    /// Starts the orphan timer when the other end's window shuts, stops it when the window opens.
+    fn watch_window(&mut self, now: Time) {
+        self.orphan_at = if self.sender.is_shut_out() {
+            self.orphan_at.min(now + ORPHAN_TIMEOUT)
+        } else {
+            Time::NEVER
+        };
     }
 
     fn on_opening_timer(&mut self, now: Time) {
@@ -468,12 +497,14 @@ impl Connection {
 
     /// Closes, and reads no more: what still arrives is acknowledged and thrown away. The
     /// connection is over when everything that was written is acknowledged; the other end's FIN
-    /// is answered with RESET then, as libutp does it.
+    /// is answered with RESET then, as libutp does it. If the other end keeps its window shut for
+    /// 60 s, the connection is reset, and what is left is lost.
     pub fn release(&mut self, now: Time) {
         self.close(now);
         self.released = true;
         let readable = self.receiver.readable();
         self.receiver.read(&self.config, readable);
+        self.watch_window(now);
         self.consider_end(now);
     }
 
@@ -512,6 +543,7 @@ impl Connection {
         self.over = Some(reason);
         self.over_at = now;
         self.opening_at = Time::NEVER;
+        self.orphan_at = Time::NEVER;
         self.receiver.deadline = Time::NEVER;
         self.sender.stop();
     }

@@ -33,7 +33,8 @@ pub enum CloseReason {
     Aborted,
     /// The other end sent RESET before it had everything.
     Reset,
-    /// The other end did not answer for too long.
+    /// The other end did not answer for too long; or this end was released and the other kept its
+    /// window shut.
     TimedOut,
 }
 

@@ -375,3 +375,199 @@ fn the_window_is_cut_once_in_its_interval() {
     assert!(cuts.len() > 1 && cuts.windows(2).all(|two| two[1] - two[0] >= interval), "{cuts:?}");
     assert!(pair.caller.stats().packets_retransmitted > cuts.len() as u64);
 }
+
+/// An end with `bytes` to deliver, and a peer that has read nothing of them: its window is shut.
+fn facing_a_shut_window(bytes: u64) -> Pair {
+    let config = Config { receive_buffer_bytes: 20_000, ..profiles::libutp() };
+    let mut pair = Pair::new(Config { initial_window_packets: 20, ..config });
+    let mut sent = pair.write(bytes);
+    while !sent.is_empty() {
+        for reply in pair.answer(&sent) {
+            pair.caller.receive(pair.now, &reply);
+        }
+        sent = said(&mut pair.caller, pair.now);
+    }
+    assert_eq!(pair.caller.stats().peer_window, 0);
+    pair
+}
+
+/// Runs both ends until the caller is over, or for so long; `at_answerer` is called after every
+/// packet that the answerer gets. Returns how long it took.
+fn outlast(pair: &mut Pair, most: Span, mut at_answerer: impl FnMut(&mut Pair)) -> Span {
+    let begin = pair.now;
+    while let Some(at) = pair.caller.next_timer().filter(|at| at.since(begin) <= most) {
+        pair.now = at;
+        pair.caller.on_timer(at);
+        let mut sent = said(&mut pair.caller, at);
+        while !sent.is_empty() {
+            let mut replies = pair.answer(&sent);
+            at_answerer(pair);
+            replies.extend(said(&mut pair.answerer, at));
+            for reply in replies {
+                pair.caller.receive(at, &reply);
+            }
+            sent = said(&mut pair.caller, at);
+        }
+        if pair.caller.is_closed() {
+            break;
+        }
+    }
+    pair.now.since(begin)
+}
+
+#[test]
+fn a_released_end_whose_peer_keeps_its_window_shut_is_reset_after_a_minute() {
+    let mut pair = facing_a_shut_window(500_000);
+    pair.caller.release(pair.now);
+    // The peer answers every probe, and each takes a packet along.
+    let took = outlast(&mut pair, Span::from_secs(10_000), |_| {});
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::TimedOut });
+    assert_eq!(took, Span::from_secs(60));
+    assert!(pair.caller.stats().bytes_acked > 20_000, "probes were answered");
+    let told = State::Closed { reason: CloseReason::Reset };
+    assert_eq!((pair.answerer.state(), pair.caller.next_timer()), (told, None));
+}
+
+#[test]
+fn a_released_end_whose_peer_reads_now_and_then_delivers_everything() {
+    let mut pair = facing_a_shut_window(200_000);
+    pair.caller.release(pair.now);
+    let mut read_at = pair.now;
+    let took = outlast(&mut pair, Span::from_secs(10_000), |pair| {
+        if pair.now.since(read_at) >= Span::from_secs(45) {
+            read_at = pair.now;
+            let readable = pair.answerer.readable();
+            pair.answerer.read(pair.now, readable);
+        }
+    });
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::Finished });
+    assert_eq!(pair.caller.stats().bytes_acked, 200_000);
+    assert!(took > Span::from_secs(120), "{took:?}");
+}
+
+#[test]
+fn an_end_with_an_application_waits_for_the_window_as_long_as_probes_are_answered() {
+    let mut pair = facing_a_shut_window(500_000);
+    pair.caller.close(pair.now);
+    outlast(&mut pair, Span::from_secs(300), |_| {});
+    assert_eq!(pair.caller.state(), State::Closing);
+}
+
+/// The times that pass between one transmission of a packet and the next while nobody answers.
+fn silences(config: Config) -> Vec<Span> {
+    let mut pair = Pair::new(config);
+    // Not a packet that measures the path, whose loss is forgiven.
+    pair.caller.on_path_limit(pair.now, 576);
+    let first = pair.write(500)[0];
+    let mut times = vec![pair.now];
+    while let Some(at) = pair.caller.next_timer() {
+        pair.now = at;
+        pair.caller.on_timer(at);
+        let again = said(&mut pair.caller, at);
+        times.extend(again.iter().filter(|packet| packet.seq_nr == first.seq_nr).map(|_| at));
+    }
+    assert_eq!(pair.caller.state(), State::Closed { reason: CloseReason::TimedOut });
+    times.windows(2).map(|two| two[1].since(two[0])).collect()
+}
+
+#[test]
+fn each_timeout_in_a_row_waits_longer() {
+    let millis = |spans: Vec<Span>| -> Vec<u64> {
+        spans.into_iter().map(|span| span.nanos() / 1_000_000).collect()
+    };
+    // RFC 6298 (5.5): twice as long each time, here to one minute (5.7 in Linux's TCP_RTO_MAX: two).
+    let seconds = [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60, 60, 60];
+    assert_eq!(millis(silences(profiles::rfc6817())), seconds.map(|second| 1000 * second));
+    // libutp looks at its timers every 500 ms; the packet is sent 40 ms after one of these.
+    assert_eq!(millis(silences(profiles::libutp())), [1460, 2000, 4000, 8000]);
+    // libtorrent (packet_timeout): half a second, and 1, 2, ... seconds more.
+    assert_eq!(millis(silences(profiles::libtorrent())), [500, 1500, 2500]);
+}
+
+#[test]
+fn a_packet_that_was_sent_twice_gives_no_round_trip_and_keeps_the_longer_timeout() {
+    let mut pair = Pair::new(Config { initial_window_packets: 20, ..profiles::rfc6817() });
+    pair.caller.on_path_limit(pair.now, 576);
+    pair.write(500);
+    let again = pair.wait(Span::from_millis(3500));
+    assert_eq!(again.len(), 2, "after 1 s and 3 s");
+    for reply in pair.answer(&again) {
+        pair.caller.receive(pair.now, &reply);
+    }
+    // Karn's algorithm: nobody knows which of the three was acknowledged (RFC 6298, 3), and the
+    // timeout stays backed off until a packet that was sent once is (5.7).
+    let stats = pair.caller.stats();
+    assert_eq!((stats.rtt, stats.srtt, stats.bytes_acked), (RTT, RTT, 500));
+    assert_eq!(stats.rto, Span::from_secs(4));
+    let once = pair.write(500);
+    pair.now += RTT;
+    for reply in pair.answer(&once) {
+        pair.caller.receive(pair.now, &reply);
+    }
+    assert_eq!((pair.caller.stats().rtt, pair.caller.stats().rto), (RTT, Span::from_secs(1)));
+}
+
+#[test]
+fn an_acknowledgement_waits_for_so_many_bytes_and_no_more() {
+    let config = profiles::libutp_2010();
+    assert_eq!(config.delayed_ack.bytes, 2400);
+    let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 800 };
+    let mut pair = Pair::new(Config { packet_size, initial_window_packets: 20, ..config });
+    let data = pair.write(6 * 800 + 799);
+    let acks: Vec<usize> = data.iter().map(|packet| pair.answer(&[*packet]).len()).collect();
+    assert_eq!(acks, [0, 0, 1, 0, 0, 1], "every third of 800 bytes makes 2400");
+    // What is less waits for the timer, which runs from the first packet.
+    pair.caller.close(pair.now);
+    let rest = Packet { len: 799, seq_nr: data[5].seq_nr.wrapping_add(1), ..data[5] };
+    assert_eq!(pair.answer(&[rest]), []);
+    let due = pair.answerer.next_timer().expect("an acknowledgement that waits");
+    assert_eq!(due, pair.now + Span::from_millis(5));
+    pair.answerer.on_timer(due);
+    assert_eq!(said(&mut pair.answerer, due).len(), 1);
+}
+
+#[test]
+fn a_timeout_resends_nothing_that_a_mask_has_delivered() {
+    let mut config = Config { sack: SackPolicy::AsNeeded, ..small(20) };
+    // Masks are read, and make no loss by themselves.
+    config.loss_detection.sacked_after = 32;
+    config.loss_detection.duplicate_acks = 0;
+    let mut pair = Pair::new(config);
+    let data = pair.write(1000);
+    let lost = [1, 4, 5];
+    let arrived: Vec<Packet> = (0..10).filter(|at| !lost.contains(at)).map(|at| data[at]).collect();
+    for packet in arrived {
+        for reply in pair.answer(&[packet]) {
+            pair.caller.receive(pair.now, &reply);
+        }
+    }
+    assert_eq!(pair.caller.stats().in_flight, 300);
+    let mut resent = Vec::new();
+    let mut sent = pair.wait(Span::from_millis(1500));
+    while !sent.is_empty() {
+        resent.extend(sent.iter().map(|packet| packet.seq_nr));
+        for reply in pair.answer(&sent) {
+            pair.caller.receive(pair.now, &reply);
+        }
+        sent = said(&mut pair.caller, pair.now);
+    }
+    assert_eq!(resent, lost.map(|at| data[at].seq_nr));
+    assert_eq!(pair.answerer.readable(), 1000);
+}
+
+#[test]
+fn a_mask_resends_the_gaps_and_counts_only_these() {
+    let mut config = Config { sack: SackPolicy::AsNeeded, ..small(20) };
+    config.loss_detection.duplicate_acks = 0;
+    config.loss_detection.resends_per_ack = 2;
+    let mut pair = Pair::new(config);
+    let data = pair.write(1000);
+    // Packets 0, 2, 4, ... are lost; the one acknowledgement that arrives names all others.
+    let odd: Vec<Packet> = data.iter().copied().skip(1).step_by(2).collect();
+    let replies = pair.answer(&odd);
+    let last = replies.last().expect("disorder is acknowledged at once");
+    pair.caller.receive(pair.now, last);
+    let resent: Vec<u16> =
+        said(&mut pair.caller, pair.now).iter().map(|packet| packet.seq_nr).collect();
+    assert_eq!(resent, [data[0].seq_nr, data[2].seq_nr], "two for one acknowledgement");
+}

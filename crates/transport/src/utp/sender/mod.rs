@@ -218,6 +218,11 @@ impl Sender {
     pub(super) fn packet_bytes(&self) -> u32 {
         self.packet
     }
+    /// Whether the other end's window takes neither a full packet nor all that is left: zero, or a
+    /// silly window (RFC 1122, 4.2.3.4).
+    pub(super) fn is_shut_out(&self) -> bool {
+        self.peer_window < self.unacknowledged().min(u64::from(self.packet))
+    }
     pub(super) fn bytes_acked(&self) -> u64 {
         self.una
     }
