@@ -1,32 +1,7 @@
+use super::limits::{Address, Limits};
 use super::packet::{Packet, PacketKind};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 use std::collections::{BTreeMap, VecDeque};
-
-/// What an [`Endpoint`] puts up with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once; more are not accepted.
-    pub connections: usize,
-    /// Connections that were accepted and whose other end has not shown itself since: a flood of
-    /// SYNs from forged addresses ends here.
-    pub half_open: usize,
-    /// Answers to packets for unknown connections that are remembered, so that the same packet is
-    /// answered once. While so many are, no others are answered.
-    pub resets: usize,
-    /// How long.
-    pub reset_memory: Span,
-}
-
-impl Limits {
-    /// Those of libutp (3000 connections, 1000 answers for 10 s), of which it lets all be half
-    /// open; a tenth here.
-    pub const LIBUTP: Limits = Limits {
-        connections: 3000,
-        half_open: 300,
-        resets: 1000,
-        reset_memory: Span::from_secs(10),
-    };
-}
 
 /// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,72 +10,134 @@ pub enum Route<K> {
     To(K),
     /// It opens a connection: [`Connection::accept`](super::Connection::accept) it, and
     /// [`insert`](Endpoint::insert) it as half open; or ignore it.
-    Accept,
-    /// It is for a connection that does not exist: send this to where it came from.
+    Accept {
+        /// The half-open connection that has lost its place to this one. The endpoint has forgotten
+        /// it; the driver does the same, and tells nobody: its address may be forged.
+        evicted: Option<K>,
+    },
+    /// It is for a connection that does not exist, or that may not: send this to where it came from.
     Answer(Packet),
     /// Ignore it.
     Ignore,
 }
 
+/// What the other end of a connection is called: its address, and the id in packets from there.
+type Name<A> = (A, u16);
+
 #[derive(Clone, Copy, Debug)]
 struct Entry<K> {
     key: K,
     send_id: u16,
-    half_open: bool,
+    /// Index into the list of half-open connections.
+    half_open: Option<usize>,
 }
 
-/// Finds the connection of each packet that one UDP port receives, by address and connection id,
-/// and bounds what strangers can make it do. Pure: an address is whatever the driver calls one,
-/// and connections are the driver's, by keys of its choice.
+/// What one network has.
 #[derive(Clone, Debug)]
-pub struct Endpoint<A, K> {
+struct Share<A> {
+    connections: usize,
+    half_open: Vec<Name<A>>,
+}
+
+/// Demultiplexer of one UDP port: finds the connection of each packet by address and connection id,
+/// and bounds what strangers can make the port do. Pure: an address is whatever the driver calls
+/// one, and connections are the driver's, by keys of its choice.
+#[derive(Clone, Debug)]
+pub struct Endpoint<A: Address, K> {
     limits: Limits,
-    table: BTreeMap<(A, u16), Entry<K>>,
-    half_open: usize,
+    /// Whether newcomers are accepted.
+    listening: bool,
+    table: BTreeMap<Name<A>, Entry<K>>,
+    /// The connection that was found last: packets come in bursts.
+    last: Option<(Name<A>, K)>,
+    networks: BTreeMap<A::Network, Share<A>>,
+    half_open: Vec<Name<A>>,
     /// Whom a RESET was sent to: address, id and number of the packet; and when, the oldest first.
     answered: BTreeMap<(A, u16, u16), Time>,
     answers: VecDeque<(Time, (A, u16, u16))>,
 }
 
-impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
-    /// An endpoint without connections.
+impl<A: Address, K: Copy> Endpoint<A, K> {
+    /// An endpoint without connections, which accepts newcomers.
     pub fn new(limits: Limits) -> Endpoint<A, K> {
         Endpoint {
             limits,
+            listening: true,
             table: BTreeMap::new(),
-            half_open: 0,
+            last: None,
+            networks: BTreeMap::new(),
+            half_open: Vec::new(),
             answered: BTreeMap::new(),
             answers: VecDeque::new(),
         }
     }
 
+    /// Refuses newcomers from now on.
+    pub fn stop_listening(&mut self) {
+        self.listening = false;
+    }
+
     /// Whether no connection with `address` receives on `id`. A driver draws ids until it has a
     /// free one.
     pub fn is_free(&self, address: &A, id: u16) -> bool {
-        !self.table.contains_key(&(address.clone(), id))
+        !self.table.contains_key(&(*address, id))
     }
 
-    /// There is a connection with `address` by these ids. Whether it was `half_open` is said of those
-    /// that were accepted.
+    /// There is a connection with `address` by these ids. `half_open` says that it was accepted, and
+    /// that the other end has not shown itself since its SYN.
     pub fn insert(&mut self, address: A, receive_id: u16, send_id: u16, key: K, half_open: bool) {
-        self.half_open += usize::from(half_open);
-        let entry = Entry { key, send_id, half_open };
-        if let Some(old) = self.table.insert((address, receive_id), entry) {
-            self.half_open -= usize::from(old.half_open);
+        self.remove(&address, receive_id);
+        let name = (address, receive_id);
+        let none = || Share { connections: 0, half_open: Vec::new() };
+        let share = self.networks.entry(address.network()).or_insert_with(none);
+        share.connections += 1;
+        let index = half_open.then_some(self.half_open.len());
+        if half_open {
+            share.half_open.push(name);
+            self.half_open.push(name);
         }
+        self.table.insert(name, Entry { key, send_id, half_open: index });
     }
 
     /// The other end of a connection has shown itself.
     pub fn confirm(&mut self, address: &A, receive_id: u16) {
-        if let Some(entry) = self.table.get_mut(&(address.clone(), receive_id)) {
-            self.half_open -= usize::from(std::mem::take(&mut entry.half_open));
+        let name = (*address, receive_id);
+        let index = self.table.get_mut(&name).and_then(|entry| entry.half_open.take());
+        if let Some(index) = index {
+            self.is_no_longer_half_open(name, index);
         }
     }
 
     /// A connection is gone.
     pub fn remove(&mut self, address: &A, receive_id: u16) {
-        if let Some(entry) = self.table.remove(&(address.clone(), receive_id)) {
-            self.half_open -= usize::from(entry.half_open);
+        self.take((*address, receive_id));
+    }
+
+    fn take(&mut self, name: Name<A>) -> Option<K> {
+        let entry = self.table.remove(&name)?;
+        self.last = None;
+        if let Some(index) = entry.half_open {
+            self.is_no_longer_half_open(name, index);
+        }
+        let network = name.0.network();
+        if let Some(share) = self.networks.get_mut(&network) {
+            share.connections -= 1;
+            if share.connections == 0 {
+                self.networks.remove(&network);
+            }
+        }
+        Some(entry.key)
+    }
+
+    fn is_no_longer_half_open(&mut self, name: Name<A>, index: usize) {
+        self.half_open.swap_remove(index);
+        if let Some(moved) = self.half_open.get(index)
+            && let Some(entry) = self.table.get_mut(moved)
+        {
+            entry.half_open = Some(index);
+        }
+        if let Some(share) = self.networks.get_mut(&name.0.network()) {
+            share.half_open.retain(|other| *other != name);
         }
     }
 
@@ -114,19 +151,31 @@ impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
     }
     /// How many of them are half open.
     pub fn half_open(&self) -> usize {
-        self.half_open
+        self.half_open.len()
     }
 
-    /// What is to be done with a packet from `address`. `seq_nr` is a random number for an answer.
-    pub fn route(&mut self, now: Time, address: &A, packet: &Packet, seq_nr: u16) -> Route<K> {
+    /// The connections with addresses from `first` to `last`, which must not lie before `first`: for
+    /// ICMP messages, which name an address and no connection.
+    pub fn between(&self, first: A, last: A) -> impl Iterator<Item = K> + '_ {
+        self.table.range((first, 0)..=(last, u16::MAX)).map(|(_, entry)| entry.key)
+    }
+
+    /// What is to be done with a packet from `address`. `random` is called at most once: for the
+    /// number of an answer, or to draw a connection that loses its place.
+    #[inline]
+    pub fn route(
+        &mut self,
+        now: Time,
+        address: &A,
+        packet: &Packet,
+        random: impl FnOnce() -> u32,
+    ) -> Route<K> {
         let id = packet.connection_id;
         match packet.kind {
             PacketKind::Syn => match self.find(address, id.wrapping_add(1)) {
                 Some(entry) if entry.send_id == id => Route::To(entry.key),
                 Some(_) => Route::Ignore,
-                None if self.table.len() >= self.limits.connections => Route::Ignore,
-                None if self.half_open >= self.limits.half_open => Route::Ignore,
-                None => Route::Accept,
+                None => self.newcomer(now, address, packet, random),
             },
             PacketKind::Reset => {
                 // It carries the id on which either end receives.
@@ -138,21 +187,69 @@ impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
                 entry.map_or(Route::Ignore, |entry| Route::To(entry.key))
             }
             PacketKind::Data | PacketKind::Fin | PacketKind::State => {
-                match self.find(address, id) {
-                    Some(entry) => Route::To(entry.key),
-                    None => self.answer(now, address, packet, seq_nr),
+                let name = (*address, id);
+                if let Some((_, key)) = self.last.filter(|last| last.0 == name) {
+                    return Route::To(key);
                 }
+                if let Some(entry) = self.table.get(&name) {
+                    self.last = Some((name, entry.key));
+                    return Route::To(entry.key);
+                }
+                // A STATE may be the second acknowledgement of an end that went well (libutp sends
+                // two), and a RESET would make that a failure.
+                if packet.kind == PacketKind::State {
+                    return Route::Ignore;
+                }
+                self.answer(now, address, packet, random)
             }
         }
     }
 
-    #[inline]
     fn find(&self, address: &A, id: u16) -> Option<&Entry<K>> {
-        self.table.get(&(address.clone(), id))
+        self.table.get(&(*address, id))
+    }
+
+    /// A SYN for which there is no connection.
+    fn newcomer(
+        &mut self,
+        now: Time,
+        address: &A,
+        syn: &Packet,
+        random: impl FnOnce() -> u32,
+    ) -> Route<K> {
+        if !self.listening {
+            return self.answer(now, address, syn, random);
+        }
+        let limits = &self.limits;
+        let share = self.networks.get(&address.network());
+        let (connections, half_open) =
+            share.map_or((0, &[][..]), |share| (share.connections, &share.half_open[..]));
+        // A network that has its share pays itself for its newcomers.
+        let candidates = if connections >= limits.network_connections
+            || half_open.len() >= limits.network_half_open
+        {
+            half_open
+        } else if self.table.len() >= limits.connections || self.half_open.len() >= limits.half_open
+        {
+            &self.half_open[..]
+        } else {
+            return Route::Accept { evicted: None };
+        };
+        if candidates.is_empty() {
+            return self.answer(now, address, syn, random);
+        }
+        let name = candidates[random() as usize % candidates.len()];
+        Route::Accept { evicted: self.take(name) }
     }
 
     /// A RESET, once.
-    fn answer(&mut self, now: Time, address: &A, packet: &Packet, seq_nr: u16) -> Route<K> {
+    fn answer(
+        &mut self,
+        now: Time,
+        address: &A,
+        packet: &Packet,
+        random: impl FnOnce() -> u32,
+    ) -> Route<K> {
         while self.answers.front().is_some_and(|(at, _)| now.since(*at) >= self.limits.reset_memory)
         {
             let Some((at, whom)) = self.answers.pop_front() else { break };
@@ -167,7 +264,7 @@ impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
                 }
             }
         }
-        let whom = (address.clone(), packet.connection_id, packet.seq_nr);
+        let whom = (*address, packet.connection_id, packet.seq_nr);
         if let Some(last) = self.answered.get_mut(&whom) {
             *last = now;
             return Route::Ignore;
@@ -175,12 +272,12 @@ impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
         if self.answers.len() >= self.limits.resets {
             return Route::Ignore;
         }
-        self.answered.insert(whom.clone(), now);
+        self.answered.insert(whom, now);
         self.answers.push_back((now, whom));
         Route::Answer(Packet {
             kind: PacketKind::Reset,
             connection_id: packet.connection_id,
-            seq_nr,
+            seq_nr: random() as u16,
             ack_nr: packet.seq_nr,
             ..Packet::default()
         })
@@ -190,68 +287,98 @@ impl<A: Ord + Clone, K: Copy> Endpoint<A, K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashcrowd_base::Span;
+    use std::net::SocketAddr;
 
     fn packet(kind: PacketKind, connection_id: u16, seq_nr: u16) -> Packet {
         Packet { kind, connection_id, seq_nr, ..Packet::default() }
     }
 
-    fn endpoint() -> Endpoint<&'static str, u32> {
-        Endpoint::new(Limits { connections: 3, half_open: 2, resets: 2, ..Limits::LIBUTP })
+    fn peer(host: u8) -> SocketAddr {
+        ([192, 0, 2, host], 6881).into()
+    }
+
+    fn endpoint() -> Endpoint<SocketAddr, u32> {
+        Endpoint::new(Limits { resets: 2, ..Limits::LIBUTP })
     }
 
     #[test]
     fn packets_find_their_connection() {
         let mut ends = endpoint();
         let now = Time::START;
-        let route =
-            |ends: &mut Endpoint<_, _>, kind, id| ends.route(now, &"peer", &packet(kind, id, 5), 9);
-        assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::Accept);
-        ends.insert("peer", 11, 10, 1, true);
-        ends.insert("peer", 20, 21, 2, false);
+        let route = |ends: &mut Endpoint<_, _>, kind, id| {
+            ends.route(now, &peer(1), &packet(kind, id, 5), || 9)
+        };
+        assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::Accept { evicted: None });
+        ends.insert(peer(1), 11, 10, 1, true);
+        ends.insert(peer(1), 20, 21, 2, false);
         assert_eq!(route(&mut ends, PacketKind::Syn, 10), Route::To(1), "again");
         assert_eq!(route(&mut ends, PacketKind::Syn, 19), Route::Ignore, "the id is ours");
-        assert_eq!(route(&mut ends, PacketKind::Data, 11), Route::To(1));
-        assert_eq!(route(&mut ends, PacketKind::State, 20), Route::To(2));
+        for _ in 0..2 {
+            assert_eq!(route(&mut ends, PacketKind::Data, 11), Route::To(1));
+            assert_eq!(route(&mut ends, PacketKind::State, 20), Route::To(2));
+        }
         for (id, key) in [(10, 1), (11, 1), (20, 2), (21, 2)] {
             assert_eq!(route(&mut ends, PacketKind::Reset, id), Route::To(key));
         }
         assert_eq!(route(&mut ends, PacketKind::Reset, 12), Route::Ignore);
-        assert_eq!(ends.route(now, &"other", &packet(PacketKind::Reset, 11, 0), 9), Route::Ignore);
-        assert!(!ends.is_free(&"peer", 20) && ends.is_free(&"peer", 21));
+        let reset = packet(PacketKind::Reset, 11, 0);
+        assert_eq!(ends.route(now, &peer(2), &reset, || 9), Route::Ignore);
+        assert!(!ends.is_free(&peer(1), 20) && ends.is_free(&peer(1), 21));
+        ends.remove(&peer(1), 20);
+        assert_eq!(
+            route(&mut ends, PacketKind::State, 20),
+            Route::Ignore,
+            "gone, though found last"
+        );
     }
 
     #[test]
-    fn strangers_cannot_open_without_end() {
+    fn connections_are_found_by_address() {
         let mut ends = endpoint();
-        let now = Time::START;
-        for (key, address) in ["a", "b"].into_iter().enumerate() {
-            assert_eq!(ends.route(now, &address, &packet(PacketKind::Syn, 1, 1), 0), Route::Accept);
-            ends.insert(address, 2, 1, key as u32, true);
+        for (key, host) in [(1, 1), (2, 1), (3, 2), (4, 3)] {
+            ends.insert(peer(host), key as u16, 0, key, false);
         }
-        let syn = packet(PacketKind::Syn, 1, 1);
-        assert_eq!((ends.half_open(), ends.route(now, &"c", &syn, 0)), (2, Route::Ignore));
-        ends.confirm(&"a", 2);
-        ends.confirm(&"a", 2);
-        assert_eq!((ends.half_open(), ends.route(now, &"c", &syn, 0)), (1, Route::Accept));
-        ends.insert("c", 2, 1, 7, false);
-        assert_eq!(ends.route(now, &"d", &syn, 0), Route::Ignore, "three is enough");
-        ends.remove(&"b", 2);
-        assert_eq!((ends.len(), ends.half_open()), (2, 0));
+        let keys = |first, last| ends.between(peer(first), peer(last)).collect::<Vec<_>>();
+        assert_eq!((keys(1, 1), keys(1, 2), keys(4, 9)), (vec![1, 2], vec![1, 2, 3], vec![]));
+    }
+
+    #[test]
+    fn counts_follow_whatever_happens() {
+        let mut ends = endpoint();
+        for (host, id) in [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1)] {
+            ends.insert(peer(host), id, id - 1, u32::from(id), true);
+        }
+        ends.confirm(&peer(1), 1);
+        ends.confirm(&peer(1), 1);
+        ends.remove(&peer(3), 1);
+        ends.remove(&peer(3), 1);
+        ends.insert(peer(2), 1, 0, 9, false);
+        assert_eq!((ends.len(), ends.half_open()), (4, 2));
+        let indices: Vec<_> =
+            ends.half_open.iter().map(|name| ends.table[name].half_open).collect();
+        assert_eq!(indices, [Some(0), Some(1)]);
+        let share = &ends.networks[&peer(1).network()];
+        assert_eq!((share.connections, share.half_open.len()), (4, 2));
+        for (host, id) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            ends.remove(&peer(host), id);
+        }
+        assert!(ends.is_empty() && ends.networks.is_empty() && ends.half_open.is_empty());
     }
 
     #[test]
     fn a_reset_is_sent_once() {
         let mut ends = endpoint();
         let at = |secs| Time::START + Span::from_secs(secs);
-        let Route::Answer(reset) = ends.route(at(0), &"a", &packet(PacketKind::Fin, 7, 70), 9)
-        else {
+        let fin = packet(PacketKind::Fin, 7, 70);
+        let Route::Answer(reset) = ends.route(at(0), &peer(1), &fin, || 9) else {
             panic!("no answer")
         };
         assert_eq!((reset.kind, reset.connection_id, reset.ack_nr), (PacketKind::Reset, 7, 70));
-        let again = packet(PacketKind::Fin, 7, 70);
-        assert_eq!(ends.route(at(1), &"a", &again, 9), Route::Ignore);
+        assert_eq!(ends.route(at(1), &peer(1), &fin, || 9), Route::Ignore);
         let mut answers = |secs, seq| {
-            ends.route(at(secs), &"b", &packet(PacketKind::Data, 8, seq), 9) != Route::Ignore
+            let data = packet(PacketKind::Data, 8, seq);
+            ends.route(at(secs), &peer(2), &data, || 9) != Route::Ignore
         };
         assert!(answers(2, 1));
         assert!(!answers(3, 2), "no more are remembered");

@@ -29,8 +29,8 @@
 //! packet that arrives belongs to the connection with its address and
 //! [`receive_id`](Connection::receive_id), except a SYN, which carries the id that its sender
 //! receives on, and a RESET, which carries either of the two. A SYN for which there is no connection
-//! becomes one by [`Connection::accept`]; anything else for which there is none is answered
-//! with RESET, but a RESET is not. An [`Endpoint`] does this for a UDP port, within [`Limits`].
+//! becomes one by [`Connection::accept`]; DATA and FIN for which there is none are answered with
+//! RESET. An [`Endpoint`] does this for a UDP port, within [`Limits`].
 //!
 //! # What is ours
 //!
@@ -72,6 +72,7 @@ mod config;
 mod connection;
 mod endpoint;
 mod ladder;
+mod limits;
 mod outbox;
 mod packet;
 mod path;
@@ -90,7 +91,8 @@ pub use config::{
     SackPolicy, SearchBegin, SmallWindow, WindowFill,
 };
 pub use connection::Connection;
-pub use endpoint::{Endpoint, Limits, Route};
+pub use endpoint::{Endpoint, Route};
+pub use limits::{Address, Limits, Network};
 pub use packet::{Extension, HEADER_BYTES, Packet, PacketKind, UDP_OVERHEAD_BYTES};
 pub use receiver::Payload;
 pub use sack::{MAX_SACK_BYTES, Sack};
