@@ -1,6 +1,7 @@
 use crate::stock::{Incoming, Outgoing};
 use flashcrowd_base::Time;
 use flashcrowd_transport::utp::{CloseReason, Connection, Packet, Payload, State};
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::task::Waker;
@@ -59,6 +60,14 @@ impl End {
             owned: !accepted,
             abandoned: false,
             offered: !accepted,
+        }
+    }
+
+    /// Puts this end, whose key is `key`, in the line for the driver, unless it stands there.
+    pub(crate) fn mark(&mut self, key: usize, marked: &mut VecDeque<usize>) {
+        if !self.marked {
+            self.marked = true;
+            marked.push_back(key);
         }
     }
 

@@ -1,42 +1,35 @@
 use crate::end::End;
 use crate::train::Outbox;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_transport::utp::{Config, Connection, Packet, PacketKind, State, wire};
+use flashcrowd_transport::utp::{Config, Connection, Endpoint, Limits, Packet, Route, State, wire};
 use slab::Slab;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::task::Waker;
 
 /// Packets that one connection may send before it is another's turn.
 const TURN: usize = 128;
-/// Connections that wait for their second packet, or to be accepted, at most.
-const BACKLOG: usize = 128;
+/// Connection ids that are drawn before they count as used up.
+const ATTEMPTS: usize = 1000;
 /// How long the other end has to close after this one did and nobody listens any more.
 const PARTING: Span = Span::from_secs(10);
-/// RESETs for unknown connections in a second at most.
-const RESETS: u32 = 100;
 
 /// Everything that goes through one UDP socket: the ends of its connections, by key.
 #[derive(Debug)]
 pub(crate) struct Hub {
     config: Arc<Config>,
     ends: Slab<End>,
-    /// By the other end's address and the identifier in its packets.
-    table: BTreeMap<(SocketAddr, u16), usize>,
-    /// Who was found last.
-    latest: Option<((SocketAddr, u16), usize)>,
+    /// Whose packet it is, and what strangers may have.
+    endpoint: Endpoint<SocketAddr, usize>,
     /// Ends that may have something to send, or whose timer may have changed.
     marked: VecDeque<usize>,
-    alarms: BinaryHeap<Reverse<(Time, usize)>>,
+    /// When each end that has a timer is looked at next.
+    alarms: BTreeSet<(Time, usize)>,
     /// Connections that others have opened and nobody has accepted yet.
     accepted: VecDeque<usize>,
-    half_open: usize,
     resets: VecDeque<(SocketAddr, Packet)>,
-    resets_left: u32,
-    resets_until: Time,
     /// Who waits: the driver, for work; others, for connections.
     pub(crate) driver: Option<Waker>,
     pub(crate) acceptors: Vec<Waker>,
@@ -49,19 +42,15 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(config: Arc<Config>) -> Hub {
+    pub(crate) fn new(config: Arc<Config>, limits: Limits) -> Hub {
         Hub {
             config,
             ends: Slab::new(),
-            table: BTreeMap::new(),
-            latest: None,
+            endpoint: Endpoint::new(limits),
             marked: VecDeque::new(),
-            alarms: BinaryHeap::new(),
+            alarms: BTreeSet::new(),
             accepted: VecDeque::new(),
-            half_open: 0,
             resets: VecDeque::new(),
-            resets_left: 0,
-            resets_until: Time::START,
             driver: None,
             acceptors: Vec::new(),
             woken: Vec::new(),
@@ -81,22 +70,25 @@ impl Hub {
         remote: SocketAddr,
         config: &Arc<Config>,
     ) -> io::Result<usize> {
-        loop {
+        for _ in 0..ATTEMPTS {
             let random = getrandom::u32().map_err(io::Error::other)?;
             let (id, seq) = (random as u16, (random >> 16) as u16);
             // The answers come to the next id, and libutp does not wrap.
-            if id == u16::MAX || self.table.contains_key(&(remote, id)) {
+            if id == u16::MAX || !self.endpoint.is_free(&remote, id) {
                 continue;
             }
             let connection = Connection::connect(config, now, id, seq);
             return Ok(self.insert(End::new(connection, remote, false)));
         }
+        let text = "no free connection id: there are too many connections to this address";
+        Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
     fn insert(&mut self, end: End) -> usize {
-        let name = (end.remote, end.connection.receive_id());
+        let (remote, half_open) = (end.remote, !end.offered);
+        let (receive_id, send_id) = (end.connection.receive_id(), end.connection.send_id());
         let key = self.ends.insert(end);
-        self.table.insert(name, key);
+        self.endpoint.insert(remote, receive_id, send_id, key, half_open);
         self.mark(key);
         key
     }
@@ -111,90 +103,33 @@ impl Hub {
     /// A datagram arrived. Whether it was a packet.
     pub(crate) fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Ok((packet, payload)) = wire::decode(datagram) else { return false };
-        match self.find(from, &packet) {
-            Some(key) => {
-                self.ends[key].receive(now, &packet, payload);
+        match self.endpoint.route(now, &from, &packet, random) {
+            Route::To(key) => {
+                let end = &mut self.ends[key];
+                end.receive(now, &packet, payload);
+                if !end.offered && end.connection.is_established() {
+                    self.endpoint.confirm(&from, end.connection.receive_id());
+                }
                 self.mark(key);
             }
-            None if packet.kind == PacketKind::Syn => self.answer(now, from, &packet),
-            None if matches!(packet.kind, PacketKind::Data | PacketKind::Fin) => {
-                self.reject(now, from, &packet);
+            Route::Accept { evicted } => {
+                if let Some(key) = evicted {
+                    self.forget(key);
+                }
+                // The first sequence number proves that the other end has its address.
+                let Ok(seq_nr) = getrandom::u32() else { return true };
+                let connection = Connection::accept(&self.config, now, &packet, seq_nr as u16);
+                self.insert(End::new(connection, from, true));
             }
-            // A RESET is never answered. Nor is a STATE: it may be the second acknowledgement of an
-            // end that went well (libutp sends two), and a RESET would make that a failure.
-            None => {}
+            Route::Answer(reset) => self.resets.push_back((from, reset)),
+            Route::Ignore => {}
         }
         true
     }
 
-    /// Whose packet this is.
-    fn find(&mut self, from: SocketAddr, packet: &Packet) -> Option<usize> {
-        let id = packet.connection_id;
-        let name = match packet.kind {
-            // An acceptor's packets carry the identifier after that of the SYN.
-            PacketKind::Syn => (from, id.wrapping_add(1)),
-            _ => (from, id),
-        };
-        if let Some((known, key)) = self.latest
-            && known == name
-        {
-            return Some(key);
-        }
-        let mut found = self.table.get(&name).copied();
-        if found.is_none() && packet.kind == PacketKind::Reset {
-            // Some answer with the identifier that they were sent.
-            let others = [id.wrapping_add(1), id.wrapping_sub(1)];
-            found = others
-                .into_iter()
-                .filter_map(|other| self.table.get(&(from, other)).copied())
-                .find(|&key| self.ends[key].connection.send_id() == id);
-            return found;
-        }
-        self.latest = found.map(|key| (name, key));
-        found
-    }
-
-    /// Someone opens a connection.
-    fn answer(&mut self, now: Time, from: SocketAddr, syn: &Packet) {
-        if self.closing {
-            return self.reject(now, from, syn);
-        }
-        if self.half_open >= BACKLOG || self.accepted.len() >= BACKLOG {
-            return; // It will be repeated.
-        }
-        let Ok(random) = getrandom::u32() else { return };
-        let connection = Connection::accept(&self.config, now, syn, random as u16);
-        self.half_open += 1;
-        self.insert(End::new(connection, from, true));
-    }
-
-    /// A packet of no connection: say so, unless that was said often lately.
-    fn reject(&mut self, now: Time, to: SocketAddr, packet: &Packet) {
-        if now >= self.resets_until {
-            self.resets_until = now + Span::from_secs(1);
-            self.resets_left = RESETS;
-        }
-        if self.resets_left > 0 {
-            self.resets_left -= 1;
-            self.resets.push_back((
-                to,
-                Packet {
-                    kind: PacketKind::Reset,
-                    connection_id: packet.connection_id,
-                    ack_nr: packet.seq_nr,
-                    ..Packet::default()
-                },
-            ));
-        }
-    }
-
     /// Have the driver look at this end.
     pub(crate) fn mark(&mut self, key: usize) {
-        let end = &mut self.ends[key];
-        if !end.marked {
-            end.marked = true;
-            self.marked.push_back(key);
-        }
+        self.ends[key].mark(key, &mut self.marked);
     }
 
     /// [`mark`](Hub::mark), and wake the driver.
@@ -205,14 +140,11 @@ impl Hub {
 
     /// Calls the timers that are due.
     pub(crate) fn ring(&mut self, now: Time) {
-        while let Some(&Reverse((time, key))) = self.alarms.peek()
+        while let Some(&(time, key)) = self.alarms.first()
             && time <= now
         {
-            self.alarms.pop();
-            let Some(end) = self.ends.get_mut(key) else { continue };
-            if end.alarm != time {
-                continue; // Was set anew, or belonged to an end that is gone.
-            }
+            self.alarms.pop_first();
+            let end = &mut self.ends[key];
             end.alarm = Time::NEVER;
             if end.connection.next_timer().is_some_and(|due| due <= now) {
                 end.connection.on_timer(now);
@@ -227,7 +159,7 @@ impl Hub {
 
     /// When to call [`ring`](Hub::ring) next.
     pub(crate) fn next_alarm(&self) -> Option<Time> {
-        self.alarms.peek().map(|&Reverse((time, _))| time)
+        self.alarms.first().map(|&(time, _)| time)
     }
 
     /// Gathers what is to be sent, until nothing is left or the outbox is full. Whether all was.
@@ -274,14 +206,14 @@ impl Hub {
         // A timer that was put off keeps its entry, which is looked at when it is due.
         let due = end.connection.next_timer().unwrap_or(Time::NEVER).min(end.leave_at);
         if due < end.alarm {
+            self.alarms.remove(&(end.alarm, key));
+            self.alarms.insert((due, key));
             end.alarm = due;
-            self.alarms.push(Reverse((due, key)));
         }
         end.wake(&mut self.woken);
         let closed = end.connection.is_closed();
         if !end.offered && (closed || end.connection.is_established()) {
             end.offered = true;
-            self.half_open -= 1;
             if !closed {
                 self.accepted.push_back(key);
                 self.woken.append(&mut self.acceptors);
@@ -294,9 +226,18 @@ impl Hub {
     }
 
     fn remove(&mut self, key: usize) {
+        let end = &self.ends[key];
+        self.endpoint.remove(&end.remote, end.connection.receive_id());
+        self.forget(key);
+    }
+
+    /// Drops an end that the endpoint knows no more.
+    fn forget(&mut self, key: usize) {
         let end = self.ends.remove(key);
-        self.table.remove(&(end.remote, end.connection.receive_id()));
-        self.latest = None;
+        self.alarms.remove(&(end.alarm, key));
+        if end.marked {
+            self.marked.retain(|other| *other != key);
+        }
     }
 
     /// Nobody reads from this end or writes to it any more: it closes in its own time.
@@ -328,6 +269,12 @@ impl Hub {
                 .all(|(_, end)| !end.owned && end.connection.state() == State::Lingering)
     }
 
+    /// Nobody can accept or open connections any more.
+    pub(crate) fn stop_listening(&mut self) {
+        self.closing = true;
+        self.endpoint.stop_listening();
+    }
+
     /// Ends that nobody will accept, because nobody can.
     pub(crate) fn refuse_accepted(&mut self, now: Time) {
         while let Some(key) = self.accepted.pop_front() {
@@ -341,33 +288,27 @@ impl Hub {
     /// being opened to it fail, and those that have nothing to lose any more are over. Others are
     /// not: such messages are easily forged.
     pub(crate) fn unreachable(&mut self, now: Time, address: IpAddr, why: io::ErrorKind) {
-        let keys: Vec<usize> = self
-            .ends
-            .iter()
-            .filter(|(_, end)| {
+        for (first, last) in every_port_of(address) {
+            for key in self.endpoint.between(first, last) {
+                let end = &mut self.ends[key];
                 let opens = end.owned && !end.connection.is_established();
                 let parts = end.abandoned && end.outgoing.len() == 0;
-                (opens || parts)
-                    && !end.connection.is_closed()
-                    && end.remote.ip().to_canonical() == address.to_canonical()
-            })
-            .map(|(key, _)| key)
-            .collect();
-        for key in keys {
-            let end = &mut self.ends[key];
-            end.failure = Some(why);
-            end.connection.abort(now);
-            self.nudge(key);
+                if (opens || parts) && !end.connection.is_closed() {
+                    end.failure = Some(why);
+                    end.connection.abort(now);
+                    end.mark(key, &mut self.marked);
+                }
+            }
         }
+        self.woken.extend(self.driver.take());
     }
 
     /// The system would not send a datagram of so many bytes to `address`: too large for the way.
     pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr) {
-        let keys: Vec<usize> =
-            self.ends.iter().filter(|(_, end)| end.remote == address).map(|(key, _)| key).collect();
-        for key in keys {
-            self.ends[key].connection.on_path_limit(now, 0);
-            self.mark(key);
+        for key in self.endpoint.between(address, address) {
+            let end = &mut self.ends[key];
+            end.connection.on_path_limit(now, 0);
+            end.mark(key, &mut self.marked);
         }
     }
 
@@ -380,5 +321,59 @@ impl Hub {
             end.wake(&mut self.woken);
         }
         self.woken.append(&mut self.acceptors);
+    }
+}
+
+/// For what harms nobody if it can be guessed: the number of a RESET, who loses a half-open place.
+fn random() -> u32 {
+    getrandom::u32().unwrap_or_default()
+}
+
+/// The addresses of one host, from its first port to its last, as packets from there may have them:
+/// on a socket for both families, IPv4 addresses are mapped into IPv6.
+fn every_port_of(address: IpAddr) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
+    let v4 = match address.to_canonical() {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(_) => None,
+    };
+    let v6 = match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    let all = |v4: Ipv4Addr| ((v4, 0).into(), (v4, u16::MAX).into());
+    let last = SocketAddrV6::new(v6, u16::MAX, u32::MAX, u32::MAX);
+    v4.map(all).into_iter().chain([((v6, 0).into(), last.into())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashcrowd_transport::utp::profiles;
+
+    #[test]
+    fn an_icmp_message_ends_openings_to_its_address_and_no_other() {
+        let config = Arc::new(profiles::libutp());
+        let mut hub = Hub::new(Arc::clone(&config), Limits::LIBUTP);
+        // As a socket for both families names an IPv4 address, and as one for IPv4 does.
+        let remotes = [
+            "[::ffff:192.0.2.1]:6881",
+            "192.0.2.1:6882",
+            "[2001:db8::1]:6881",
+            "192.0.2.2:6881",
+            "[2001:db8::2]:6881",
+        ];
+        let keys = remotes.map(|remote| {
+            let remote = remote.parse().expect("an address");
+            hub.connect(Time::START, remote, &config).expect("entropy")
+        });
+        let closed = |hub: &Hub| keys.map(|key| hub.ends[key].connection.is_closed());
+        let why = io::ErrorKind::ConnectionRefused;
+        hub.unreachable(Time::START, "192.0.2.1".parse().expect("an address"), why);
+        assert_eq!(closed(&hub), [true, true, false, false, false]);
+        hub.unreachable(Time::START, "2001:db8::1".parse().expect("an address"), why);
+        assert_eq!(closed(&hub), [true, true, true, false, false]);
+        hub.unreachable(Time::START, "::ffff:192.0.2.2".parse().expect("an address"), why);
+        assert_eq!(closed(&hub), [true, true, true, true, false]);
+        assert_eq!(hub.ends[keys[0]].error().map(|error| error.kind()), Some(why));
     }
 }

@@ -2,7 +2,7 @@ use crate::driver::{Driver, Shared};
 use crate::hub::Hub;
 use crate::stream::Stream;
 use crate::udp::Udp;
-use flashcrowd_transport::utp::Config;
+use flashcrowd_transport::utp::{Config, Limits};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,11 +14,17 @@ use tokio::task::JoinHandle;
 pub struct Options {
     /// Have the system cut trains of datagrams up, where it can. Without, each is a call.
     pub offload: bool,
+    /// What strangers may have of the socket: connections, half-open places, answers.
+    pub limits: Limits,
+    /// Payload in bytes that all connections together may hold for readers who do not read; with the
+    /// receive buffer of the configuration, this bounds the number of connections
+    /// ([`Limits::within_memory`]).
+    pub memory_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { offload: true }
+        Options { offload: true, limits: Limits::LIBUTP, memory_bytes: 1 << 30 }
     }
 }
 
@@ -59,7 +65,9 @@ impl Socket {
         options: &Options,
     ) -> io::Result<Socket> {
         checked(config)?;
-        let shared = Arc::new(Shared::new(Udp::bind(address)?, Hub::new(Arc::clone(config))));
+        let limits = options.limits.within_memory(options.memory_bytes, config);
+        let hub = Hub::new(Arc::clone(config), limits);
+        let shared = Arc::new(Shared::new(Udp::bind(address)?, hub));
         let driver = tokio::spawn(Driver::new(Arc::clone(&shared), options.offload));
         let errors = tokio::spawn(Arc::clone(&shared).watch_errors());
         Ok(Socket { shared, config: Arc::clone(config), driver: Some(driver), errors })
@@ -150,7 +158,7 @@ impl Socket {
     fn refuse_more(&self) {
         let now = self.shared.clock.now();
         self.shared.with(|hub| {
-            hub.closing = true;
+            hub.stop_listening();
             hub.refuse_accepted(now);
             hub.woken.extend(hub.driver.take());
         });

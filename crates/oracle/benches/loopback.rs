@@ -151,7 +151,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn ours(who: &str) -> Socket {
-    let options = Options { offload: who != "plain" };
+    let options = Options { offload: who != "plain", ..Options::default() };
     let config = Arc::new(profiles::libutp());
     Socket::bind_with(([127, 0, 0, 1], 0).into(), &config, &options).unwrap()
 }
