@@ -78,10 +78,14 @@ class UtpSender:
 
 @final
 class UtpReceiver:
-    """Receives from any number of `UtpSender`s, in the background."""
+    """Receives from several `UtpSender`s at once, in the background."""
 
-    def __new__(cls, local: str, config: str, *, once: bool = False) -> UtpReceiver:
+    def __new__(
+        cls, local: str, config: str, *, once: bool = False, most_senders: int = 16
+    ) -> UtpReceiver:
         """Begins at once; `once` ends it after one sender.
+
+        More than `most_senders` at once are refused.
 
         Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
         """

@@ -243,3 +243,21 @@ def test_a_signal_before_there_is_a_connection_ends_it():
             out, _ = sender.communicate(timeout=PATIENCE)
         assert sender.returncode == 130
         assert last(out)["event"] == "stopped"
+
+
+def test_one_sender_more_than_are_wanted_is_refused_in_words():
+    with serving("--most-senders", "1") as server:
+        words = [*FLASHCROWD, "send", f"127.0.0.1:{server.port}", "--seconds", "600"]
+        first = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            server.event("connected")
+            refused = send(f"127.0.0.1:{server.port}", "--bytes", "1 kB")
+            assert refused.returncode == 1
+            assert "--most-senders" in refused.stderr
+            first.send_signal(signal.SIGINT)
+            assert first.wait(PATIENCE) == 0
+            assert server.event("finished")["equal"] is True
+            assert send(f"127.0.0.1:{server.port}", "--bytes", "1 kB").returncode == 0
+        finally:
+            first.kill()
+            first.communicate()

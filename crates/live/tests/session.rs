@@ -1,7 +1,7 @@
 //! A measurement, both ends in this process.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use flashcrowd_live::session::{Amount, Control, Order, Server, Stopper, send};
+use flashcrowd_live::session::{Admission, Amount, Control, Order, Server, Stopper, send};
 use flashcrowd_transport::utp::profiles;
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ fn order(server: &Server, amount: Amount) -> Order {
 
 fn server(once: bool) -> Server {
     let config = Arc::new(profiles::libutp());
-    Server::bind("127.0.0.1:0".parse().unwrap(), &config, once).unwrap()
+    let admission = Admission { once, ..Admission::default() };
+    Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission).unwrap()
 }
 
 #[tokio::test]
@@ -102,4 +103,42 @@ async fn a_stranger_is_refused_in_words() {
     let error = timeout(PATIENCE, send(&order, &Control::default())).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     drop(answer.await.unwrap());
+}
+
+#[tokio::test]
+async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
+    let config = Arc::new(profiles::libutp());
+    let admission = Admission { most_senders: 2, ..Admission::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission).unwrap();
+    let endless = order(&server, Amount::Time(Duration::from_secs(3600)));
+    let short = order(&server, Amount::Bytes(1000));
+    let (watch, control) = (server.watch(), Control::default());
+    let serving = tokio::spawn({
+        let control = control.clone();
+        async move { server.run(&control).await }
+    });
+    let mut senders: Vec<_> = (0..2)
+        .map(|_| {
+            let (order, control) = (endless.clone(), Control::default());
+            let theirs = control.clone();
+            (control, tokio::spawn(async move { send(&order, &theirs).await }))
+        })
+        .collect();
+    while watch.active().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let refused = timeout(PATIENCE, send(&short, &Control::default())).await.unwrap().unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(watch.active().len(), 2, "the others go on");
+    let (first, sending) = senders.remove(0);
+    first.stop();
+    assert!(timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap().verified);
+    while watch.active().len() > 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let sent = timeout(PATIENCE, send(&short, &Control::default())).await.unwrap().unwrap();
+    assert!(sent.verified);
+    control.stop();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+    assert!(senders.remove(0).1.await.unwrap().unwrap().verified);
 }

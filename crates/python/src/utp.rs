@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flashcrowd_live::session::{Amount, Control, Order, Server, Watch, send};
+use flashcrowd_live::session::{Admission, Amount, Control, Order, Server, Watch, send};
 use flashcrowd_transport::utp::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -153,7 +153,7 @@ impl UtpSender {
     }
 }
 
-/// Receives from any number of `UtpSender`s, in the background.
+/// Receives from several `UtpSender`s at once, in the background.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct UtpReceiver {
     control: Control,
@@ -164,17 +164,17 @@ pub(crate) struct UtpReceiver {
 
 #[pymethods]
 impl UtpReceiver {
-    /// Begins at once; `once` ends it after one sender. Raises `PlanError`, `ValueError`, or
-    /// `OSError` if it cannot listen there.
+    /// Begins at once; `once` ends it after one sender, and more than `most_senders` at once are
+    /// refused. Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
     #[new]
-    #[pyo3(signature = (local, config, *, once = false))]
-    fn new(local: &str, config: &str, once: bool) -> PyResult<UtpReceiver> {
+    #[pyo3(signature = (local, config, *, once = false, most_senders = 16))]
+    fn new(local: &str, config: &str, once: bool, most_senders: usize) -> PyResult<UtpReceiver> {
         let config = self::config(config)?;
         let local = address(local)?;
         let runtime = runtime()?;
         let server = {
             let _inside = runtime.enter();
-            Server::bind(local, &config, once)?
+            Server::bind(local, &config, Admission { once, most_senders })?
         };
         let (address, watch) = (server.local_addr(), server.watch());
         let control = Control::default();

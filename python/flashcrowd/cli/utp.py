@@ -61,19 +61,27 @@ def serve(
         ),
     ] = PORT,
     once: Annotated[bool, Parameter(negative=(), help="End after one sender.")] = False,
+    most_senders: Annotated[
+        int,
+        Parameter(
+            help="Senders at once; one more is refused.",
+            validator=validators.Number(gte=1, lte=10000),
+        ),
+    ] = 16,
     profile: Profile = "libutp",
     set: Settings = [],  # noqa: B006
     interval: Interval = 1.0,
     json: Json = False,
 ) -> int:
-    """Receive from any number of senders, and verify what they send.
+    """Receive from several senders at once, and verify what they send.
 
     Ctrl-C ends it: senders are told, and what has arrived is still verified.
 
     Exit status: 0 done, 1 with --once if the sender failed or the digests differ, 2 wrong use or
     the port is in use.
     """
-    receiver = _listen(bind, port, configuration(profile, None, assignments(set)), once)
+    chosen = configuration(profile, None, assignments(set))
+    receiver = _listen(bind, port, chosen, {"once": once, "most_senders": most_senders})
     _say(
         json, f"Listening at {receiver.address} (UDP).", event="listening", address=receiver.address
     )
@@ -264,7 +272,8 @@ def _failed(as_json: bool, remote: str, error: OSError) -> int:
     why = {
         ConnectionRefusedError: "nobody listens there (or a firewall says so)",
         TimeoutError: "the other end does not answer; is UDP let through to that port?",
-        ConnectionResetError: "the other end has reset the connection",
+        ConnectionResetError: "the other end has reset the connection;"
+        " `flashcrowd utp serve` does so when it has --most-senders already",
     }
     text = next((text for kind, text in why.items() if isinstance(error, kind)), str(error))
     if as_json:
@@ -274,20 +283,22 @@ def _failed(as_json: bool, remote: str, error: OSError) -> int:
     return 1
 
 
-def _listen(bind: str | None, port: int, chosen: str, once: bool) -> _core.UtpReceiver:
+def _listen(
+    bind: str | None, port: int, chosen: str, admission: dict[str, Any]
+) -> _core.UtpReceiver:
     if bind is not None:
         (local, *_) = Place(bind.strip("[]"), port).resolve()
-        return _bound(local, chosen, once)
+        return _bound(local, chosen, admission)
     try:
-        return _core.UtpReceiver(written("::", port), chosen, once=once)
+        return _core.UtpReceiver(written("::", port), chosen, **admission)
     except OSError:
         # Without IPv6 on this machine, IPv4 alone; if it was the port, that says so again.
-        return _bound(written("0.0.0.0", port), chosen, once)
+        return _bound(written("0.0.0.0", port), chosen, admission)
 
 
-def _bound(local: str, chosen: str, once: bool) -> _core.UtpReceiver:
+def _bound(local: str, chosen: str, admission: dict[str, Any]) -> _core.UtpReceiver:
     try:
-        return _core.UtpReceiver(local, chosen, once=once)
+        return _core.UtpReceiver(local, chosen, **admission)
     except OSError as error:
         allowed = "an address of this machine and a UDP port that is free; port 0 takes any"
         problem = Problem("--bind, --port", local, allowed, str(error))

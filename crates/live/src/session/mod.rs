@@ -24,7 +24,7 @@ mod serve;
 pub use content::{Content, Digest};
 pub use control::{Control, Snapshot};
 pub use send::{Amount, Order, Outcome, Stopper, send};
-pub use serve::{Reception, Server, Watch};
+pub use serve::{Admission, Reception, Server, Watch};
 
 use serde::{Deserialize, Serialize};
 

@@ -23,11 +23,26 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// How long a sender that was asked to stop has to do so, and a connection to end.
 const PARTING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Receives from any number of senders at once.
+/// Whom a [`Server`] receives from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// End after the first sender.
+    pub once: bool,
+    /// Senders at once. The connection of one more is reset.
+    pub most_senders: usize,
+}
+
+impl Default for Admission {
+    fn default() -> Admission {
+        Admission { once: false, most_senders: 16 }
+    }
+}
+
+/// Receives from several senders at once.
 #[derive(Debug)]
 pub struct Server {
     socket: Socket,
-    once: bool,
+    admission: Admission,
     board: Arc<Board>,
 }
 
@@ -107,12 +122,16 @@ impl Active {
 }
 
 impl Server {
-    /// Binds; `once` ends it after the first sender.
+    /// Binds a UDP socket, and receives from whom `admission` lets in.
     ///
     /// # Errors
     /// Those of [`Socket::bind`].
-    pub fn bind(address: SocketAddr, config: &Arc<Config>, once: bool) -> io::Result<Server> {
-        Ok(Server { socket: Socket::bind(address, config)?, once, board: Arc::default() })
+    pub fn bind(
+        address: SocketAddr,
+        config: &Arc<Config>,
+        admission: Admission,
+    ) -> io::Result<Server> {
+        Ok(Server { socket: Socket::bind(address, config)?, admission, board: Arc::default() })
     }
 
     /// Where it listens.
@@ -135,10 +154,16 @@ impl Server {
         loop {
             match race(self.socket.accept(), control.end()).await {
                 First::This(stream) => {
+                    let stream = stream?;
+                    while sessions.try_join_next().is_some() {}
+                    if sessions.len() >= self.admission.most_senders {
+                        stream.abort();
+                        continue;
+                    }
                     id += 1;
                     let active = Arc::new(Active {
                         id,
-                        stream: stream?,
+                        stream,
                         bytes: AtomicU64::new(0),
                         first: Mutex::new(None),
                     });
@@ -148,8 +173,7 @@ impl Server {
                 }
                 First::That(()) => break,
             }
-            while sessions.try_join_next().is_some() {}
-            if self.once {
+            if self.admission.once {
                 break;
             }
         }
