@@ -51,14 +51,14 @@ pub struct Connection {
     /// The id and the acknowledgement number of the RESET.
     reset_due: Option<(u16, u16)>,
     keep_alive_due: bool,
-    /// How often a SYN was answered unasked, and until when that may go on.
+    /// How often a SYN was answered unasked.
     answers: u32,
-    half_open_until: Time,
+    /// Until when this end waits for the other: to confirm, while half open; to open its window,
+    /// once released.
+    give_up_at: Time,
     /// This end closed before the other did; this end reads no more.
     closed_first: bool,
     released: bool,
-    /// When a released connection is ended because the other end's window stays shut.
-    orphan_at: Time,
     /// When an unconfirmed connection answers again or ends, or lingering ends.
     opening_at: Time,
     last_sent: Time,
@@ -97,10 +97,9 @@ impl Connection {
             reset_due: None,
             keep_alive_due: false,
             answers: 0,
-            half_open_until: Time::NEVER,
+            give_up_at: Time::NEVER,
             closed_first: false,
             released: false,
-            orphan_at: Time::NEVER,
             opening_at: Time::NEVER,
             last_sent: now,
             last_heard: now,
@@ -130,7 +129,7 @@ impl Connection {
         connection.receiver.open(syn.seq_nr.wrapping_add(1));
         connection.sender.open(syn.window);
         connection.answer_due = true;
-        connection.half_open_until = now + config.half_open_ns;
+        connection.give_up_at = now + config.half_open_ns;
         connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
         connection.packets_received = 1;
         connection
@@ -180,17 +179,18 @@ impl Connection {
         self.last_heard = now;
         let delay = self.measure(now, packet);
         self.sender.on_packet(&self.config, now, packet, delay);
-        if self.released {
-            self.watch_window(now);
-        }
         if self.opening == Opening::Answering {
             self.opening = Opening::Done;
             self.opening_at = Time::NEVER;
+            self.give_up_at = Time::NEVER;
             // Silence counts from here.
             self.last_sent = now;
         } else if self.is_answer(packet) {
             // The other end waits for a confirmation.
             self.receiver.due = true;
+        }
+        if self.released {
+            self.watch_window(now);
         }
         let mut payload = Payload::Drop;
         if matches!(packet.kind, PacketKind::Data | PacketKind::Fin) {
@@ -384,7 +384,7 @@ impl Connection {
             return None;
         }
         let at = self.sender.alarm_at().min(self.receiver.deadline).min(self.opening_at);
-        let at = at.min(self.keep_alive_at()).min(self.silence_at()).min(self.orphan_at);
+        let at = at.min(self.keep_alive_at()).min(self.silence_at()).min(self.give_up_at);
         (at != Time::NEVER).then_some(at)
     }
 
@@ -412,17 +412,20 @@ impl Connection {
         {
             self.end(now, CloseReason::TimedOut);
         }
-        if self.over.is_none() && now >= self.orphan_at {
+        if self.over.is_none() && now >= self.give_up_at {
             // The other end is there: it learns by a RESET that nothing more will come.
             self.reset_due = Some((self.send_id, self.receiver.ack_nr()));
             self.end(now, CloseReason::TimedOut);
         }
     }
 
-    /// Starts the orphan timer when the other end's window shuts, stops it when the window opens.
+    /// Of a released connection: the time to give up runs while the other end's window is shut.
     fn watch_window(&mut self, now: Time) {
-        self.orphan_at = if self.sender.is_shut_out() {
-            self.orphan_at.min(now + ORPHAN_TIMEOUT)
+        if self.opening != Opening::Done {
+            return;
+        }
+        self.give_up_at = if self.sender.is_shut_out() {
+            self.give_up_at.min(now + ORPHAN_TIMEOUT)
         } else {
             Time::NEVER
         };
@@ -432,7 +435,7 @@ impl Connection {
         self.opening_at = Time::NEVER;
         if self.opening == Opening::Done {
             self.end(now, CloseReason::Finished);
-        } else if now >= self.half_open_until {
+        } else if now >= self.give_up_at {
             self.end(now, CloseReason::TimedOut);
         } else {
             // The other end's confirmation may be lost; data must not be sent without it, since a
@@ -440,7 +443,7 @@ impl Connection {
             self.answer_due = self.sender.has_unsent();
             self.answers += 1;
             let wait = self.config.initial_rto_ns * (1 << self.answers.min(20));
-            self.opening_at = (now + wait).min(self.half_open_until);
+            self.opening_at = (now + wait).min(self.give_up_at);
         }
     }
 
@@ -543,7 +546,7 @@ impl Connection {
         self.over = Some(reason);
         self.over_at = now;
         self.opening_at = Time::NEVER;
-        self.orphan_at = Time::NEVER;
+        self.give_up_at = Time::NEVER;
         self.receiver.deadline = Time::NEVER;
         self.sender.stop();
     }

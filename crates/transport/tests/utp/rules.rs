@@ -573,3 +573,20 @@ fn a_mask_resends_the_gaps_and_counts_only_these() {
         said(&mut pair.caller, pair.now).iter().map(|packet| packet.seq_nr).collect();
     assert_eq!(resent, [data[0].seq_nr, data[2].seq_nr], "two for one acknowledgement");
 }
+
+#[test]
+fn a_released_end_that_nobody_confirms_ends_like_any_other() {
+    let config = Arc::new(profiles::libutp());
+    let mut caller = Connection::connect(&config, Time::START, 5, 50);
+    let syn = caller.poll_transmit(Time::START).expect("a SYN");
+    let mut answerer = Connection::accept(&config, Time::START, &syn, 70);
+    answerer.write(Time::START, 1000);
+    answerer.release(Time::START);
+    let mut now = Time::START;
+    while let Some(at) = answerer.next_timer() {
+        now = at;
+        answerer.on_timer(at);
+    }
+    assert_eq!(answerer.state(), State::Closed { reason: CloseReason::TimedOut });
+    assert_eq!(now, Time::START + config.half_open_ns);
+}
