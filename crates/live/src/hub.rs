@@ -269,18 +269,16 @@ impl Hub {
                 .all(|(_, end)| !end.owned && end.connection.state() == State::Lingering)
     }
 
-    /// Nobody can accept or open connections any more.
-    pub(crate) fn stop_listening(&mut self) {
+    /// Nobody can accept or open connections any more: those that wait to be accepted are reset,
+    /// half-open ones too.
+    pub(crate) fn stop_listening(&mut self, now: Time) {
         self.closing = true;
         self.endpoint.stop_listening();
-    }
-
-    /// Ends that nobody will accept, because nobody can.
-    pub(crate) fn refuse_accepted(&mut self, now: Time) {
-        while let Some(key) = self.accepted.pop_front() {
-            self.ends[key].abandoned = true;
-            self.ends[key].connection.abort(now);
-            self.mark(key);
+        self.accepted.clear();
+        for (key, end) in self.ends.iter_mut().filter(|(_, end)| !end.owned && !end.abandoned) {
+            end.abandoned = true;
+            end.connection.abort(now);
+            end.mark(key, &mut self.marked);
         }
     }
 

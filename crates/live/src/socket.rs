@@ -158,8 +158,7 @@ impl Socket {
     fn refuse_more(&self) {
         let now = self.shared.clock.now();
         self.shared.with(|hub| {
-            hub.stop_listening();
-            hub.refuse_accepted(now);
+            hub.stop_listening(now);
             hub.woken.extend(hub.driver.take());
         });
     }

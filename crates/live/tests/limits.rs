@@ -159,3 +159,17 @@ async fn one_address_cannot_have_all_connections() {
     assert_eq!(other.unwrap().peer_addr(), client.local_addr());
     opened.unwrap();
 }
+
+#[tokio::test]
+async fn a_half_open_connection_does_not_keep_a_socket_from_closing() {
+    let server = bind(Limits::LIBUTP);
+    let mute = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    mute.send_to(&datagram(&syn(5)), server.local_addr()).await.unwrap();
+    let mut reply = [0; 100];
+    let len = timeout(PATIENCE, mute.recv(&mut reply)).await.unwrap().unwrap();
+    assert_eq!(wire::decode(&reply[..len]).unwrap().0.kind, PacketKind::State);
+    // Not after the 60 seconds that a half-open connection has.
+    timeout(Duration::from_secs(30), server.close()).await.unwrap().unwrap();
+    let len = timeout(PATIENCE, mute.recv(&mut reply)).await.unwrap().unwrap();
+    assert_eq!(wire::decode(&reply[..len]).unwrap().0.kind, PacketKind::Reset);
+}
