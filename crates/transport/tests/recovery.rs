@@ -298,3 +298,19 @@ mod reorder {
         Pair::new(config, config, [Reordering(stream.clone()), Reordering(stream)])
     }
 }
+
+/// Without SACK a duplicate announces a segment that was delivered; the acknowledgement that covers it
+/// later does not deliver it again (Linux: tcp_remove_reno_sacks).
+#[test]
+fn what_duplicates_announced_does_not_grow_the_window() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(0).ack(0);
+    assert_eq!(script.count(), 2, "limited transmit");
+    script.ack(10_000);
+    assert_eq!(script.cwnd(), 18, "eight of the ten are news");
+    script.count();
+    script.quiet(100).ack(20_000);
+    assert_eq!(script.cwnd(), 28, "all ten are");
+}

@@ -56,7 +56,7 @@ impl Sender {
             && delivery.reordered.is_none();
         if !calm {
             self.watchful = true;
-            self.respond(config, now, segment, advanced, duplicate, &delivery);
+            self.respond(config, now, segment, advanced, duplicate, &mut delivery);
         }
         if delivery.bytes > 0 {
             let may_grow = self.may_grow(config, was_recovering, advanced);

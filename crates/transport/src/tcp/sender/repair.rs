@@ -17,7 +17,7 @@ impl Sender {
         segment: &Segment,
         advanced: bool,
         duplicate: bool,
-        delivery: &Delivery,
+        delivery: &mut Delivery,
     ) {
         let mss = u64::from(self.mss);
         if !self.sack {
@@ -44,16 +44,20 @@ impl Sender {
         }
     }
 
+    /// Without SACK each duplicate stands for a segment that was delivered, so what it announced is
+    /// not delivered once more when it is acknowledged (Linux: tcp_remove_reno_sacks).
     pub(super) fn count_duplicates(
         &mut self,
         advanced: bool,
         duplicate: bool,
-        delivery: &Delivery,
+        delivery: &mut Delivery,
     ) {
         let mss = u64::from(self.mss);
         if advanced {
             // All but the first of the segments acknowledged were announced by duplicates.
             let segments = delivery.bytes.div_ceil(mss) as u32;
+            let announced = u64::from(self.duplicates) * mss;
+            delivery.bytes = delivery.bytes.saturating_sub(announced).max(delivery.bytes.min(mss));
             self.duplicates = match self.phase {
                 Phase::Recovery if self.una < self.recovery.high => {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
