@@ -53,10 +53,12 @@ fn what_is_written_early_is_sent_after_the_handshake() {
     let config = profiles::linux_6();
     let mut pair = Pair::new(&config, &config, [SynEater(1), SynEater(1)]);
     assert_eq!(pair.end(0).write(Time::START, 5000), 5000);
-    pair.end(0).close(Time::START);
     pair.establish();
     // SYN lost: 1 s. Answer lost: both timers run; the server's fires first, at 1.05 + 1 s.
     assert_eq!(pair.now.nanos() / 1_000_000, 2150);
+    let now = pair.now;
+    pair.end(0).close(now);
+    pair.flush(0);
     pair.run_until(Time::START + Span::from_secs(4));
     assert_eq!(pair.read[1], 5000);
     assert!(pair.end(1).peer_closed());
@@ -306,4 +308,118 @@ fn options_are_used_only_if_both_offer_them() {
     assert_eq!((data.len, data.header_bytes()), (1460, 40));
     assert!(data.window <= 65_535);
     assert_eq!(full(0, 1), [(0, 1000)]);
+}
+
+/// RFC 9293, section 3.10.4: before the SYN is answered there is nothing to close but the attempt. The
+/// answer meets a closed end, whose RST ends the other one too.
+#[test]
+fn a_close_before_the_answer_drops_the_connection() {
+    let delay = Span::from_millis(50);
+    let config = profiles::linux_6();
+    let mut pair = Pair::new(&config, &config, [Path::new(delay, 1), Path::new(delay, 2)]);
+    pair.end(0).write(Time::START, 5000);
+    pair.end(0).close(Time::START);
+    assert_eq!(pair.end(0).state(), State::Closed { reason: CloseReason::Aborted });
+    assert_eq!(pair.end(0).next_timer(), None);
+    pair.run_until(Time::START + Span::from_secs(1));
+    assert_eq!(pair.end(1).state(), State::Closed { reason: CloseReason::Reset });
+    assert_eq!(pair.read, [0, 0]);
+    assert_eq!(pair.next(), None);
+}
+
+/// The passive end, whose SYN is not acknowledged yet, keeps what was written and closes afterwards.
+#[test]
+fn a_close_before_the_last_acknowledgement_waits() {
+    let config = Arc::new(linux());
+    let syn = Segment { flags: Flags::SYN, mss: 1000, window: 65_535, ..Segment::default() };
+    let now = Time::START;
+    let mut server = Connection::accept(&config, now, &syn);
+    assert!(server.poll_transmit(now).is_some());
+    assert_eq!(server.write(now, 500), 500);
+    server.close(now);
+    assert_eq!(server.state(), State::Connecting);
+    let ack = Segment { flags: Flags::ACK, mss: 1000, window: 65_535, ..Segment::default() };
+    server.receive(now, &ack);
+    let last = server.poll_transmit(now).expect("the data");
+    assert_eq!((last.seq, last.len, last.flags.contains(Flags::FIN)), (0, 500, true));
+}
+
+/// Loses everything that carries RST, so many times.
+struct ResetEater(u32);
+impl Network for ResetEater {
+    fn carry(&mut self, _: Time, segment: &Segment) -> Fate {
+        if segment.flags.contains(Flags::RST) && self.0 > 0 {
+            self.0 -= 1;
+            return Fate::Lost;
+        }
+        Fate::Arrives(Span::from_millis(50))
+    }
+}
+
+/// RFC 9293, section 3.10.7.1: the RST of an abort is lost, and the next segment is answered with
+/// another. No RST answers a RST.
+#[test]
+fn a_closed_end_answers_with_a_reset() {
+    let config = profiles::linux_6();
+    let mut pair = Pair::new(&config, &config, [ResetEater(1), ResetEater(0)]);
+    pair.establish();
+    pair.run_until(pair.now + Span::from_secs(1));
+    let now = pair.now;
+    pair.end(0).abort(now);
+    pair.flush(0);
+    pair.run_until(now + Span::from_secs(1));
+    assert_eq!(pair.end(1).state(), State::Established, "the RST was lost");
+    pair.log = Some(Vec::new());
+    let now = pair.now;
+    pair.end(1).write(now, 1000);
+    pair.flush(1);
+    pair.run_until(now + Span::from_millis(101));
+    assert_eq!(pair.end(1).state(), State::Closed { reason: CloseReason::Reset });
+    assert_eq!(pair.next(), None);
+    let log = pair.log.take().expect("kept");
+    assert_eq!(log.len(), 2, "one segment, one RST: {log:?}");
+    let reset = log[1].2;
+    assert_eq!((reset.flags, reset.seq), (Flags::RST, log[0].2.ack));
+    // Two closed ends: a stray SYN is answered, the answer is not.
+    let now = pair.now;
+    let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+    pair.end(0).receive(now, &syn);
+    let answer = pair.end(0).poll_transmit(now).expect("a RST");
+    assert!(answer.flags.contains(Flags::RST | Flags::ACK));
+    pair.end(1).receive(now, &answer);
+    assert_eq!(pair.end(1).poll_transmit(now), None);
+}
+
+/// RFC 7323, section 4.3: a pure acknowledgement that was overtaken brings an older clock, and the echo
+/// does not go back to it.
+#[test]
+fn the_echoed_timestamp_never_goes_back() {
+    let config = Arc::new(profiles::linux_6());
+    let now = Time::START;
+    let stamps = Flags::TIMESTAMPS | Flags::SACK_PERMITTED;
+    let syn =
+        Segment { flags: Flags::SYN | stamps, mss: 1460, window: 65_535, ..Segment::default() };
+    let mut server = Connection::accept(&config, now, &Segment { timestamp: u32::MAX - 20, ..syn });
+    server.poll_transmit(now).expect("an answer");
+    let plain = Segment { flags: Flags::ACK | Flags::TIMESTAMPS, ..syn };
+    // (clock, offset of 100 bytes, echo expected); the clock wraps.
+    for (timestamp, seq, len, echo) in [
+        (u32::MAX - 10, 0, 0, u32::MAX - 10),
+        (5, 0, 100, 5),
+        (u32::MAX - 5, 100, 0, 5),
+        (7, 100, 100, 7),
+        (6, 100, 0, 7),
+    ] {
+        server.receive(now, &Segment { timestamp, seq, len, ..plain });
+        server.write(now, 1);
+        let answer = server.poll_transmit(now).expect("an answer");
+        assert_eq!(answer.echo, echo, "after {timestamp}");
+        while server.poll_transmit(now).is_some() {}
+        let acked = server.stats().bytes_acked + server.stats().in_flight;
+        server.receive(
+            now,
+            &Segment { timestamp: 5.max(echo), seq: seq + u64::from(len), ack: acked, ..plain },
+        );
+        while server.poll_transmit(now).is_some() {}
+    }
 }

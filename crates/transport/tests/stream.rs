@@ -190,7 +190,7 @@ proptest! {
                     if let Some((bytes, pause)) = todo[who].pop_front() {
                         left[who] = bytes;
                         next_write[who] = now + pause;
-                    } else if !closed[who] {
+                    } else if !closed[who] && end.is_established() {
                         closed[who] = true;
                         end.close(now);
                         assert_eq!(end.write(now, 1), 0);
@@ -235,7 +235,7 @@ proptest! {
             for who in 0..2 {
                 let Some(end) = pair.ends[who].as_ref() else { continue };
                 if end.is_closed() { continue; }
-                if left[who] == 0 && !closed[who] {
+                if left[who] == 0 && !closed[who] && (end.is_established() || !todo[who].is_empty()) {
                     wake = wake.min(next_write[who]);
                 }
                 if applications[who].lazy.is_some() && end.readable() > 0 {

@@ -20,6 +20,20 @@ enum Opening {
     Done,
 }
 
+/// A RST that waits to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reset {
+    None,
+    /// This end aborted.
+    Abort,
+    /// The answer of a closed end to a segment that acknowledged up to `seq`.
+    Answer {
+        seq: u64,
+    },
+    /// The answer of a closed end to a segment without ACK.
+    AnswerSyn,
+}
+
 /// What a connection is about to send; see [`Connection::poll_draft`].
 #[derive(Debug)]
 pub struct Draft(Burst);
@@ -53,9 +67,8 @@ pub struct Connection {
     sack: bool,
     timestamps: bool,
     scaled: bool,
-    /// A SYN, or a RST, is to be sent.
+    /// A SYN is to be sent.
     syn_due: bool,
-    reset_due: bool,
     /// This end closed before the other did, and stays in TIME-WAIT.
     closed_first: bool,
     /// No more than the configuration allows.
@@ -63,6 +76,7 @@ pub struct Connection {
     sender: Sender,
     syn_sent: Time,
     unstamped: Unstamped,
+    reset: Reset,
 }
 
 impl Connection {
@@ -81,7 +95,7 @@ impl Connection {
             scaled: config.window_scaling,
             mss,
             syn_due: true,
-            reset_due: false,
+            reset: Reset::None,
             closed_first: false,
             syn_tries: 0,
             opening_at: Time::NEVER,
@@ -136,7 +150,7 @@ impl Connection {
     #[inline]
     pub fn receive(&mut self, now: Time, segment: &Segment) {
         if self.over.is_some() {
-            return;
+            return self.answer_stray(segment);
         }
         self.segments_received += 1;
         let control = segment.flags.intersects(Flags::RST | Flags::SYN);
@@ -152,6 +166,21 @@ impl Connection {
         if self.receiver.is_finished() {
             self.consider_end(now);
         }
+    }
+
+    /// A closed end answers every segment with RST, but no RST (RFC 9293, section 3.10.7.1): if the
+    /// RST that ended the connection was lost, the other end hears of it with its next segment.
+    #[cold]
+    fn answer_stray(&mut self, segment: &Segment) {
+        if segment.flags.contains(Flags::RST) {
+            return;
+        }
+        self.segments_received += 1;
+        self.reset = if segment.flags.contains(Flags::ACK) {
+            Reset::Answer { seq: segment.ack }
+        } else {
+            Reset::AnswerSyn
+        };
     }
 
     /// Anything that is not plain data and acknowledgements. Returns whether the rest of the
@@ -260,12 +289,19 @@ impl Connection {
     fn poll_opening(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment { mss: self.mss, ..Segment::default() };
         if self.over.is_some() {
-            if !std::mem::take(&mut self.reset_due) {
-                return None;
+            match std::mem::replace(&mut self.reset, Reset::None) {
+                Reset::None => return None,
+                Reset::Abort => {
+                    segment.flags = Flags::RST | Flags::ACK;
+                    segment.seq = self.sender.next_offset();
+                    segment.ack = self.receiver.next();
+                }
+                Reset::Answer { seq } => {
+                    segment.flags = Flags::RST;
+                    segment.seq = seq;
+                }
+                Reset::AnswerSyn => segment.flags = Flags::RST | Flags::ACK,
             }
-            segment.flags = Flags::RST | Flags::ACK;
-            segment.seq = self.sender.next_offset();
-            segment.ack = self.receiver.next();
             self.segments_sent += 1;
             return Some(segment);
         }
@@ -401,10 +437,15 @@ impl Connection {
         self.receiver.read(&self.config, now, bytes);
     }
 
-    /// Sends FIN after everything that is queued. Reading goes on.
+    /// Sends FIN after everything that is queued. Reading goes on. Before the answer to our SYN the
+    /// connection is dropped, and what was written with it (RFC 9293, section 3.10.4); an answer that comes
+    /// later meets a closed end.
     pub fn close(&mut self, now: Time) {
         if self.over.is_some() || self.sender.is_closed() {
             return;
+        }
+        if self.opening == Opening::Calling {
+            return self.end(CloseReason::Aborted);
         }
         self.closed_first = !self.receiver.is_finished();
         self.sender.close();
@@ -414,7 +455,9 @@ impl Connection {
     /// Ends the connection with a RST, which can be polled at once.
     pub fn abort(&mut self, _now: Time) {
         if self.over.is_none() {
-            self.reset_due = self.opening == Opening::Done || self.syn_tries > 0;
+            if self.opening == Opening::Done || self.syn_tries > 0 {
+                self.reset = Reset::Abort;
+            }
             self.end(CloseReason::Aborted);
         }
     }

@@ -121,8 +121,10 @@ impl Receiver {
     ) {
         // A probe lies before the window, wrapping below offset 0.
         let offset = segment.seq.wrapping_sub(self.next) as i64;
+        // TS.Recent never goes back: an old segment that was overtaken brings an old clock (RFC 7323, 4.3).
         if segment.flags.contains(Flags::TIMESTAMPS)
             && (segment.seq.wrapping_sub(self.acks.acknowledged()) as i64) <= 0
+            && (segment.timestamp.wrapping_sub(self.echo) as i32) >= 0
         {
             self.echo = segment.timestamp;
         }

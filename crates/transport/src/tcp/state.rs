@@ -28,7 +28,8 @@ pub enum State {
 pub enum CloseReason {
     /// Both ends closed and everything was delivered.
     Finished,
-    /// This end called [`Connection::abort`](super::Connection::abort).
+    /// This end called [`Connection::abort`](super::Connection::abort), or
+    /// [`Connection::close`](super::Connection::close) before its SYN was answered.
     Aborted,
     /// The other end sent RST.
     Reset,
