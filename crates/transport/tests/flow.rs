@@ -156,7 +156,7 @@ fn gaps_are_reported_at_once() {
         (8000, 1000, vec![(8000, 9000), (6000, 7000), (4000, 5000)]),
         (3000, 1000, vec![(2000, 5000), (8000, 9000), (6000, 7000)]),
         (1000, 5000, vec![(8000, 9000), (6000, 7000)]),
-        (1000, 5000, vec![(8000, 9000), (6000, 7000)]),
+        (1000, 5000, vec![(1000, 2000), (8000, 9000), (6000, 7000)]),
         (5000, 7000, vec![(8000, 9000)]),
         (7000, 9000, vec![]),
     ] {
@@ -421,5 +421,36 @@ fn the_echoed_timestamp_never_goes_back() {
             &Segment { timestamp: 5.max(echo), seq: seq + u64::from(len), ack: acked, ..plain },
         );
         while server.poll_transmit(now).is_some() {}
+    }
+}
+
+/// RFC 2883: data that arrives twice is reported once, in the first range: below the acknowledgement, or
+/// within a range that the second one says. Windows XP knows nothing of it.
+#[test]
+fn duplicates_are_reported_once() {
+    for dsack in [true, false] {
+        let mut config = linux();
+        config.dsack = dsack;
+        let mut script = Script::new(config, RTT);
+        for (seq, ack, duplicate, ranges) in [
+            (0, 1000, None, vec![]),
+            (1000, 2000, None, vec![]),
+            (0, 2000, Some((0, 1000)), vec![]),
+            (3000, 2000, None, vec![(3000, 4000)]),
+            (4000, 2000, None, vec![(3000, 5000)]),
+            (3000, 2000, Some((3000, 4000)), vec![(3000, 5000)]),
+            (6000, 2000, None, vec![(6000, 7000), (3000, 5000)]),
+            (4500, 2000, Some((4500, 5000)), vec![(3000, 5500), (6000, 7000)]),
+            (1500, 2500, Some((1500, 2000)), vec![(3000, 5500), (6000, 7000)]),
+            (2500, 5500, Some((3000, 3500)), vec![(6000, 7000)]),
+            (5500, 7000, Some((6000, 6500)), vec![]),
+            (7000, 8000, None, vec![]),
+        ] {
+            script.data(seq, 1000, Flags::default());
+            let sent = script.poll();
+            assert_eq!((sent.len(), sent[0].ack), (1, ack), "for {seq}");
+            let expected: Vec<_> = duplicate.filter(|_| dsack).into_iter().chain(ranges).collect();
+            assert_eq!(sent[0].sack_ranges().collect::<Vec<_>>(), expected, "for {seq}");
+        }
     }
 }

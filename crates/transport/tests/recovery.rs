@@ -314,3 +314,121 @@ fn what_duplicates_announced_does_not_grow_the_window() {
     script.quiet(100).ack(20_000);
     assert_eq!(script.cwnd(), 28, "all ten are");
 }
+
+/// Ten in flight, and a delay of the first that looks like a loss; nobody has timestamps. At last the
+/// window is what this is after everything has arrived and the duplicate was reported.
+fn repeated_for_nothing(config: Config) -> Script {
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).sack(0, &[(1000, 5000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    // The original arrives, and everything is acknowledged.
+    script.quiet(30).ack(10_000);
+    assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (7, Some(7), 0));
+    // The repeat arrives.
+    script.quiet(70).sack(10_000, &[(0, 1000)]);
+    script
+}
+
+/// RFC 3708, as Linux does it (tcp_try_undo_dsack): every repeat arrived twice, so nothing was lost.
+#[test]
+fn a_duplicate_takes_a_recovery_back() {
+    let script = repeated_for_nothing(linux());
+    assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (10, None, 1));
+    for (dsack, undo) in [(false, true), (true, false)] {
+        let mut config = linux();
+        (config.dsack, config.undo) = (dsack, undo);
+        let script = repeated_for_nothing(config);
+        assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (7, Some(7), 0));
+    }
+}
+
+/// Two segments were repeated, and one of them was needed: the reduction stands. So it does when more
+/// is reported than was ever repeated.
+#[test]
+fn a_duplicate_of_one_of_two_repeats_proves_nothing() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).sack(0, &[(2000, 6000)]);
+    let mut repeats = script.sent();
+    script.quiet(10).sack(0, &[(2000, 10_000)]);
+    repeats.extend(script.sent());
+    assert_eq!(repeats, [(0, 1000), (1000, 1000)]);
+    script.quiet(90).ack(10_000);
+    script.quiet(10).sack(10_000, &[(0, 1000)]);
+    assert_eq!((script.cwnd(), script.stats().undone), (7, 0));
+    // A range of four was never repeated: it is not believed.
+    script.quiet(10).sack(10_000, &[(0, 4000)]);
+    assert_eq!((script.cwnd(), script.stats().undone), (7, 0));
+}
+
+/// A timeout that was too early: the acknowledgement of the whole window was late. Without timestamps
+/// the duplicate shows it.
+#[test]
+fn a_duplicate_takes_a_timeout_back() {
+    let mut config = linux();
+    config.tail_loss_probe = false;
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    let repeats = script.wait(Span::from_millis(310));
+    assert_eq!(repeats.iter().map(|sent| sent.1).collect::<Vec<_>>(), [0]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(7)));
+    script.quiet(10).ack(10_000);
+    assert_eq!(script.ssthresh(), Some(7));
+    script.quiet(90).sack(10_000, &[(0, 1000)]);
+    assert_eq!((script.stats().undone, script.ssthresh()), (1, None));
+    assert!(script.cwnd() >= 10, "{}", script.cwnd());
+}
+
+/// RFC 8985, section 6.2, step 4: each round with a D-SACK widens the reordering window by a quarter of
+/// the least round trip, once reordering has been seen.
+#[test]
+fn duplicates_widen_the_reordering_window() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    // Reordering: 0 arrives after 1000.
+    script.quiet(100).sack(0, &[(1000, 2000)]);
+    script.quiet(5).ack(10_000);
+    let mut at = 10_000;
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        script.write(3000);
+        script.count();
+        let sent = script.now;
+        // The first is late by more than RACK waits: 100 ms and a step of 25 ms for each duplicate.
+        script.quiet(100).sack(at, &[(at + 1000, at + 3000)]);
+        let repeats = script.wait(Span::from_millis(200));
+        assert_eq!((repeats[0].1, repeats[0].2), (at, 1000));
+        waits.push(repeats[0].0 - sent.nanos() / 1_000_000);
+        script.ack(at + 3000);
+        script.quiet(10).sack(at + 3000, &[(at, at + 1000)]);
+        script.quiet(300);
+        at += 3000;
+    }
+    // 127, 152, 177, and the smoothed round trip is the limit.
+    assert_eq!(waits[..3], [127, 152, 177]);
+    assert!((200..=230).contains(&waits[3]), "{waits:?}");
+}
+
+/// packetdrill, prr-ss-ack-below-snd_una-cubic: SACKs of an acknowledgement that was overtaken count, and
+/// the ambiguous round trip of a repeat does not.
+#[test]
+fn an_old_acknowledgement_brings_new_sacks() {
+    let mut script = Script::new(linux(), Span::from_millis(10));
+    script.window(320 << 8).write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(10).sack(0, &[(1000, 2000)]).sack(0, &[(1000, 3000)]);
+    assert_eq!(script.sent(), []);
+    script.sack(0, &[(1000, 3000), (8000, 9000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    script.quiet(12).sack(4000, &[(8000, 9000)]);
+    assert_eq!(script.sent(), full(4, 3));
+    script.write(10_000);
+    assert_eq!(script.sent(), []);
+    script.quiet(2).sack(3000, &[(5000, 7000)]);
+    assert_eq!(script.sent(), [(7000, 1000), (10_000, 1000)]);
+}

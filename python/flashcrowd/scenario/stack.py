@@ -94,6 +94,8 @@ class Stack(Table):
     """Offer window scaling; unless both ends do, windows end at 65535 B."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018); without, recovery is NewReno's (RFC 6582)."""
+    dsack: bool
+    """With SACK, report data that arrives twice, and believe such reports (RFC 2883)."""
     forward_ack: bool
     """With SACK, count all below the highest SACKed byte as having left the network (FACK)."""
     rack: bool
@@ -113,7 +115,7 @@ class Stack(Table):
     tail_loss_probe: bool
     """Probe after two round trips of silence instead of waiting for the timer (RFC 8985)."""
     undo: bool
-    """Take a reduction back when timestamps prove that nothing was lost (RFC 3522)."""
+    """Take a reduction back when timestamps or D-SACKs prove that nothing was lost (RFC 3522)."""
     initial_window_segments: Annotated[int, Field(ge=1, le=1000)]
     """Initial window, in segments."""
     initial_rto: Rto

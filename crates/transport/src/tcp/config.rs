@@ -30,6 +30,10 @@ pub struct Config {
     /// Offer selective acknowledgements (RFC 2018). Used if both ends offer them; without, recovery
     /// is NewReno's (RFC 6582).
     pub sack: bool,
+    /// With SACK, report data that arrives twice (D-SACK, RFC 2883), and believe such reports: what was
+    /// retransmitted for nothing takes a reduction back (with `undo`) and widens RACK's
+    /// reordering window (RFC 8985, section 6.2).
+    pub dsack: bool,
     /// With SACK, count everything below the highest SACKed byte as having left the network
     /// (FACK, as Linux did until 4.15). Otherwise segments count that were SACKed (RFC 6675).
     pub forward_ack: bool,
@@ -52,7 +56,8 @@ pub struct Config {
     /// Probe after about two round trips of silence instead of waiting for the retransmission
     /// timer (RFC 8985, section 7). Needs SACK.
     pub tail_loss_probe: bool,
-    /// Take a window reduction back when timestamps prove that nothing was lost (RFC 3522, RFC 4015).
+    /// Take a window reduction back when timestamps (RFC 3522, RFC 4015) or D-SACKs (RFC 3708) prove
+    /// that nothing was lost.
     pub undo: bool,
     /// Initial window, in segments.
     pub initial_window_segments: u32,

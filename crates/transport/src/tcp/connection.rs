@@ -281,7 +281,7 @@ impl Connection {
             flags: flags | stamped,
             sack_len: 0,
         };
-        if self.sack && self.receiver.ranges() > 0 {
+        if self.sack && self.receiver.has_report() {
             self.receiver.report(segment);
         }
     }

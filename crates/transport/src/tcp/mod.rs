@@ -18,6 +18,7 @@
 mod acknowledger;
 mod config;
 mod connection;
+mod dsack;
 pub mod profiles;
 mod reassembly;
 mod receiver;

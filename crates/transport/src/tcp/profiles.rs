@@ -23,6 +23,8 @@ pub fn linux_2_6() -> Config {
         free_timestamps: false,
         window_scaling: true,
         sack: true,
+        // net.ipv4.tcp_dsack is 1 since 2.4.
+        dsack: true,
         forward_ack: true,
         rack: false,
         reduction: Reduction::RateHalving,
@@ -89,6 +91,9 @@ pub fn windows_xp() -> Config {
         free_timestamps: false,
         window_scaling: false,
         sack: true,
+        // RFC 2883 came to Windows with Vista ("New Networking Features in Windows Server 2008 and
+        // Windows Vista", Microsoft TechNet).
+        dsack: false,
         forward_ack: false,
         rack: false,
         reduction: Reduction::Classic,
@@ -145,6 +150,7 @@ pub fn ns2_tcp() -> Config {
         free_timestamps: true,
         window_scaling: true,
         sack: false,
+        dsack: false,
         forward_ack: false,
         rack: false,
         reduction: Reduction::Classic,

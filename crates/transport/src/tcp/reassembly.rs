@@ -8,6 +8,8 @@ pub(super) struct Reassembly {
     /// An offset within each range that changed last, the most recent first (RFC 2018, section 4).
     recent: [u64; MAX_SACK_RANGES],
     recent_len: u8,
+    /// Data that arrived twice and is to be reported with the next segment (RFC 2883).
+    duplicate: Option<(u64, u64)>,
 }
 
 impl Reassembly {
@@ -17,6 +19,32 @@ impl Reassembly {
     }
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
+    }
+
+    /// Whether there is something to report.
+    #[inline]
+    pub(super) fn has_report(&self) -> bool {
+        !self.ranges.is_empty() || self.duplicate.is_some()
+    }
+
+    /// `start..end` arrived twice. Of several duplicates between two reports the last one counts.
+    pub(super) fn note_duplicate(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.duplicate = Some((start, end));
+        }
+    }
+
+    /// Notes what of `start..end` is here already: the first stretch of it.
+    pub(super) fn note_overlap(&mut self, start: u64, end: u64) {
+        let first = self.ranges.partition_point(|range| range.1 <= start);
+        if let Some(&(low, high)) = self.ranges.get(first) {
+            self.note_duplicate(start.max(low), end.min(high));
+        }
+    }
+
+    /// The duplicate to report, once.
+    pub(super) fn take_duplicate(&mut self) -> Option<(u64, u64)> {
+        self.duplicate.take()
     }
 
     /// `start..end` arrived out of order. Returns whether any of it is new.
@@ -84,6 +112,21 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_duplicate_is_reported_once() {
+        let mut queue = Reassembly::default();
+        queue.insert(10, 20);
+        queue.insert(30, 40);
+        queue.note_overlap(20, 30);
+        assert_eq!(queue.take_duplicate(), None, "touching is not overlapping");
+        queue.note_overlap(15, 35);
+        assert_eq!(queue.take_duplicate(), Some((15, 20)), "the first stretch");
+        assert_eq!(queue.take_duplicate(), None);
+        queue.note_overlap(32, 34);
+        assert!(queue.has_report());
+        assert_eq!(queue.take_duplicate(), Some((32, 34)));
+    }
 
     #[test]
     fn the_latest_range_is_reported_first() {

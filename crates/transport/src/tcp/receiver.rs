@@ -105,6 +105,20 @@ impl Receiver {
     pub(super) fn is_read_to_the_end(&self) -> bool {
         self.is_finished() && self.read == self.fin
     }
+    /// Whether there are SACK ranges or a duplicate to report.
+    #[inline]
+    pub(super) fn has_report(&self) -> bool {
+        self.queue.as_ref().is_some_and(|queue| queue.has_report())
+    }
+
+    /// `start..end` has arrived before (RFC 2883; Linux: tcp_dsack_set).
+    #[cold]
+    fn note_duplicate(&mut self, config: &Config, start: u64, end: u64) {
+        if config.dsack && config.sack {
+            self.queue.get_or_insert_default().note_duplicate(start, end);
+        }
+    }
+
     pub(super) fn ranges(&self) -> usize {
         self.queue.as_ref().map_or(0, |queue| queue.len())
     }
@@ -142,6 +156,7 @@ impl Receiver {
         let end = segment.end();
         if end <= self.next {
             // All of it is old: our acknowledgement may have been lost.
+            self.note_duplicate(config, segment.seq, end);
             self.acks.on_disorder(&config.delayed_ack, self.window());
             return;
         }
@@ -151,6 +166,9 @@ impl Receiver {
             // Nothing fits: a closed window, or a probe of one.
             self.acks.due = true;
             return;
+        }
+        if offset < 0 {
+            self.note_duplicate(config, segment.seq, self.next);
         }
         self.measure_round_trip(config, now, segment, data_end, unstamped);
         let frame = segment.len.min(u32::from(segment.mss.max(1)));
@@ -167,6 +185,9 @@ impl Receiver {
             self.fin = data_end;
         }
         if let Some(queue) = self.queue.as_mut().filter(|queue| !queue.is_empty()) {
+            if config.dsack {
+                queue.note_overlap(segment.seq, data_end);
+            }
             // RFC 5681, section 4.2: a segment that fills a gap is acknowledged at once.
             self.next = queue.join(self.next);
             self.acks.due = true;
@@ -187,6 +208,7 @@ impl Receiver {
         let window = self.window();
         self.acks.on_disorder(&config.delayed_ack, window);
         if self.is_finished() {
+            self.note_duplicate(config, segment.seq, segment.end().min(self.next));
             return;
         }
         let data_end = segment.seq + u64::from(segment.len);
@@ -195,7 +217,11 @@ impl Receiver {
             self.fin = data_end;
         }
         if segment.seq < end {
-            self.queue.get_or_insert_default().insert(segment.seq, end);
+            let queue = self.queue.get_or_insert_default();
+            if config.dsack {
+                queue.note_overlap(segment.seq, end);
+            }
+            queue.insert(segment.seq, end);
         }
     }
 
@@ -307,10 +333,13 @@ impl Receiver {
         News { ack: self.next, window, echo: self.echo }
     }
 
-    /// Adds the ranges that arrived above a gap.
+    /// Adds a duplicate, once, and the ranges that arrived above a gap.
     #[inline(never)]
-    pub(super) fn report(&self, segment: &mut Segment) {
-        let Some(queue) = &self.queue else { return };
+    pub(super) fn report(&mut self, segment: &mut Segment) {
+        let Some(queue) = &mut self.queue else { return };
+        if let Some((start, end)) = queue.take_duplicate() {
+            segment.push_sack(start, end);
+        }
         for (start, end) in queue.report() {
             segment.push_sack(start, end);
         }

@@ -1,3 +1,4 @@
+use super::dsack::Dsack;
 use flashcrowd_base::{Ring, Span, Time, prefetch};
 use std::collections::VecDeque;
 
@@ -47,18 +48,39 @@ pub(super) struct Delivery {
     pub(super) acked_sent: Option<(Time, Time)>,
     /// Likewise for SACKed ones.
     pub(super) sacked_sent: Option<(Time, Time)>,
-    /// The latest sent of all: when, its end, and whether it was a repeat.
-    pub(super) newest: Option<(Time, u64, bool)>,
+    /// A D-SACK said that what had been repeated arrived twice.
+    pub(super) disproved: bool,
+    /// Repeats that were sent later than this may owe their acknowledgement to the original: RACK
+    /// learns nothing from them (RFC 8985, section 6.2, step 2).
+    pub(super) ambiguous_after: Time,
+    /// The latest sent of all: when, and its end.
+    pub(super) newest: Option<(Time, u64)>,
+    /// When the last segment was sent that was cumulatively acknowledged, and the highest of those
+    /// that were SACKed with its end: Linux takes RACK's round trip from them, in that order.
+    pub(super) last_acked: Option<Time>,
+    pub(super) last_sacked: Option<(u64, Time)>,
     /// Lowest offset that arrived, unrepeated, after a higher one.
     pub(super) reordered: Option<u64>,
 }
 
 impl Delivery {
     #[inline]
-    fn see(&mut self, sent: &Sent) {
-        let key = (sent.sent_at, sent.end());
-        if self.newest.is_none_or(|(at, end, _)| key > (at, end)) {
-            self.newest = Some((key.0, key.1, sent.is(EVER_REPEATED)));
+    fn see(&mut self, sent: &Sent) -> bool {
+        if sent.is(EVER_REPEATED) && sent.sent_at > self.ambiguous_after {
+            return false;
+        }
+        self.newest = self.newest.max(Some((sent.sent_at, sent.end())));
+        true
+    }
+    #[inline]
+    fn see_acked(&mut self, sent: &Sent) {
+        if self.see(sent) {
+            self.last_acked = Some(sent.sent_at);
+        }
+    }
+    fn see_sacked(&mut self, sent: &Sent) {
+        if self.see(sent) {
+            self.last_sacked = self.last_sacked.max(Some((sent.end(), sent.sent_at)));
         }
     }
     /// A segment that was never repeated is acknowledged.
@@ -67,7 +89,7 @@ impl Delivery {
         self.bytes += u64::from(sent.len);
         let (oldest, _) = self.acked_sent.unwrap_or((sent.sent_at, sent.sent_at));
         self.acked_sent = Some((oldest, sent.sent_at));
-        self.see(sent);
+        self.see_acked(sent);
         if sent.seq < highest_sacked {
             self.reorder(sent.seq);
         }
@@ -145,6 +167,7 @@ struct Trouble {
     repeats: VecDeque<Repeat>,
     /// SACK ranges of the last acknowledgement that had any: they need no second look.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
+    dsack: Dsack,
 }
 
 impl Flight {
@@ -245,6 +268,15 @@ impl Scoreboard {
         self.sent.get(0).is_some_and(|sent| sent.is(SACKED))
     }
 
+    /// What D-SACKs have taught, if something went wrong before.
+    pub(super) fn dsack(&self) -> Option<&Dsack> {
+        self.trouble.as_ref().map(|trouble| &trouble.dsack)
+    }
+    /// The same, to be changed.
+    pub(super) fn dsack_mut(&mut self) -> &mut Dsack {
+        &mut self.trouble.get_or_insert_default().dsack
+    }
+
     /// Records a new segment.
     #[inline]
     pub(super) fn push(&mut self, seq: u64, len: u32, now: Time) {
@@ -303,7 +335,7 @@ impl Scoreboard {
         if !sent.is(SACKED) {
             if sent.is(EVER_REPEATED) {
                 delivery.bytes += u64::from(sent.len);
-                delivery.see(sent);
+                delivery.see_acked(sent);
             } else {
                 delivery.acknowledge(sent, highest_sacked);
             }
@@ -367,7 +399,7 @@ impl Scoreboard {
             trouble.highest_sacked = trouble.highest_sacked.max(sent.end());
             delivery.bytes += u64::from(sent.len);
             delivery.sacked = true;
-            delivery.see(&sent);
+            delivery.see_sacked(&sent);
             if !sent.is(EVER_REPEATED) {
                 let (oldest, _) = delivery.sacked_sent.unwrap_or((sent.sent_at, sent.sent_at));
                 delivery.sacked_sent = Some((oldest, sent.sent_at));

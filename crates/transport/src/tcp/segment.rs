@@ -77,7 +77,8 @@ pub struct Segment {
     pub timestamp: u32,
     /// The timestamp echoed.
     pub echo: u32,
-    /// SACK ranges as (start, end) relative to `ack`, the most recent first. Only the first
+    /// SACK ranges as (start, end) relative to `ack`, modulo 2^32, the most recent first. The first may
+    /// report a duplicate (D-SACK, RFC 2883), below `ack` or within the second. Only the first
     /// `sack_len` count; [`sack_ranges`](Segment::sack_ranges) reads them.
     pub sack: [(u32, u32); MAX_SACK_RANGES],
     /// The sender's segment size: in a SYN the largest it accepts.
@@ -103,16 +104,14 @@ impl Segment {
         sack_len: 0,
     };
 
-    /// Adds the SACK range `start..end` in stream offsets, both above `ack`. `false` if there is no
-    /// room, or if it lies too far ahead to be said.
+    /// Adds the SACK range `start..end` in stream offsets, above `ack` or, for a D-SACK, below. `false`
+    /// if there is no room, or if it lies 2 GiB away from `ack`, too far to be said.
     pub fn push_sack(&mut self, start: u64, end: u64) -> bool {
-        debug_assert!(self.ack < start && start < end);
-        let (Ok(low), Ok(high)) = (u32::try_from(start - self.ack), u32::try_from(end - self.ack))
-        else {
-            return false;
-        };
+        debug_assert!(start < end);
+        let distance = |offset: u64| i32::try_from(offset.wrapping_sub(self.ack) as i64);
+        let (Ok(low), Ok(high)) = (distance(start), distance(end)) else { return false };
         let Some(slot) = self.sack.get_mut(usize::from(self.sack_len)) else { return false };
-        *slot = (low, high);
+        *slot = (low as u32, high as u32);
         self.sack_len += 1;
         true
     }
@@ -120,9 +119,10 @@ impl Segment {
     /// The SACK ranges in stream offsets, the most recent first.
     pub fn sack_ranges(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
         let ack = self.ack;
+        let offset = move |distance: u32| ack.wrapping_add_signed(i64::from(distance as i32));
         self.sack[..usize::from(self.sack_len)]
             .iter()
-            .map(move |&(low, high)| (ack + u64::from(low), ack + u64::from(high)))
+            .map(move |&(low, high)| (offset(low), offset(high)))
     }
 
     /// Whether there is a SACK range.

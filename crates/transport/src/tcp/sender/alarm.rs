@@ -123,6 +123,9 @@ impl Sender {
         self.controller.on_timeout(&loss, again);
         self.phase = Phase::Loss;
         self.recovery.time_out(self.nxt, again);
+        if !again {
+            self.board.dsack_mut().begin(self.una);
+        }
         self.probed = UNPROBED;
         self.probe_tail = false;
         self.set_timeout(config, now);
@@ -141,6 +144,7 @@ impl Sender {
             // The probe repaired a loss: the window must pay for it.
             self.probed = UNPROBED;
             if self.phase == Phase::Open {
+                self.recovery.can_undo = false;
                 let window = self.controller.window();
                 let in_flight = self.in_flight();
                 let (offset, nxt) = (self.una, self.nxt);

@@ -33,7 +33,10 @@ impl Sender {
             return self.leave_window_probe();
         }
         let prior_in_flight = self.in_flight();
-        let mut delivery = Delivery::default();
+        let certain = now.nanos().saturating_sub(self.rtt.least().nanos());
+        let mut delivery =
+            Delivery { ambiguous_after: Time::from_nanos(certain), ..Delivery::default() };
+        let before = self.una;
         if advanced {
             self.una = ack;
             self.board.acknowledge(ack, &mut delivery);
@@ -42,6 +45,7 @@ impl Sender {
         }
         if selects {
             self.watchful = true;
+            delivery.disproved = config.dsack && self.see_duplicate(segment, before);
             self.board.select(segment.sack_ranges(), &mut delivery);
         }
         let sample = self.take_samples(config, now, segment, advanced, &delivery);
@@ -53,6 +57,7 @@ impl Sender {
             && self.board.is_calm()
             && self.duplicates == 0
             && !duplicate
+            && !delivery.disproved
             && delivery.reordered.is_none();
         if !calm {
             self.watchful = true;
@@ -119,14 +124,12 @@ impl Sender {
             self.rtt.sample(config, sample, self.una, self.nxt);
         }
         if config.rack
-            && let Some((sent_at, end, repeated)) = delivery.newest
+            && let Some(newest) = delivery.newest
         {
-            let rtt = now.since(sent_at);
-            // The acknowledgement of a repeat that comes too soon is the original's.
-            if !(repeated && rtt < self.rtt.least()) {
-                self.newest_rtt = rtt;
-                self.newest = self.newest.max((sent_at, end));
-            }
+            self.newest = self.newest.max(newest);
+            // Linux: tcp_rack_advance, whose round trip is that of the segment that it is told of last.
+            let last = delivery.last_acked.or(delivery.last_sacked.map(|(_, sent_at)| sent_at));
+            self.newest_rtt = last.map_or(self.newest_rtt, |sent_at| now.since(sent_at));
         }
         if let Some(seq) = delivery.reordered {
             self.reordering_seen = true;

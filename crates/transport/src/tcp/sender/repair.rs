@@ -1,6 +1,7 @@
 use super::{Alarm, DUPLICATES, Sender, TIMER_GRAIN, UNPROBED};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
+use crate::tcp::dsack::Dsack;
 use crate::tcp::recovery::Phase;
 use crate::tcp::scoreboard::{Criterion, Delivery};
 use crate::tcp::segment::Segment;
@@ -23,7 +24,10 @@ impl Sender {
         if !self.sack {
             self.count_duplicates(advanced, duplicate, delivery);
         }
-        if advanced && self.phase != Phase::Open {
+        if config.undo && delivery.disproved && self.is_disproved() {
+            // In recovery or after it (Linux: tcp_try_undo_dsack).
+            self.undo();
+        } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
             } else if self.una >= self.recovery.high {
@@ -71,6 +75,41 @@ impl Sender {
         }
     }
 
+    /// What a D-SACK tells, if the first range is one (Linux: tcp_check_dsack, tcp_dsack_seen). Whether
+    /// it is believed.
+    #[cold]
+    pub(super) fn see_duplicate(&mut self, segment: &Segment, una: u64) -> bool {
+        let Some((start, end)) = Dsack::duplicate(segment.ack, segment.sack_ranges()) else {
+            return false;
+        };
+        if end - start > u64::from(self.largest_window) {
+            return false;
+        }
+        let segments = (end - start).div_ceil(u64::from(self.mss)) as u32;
+        let dsack = self.board.dsack_mut();
+        if !dsack.report(segments, self.counters.segments_retransmitted) {
+            return false;
+        }
+        if self.probed == end {
+            // Original and probe arrived: nothing was lost (RFC 8985, section 7.4.2). A probe goes by the
+            // clock, and says nothing about reordering.
+            self.probed = UNPROBED;
+        } else if self.reordering_seen {
+            dsack.widen(self.una, self.nxt);
+        }
+        if end <= una {
+            dsack.disprove(segments, end);
+        }
+        true
+    }
+
+    /// Whether everything that the last episode retransmitted arrived twice.
+    fn is_disproved(&mut self) -> bool {
+        self.recovery.can_undo
+            && self.recovery.first_repeat.is_some()
+            && self.board.dsack_mut().disproves_all()
+    }
+
     pub(super) fn find_losses(&mut self, config: &Config, now: Time, advanced: bool) -> bool {
         if !self.sack {
             return match self.phase {
@@ -112,7 +151,11 @@ impl Sender {
                 return Span::ZERO;
             }
         }
-        (self.rtt.least() / 4).min(self.rtt.smoothed())
+        let window = match self.board.dsack() {
+            Some(dsack) => dsack.reordering_window(self.rtt.least()),
+            None => self.rtt.least() / 4,
+        };
+        window.min(self.rtt.smoothed())
     }
 
     pub(super) fn begin_recovery(&mut self, config: &Config) {
@@ -123,6 +166,7 @@ impl Sender {
         self.controller.on_loss(&loss);
         self.phase = Phase::Recovery;
         self.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
+        self.board.dsack_mut().begin(self.una);
     }
 
     /// A loss now is a loss at the whole window if windows only grow when they are used.
@@ -145,9 +189,11 @@ impl Sender {
             };
             self.controller.on_recovered(limit);
         }
+        self.board.dsack_mut().on_recovered();
         self.duplicates = 0;
         self.phase = Phase::Open;
-        self.recovery.can_undo = false;
+        // Only a D-SACK can still prove that the repeats were not needed.
+        self.recovery.can_undo &= config.dsack && self.sack;
     }
 
     /// Whether the acknowledgement answers an original although a repeat was sent (Eifel, RFC 3522).

@@ -63,6 +63,7 @@ impl Sender {
     pub(super) fn repeated(&mut self, seq: u64, bytes: u64, segments: u32) -> Burst {
         let fin = self.closed && seq + bytes > self.end;
         let len = (bytes - u64::from(fin)) as u32;
+        self.board.dsack_mut().on_retransmit(segments);
         self.counters.segments_retransmitted += segments;
         self.counters.bytes_retransmitted += u64::from(len);
         Burst { seq, len, flags: self.flags(seq, len, fin) }
