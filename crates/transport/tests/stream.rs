@@ -5,7 +5,7 @@ mod pipe;
 use flashcrowd_base::{Span, Stream, Time};
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
 use flashcrowd_transport::tcp::{
-    CloseReason, Config, Connection, Flags, Nagle, Reduction, Segment, State, profiles,
+    CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, Segment, State, profiles,
 };
 use pipe::{Fate, Network, Pair};
 use proptest::prelude::*;
@@ -32,6 +32,8 @@ impl Network for Storm {
             Fate::Lost
         } else if draw < self.loss + self.duplication {
             Fate::Twice(self.delay + late, self.delay + again)
+        } else if draw > 0.9 {
+            Fate::Marked(self.delay + late)
         } else {
             Fate::Arrives(self.delay + late)
         }
@@ -64,10 +66,13 @@ fn config() -> impl Strategy<Value = Config> {
         any::<[bool; 10]>(),
         prop::sample::select(vec![0u32, 3000, 65_536]),
         prop::sample::select(vec![576u32, 1500, 9000]),
-        prop::sample::select(vec![1u32, 2, 4]),
+        (
+            prop::sample::select(vec![1u32, 2, 4]),
+            prop::sample::select(vec![Ecn::Off, Ecn::Passive, Ecn::On, Ecn::Accurate]),
+        ),
     );
     choice.prop_map(
-        |(base, controller, hystart, reduction, nagle, on, tso_bytes, mtu, segments)| {
+        |(base, controller, hystart, reduction, nagle, on, tso_bytes, mtu, (segments, ecn))| {
             let mut config = base;
             // A profile as it is, half the time.
             if on[0] {
@@ -76,6 +81,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.reduction = reduction;
                 config.nagle = nagle;
                 config.tso_bytes = tso_bytes;
+                config.ecn = ecn;
                 config.mtu_bytes = mtu;
                 config.sack = on[1];
                 config.rack = on[2];

@@ -116,6 +116,8 @@ class Stack(Table):
     """Probe after two round trips of silence instead of waiting for the timer (RFC 8985)."""
     undo: bool
     """Take a reduction back when timestamps or D-SACKs prove that nothing was lost (RFC 3522)."""
+    ecn: Literal["off", "passive", "on", "accurate"]
+    """Answer congestion marks: never, if asked, ask for RFC 3168, ask for RFC 9768 (AccECN)."""
     initial_window_segments: Annotated[int, Field(ge=1, le=1000)]
     """Initial window, in segments."""
     initial_rto: Rto

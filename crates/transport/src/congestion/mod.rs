@@ -169,6 +169,28 @@ pub struct Loss {
     pub nxt: u64,
 }
 
+/// What an acknowledgement tells a controller of congestion marks (ECN).
+#[derive(Clone, Copy, Debug)]
+pub struct EcnFeedback {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes that it newly delivered.
+    pub acked: u64,
+    /// How many of these arrived marked: to a packet with the accurate answer (RFC 9768). RFC 3168 only
+    /// tells that some packet of the window was; then it is all of them.
+    pub marked: u64,
+    /// Whether nothing has reduced the window for this window of data, neither loss nor mark.
+    pub first: bool,
+    /// The window that proved too large, in bytes.
+    pub window: u64,
+    /// Bytes still in flight.
+    pub in_flight: u64,
+    /// Offset up to which everything is acknowledged.
+    pub una: u64,
+    /// Offset of the next byte to be sent: when it is acknowledged, a round has passed.
+    pub nxt: u64,
+}
+
 /// What a controller is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
@@ -195,6 +217,14 @@ pub trait Controller {
     fn on_ack(&mut self, ack: &Ack);
     /// A loss was found in a window of data that has not had one before: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss);
+    /// Packets arrived marked. Without an answer of its own a controller does what it does for a loss, once
+    /// a window (RFC 3168, section 6.1.2): NewReno halves, CUBIC takes 0.7, as in Linux.
+    fn on_ecn(&mut self, marks: &EcnFeedback) {
+        if marks.first {
+            let EcnFeedback { now, window, in_flight, una, nxt, .. } = *marks;
+            self.on_loss(&Loss { now, window, in_flight, offset: una, nxt });
+        }
+    }
     /// Fast recovery is over, and the window should not be above `limit` now.
     fn on_recovered(&mut self, limit: u64);
     /// The retransmission timer fired. `again` if it is the same data as the last time.
@@ -293,6 +323,9 @@ impl Controller for AnyController {
     }
     fn on_loss(&mut self, loss: &Loss) {
         each!(self, c => c.on_loss(loss))
+    }
+    fn on_ecn(&mut self, marks: &EcnFeedback) {
+        each!(self, c => c.on_ecn(marks))
     }
     fn on_recovered(&mut self, limit: u64) {
         each!(self, c => c.on_recovered(limit))

@@ -59,6 +59,8 @@ pub struct Config {
     /// Take a window reduction back when timestamps (RFC 3522, RFC 4015) or D-SACKs (RFC 3708) prove
     /// that nothing was lost.
     pub undo: bool,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
     /// Initial window, in segments.
     pub initial_window_segments: u32,
     /// Retransmission timeout before the first round-trip sample.
@@ -105,6 +107,21 @@ pub enum Reduction {
     RateHalving,
     /// In proportion to what is delivered (RFC 9937).
     Prr,
+}
+
+/// Whether a connection answers congestion marks of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ecn {
+    /// No.
+    Off,
+    /// If the other end asks, as RFC 3168 has it (Linux's default, `net.ipv4.tcp_ecn` 2).
+    Passive,
+    /// Ask for RFC 3168: one answer a window.
+    On,
+    /// Ask for RFC 9768 (AccECN), which counts marked packets, and take RFC 3168 if the other end
+    /// knows no more.
+    Accurate,
 }
 
 /// What the least retransmission timeout bounds.

@@ -1,4 +1,5 @@
 use super::config::{BARE_HEADER_BYTES, Config};
+use super::ecn::{Echo, Feedback};
 use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender, clock};
@@ -26,9 +27,9 @@ enum Reset {
     None,
     /// This end aborted.
     Abort,
-    /// The answer of a closed end to a segment that acknowledged up to `seq`.
+    /// The answer of a closed end to a segment that acknowledged all but the last so many bytes.
     Answer {
-        seq: u64,
+        unacknowledged: u32,
     },
     /// The answer of a closed end to a segment without ACK.
     AnswerSyn,
@@ -71,12 +72,15 @@ pub struct Connection {
     syn_due: bool,
     /// This end closed before the other did, and stays in TIME-WAIT.
     closed_first: bool,
+    /// Congestion marks are told of.
+    ecn: bool,
     /// No more than the configuration allows.
     syn_tries: u8,
     sender: Sender,
     syn_sent: Time,
     unstamped: Unstamped,
     reset: Reset,
+    echo: Echo,
 }
 
 impl Connection {
@@ -96,7 +100,9 @@ impl Connection {
             mss,
             syn_due: true,
             reset: Reset::None,
+            echo: Echo::new(),
             closed_first: false,
+            ecn: false,
             syn_tries: 0,
             opening_at: Time::NEVER,
             syn_sent: now,
@@ -115,6 +121,7 @@ impl Connection {
         let mut connection = Connection::new(config, now, Opening::Answering);
         connection.segments_received = 1;
         connection.agree(now, syn);
+        connection.echo.on_syn(connection.config.ecn, syn);
         connection
     }
 
@@ -134,9 +141,15 @@ impl Connection {
         self.sender.open(now, syn.window);
     }
 
+    /// What the latest SYN asked for.
+    fn ecn_request(&self) -> Flags {
+        if self.syn_tries > 1 { Flags::default() } else { Echo::request(self.config.ecn) }
+    }
+
     /// The other end has answered our SYN.
     fn open(&mut self, now: Time) {
         self.opening = Opening::Done;
+        self.ecn = self.echo.feedback != Feedback::None;
         self.opening_at = Time::NEVER;
         self.syn_due = false;
         if self.syn_tries == 1 {
@@ -153,6 +166,26 @@ impl Connection {
             return self.answer_stray(segment);
         }
         self.segments_received += 1;
+        if self.opening == Opening::Answering && self.echo.feedback != Feedback::None {
+            return self.receive_last(now, segment);
+        }
+        self.receive_segment(now, segment);
+    }
+
+    /// What may be the last segment of the handshake, with ECN.
+    #[cold]
+    fn receive_last(&mut self, now: Time, segment: &Segment) {
+        if segment.flags.intersects(Flags::RST | Flags::SYN) || !segment.flags.contains(Flags::ACK)
+        {
+            return self.receive_segment(now, segment);
+        }
+        let (flags, cep) = self.echo.on_last(segment);
+        self.sender.agree_marks(self.echo.feedback, cep);
+        self.receive_segment(now, &Segment { flags, ..*segment });
+    }
+
+    #[inline(always)]
+    fn receive_segment(&mut self, now: Time, segment: &Segment) {
         let control = segment.flags.intersects(Flags::RST | Flags::SYN);
         let special = control || self.opening != Opening::Done;
         if special && !self.receive_opening(now, segment) {
@@ -163,6 +196,9 @@ impl Connection {
         }
         let rtt = self.sender.round_trip();
         self.receiver.on_segment(&self.config, now, segment, rtt, &mut self.unstamped);
+        if self.ecn && self.echo.on_segment(segment) {
+            self.receiver.acks.due = true;
+        }
         if self.receiver.is_finished() {
             self.consider_end(now);
         }
@@ -177,7 +213,8 @@ impl Connection {
         }
         self.segments_received += 1;
         self.reset = if segment.flags.contains(Flags::ACK) {
-            Reset::Answer { seq: segment.ack }
+            let unacknowledged = self.sender.next_offset().wrapping_sub(segment.ack) as u32;
+            Reset::Answer { unacknowledged }
         } else {
             Reset::AnswerSyn
         };
@@ -196,6 +233,9 @@ impl Connection {
         match self.opening {
             Opening::Calling if syn && ack => {
                 self.agree(now, segment);
+                let request = self.ecn_request();
+                let cep = self.echo.on_answer(request, segment);
+                self.sender.agree_marks(self.echo.feedback, cep);
                 self.open(now);
                 self.receiver.acks.due = true;
                 false
@@ -253,7 +293,10 @@ impl Connection {
     /// last of the pieces, and all writes before it, are in its cache.
     #[inline(always)]
     pub fn write_out(&mut self, now: Time, draft: Draft, segment: &mut Segment) -> u32 {
-        let Draft(Burst { seq, len, flags }) = draft;
+        let Draft(Burst { seq, len, mut flags }) = draft;
+        if self.ecn {
+            flags |= self.echo.flags();
+        }
         self.say(now, seq, len, Flags::ACK | flags, segment);
         let mss = u32::from(self.mss);
         if len <= mss { 1 } else { len.div_ceil(mss) }
@@ -296,9 +339,9 @@ impl Connection {
                     segment.seq = self.sender.next_offset();
                     segment.ack = self.receiver.next();
                 }
-                Reset::Answer { seq } => {
+                Reset::Answer { unacknowledged } => {
                     segment.flags = Flags::RST;
-                    segment.seq = seq;
+                    segment.seq = self.sender.next_offset().wrapping_sub(unacknowledged.into());
                 }
                 Reset::AnswerSyn => segment.flags = Flags::RST | Flags::ACK,
             }
@@ -310,9 +353,11 @@ impl Connection {
         }
         segment.flags = Flags::SYN;
         segment.mss = (self.config.mtu_bytes - BARE_HEADER_BYTES) as u16;
-        if self.opening == Opening::Answering {
-            segment.flags |= Flags::ACK;
-        }
+        self.syn_tries += 1;
+        segment.flags |= match self.opening {
+            Opening::Answering => Flags::ACK | self.echo.answer(),
+            _ => self.ecn_request(),
+        };
         let offers = [
             (self.sack, Flags::SACK_PERMITTED),
             (self.timestamps, Flags::TIMESTAMPS),
@@ -322,9 +367,8 @@ impl Connection {
             segment.flags |= flag;
         }
         self.syn_sent = now;
-        let wait = self.config.initial_rto_ns * (1 << self.syn_tries.min(20));
+        let wait = self.config.initial_rto_ns * (1 << (self.syn_tries - 1).min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
-        self.syn_tries += 1;
         let mss = segment.mss;
         self.say(now, 0, 0, segment.flags, &mut segment);
         segment.mss = mss;

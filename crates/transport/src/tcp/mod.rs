@@ -19,6 +19,7 @@ mod acknowledger;
 mod config;
 mod connection;
 mod dsack;
+mod ecn;
 pub mod profiles;
 mod reassembly;
 mod receiver;
@@ -30,7 +31,7 @@ mod sender;
 mod state;
 
 pub use config::{
-    Config, ConfigError, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
+    Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
 pub use connection::{Connection, Draft};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};

@@ -1,6 +1,8 @@
 //! Stacks that people run or ran, as complete configurations.
 
-use super::config::{Config, DelayedAck, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer};
+use super::config::{
+    Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
+};
 use crate::congestion::{HyStartKind, Kind, ledbat};
 use flashcrowd_base::Span;
 
@@ -35,6 +37,8 @@ pub fn linux_2_6() -> Config {
         limited_transmit: true,
         tail_loss_probe: false,
         undo: true,
+        // net.ipv4.tcp_ecn is 2 since 2.6.31.
+        ecn: Ecn::Passive,
         initial_window_segments: 3,
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(200),
@@ -104,6 +108,7 @@ pub fn windows_xp() -> Config {
         limited_transmit: true,
         tail_loss_probe: false,
         undo: false,
+        ecn: Ecn::Off,
         initial_window_segments: 2,
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(300),
@@ -161,6 +166,7 @@ pub fn ns2_tcp() -> Config {
         limited_transmit: true,
         tail_loss_probe: false,
         undo: false,
+        ecn: Ecn::Off,
         initial_window_segments: 2,
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(200),

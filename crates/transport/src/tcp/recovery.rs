@@ -5,6 +5,8 @@ use super::config::Reduction;
 pub(super) enum Phase {
     /// Nothing is known to be lost.
     Open,
+    /// The window comes down for congestion marks; nothing is known to be lost (Linux: TCP_CA_CWR).
+    Cwr,
     /// Fast recovery: a loss was found from acknowledgements.
     Recovery,
     /// The retransmission timer has fired.

@@ -27,6 +27,24 @@ impl Flags {
     pub const WINDOW_SCALE: Flags = Flags(128);
     /// The timestamps take no room ([`Config::free_timestamps`](super::Config::free_timestamps)).
     pub const FREE_TIMESTAMPS: Flags = Flags(256);
+    /// Congestion was experienced (RFC 3168, ECN-Echo); a bit of the ACE field (RFC 9768).
+    pub const ECE: Flags = Flags(512);
+    /// The congestion window was reduced (RFC 3168); a bit of the ACE field (RFC 9768).
+    pub const CWR: Flags = Flags(1024);
+    /// The highest bit of the ACE field, and in a SYN the request for it (RFC 9768).
+    pub const AE: Flags = Flags(2048);
+    /// In the IP header: the transport answers marks, ECT(1).
+    pub const ECT_1: Flags = Flags(4096);
+    /// In the IP header: the transport answers marks, ECT(0).
+    pub const ECT_0: Flags = Flags(8192);
+    /// In the IP header: marked as having met congestion, both bits.
+    pub const CE: Flags = Flags(4096 | 8192);
+
+    /// Whether a queue may mark the packet instead of dropping it (or has marked it already).
+    #[inline]
+    pub const fn is_ecn_capable(self) -> bool {
+        self.intersects(Flags::CE)
+    }
 
     /// Whether all of `other` is set.
     #[inline]

@@ -13,6 +13,8 @@ pub enum Fate {
     Arrives(Span),
     /// It arrives twice.
     Twice(Span, Span),
+    /// It arrives after this delay, marked if it is ECN-capable.
+    Marked(Span),
     /// It does not arrive.
     Lost,
 }
@@ -163,6 +165,13 @@ impl<N: Network> Pair<N> {
         match self.networks[who].carry(self.now, &segment) {
             Fate::Lost => {}
             Fate::Arrives(delay) => self.schedule(delay, who, segment),
+            Fate::Marked(delay) => {
+                let mut segment = segment;
+                if segment.flags.is_ecn_capable() {
+                    segment.flags |= Flags::CE;
+                }
+                self.schedule(delay, who, segment);
+            }
             Fate::Twice(first, second) => {
                 self.schedule(first, who, segment);
                 self.schedule(second, who, segment);

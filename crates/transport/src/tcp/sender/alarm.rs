@@ -32,7 +32,7 @@ impl Sender {
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) -> bool {
         if !config.tail_loss_probe
             || !self.sack
-            || self.phase != Phase::Open
+            || !self.is_lossless()
             || self.probed != UNPROBED
             || self.backoff > 0
         {
@@ -68,7 +68,7 @@ impl Sender {
                 self.alarm = Alarm::Retransmit;
                 let lost = self.find_losses(config, now, false);
                 if lost {
-                    if self.phase == Phase::Open {
+                    if self.is_lossless() {
                         self.begin_recovery(config);
                     }
                     if self.phase == Phase::Recovery {
@@ -101,7 +101,7 @@ impl Sender {
         }
         let again = match self.phase {
             Phase::Open => false,
-            Phase::Recovery => true,
+            Phase::Cwr | Phase::Recovery => true,
             Phase::Loss => self.retries > 0,
         };
         self.retries += 1;

@@ -29,7 +29,8 @@ impl Sender {
             && self.outstanding() > 0;
         // No news for this half, as with most of the data that flows the other way: the lines of
         // the cache that hold the rest of it need not be fetched.
-        if !(advanced || selects || duplicate || self.watchful) {
+        let marks = self.tells_marks(segment) && ack >= self.una;
+        if !(advanced || selects || duplicate || self.watchful || marks) {
             return self.leave_window_probe();
         }
         let prior_in_flight = self.in_flight();
@@ -52,7 +53,7 @@ impl Sender {
         if self.probed != UNPROBED {
             self.judge_probe(now, ack, advanced || delivery.sacked || segment.len > 0);
         }
-        let was_recovering = self.phase == Phase::Recovery;
+        let was_recovering = self.is_reducing();
         let calm = self.phase == Phase::Open
             && self.board.is_calm()
             && self.duplicates == 0
@@ -62,6 +63,9 @@ impl Sender {
         if !calm {
             self.watchful = true;
             self.respond(config, now, segment, advanced, duplicate, &mut delivery);
+        }
+        if marks {
+            self.on_marks(config, now, segment, &delivery);
         }
         if delivery.bytes > 0 {
             let may_grow = self.may_grow(config, was_recovering, advanced);
@@ -145,7 +149,7 @@ impl Sender {
     #[inline]
     pub(super) fn may_grow(&self, config: &Config, was_recovering: bool, advanced: bool) -> bool {
         let repaired = was_recovering && config.reduction != Reduction::Prr;
-        self.phase != Phase::Recovery && !repaired && (advanced || self.reordering > DUPLICATES)
+        !self.is_reducing() && !repaired && (advanced || self.reordering > DUPLICATES)
     }
 
     #[inline]

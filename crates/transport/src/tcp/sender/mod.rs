@@ -1,10 +1,12 @@
 mod alarm;
 mod arrival;
+mod marks;
 mod repair;
 mod transmit;
 mod validation;
 
 use super::config::Config;
+use super::ecn::Feedback;
 use super::recovery::{Phase, Recovery};
 use super::rtt::RoundTrip;
 use super::scoreboard::Scoreboard;
@@ -102,6 +104,11 @@ pub(super) struct Sender {
     probe_repeats: bool,
     reordering_seen: bool,
     timestamps: bool,
+    /// How congestion marks are told of, the counter of marked packets (s.cep), and whether the other
+    /// end is to hear that the window was reduced.
+    feedback: Feedback,
+    cep: u8,
+    cwr_due: bool,
     /// Duplicate acknowledgements of `una` (without SACK).
     duplicates: u32,
     /// The largest congestion window so far, which the send buffer follows.
@@ -156,6 +163,9 @@ impl Sender {
             board: Scoreboard::default(),
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
+            feedback: Feedback::None,
+            cep: 0,
+            cwr_due: false,
             phase: Phase::Open,
             recovery: Recovery::new(),
             duplicates: 0,
@@ -304,7 +314,19 @@ impl Sender {
     /// The congestion window in force.
     #[inline]
     pub(super) fn window(&self) -> u64 {
-        if self.phase == Phase::Recovery { self.recovery.window } else { self.controller.window() }
+        if self.is_reducing() { self.recovery.window } else { self.controller.window() }
+    }
+
+    /// Whether the window is on its way down, for losses or marks.
+    #[inline]
+    fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Cwr)
+    }
+
+    /// Whether nothing is known to be lost.
+    #[inline]
+    fn is_lossless(&self) -> bool {
+        matches!(self.phase, Phase::Open | Phase::Cwr)
     }
 
     #[inline]

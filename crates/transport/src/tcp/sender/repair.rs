@@ -2,6 +2,7 @@ use super::{Alarm, DUPLICATES, Sender, TIMER_GRAIN, UNPROBED};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::dsack::Dsack;
+use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
 use crate::tcp::scoreboard::{Criterion, Delivery};
 use crate::tcp::segment::Segment;
@@ -30,15 +31,16 @@ impl Sender {
         } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
-            } else if self.una >= self.recovery.high {
+            } else if self.una >= self.recovery.high + u64::from(self.phase == Phase::Cwr) {
+                // With marks something above, so that the other end has heard of the reduction (Linux).
                 self.recovered(config);
             }
         }
         let lost = self.find_losses(config, now, advanced);
-        if self.phase == Phase::Open && lost {
+        if self.is_lossless() && lost {
             self.begin_recovery(config);
         }
-        if self.phase == Phase::Recovery {
+        if self.is_reducing() {
             let mut delivered = delivery.bytes;
             if !self.sack && duplicate {
                 delivered = mss;
@@ -113,7 +115,9 @@ impl Sender {
     pub(super) fn find_losses(&mut self, config: &Config, now: Time, advanced: bool) -> bool {
         if !self.sack {
             return match self.phase {
-                Phase::Open => self.duplicates >= DUPLICATES && self.board.lose_oldest(),
+                Phase::Open | Phase::Cwr => {
+                    self.duplicates >= DUPLICATES && self.board.lose_oldest()
+                }
                 // A partial acknowledgement: the next hole (RFC 6582).
                 Phase::Recovery => advanced && self.outstanding() > 0 && self.board.lose_oldest(),
                 Phase::Loss => false,
@@ -147,7 +151,7 @@ impl Sender {
     pub(super) fn reordering_window(&self) -> Span {
         if !self.reordering_seen {
             let enough = self.board.sacked_above() >= DUPLICATES;
-            if enough || self.phase != Phase::Open {
+            if enough || !self.is_lossless() {
                 return Span::ZERO;
             }
         }
@@ -161,11 +165,18 @@ impl Sender {
     pub(super) fn begin_recovery(&mut self, config: &Config) {
         self.counters.recoveries += 1;
         self.probed = UNPROBED;
+        if self.phase == Phase::Cwr {
+            // The window is on its way down already.
+            self.phase = Phase::Recovery;
+            (self.recovery.high, self.recovery.force) = (self.nxt, true);
+            return;
+        }
         let prior = self.controller.window();
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
         self.phase = Phase::Recovery;
         self.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
+        self.cwr_due = self.feedback == Feedback::Classic;
         self.board.dsack_mut().begin(self.una);
     }
 
@@ -180,7 +191,7 @@ impl Sender {
 
     pub(super) fn recovered(&mut self, config: &Config) {
         let mss = u64::from(self.mss);
-        if self.phase == Phase::Recovery {
+        if self.is_reducing() {
             let limit = match config.reduction {
                 // RFC 6582, section 3.2, step 3, option 1: no burst.
                 Reduction::Classic => self.in_flight().max(mss) + mss,

@@ -1,6 +1,7 @@
 use super::{Alarm, Burst, Sender, clock};
 use crate::congestion::Controller;
 use crate::tcp::config::{Config, Nagle};
+use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
 use crate::tcp::segment::Flags;
 use flashcrowd_base::{Span, Time};
@@ -147,7 +148,7 @@ impl Sender {
     /// duplicates announce makes no room until it is known what they mean.
     #[inline]
     pub(super) fn counted_in_flight(&self, config: &Config) -> u64 {
-        if !config.limited_transmit && self.phase == Phase::Open {
+        if !config.limited_transmit && self.is_lossless() {
             self.outstanding()
         } else {
             self.in_flight()
@@ -256,6 +257,10 @@ impl Sender {
                 self.set_timeout(config, now);
             }
         }
-        Burst { seq, len, flags: self.flags(seq, len, fin) }
+        let mut flags = self.flags(seq, len, fin);
+        if self.feedback != Feedback::None && len > 0 {
+            flags |= self.ecn_flags();
+        }
+        Burst { seq, len, flags }
     }
 }

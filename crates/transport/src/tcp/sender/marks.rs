@@ -1,0 +1,85 @@
+use super::Sender;
+use crate::congestion::{Controller, EcnFeedback};
+use crate::tcp::config::Config;
+use crate::tcp::ecn::{Feedback, ace, newly_marked};
+use crate::tcp::recovery::Phase;
+use crate::tcp::scoreboard::Delivery;
+use crate::tcp::segment::{Flags, Segment};
+use flashcrowd_base::Time;
+
+/// Congestion marks that the other end tells of.
+impl Sender {
+    /// What the handshake agreed on, and the first value of the counter of marked packets.
+    pub(in crate::tcp) fn agree_marks(&mut self, feedback: Feedback, cep: u8) {
+        self.feedback = feedback;
+        self.cep = cep;
+    }
+
+    /// What new data says of ECN: that it may be marked, and, once, that the window was reduced.
+    #[inline]
+    pub(super) fn ecn_flags(&mut self) -> Flags {
+        match self.feedback {
+            Feedback::None => Flags::default(),
+            Feedback::Accurate => Flags::ECT_0,
+            Feedback::Classic if std::mem::take(&mut self.cwr_due) => Flags::ECT_0 | Flags::CWR,
+            Feedback::Classic => Flags::ECT_0,
+        }
+    }
+
+    /// Whether the segment tells of marks.
+    #[inline]
+    pub(super) fn tells_marks(&self, segment: &Segment) -> bool {
+        match self.feedback {
+            Feedback::None => false,
+            Feedback::Classic => segment.flags.contains(Flags::ECE),
+            Feedback::Accurate => true,
+        }
+    }
+
+    /// The segment, which is not older than the last one, told of marks. The window is reduced once for
+    /// the data that is in flight now (RFC 3168, section 6.1.2; Linux: tcp_enter_cwr).
+    #[cold]
+    pub(super) fn on_marks(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        delivery: &Delivery,
+    ) {
+        let mss = u64::from(self.mss);
+        let marked = match self.feedback {
+            Feedback::None => return,
+            Feedback::Classic => delivery.bytes,
+            Feedback::Accurate => {
+                let packets = delivery.bytes.div_ceil(mss);
+                let marked = newly_marked(self.cep, ace(segment.flags), packets);
+                self.cep = self.cep.wrapping_add(marked as u8);
+                if marked == 0 {
+                    return;
+                }
+                (marked * mss).min(delivery.bytes)
+            }
+        };
+        let prior = self.controller.window();
+        let loss = self.loss(config);
+        self.controller.on_ecn(&EcnFeedback {
+            now,
+            acked: delivery.bytes,
+            marked,
+            first: self.phase == Phase::Open,
+            window: loss.window,
+            in_flight: loss.in_flight,
+            una: self.una,
+            nxt: self.nxt,
+        });
+        let target = self.controller.window();
+        if self.phase == Phase::Open && target < prior {
+            self.phase = Phase::Cwr;
+            self.recovery.begin(config.reduction, prior, target, self.nxt);
+            // A mark is no mistake.
+            self.recovery.can_undo = false;
+            self.recovery.force = false;
+            self.cwr_due = true;
+        }
+    }
+}
