@@ -21,7 +21,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow kernel lint format bench tables lock clean
+.PHONY: help demo build test test-rust test-python test-slow kernel packetdrill lint format bench tables lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ test-python: build ## pytest
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
+
+packetdrill: ## Our TCP against the packetdrill scripts below DIR
+	PACKETDRILL_SCRIPTS=$(abspath $(DIR)) cargo test -q -p flashcrowd-transport --test packetdrill --locked -- \
+	    --nocapture scripts_of_a_given_folder
 
 test-slow: build ## The tests marked slow
 	$(BIN)/pytest -m slow

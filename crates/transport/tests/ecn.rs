@@ -248,3 +248,15 @@ fn marks_take_the_place_of_losses() {
         assert!((0.85..1.2).contains(&ratio), "{rates:?}");
     }
 }
+
+/// packetdrill, cwnd-moderation-ecn-enter-cwr: the reduction begins with the acknowledgement that asks
+/// for it. Three of four are in flight, and one more may follow.
+#[test]
+fn the_reduction_begins_at_once() {
+    let (mut server, _) = server(with(Ecn::Passive), ASKS | Flags::CWR, Flags::default());
+    server.write(4000);
+    assert_eq!(server.poll().len(), 4);
+    server.wait(100);
+    server.ack(1000, Flags::ECE);
+    assert_eq!((server.cwnd(), server.tcp.stats().ssthresh), (4, 7000));
+}

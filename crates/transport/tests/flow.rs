@@ -454,3 +454,23 @@ fn duplicates_are_reported_once() {
         }
     }
 }
+
+/// RFC 9293, section 3.10.7.4: what acknowledges bytes that were never sent is no segment of this
+/// connection, whatever else it carries (packetdrill, ts_recent/invalid_ack).
+#[test]
+fn an_impossible_acknowledgement_is_dropped() {
+    let mut script = Script::new(linux(), RTT);
+    let now = script.now;
+    let bad = Segment {
+        ack: 9999,
+        len: 500,
+        flags: Flags::ACK | Flags::FIN,
+        mss: 1000,
+        ..Segment::default()
+    };
+    script.server.receive(now, &bad);
+    assert_eq!(script.sent(), []);
+    assert_eq!((script.server.readable(), script.server.state()), (0, State::Established));
+    script.data(0, 1000, Flags::default());
+    assert_eq!(script.poll()[0].ack, 1000);
+}

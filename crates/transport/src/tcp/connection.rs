@@ -191,8 +191,8 @@ impl Connection {
         if special && !self.receive_opening(now, segment) {
             return;
         }
-        if segment.flags.contains(Flags::ACK) {
-            self.sender.on_ack(&self.config, now, segment);
+        if segment.flags.contains(Flags::ACK) && !self.sender.on_ack(&self.config, now, segment) {
+            return;
         }
         let rtt = self.sender.round_trip();
         self.receiver.on_segment(&self.config, now, segment, rtt, &mut self.unstamped);
@@ -586,6 +586,13 @@ impl Connection {
             cwnd: self.sender.window(),
             ssthresh: self.sender.threshold(),
             in_flight: self.sender.in_flight(),
+            mss: self.mss,
+            reordering: self.sender.reordering(),
+            phase: self.sender.phase(),
+            outstanding: self.sender.outstanding(),
+            sacked: u64::from(self.sender.marked_bytes().sacked),
+            lost: u64::from(self.sender.marked_bytes().lost),
+            retransmitted_in_flight: u64::from(self.sender.marked_bytes().repeated),
             peer_window: self.sender.peer_window(),
             segments_sent: self.segments_sent,
             segments_retransmitted: u64::from(counters.segments_retransmitted),

@@ -35,4 +35,4 @@ pub use config::{
 };
 pub use connection::{Connection, Draft};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};
-pub use state::{CloseReason, State, Stats};
+pub use state::{CloseReason, Phase, State, Stats};

@@ -1,9 +1,10 @@
 use super::config::Reduction;
 
 /// What the sender is doing about losses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
     /// Nothing is known to be lost.
+    #[default]
     Open,
     /// The window comes down for congestion marks; nothing is known to be lost (Linux: TCP_CA_CWR).
     Cwr,

@@ -141,6 +141,14 @@ pub(super) struct Scoreboard {
     trouble: Option<Box<Trouble>>,
 }
 
+/// What the scoreboard counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MarkedBytes {
+    pub(super) sacked: u32,
+    pub(super) lost: u32,
+    pub(super) repeated: u32,
+}
+
 /// The segments in order. The oldest, which on a line that is not busy is all there is, stands here:
 /// the others are a cache miss away.
 #[derive(Clone, Debug, Default)]
@@ -268,6 +276,10 @@ impl Scoreboard {
         self.sent.get(0).is_some_and(|sent| sent.is(SACKED))
     }
 
+    pub(super) fn marked_bytes(&self) -> MarkedBytes {
+        let Scoreboard { sacked_bytes, lost_bytes, repeated_bytes, .. } = *self;
+        MarkedBytes { sacked: sacked_bytes, lost: lost_bytes, repeated: repeated_bytes }
+    }
     /// What D-SACKs have taught, if something went wrong before.
     pub(super) fn dsack(&self) -> Option<&Dsack> {
         self.trouble.as_ref().map(|trouble| &trouble.dsack)

@@ -1,3 +1,4 @@
+pub use super::recovery::Phase;
 use flashcrowd_base::Span;
 
 /// Where a connection stands (RFC 9293, without LISTEN, which is the driver's).
@@ -54,6 +55,20 @@ pub struct Stats {
     pub ssthresh: u64,
     /// Bytes believed to be in the network.
     pub in_flight: u64,
+    /// Payload of a full segment.
+    pub mss: u16,
+    /// What is done about losses and marks.
+    pub phase: Phase,
+    /// Bytes sent and not acknowledged, a FIN counted as one.
+    pub outstanding: u64,
+    /// Those of them that were SACKed, count as lost, and were retransmitted and are under way.
+    pub sacked: u64,
+    /// See [`sacked`](Stats::sacked).
+    pub lost: u64,
+    /// See [`sacked`](Stats::sacked).
+    pub retransmitted_in_flight: u64,
+    /// Segments that later ones may overtake without being lost.
+    pub reordering: u32,
     /// What the other end accepts beyond the acknowledged data, in bytes.
     pub peer_window: u64,
     /// Segments sent, super-segments counted as one; pure acknowledgements included.

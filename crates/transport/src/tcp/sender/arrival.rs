@@ -11,12 +11,13 @@ const MOST_REORDERING: u32 = 300;
 
 /// What an acknowledgement says, and what the controller hears of it.
 impl Sender {
-    /// A segment with ACK arrived.
+    /// A segment with ACK arrived. `false` if it acknowledges what was never sent: then nothing of it
+    /// counts (RFC 9293, section 3.10.7.4; as Linux, without an answer).
     #[inline]
-    pub(in crate::tcp) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) {
+    pub(in crate::tcp) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
         let ack = segment.ack;
         if ack > self.nxt {
-            return;
+            return false;
         }
         let advanced = ack > self.una;
         let selects = self.sack && segment.has_sack();
@@ -31,7 +32,8 @@ impl Sender {
         // the cache that hold the rest of it need not be fetched.
         let marks = self.tells_marks(segment) && ack >= self.una;
         if !(advanced || selects || duplicate || self.watchful || marks) {
-            return self.leave_window_probe();
+            self.leave_window_probe();
+            return true;
         }
         let prior_in_flight = self.in_flight();
         let certain = now.nanos().saturating_sub(self.rtt.least().nanos());
@@ -76,6 +78,7 @@ impl Sender {
         } else {
             self.leave_window_probe();
         }
+        true
     }
 
     /// A window that has opened needs no probe.

@@ -26,12 +26,18 @@ impl Sender {
         }
     }
 
+    /// Whether the segment says that congestion was met (RFC 3168).
+    #[inline]
+    pub(super) fn is_ece(&self, segment: &Segment) -> bool {
+        self.feedback == Feedback::Classic && segment.flags.contains(Flags::ECE)
+    }
+
     /// Whether the segment tells of marks.
     #[inline]
     pub(super) fn tells_marks(&self, segment: &Segment) -> bool {
         match self.feedback {
             Feedback::None => false,
-            Feedback::Classic => segment.flags.contains(Flags::ECE),
+            Feedback::Classic => self.is_ece(segment),
             Feedback::Accurate => true,
         }
     }
@@ -80,6 +86,8 @@ impl Sender {
             self.recovery.can_undo = false;
             self.recovery.force = false;
             self.cwr_due = true;
+            let in_flight = self.in_flight();
+            self.recovery.on_ack(config.reduction, mss, delivery.bytes, in_flight, false);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::config::Config;
 use super::ecn::Feedback;
 use super::recovery::{Phase, Recovery};
 use super::rtt::RoundTrip;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{MarkedBytes, Scoreboard};
 use super::segment::Flags;
 use crate::congestion::{AnyController, Controller, Params};
 use flashcrowd_base::{Span, Time};
@@ -300,8 +300,17 @@ impl Sender {
 
     // --- estimates ---
 
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
+    }
+    pub(super) fn reordering(&self) -> u32 {
+        self.reordering
+    }
+    pub(super) fn marked_bytes(&self) -> MarkedBytes {
+        self.board.marked_bytes()
+    }
     #[inline]
-    fn outstanding(&self) -> u64 {
+    pub(super) fn outstanding(&self) -> u64 {
         self.nxt - self.una
     }
 

@@ -46,7 +46,9 @@ impl Sender {
                 delivered = mss;
             }
             let in_flight = self.in_flight();
-            self.recovery.on_ack(config.reduction, mss, delivered, in_flight, advanced && !lost);
+            // An acknowledgement that tells of congestion is not safe (RFC 9937).
+            let safe = advanced && !lost && !self.is_ece(segment);
+            self.recovery.on_ack(config.reduction, mss, delivered, in_flight, safe);
         }
     }
 
