@@ -13,6 +13,7 @@ __all__ = [
     "build_info",
     "check_plan",
     "client_profiles",
+    "controllers",
     "ledbat_tables",
     "simulate",
     "tcp_profiles",
@@ -117,6 +118,9 @@ def tcp_profiles() -> str:
 
 def utp_profiles() -> str:
     """UTP configurations: a JSON object from name to the resolved one, as a plan takes it."""
+
+def controllers() -> list[str]:
+    """The names of the congestion controllers."""
 
 def ledbat_tables() -> str:
     """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""

@@ -94,6 +94,7 @@ impl Shadow {
             initial_window: PACKET.into(),
             hystart: HyStartKind::None,
             count_acks: false,
+            paced: false,
         };
         Shadow {
             controller: AnyController::new(Kind::Libutp, params),
@@ -166,6 +167,7 @@ impl Shadow {
             min_rtt: Span::ZERO,
             una: self.una,
             nxt: self.una,
+            rate: None,
         };
         if let Some(line) = update {
             self.compare(now, &ack, number(line, "max_window"));

@@ -25,7 +25,9 @@ mod _core {
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};
     #[pymodule_export]
-    use crate::profiles::{client_profiles, ledbat_tables, tcp_profiles, utp_profiles};
+    use crate::profiles::{
+        client_profiles, controllers, ledbat_tables, tcp_profiles, utp_profiles,
+    };
     #[pymodule_export]
     use crate::simulate::{Control, check_plan, simulate};
     #[pymodule_export]

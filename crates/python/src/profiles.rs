@@ -24,6 +24,12 @@ pub(crate) fn client_profiles() -> PyResult<String> {
     by_name(flashcrowd_swarm::profile::all(), |profile| &profile.name)
 }
 
+/// The names of the congestion controllers.
+#[pyfunction]
+pub(crate) fn controllers() -> Vec<&'static str> {
+    Kind::ALL.into_iter().map(Kind::name).collect()
+}
+
 /// Controllers of the LEDBAT family: a JSON object from name to the table that it ships with.
 #[pyfunction]
 pub(crate) fn ledbat_tables() -> PyResult<String> {
@@ -31,9 +37,7 @@ pub(crate) fn ledbat_tables() -> PyResult<String> {
     let mut object = serde_json::Map::new();
     for kind in Kind::ALL {
         let Some(table) = kind.ledbat() else { continue };
-        let name = serde_json::to_value(kind).map_err(fault)?;
-        let name = name.as_str().unwrap_or_default().to_owned();
-        object.insert(name, serde_json::to_value(table).map_err(fault)?);
+        object.insert(kind.name().to_owned(), serde_json::to_value(table).map_err(fault)?);
     }
     Ok(serde_json::Value::Object(object).to_string())
 }

@@ -19,6 +19,7 @@ fn acknowledgements(criterion: &mut Criterion) {
             initial_window: 200 * 1448,
             hystart: HyStartKind::None,
             count_acks: false,
+            paced: false,
         };
         let mut controller = AnyController::new(kind, params);
         let loss = Loss {
@@ -52,6 +53,7 @@ fn acknowledgements(criterion: &mut Criterion) {
                     min_rtt: Span::from_millis(50),
                     una,
                     nxt: una + 100 * 1448,
+                    rate: None,
                 }));
                 black_box(controller.window())
             });

@@ -21,5 +21,7 @@
 //! ```
 
 pub mod congestion;
+mod pacing;
+mod rate;
 pub mod tcp;
 pub mod utp;

@@ -133,25 +133,13 @@ fn the_family_at_a_bottleneck() {
         let mut tight = Bottleneck::new(short.clone(), flows(&short, &[0], kind, knobs));
         tight.run_until(at(60));
         let squeezed = tight.deliver_until(at(120))[0] as f64 * 8e-6 / 60.0;
-        let name = serde_name(kind);
+        let name = Kind::name(kind);
         table += &format!(
             "{name:16} {start:9.2} {steady:6.2} {queue:6.0} {:9.1}% {index:11.2} {squeezed:13.2}\n",
             100.0 * newcomer
         );
     }
     insta::assert_snapshot!(table);
-}
-
-fn serde_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Ledbat => "ledbat",
-        Kind::LedbatDraft => "ledbat-draft",
-        Kind::Libutp => "libutp",
-        Kind::Libutp2010 => "libutp-2010",
-        Kind::Libtorrent => "libtorrent",
-        Kind::LedbatPlusPlus => "ledbat-plus-plus",
-        Kind::NewReno | Kind::Cubic | Kind::CubicLinux => "",
-    }
 }
 
 /// Clocks that differ by any offset, also one that wraps on the way, change nothing at all; a

@@ -106,6 +106,7 @@ impl Rig {
             initial_window: 2000,
             hystart: HyStartKind::None,
             count_acks: false,
+            paced: false,
         };
         let controller = AnyController::new(kind, params);
         Rig { controller, table, now: Time::START, packet: 1000, una: 0, nxt: 2000, offset }
@@ -143,6 +144,7 @@ impl Rig {
             min_rtt: Span::from_millis(50),
             una: self.una,
             nxt: self.nxt,
+            rate: None,
         };
         match *event {
             Event::Ack { acked, delay, opposite, rtt, limited } => {

@@ -6,26 +6,31 @@ the controller has them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from flashcrowd.scenario.fields import Natural, Table, within
 from flashcrowd.scenario.mirror import tables_from_plan
 from flashcrowd.units import Share, Size, Span
 
-Controller = Literal[
-    "new-reno",
-    "cubic",
-    "cubic-linux",
-    "ledbat",
-    "ledbat-draft",
-    "libutp",
-    "libutp-2010",
-    "libtorrent",
-    "ledbat-plus-plus",
-]
+@dataclass(frozen=True)
+class _Controllers:
+    """One of the engine's controllers; the list is the engine's."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """A literal of their names."""
+        from flashcrowd import _core
+
+        return core_schema.literal_schema(_core.controllers())
+
+
+Controller = Annotated[str, _Controllers()]
 """The congestion controllers."""
 
 RTT_BASED: frozenset[str] = frozenset({"ledbat-plus-plus"})

@@ -108,6 +108,8 @@ class Stack(Table):
     """What a controller of the LEDBAT family needs; the others do not read it."""
     hystart: Literal["none", "linux", "plus-plus"]
     """How slow start ends before a loss ends it; CUBIC only."""
+    pacing: Literal["off", "fq"]
+    """Spread packets over the round trip; "fq" as Linux does. BBR paces with either."""
     count_acks: bool
     """Slow start grows by one segment for each acknowledgement, however much it covers."""
     limited_transmit: bool

@@ -174,6 +174,8 @@ class Utp(Table):
     """What a controller of the LEDBAT family needs; the others do not read it."""
     hystart: Literal["none", "linux", "plus-plus"]
     """How slow start ends before a loss ends it; CUBIC only."""
+    pacing: Literal["off", "fq"]
+    """Spread packets over the round trip; "fq" as Linux does. BBR paces with either."""
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)]
     """Initial window, in packets."""
     send_buffer: Size

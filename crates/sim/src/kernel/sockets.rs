@@ -175,6 +175,9 @@ pub(crate) struct Sockets<M> {
     pub(crate) parcels: Parcels,
     /// The ids and first numbers of uTP connections.
     numbers: Stream,
+    /// Connections whose controllers draw have a stream each.
+    seed: u64,
+    drawing: u64,
 }
 
 /// What opens a connection, as it arrives.
@@ -198,6 +201,8 @@ impl<M> Sockets<M> {
             retransmitted: 0,
             parcels: Parcels::default(),
             numbers: Stream::new(seed, "utp", 0),
+            seed,
+            drawing: 0,
         }
     }
 
@@ -242,17 +247,35 @@ impl<M> Sockets<M> {
         self.all[other(socket) as usize].lines.prefetch(0..1);
     }
 
+    /// A controller that draws has a stream that no other connection has.
+    fn give_stream(&mut self, stack: &Stack, transport: &mut Transport) {
+        let kind = match stack {
+            Stack::Tcp(stack) => stack.controller,
+            Stack::Utp(stack) => stack.controller,
+        };
+        if kind.draws() {
+            let stream = Stream::new(self.seed, "congestion", self.drawing);
+            self.drawing += 1;
+            match transport {
+                Transport::Tcp(tcp) => tcp.draw_from(stream),
+                Transport::Utp(utp) => utp.draw_from(stream),
+            }
+        }
+    }
+
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
     pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
         let mut active = Socket::new(active);
-        active.transport = Some(match &active.stack {
+        let mut transport = match &active.stack {
             Stack::Tcp(stack) => Transport::Tcp(Connection::connect(stack, now)),
             Stack::Utp(stack) => {
                 let (id, seq_nr) =
                     (self.numbers.below(1 << 16) as u16, self.numbers.below(1 << 16) as u16);
                 Transport::Utp(Box::new(utp::Connection::connect(stack, now, id, seq_nr)))
             }
-        });
+        };
+        self.give_stream(&active.stack, &mut transport);
+        active.transport = Some(transport);
         let passive = Socket::new(passive);
         match self.free.pop() {
             Some(first) => {
@@ -466,6 +489,11 @@ impl<M> Sockets<M> {
             }
             _ => None,
         };
+        if let Some(mut transport) = end.transport.take() {
+            let stack = end.stack.clone();
+            self.give_stream(&stack, &mut transport);
+            self.all[socket as usize].transport = Some(transport);
+        }
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.

@@ -1,6 +1,6 @@
 use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
-use super::window::Window;
-use super::{Ack, Controller, Loss, Params};
+use super::window::{Window, answers_of_window};
+use super::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
 /// Scale of the cubic, in segments per second cubed (RFC 9438, section 4.6).
@@ -19,6 +19,7 @@ pub struct Cubic {
     /// Kept only while it looks for the end of slow start.
     hystart: Option<HyStart>,
     hystart_kind: HyStartKind,
+    paced: bool,
     /// Window at the last reduction, or less by fast convergence; 0 before the first and after a timeout.
     w_max: f64,
     /// `w_max` and `prior` before the last reduction.
@@ -41,8 +42,9 @@ impl Cubic {
         Cubic {
             window: Window::new(&params),
             fraction: 0.0,
-            hystart: HyStart::new(params.hystart),
+            hystart: HyStart::new(params.hystart, params.paced),
             hystart_kind: params.hystart,
+            paced: params.paced,
             w_max: 0.0,
             before: (0.0, 0.0),
             prior: 0.0,
@@ -101,6 +103,12 @@ impl Cubic {
     }
 }
 
+impl Build for Cubic {
+    fn build(params: Params) -> Cubic {
+        Cubic::new(params)
+    }
+}
+
 impl Controller for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         let since_last = ack.now.since(self.last_ack);
@@ -138,10 +146,6 @@ impl Controller for Cubic {
         self.window.reduce((loss.window as f64 * BETA) as u64);
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.window.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.on_loss(loss);
@@ -150,16 +154,7 @@ impl Controller for Cubic {
         self.w_max = 0.0;
         self.epoch = None;
         self.window.collapse(loss.in_flight);
-        self.hystart = HyStart::new(self.hystart_kind);
-    }
-
-    /// RFC 2861 halves it: what was in flight before the silence is gone.
-    fn on_idle(&mut self, _: Time) {
-        self.window.decay((self.window.bytes / 2).max(self.window.mss));
-    }
-
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.window.mss = u64::from(bytes);
+        self.hystart = HyStart::new(self.hystart_kind, self.paced);
     }
 
     fn on_undo(&mut self) {
@@ -177,15 +172,7 @@ impl Controller for Cubic {
         self.last_ack = now;
     }
 
-    #[inline]
-    fn window(&self) -> u64 {
-        self.window.bytes
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.window.threshold
-    }
+    answers_of_window!();
 }
 
 #[cfg(test)]

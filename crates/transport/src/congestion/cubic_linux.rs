@@ -1,6 +1,6 @@
 use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
-use super::window::Window;
-use super::{Ack, Controller, Loss, Params};
+use super::window::{Window, answers_of_window};
+use super::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
 /// What a loss leaves of the window, in 1024ths.
@@ -27,6 +27,7 @@ pub struct CubicLinux {
     /// Kept only while it looks for the end of slow start.
     hystart: Option<HyStart>,
     hystart_kind: HyStartKind,
+    paced: bool,
     /// Segments acknowledged towards the next one of growth, in bytes.
     credit: u64,
     /// Window at the last reduction in segments, or less by fast convergence; 0 before the first
@@ -51,8 +52,9 @@ impl CubicLinux {
     pub fn new(params: Params) -> CubicLinux {
         CubicLinux {
             window: Window::new(&params),
-            hystart: HyStart::new(params.hystart),
+            hystart: HyStart::new(params.hystart, params.paced),
             hystart_kind: params.hystart,
+            paced: params.paced,
             credit: 0,
             last_max: 0,
             epoch: NO_EPOCH,
@@ -131,7 +133,7 @@ impl CubicLinux {
         self.epoch = NO_EPOCH;
         self.looked = (0, 0);
         self.least_rtt = Span::ZERO;
-        self.hystart = HyStart::new(self.hystart_kind);
+        self.hystart = HyStart::new(self.hystart_kind, self.paced);
     }
 
     fn sample(&mut self, ack: &Ack) -> Verdict {
@@ -149,6 +151,12 @@ impl CubicLinux {
         }
         let ack = Ack { min_rtt: self.least_rtt, ..*ack };
         HyStart::consult(&mut self.hystart, &ack, &mut self.window)
+    }
+}
+
+impl Build for CubicLinux {
+    fn build(params: Params) -> CubicLinux {
+        CubicLinux::new(params)
     }
 }
 
@@ -182,25 +190,12 @@ impl Controller for CubicLinux {
         self.window.reduce(window * BETA / 1024 * self.window.mss);
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.window.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.on_loss(loss);
         }
         self.forget();
         self.window.collapse(loss.in_flight.next_multiple_of(self.window.mss));
-    }
-
-    /// RFC 2861 halves it: what was in flight before the silence is gone.
-    fn on_idle(&mut self, _: Time) {
-        self.window.decay((self.window.bytes / 2).max(self.window.mss));
-    }
-
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.window.mss = u64::from(bytes);
     }
 
     fn on_undo(&mut self) {
@@ -218,15 +213,7 @@ impl Controller for CubicLinux {
         }
     }
 
-    #[inline]
-    fn window(&self) -> u64 {
-        self.window.bytes
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.window.threshold
-    }
+    answers_of_window!();
 }
 
 #[cfg(test)]

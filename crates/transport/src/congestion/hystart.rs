@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum HyStartKind {
     /// By a loss only.
     None,
-    /// When a train of acknowledgements spans half the least round trip, or the round trip grows
-    /// by an eighth (Ha and Rhee 2011, as in Linux).
+    /// When a train of acknowledgements spans half the least round trip (all of it where packets are
+    /// paced), or the round trip grows by an eighth (Ha and Rhee 2011, as in Linux).
     Linux,
     /// When the round trip grows by an eighth, and then cautiously (HyStart++, RFC 9406).
     PlusPlus,
@@ -50,6 +50,7 @@ pub(super) enum Verdict {
 #[repr(C)]
 pub(super) struct HyStart {
     kind: HyStartKind,
+    paced: bool,
     samples: u8,
     /// Rounds of conservative slow start done, and whether in it.
     css_rounds: u8,
@@ -66,12 +67,13 @@ pub(super) struct HyStart {
 const NO_ROUND: u64 = u64::MAX;
 
 impl HyStart {
-    pub(super) fn new(kind: HyStartKind) -> Option<HyStart> {
+    pub(super) fn new(kind: HyStartKind, paced: bool) -> Option<HyStart> {
         if kind == HyStartKind::None {
             return None;
         }
         Some(HyStart {
             kind,
+            paced,
             samples: 0,
             css_rounds: 0,
             in_css: false,
@@ -128,7 +130,9 @@ impl HyStart {
             self.last_ack = ack.now;
             // The card's share is a super-segment at twice the window per round trip.
             let card = (ack.srtt * CARD_BYTES) / (2 * window);
-            let limit = (least + card.min(CARD_DELAY)) / 2;
+            let limit = least + card.min(CARD_DELAY);
+            // Pacing spreads a window over half of the round trip by itself.
+            let limit = if self.paced { limit } else { limit / 2 };
             found |= ack.now.since(self.round_start) > limit;
         }
         self.round_least = self.round_least.min(rtt);

@@ -39,79 +39,58 @@
 //! - [`Controller::on_resume`] means nothing: silence changes neither base delay nor window. RFC 6817's
 //!   filter forgets samples older than a round trip by itself.
 
+#[macro_use]
+mod kind;
+
+mod bbr;
 mod cubic;
 mod cubic_linux;
+mod high_speed;
 mod hystart;
 pub mod ledbat;
 mod new_reno;
 mod window;
+mod windowed_max;
 
+pub use crate::pacing::Pacing;
+pub use crate::rate::{LostData, RateSample, SentData};
+pub use bbr::{Bbr, BbrV3};
 pub use cubic::Cubic;
 pub use cubic_linux::CubicLinux;
+pub use high_speed::HighSpeed;
 pub use hystart::HyStartKind;
+pub use kind::Build;
 pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
 
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Rate, Span, Stream, Time};
 use serde::{Deserialize, Serialize};
 
-/// The controllers there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
+controllers! {
     /// Additive increase, halving on loss (RFC 5681).
-    NewReno,
+    NewReno, "new-reno", NewReno;
     /// RFC 9438, in real numbers.
-    Cubic,
+    Cubic, "cubic", Cubic;
     /// CUBIC as Linux computes it: whole segments, whole milliseconds, and its own clamps.
-    CubicLinux,
+    CubicLinux, "cubic-linux", CubicLinux;
+    /// HighSpeed TCP (RFC 3649).
+    HighSpeed, "high-speed", HighSpeed;
+    /// BBR version 1 as Linux ships it.
+    Bbr, "bbr", Box<Bbr>;
+    /// BBR version 3 (draft-ietf-ccwg-bbr).
+    BbrV3, "bbr-v3", Box<BbrV3>;
     /// LEDBAT by RFC 6817.
-    Ledbat,
+    Ledbat, "ledbat", Box<ledbat::Rfc6817>;
     /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), in whole packets.
-    LedbatDraft,
+    LedbatDraft, "ledbat-draft", Box<ledbat::Draft>;
     /// libutp's since 2013.
-    Libutp,
+    Libutp, "libutp", Box<ledbat::Libutp>;
     /// libutp's at its first public commit (2010).
-    #[serde(rename = "libutp-2010")]
-    Libutp2010,
+    Libutp2010, "libutp-2010", Box<ledbat::Libutp2010>;
     /// libtorrent's.
-    Libtorrent,
+    Libtorrent, "libtorrent", Box<ledbat::Libtorrent>;
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
-    LedbatPlusPlus,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 9] = [
-        Kind::NewReno,
-        Kind::Cubic,
-        Kind::CubicLinux,
-        Kind::Ledbat,
-        Kind::LedbatDraft,
-        Kind::Libutp,
-        Kind::Libutp2010,
-        Kind::Libtorrent,
-        Kind::LedbatPlusPlus,
-    ];
-
-    /// The table with which this controller of the LEDBAT family ships; `None` for the others, which
-    /// need none.
-    pub fn ledbat(self) -> Option<Ledbat> {
-        match self {
-            Kind::NewReno | Kind::Cubic | Kind::CubicLinux => None,
-            Kind::Ledbat => Some(ledbat::rfc_6817()),
-            Kind::LedbatDraft => Some(ledbat::draft()),
-            Kind::Libutp => Some(ledbat::libutp()),
-            Kind::Libutp2010 => Some(ledbat::libutp_2010()),
-            Kind::Libtorrent => Some(ledbat::libtorrent()),
-            Kind::LedbatPlusPlus => Some(ledbat::plus_plus()),
-        }
-    }
-
-    /// Whether it needs [`Ack::one_way_delay`]. LEDBAT++ does with round trips.
-    pub fn needs_one_way_delay(self) -> bool {
-        self.ledbat().is_some() && self != Kind::LedbatPlusPlus
-    }
+    LedbatPlusPlus, "ledbat-plus-plus", Box<ledbat::PlusPlus>;
 }
 
 /// What an acknowledgement tells a controller.
@@ -152,6 +131,8 @@ pub struct Ack {
     pub una: u64,
     /// Offset of the next byte to be sent: when it is acknowledged, a round has passed.
     pub nxt: u64,
+    /// The rate at which the path delivers, for controllers that need it ([`Kind::needs_rates`]).
+    pub rate: Option<RateSample>,
 }
 
 /// What a loss tells a controller.
@@ -209,9 +190,18 @@ pub struct Params {
     pub hystart: HyStartKind,
     /// Grow by at most one segment per acknowledgement in slow start, however much it covers.
     pub count_acks: bool,
+    /// The transport spreads packets over the round trip: HyStart must not take the gaps for a queue.
+    pub paced: bool,
 }
 
-/// Events, and one query.
+impl Params {
+    /// The table of a configuration that passed its check.
+    fn checked_ledbat(&self) -> Ledbat {
+        self.ledbat.expect("a configuration that was checked has the table")
+    }
+}
+
+/// Events, and what the transport asks. What most controllers do not care for has a default body.
 pub trait Controller {
     /// Data was delivered.
     fn on_ack(&mut self, ack: &Ack);
@@ -225,136 +215,49 @@ pub trait Controller {
             self.on_loss(&Loss { now, window, in_flight, offset: una, nxt });
         }
     }
-    /// Fast recovery is over, and the window should not be above `limit` now.
-    fn on_recovered(&mut self, limit: u64);
     /// The retransmission timer fired. `again` if it is the same data as the last time.
     fn on_timeout(&mut self, loss: &Loss, again: bool);
-    /// The timer fired with nothing in flight: there was nothing to send, or no room in the window
-    /// (uTP). TCP stops its timer and knows [`on_decay`](Controller::on_decay).
-    fn on_idle(&mut self, now: Time);
     /// A full packet carries `bytes` of payload now (uTP: path MTU, packet-size policies).
     fn on_packet_size(&mut self, bytes: u32);
-    /// The last reduction was for no loss.
-    fn on_undo(&mut self);
-    /// The application left the window unused, and it has decayed to `window`.
-    fn on_decay(&mut self, window: u64);
-    /// The sender goes on after having had nothing in flight for the span `idle`.
-    fn on_resume(&mut self, now: Time, idle: Span);
     /// How many bytes may be in flight.
     fn window(&self) -> u64;
     /// The slow-start threshold; `u64::MAX` before the first reduction.
     fn threshold(&self) -> u64;
-}
 
-/// One of the controllers. Those of most connections need no box.
-#[derive(Clone, Debug)]
-pub enum AnyController {
-    /// See [`NewReno`].
-    NewReno(NewReno),
-    /// See [`Cubic`].
-    Cubic(Cubic),
-    /// See [`CubicLinux`].
-    CubicLinux(CubicLinux),
-    /// See [`ledbat::Rfc6817`].
-    Ledbat(Box<ledbat::Rfc6817>),
-    /// See [`ledbat::Draft`].
-    LedbatDraft(Box<ledbat::Draft>),
-    /// See [`ledbat::Libutp`].
-    Libutp(Box<ledbat::Libutp>),
-    /// See [`ledbat::Libutp2010`].
-    Libutp2010(Box<ledbat::Libutp2010>),
-    /// See [`ledbat::Libtorrent`].
-    Libtorrent(Box<ledbat::Libtorrent>),
-    /// See [`ledbat::PlusPlus`].
-    LedbatPlusPlus(Box<ledbat::PlusPlus>),
-}
-
-impl AnyController {
-    /// A controller of this kind.
-    ///
-    /// # Panics
-    ///
-    /// Without [`Params::ledbat`] for one of the LEDBAT family. Configurations that pass their check
-    /// have it.
-    pub fn new(kind: Kind, params: Params) -> AnyController {
-        let table = || params.ledbat.expect("a configuration that was checked has the table");
-        match kind {
-            Kind::NewReno => AnyController::NewReno(NewReno::new(params)),
-            Kind::Cubic => AnyController::Cubic(Cubic::new(params)),
-            Kind::CubicLinux => AnyController::CubicLinux(CubicLinux::new(params)),
-            Kind::Ledbat => AnyController::Ledbat(Box::new(ledbat::Rfc6817::new(table(), params))),
-            Kind::LedbatDraft => {
-                AnyController::LedbatDraft(Box::new(ledbat::Draft::new(table(), params)))
-            }
-            Kind::Libutp => AnyController::Libutp(Box::new(ledbat::Libutp::new(table(), params))),
-            Kind::Libutp2010 => {
-                AnyController::Libutp2010(Box::new(ledbat::Libutp2010::new(table(), params)))
-            }
-            Kind::Libtorrent => {
-                AnyController::Libtorrent(Box::new(ledbat::Libtorrent::new(table(), params)))
-            }
-            Kind::LedbatPlusPlus => {
-                AnyController::LedbatPlusPlus(Box::new(ledbat::PlusPlus::new(table(), params)))
-            }
-        }
+    /// Data is sent. Only where [`Build::NEEDS_RATES`].
+    fn on_sent(&mut self, _: &SentData) {}
+    /// A packet counts as lost; before [`on_loss`](Controller::on_loss), and for each of them. Only
+    /// where [`Build::NEEDS_RATES`].
+    fn on_lost(&mut self, _: &LostData) {}
+    /// Fast recovery is over, and the window should not be above `limit` now.
+    fn on_recovered(&mut self, _limit: u64) {}
+    /// The timer fired with nothing in flight: there was nothing to send, or no room in the window
+    /// (uTP). TCP stops its timer and knows [`on_decay`](Controller::on_decay).
+    fn on_idle(&mut self, _now: Time) {}
+    /// The last reduction was for no loss.
+    fn on_undo(&mut self) {}
+    /// The application left the window unused, and it has decayed to `window`.
+    fn on_decay(&mut self, _window: u64) {}
+    /// The sender goes on after having had nothing in flight for the span `idle`.
+    fn on_resume(&mut self, _now: Time, _idle: Span) {}
+    /// The rate at which packets may leave; `None` if the window alone decides.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
     }
-}
-
-macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
-            AnyController::NewReno($inner) => $call,
-            AnyController::Cubic($inner) => $call,
-            AnyController::CubicLinux($inner) => $call,
-            AnyController::Ledbat($inner) => $call,
-            AnyController::LedbatDraft($inner) => $call,
-            AnyController::Libutp($inner) => $call,
-            AnyController::Libutp2010($inner) => $call,
-            AnyController::Libtorrent($inner) => $call,
-            AnyController::LedbatPlusPlus($inner) => $call,
-        }
-    };
-}
-
-impl Controller for AnyController {
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        each!(self, c => c.on_ack(ack))
+    /// Whether [`window`](Controller::window) also holds during fast recovery, instead of the
+    /// transport's own way down (Linux: `cong_control`). Then [`on_recovered`](Controller::on_recovered)
+    /// also ends what a timeout began.
+    fn governs_recovery(&self) -> bool {
+        false
     }
-    fn on_loss(&mut self, loss: &Loss) {
-        each!(self, c => c.on_loss(loss))
+    /// Whether it holds back less than the path would take, so that samples of the rate count as
+    /// limited by the application.
+    fn is_withholding(&self) -> bool {
+        false
     }
-    fn on_ecn(&mut self, marks: &EcnFeedback) {
-        each!(self, c => c.on_ecn(marks))
-    }
-    fn on_recovered(&mut self, limit: u64) {
-        each!(self, c => c.on_recovered(limit))
-    }
-    fn on_timeout(&mut self, loss: &Loss, again: bool) {
-        each!(self, c => c.on_timeout(loss, again))
-    }
-    fn on_idle(&mut self, now: Time) {
-        each!(self, c => c.on_idle(now))
-    }
-    fn on_packet_size(&mut self, bytes: u32) {
-        each!(self, c => c.on_packet_size(bytes))
-    }
-    fn on_undo(&mut self) {
-        each!(self, c => c.on_undo())
-    }
-    fn on_decay(&mut self, window: u64) {
-        each!(self, c => c.on_decay(window))
-    }
-    fn on_resume(&mut self, now: Time, idle: Span) {
-        each!(self, c => c.on_resume(now, idle))
-    }
-    #[inline]
-    fn window(&self) -> u64 {
-        each!(self, c => c.window())
-    }
-    #[inline]
-    fn threshold(&self) -> u64 {
-        each!(self, c => c.threshold())
+    /// Its random stream, if it draws: the driver puts one there that no other connection has.
+    fn stream(&mut self) -> Option<&mut Stream> {
+        None
     }
 }
 
@@ -372,6 +275,7 @@ pub(crate) mod tests {
             initial_window: 1000 * segments,
             hystart: HyStartKind::None,
             count_acks: false,
+            paced: false,
         }
     }
 
@@ -397,6 +301,7 @@ pub(crate) mod tests {
             min_rtt: Span::from_millis(100),
             una: 0,
             nxt: 0,
+            rate: None,
         }
     }
 

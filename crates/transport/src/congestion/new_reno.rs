@@ -1,6 +1,6 @@
-use super::window::Window;
-use super::{Ack, Controller, Loss, Params};
-use flashcrowd_base::{Span, Time};
+use super::window::{Window, answers_of_window};
+use super::{Ack, Build, Controller, Loss, Params};
+use flashcrowd_base::Time;
 
 /// Slow start, additive increase of one segment per window, halving on loss (RFC 5681).
 #[derive(Clone, Debug)]
@@ -14,6 +14,12 @@ impl NewReno {
     /// A controller at its first window.
     pub fn new(params: Params) -> NewReno {
         NewReno { window: Window::new(&params), credit: 0 }
+    }
+}
+
+impl Build for NewReno {
+    fn build(params: Params) -> NewReno {
+        NewReno::new(params)
     }
 }
 
@@ -40,24 +46,11 @@ impl Controller for NewReno {
         self.window.reduce(loss.window / 2);
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.window.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.on_loss(loss);
         }
         self.window.collapse(loss.in_flight);
-    }
-
-    /// RFC 2861 halves it: what was in flight before the silence is gone.
-    fn on_idle(&mut self, _: Time) {
-        self.window.decay((self.window.bytes / 2).max(self.window.mss));
-    }
-
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.window.mss = u64::from(bytes);
     }
 
     fn on_undo(&mut self) {
@@ -68,17 +61,7 @@ impl Controller for NewReno {
         self.window.decay(window);
     }
 
-    fn on_resume(&mut self, _: Time, _: Span) {}
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.window.bytes
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.window.threshold
-    }
+    answers_of_window!();
 }
 
 #[cfg(test)]

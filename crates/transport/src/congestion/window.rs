@@ -73,3 +73,32 @@ impl Window {
         self.bytes = self.bytes.min(window);
     }
 }
+
+/// What controllers with a [`Window`] called `window` answer alike.
+macro_rules! answers_of_window {
+    () => {
+        fn on_recovered(&mut self, limit: u64) {
+            self.window.limit(limit);
+        }
+
+        /// RFC 2861 halves it: what was in flight before the silence is gone.
+        fn on_idle(&mut self, _: Time) {
+            self.window.decay((self.window.bytes / 2).max(self.window.mss));
+        }
+
+        fn on_packet_size(&mut self, bytes: u32) {
+            self.window.mss = u64::from(bytes);
+        }
+
+        #[inline]
+        fn window(&self) -> u64 {
+            self.window.bytes
+        }
+
+        #[inline]
+        fn threshold(&self) -> u64 {
+            self.window.threshold
+        }
+    };
+}
+pub(super) use answers_of_window;

@@ -1,4 +1,4 @@
-use crate::congestion::{HyStartKind, Kind, Ledbat};
+use crate::congestion::{HyStartKind, Kind, Ledbat, Pacing};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ pub struct Config {
     pub ledbat: Option<Ledbat>,
     /// How slow start ends before a loss ends it. CUBIC only.
     pub hystart: HyStartKind,
+    /// Whether packets are spread over the round trip where the controller has no rate of its own.
+    pub pacing: Pacing,
     /// Count acknowledgements instead of bytes: slow start grows by one segment for each, however
     /// much it covers (Linux before 3.13, Windows XP).
     pub count_acks: bool,

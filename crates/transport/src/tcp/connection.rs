@@ -4,7 +4,7 @@ use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender, clock};
 use super::state::{CloseReason, State, Stats};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Span, Stream, Time};
 use std::sync::Arc;
 
 /// The smallest segment size that is believed (RFC 9293, section 3.7.1).
@@ -76,6 +76,8 @@ pub struct Connection {
     ecn: bool,
     /// No more than the configuration allows.
     syn_tries: u8,
+    /// Packets may wait for their time.
+    paces: bool,
     sender: Sender,
     syn_sent: Time,
     unstamped: Unstamped,
@@ -87,9 +89,11 @@ impl Connection {
     fn new(config: &Arc<Config>, now: Time, opening: Opening) -> Connection {
         // Packets have at most 65535 bytes.
         let mss = config.segment_bytes() as u16;
+        let sender = Sender::new(config, now, mss, config.sack, config.timestamps);
         Connection {
             config: Arc::clone(config),
-            sender: Sender::new(config, now, mss, config.sack, config.timestamps),
+            paces: sender.paces(),
+            sender,
             receiver: Receiver::new(config, now),
             unstamped: Unstamped::new(now),
             opening,
@@ -123,6 +127,12 @@ impl Connection {
         connection.agree(now, syn);
         connection.echo.on_syn(connection.config.ecn, syn);
         connection
+    }
+
+    /// The stream from which a controller draws that draws at all (BBR: when to probe); to be
+    /// given before anything else is done. Without, all connections draw the same.
+    pub fn draw_from(&mut self, stream: Stream) {
+        self.sender.draw_from(stream);
     }
 
     /// Takes the lesser of what this end and `syn` offer.
@@ -379,7 +389,10 @@ impl Connection {
     /// with every other call.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        let at = self.sender.alarm_at().min(self.receiver.acks.deadline).min(self.opening_at);
+        let mut at = self.sender.alarm_at().min(self.receiver.acks.deadline).min(self.opening_at);
+        if self.paces {
+            at = at.min(self.sender.pace_at());
+        }
         (at != Time::NEVER).then_some(at)
     }
 

@@ -3,7 +3,7 @@
 use super::config::{
     Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
-use crate::congestion::{HyStartKind, Kind, ledbat};
+use crate::congestion::{HyStartKind, Kind, Pacing, ledbat};
 use flashcrowd_base::Span;
 
 /// The profile of this name.
@@ -33,6 +33,7 @@ pub fn linux_2_6() -> Config {
         controller: Kind::CubicLinux,
         ledbat: None,
         hystart: HyStartKind::Linux,
+        pacing: Pacing::Off,
         count_acks: true,
         limited_transmit: true,
         tail_loss_probe: false,
@@ -104,6 +105,7 @@ pub fn windows_xp() -> Config {
         controller: Kind::NewReno,
         ledbat: None,
         hystart: HyStartKind::None,
+        pacing: Pacing::Off,
         count_acks: true,
         limited_transmit: true,
         tail_loss_probe: false,
@@ -162,6 +164,7 @@ pub fn ns2_tcp() -> Config {
         controller: Kind::NewReno,
         ledbat: None,
         hystart: HyStartKind::None,
+        pacing: Pacing::Off,
         count_acks: true,
         limited_transmit: true,
         tail_loss_probe: false,

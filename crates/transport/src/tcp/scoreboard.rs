@@ -562,6 +562,12 @@ impl Scoreboard {
         }
     }
 
+    /// Ends and lengths of the segments that are lost and were not repeated since.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
+        let waits = |sent: &&Sent| sent.is(LOST) && !sent.is(REPEATED);
+        self.sent.iter().filter(waits).map(|sent| (sent.end(), sent.len))
+    }
+
     /// The next run of lost segments to repeat: its offset and length, at most `limit` bytes and
     /// `segments` segments. It is marked as repeated.
     pub(super) fn repeat_lost(

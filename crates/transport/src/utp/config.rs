@@ -1,6 +1,6 @@
 use super::packet::HEADER_BYTES;
 use super::sack::MAX_SACK_BYTES;
-use crate::congestion::{HyStartKind, Kind, Ledbat};
+use crate::congestion::{HyStartKind, Kind, Ledbat, Pacing};
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ pub struct Config {
     pub ledbat: Option<Ledbat>,
     /// How slow start ends before a loss ends it. CUBIC only.
     pub hystart: HyStartKind,
+    /// Whether packets are spread over the round trip where the controller has no rate of its own.
+    pub pacing: Pacing,
     /// Initial window, in packets.
     pub initial_window_packets: u32,
     /// How much unacknowledged and unsent data the sender holds.

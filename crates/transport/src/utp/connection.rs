@@ -5,7 +5,7 @@ use super::sack::Sack;
 use super::sender::{Parcel, Sender};
 use super::state::{CloseReason, State, Stats};
 use crate::congestion::Controller;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Span, Stream, Time};
 use std::sync::Arc;
 
 /// How long a released connection (an orphan, in Linux) lives while the other end keeps its window
@@ -133,6 +133,12 @@ impl Connection {
         connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
         connection.packets_received = 1;
         connection
+    }
+
+    /// The stream from which a controller draws that draws at all (BBR: when to probe); to be
+    /// given before anything else is done. Without, all connections draw the same.
+    pub fn draw_from(&mut self, stream: Stream) {
+        self.sender.draw_from(stream);
     }
 
     /// The id in packets for this end.
@@ -624,6 +630,6 @@ mod tests {
     /// A simulator holds tens of thousands of them, and what it pays for is cache lines.
     #[test]
     fn a_connection_is_small() {
-        assert!(size_of::<Connection>() <= 832, "{}", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 840, "{}", size_of::<Connection>());
     }
 }

@@ -4,7 +4,7 @@ use super::config::{
     Backoff, Config, DelayedAck, Ladder, LossDetection, PacketSize, PathMtu, SackPolicy,
     SearchBegin, SmallWindow, WindowFill,
 };
-use crate::congestion::{HyStartKind, Kind, ledbat};
+use crate::congestion::{HyStartKind, Kind, Pacing, ledbat};
 use flashcrowd_base::Span;
 
 /// The profile of this name.
@@ -50,6 +50,7 @@ pub fn libutp() -> Config {
         controller: Kind::Libutp,
         ledbat: Some(ledbat::libutp()),
         hystart: HyStartKind::None,
+        pacing: Pacing::Off,
         // utp_initialize_socket: max_window is one packet
         initial_window_packets: 1,
         // opt_sndbuf, opt_rcvbuf

@@ -73,6 +73,7 @@ impl Flow {
             initial_window: u64::from(path.payload),
             hystart: HyStartKind::None,
             count_acks: false,
+            paced: false,
         };
         Flow {
             controller: AnyController::new(kind, params),
@@ -235,6 +236,7 @@ impl Bottleneck {
             min_rtt: flow.least,
             una: flow.una,
             nxt: flow.nxt,
+            rate: None,
         });
         flow.timer = now + flow.rto();
         self.send(arrival.flow);

@@ -129,3 +129,39 @@ impl Cwnd {
         if self.slow_start { self.threshold } else { self.threshold.min(self.bytes as u64) }
     }
 }
+
+/// What controllers with a [`Cwnd`] called `cwnd` answer alike; with `undo`, that reduction is taken
+/// back there alone.
+macro_rules! answers_of_cwnd {
+    (undo) => {
+        fn on_undo(&mut self) {
+            self.cwnd.undo();
+        }
+
+        answers_of_cwnd!();
+    };
+    () => {
+        fn on_recovered(&mut self, limit: u64) {
+            self.cwnd.limit(limit);
+        }
+
+        fn on_decay(&mut self, window: u64) {
+            self.cwnd.decay(window);
+        }
+
+        fn on_packet_size(&mut self, bytes: u32) {
+            self.cwnd.packet = f64::from(bytes);
+        }
+
+        #[inline]
+        fn window(&self) -> u64 {
+            self.cwnd.bytes as u64
+        }
+
+        #[inline]
+        fn threshold(&self) -> u64 {
+            self.cwnd.shown_threshold()
+        }
+    };
+}
+pub(super) use answers_of_cwnd;

@@ -1,8 +1,7 @@
 use super::base_delay::BaseDelay;
 use super::filter::Filter;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
-use flashcrowd_base::{Span, Time};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
 
 /// LEDBAT by draft-shalunov-ledbat-congestion-00 (March 2009), as Valenti's module for Linux, which
 /// also runs in ns-2, has it (TCP-LEDBAT, 2009): the module with which rossi2010's authors simulated
@@ -89,6 +88,18 @@ impl Draft {
     }
 }
 
+impl Build for Draft {
+    const NEEDS_ONE_WAY_DELAY: bool = true;
+
+    fn table() -> Option<Ledbat> {
+        Some(super::draft())
+    }
+
+    fn build(params: Params) -> Draft {
+        Draft::new(params.checked_ledbat(), params)
+    }
+}
+
 impl Controller for Draft {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(delay) = ack.one_way_delay {
@@ -148,10 +159,6 @@ impl Controller for Draft {
     fn on_decay(&mut self, window: u64) {
         self.set(self.packets.min(window / self.packet));
     }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
-
-    fn on_idle(&mut self, _: Time) {}
 
     fn on_packet_size(&mut self, bytes: u32) {
         self.packet = u64::from(bytes);

@@ -1,10 +1,10 @@
 use super::base_delay::{BaseDelay, precedes};
-use super::cwnd::Cwnd;
+use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::filter::Filter;
 use super::libutp::MOST_SKEW;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
-use flashcrowd_base::{Span, Time};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
+use flashcrowd_base::Time;
 
 /// A minute of base history ends with more than so many samples only: a connection that hardly
 /// sends learns little.
@@ -93,6 +93,18 @@ impl Libtorrent {
     }
 }
 
+impl Build for Libtorrent {
+    const NEEDS_ONE_WAY_DELAY: bool = true;
+
+    fn table() -> Option<Ledbat> {
+        Some(super::libtorrent())
+    }
+
+    fn build(params: Params) -> Libtorrent {
+        Libtorrent::new(params.checked_ledbat(), params)
+    }
+}
+
 impl Controller for Libtorrent {
     fn on_ack(&mut self, ack: &Ack) {
         self.now = ack.now;
@@ -122,10 +134,6 @@ impl Controller for Libtorrent {
         }
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.cwnd.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         if !again {
             self.cwnd.remember();
@@ -135,35 +143,13 @@ impl Controller for Libtorrent {
         self.cwnd.bytes = self.cwnd.packet;
     }
 
-    fn on_undo(&mut self) {
-        self.cwnd.undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.cwnd.decay(window);
-    }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
-
     fn on_idle(&mut self, _: Time) {
         let cwnd = &mut self.cwnd;
         cwnd.bytes = (cwnd.bytes * 2.0 / 3.0).max(cwnd.packet);
         cwnd.slow_start = self.table.slow_start;
     }
 
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.cwnd.packet = f64::from(bytes);
-    }
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.cwnd.bytes as u64
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.cwnd.shown_threshold()
-    }
+    answers_of_cwnd!(undo);
 }
 
 #[cfg(test)]
@@ -171,6 +157,7 @@ mod tests {
     use super::super::flavours::libtorrent;
     use super::*;
     use crate::congestion::tests::{ack, loss, params};
+    use flashcrowd_base::Span;
 
     fn at(ms: u64) -> Time {
         Time::START + Span::from_millis(ms)

@@ -1,10 +1,10 @@
 use super::base_delay::{BaseDelay, precedes};
-use super::cwnd::Cwnd;
+use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::drift::Drift;
 use super::filter::Filter;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
-use flashcrowd_base::{Span, Time};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
+use flashcrowd_base::Time;
 
 /// The other direction's base delay may come down by so much, in microseconds, and be taken for a
 /// drift of the clocks.
@@ -119,6 +119,18 @@ impl Libutp {
     }
 }
 
+impl Build for Libutp {
+    const NEEDS_ONE_WAY_DELAY: bool = true;
+
+    fn table() -> Option<Ledbat> {
+        Some(super::libutp())
+    }
+
+    fn build(params: Params) -> Libutp {
+        Libutp::new(params.checked_ledbat(), params)
+    }
+}
+
 impl Controller for Libutp {
     fn on_ack(&mut self, ack: &Ack) {
         self.now = ack.now;
@@ -139,10 +151,6 @@ impl Controller for Libutp {
         self.cwnd.bytes = self.cwnd.bytes.trunc();
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.cwnd.limit(limit);
-    }
-
     fn on_timeout(&mut self, _: &Loss, again: bool) {
         if !again {
             self.cwnd.remember();
@@ -150,16 +158,6 @@ impl Controller for Libutp {
         self.cwnd.slow_start = self.table.slow_start;
         self.cwnd.bytes = self.cwnd.packet;
     }
-
-    fn on_undo(&mut self) {
-        self.cwnd.undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.cwnd.decay(window);
-    }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
 
     fn on_idle(&mut self, _: Time) {
         let cwnd = &mut self.cwnd;
@@ -171,19 +169,7 @@ impl Controller for Libutp {
         }
     }
 
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.cwnd.packet = f64::from(bytes);
-    }
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.cwnd.bytes as u64
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.cwnd.shown_threshold()
-    }
+    answers_of_cwnd!(undo);
 }
 
 #[cfg(test)]
@@ -191,6 +177,7 @@ mod tests {
     use super::super::flavours::libutp;
     use super::*;
     use crate::congestion::tests::{ack, loss, params};
+    use flashcrowd_base::Span;
 
     const PACKET: u32 = 1382;
 

@@ -1,10 +1,10 @@
 use super::base_delay::BaseDelay;
-use super::cwnd::Cwnd;
+use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::filter::Filter;
 use super::libutp::gain;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
-use flashcrowd_base::{Span, Time};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
+use flashcrowd_base::Time;
 
 /// The controller of libutp's first public commit (May 2010, `apply_ledbat_ccontrol`), the closest
 /// relative of the clients in rossi2010. Against today's:
@@ -63,6 +63,18 @@ impl Libutp2010 {
     }
 }
 
+impl Build for Libutp2010 {
+    const NEEDS_ONE_WAY_DELAY: bool = true;
+
+    fn table() -> Option<Ledbat> {
+        Some(super::libutp_2010())
+    }
+
+    fn build(params: Params) -> Libutp2010 {
+        Libutp2010::new(params.checked_ledbat(), params)
+    }
+}
+
 impl Controller for Libutp2010 {
     fn on_ack(&mut self, ack: &Ack) {
         self.now = ack.now;
@@ -85,10 +97,6 @@ impl Controller for Libutp2010 {
         self.cwnd.bytes = self.cwnd.bytes.trunc();
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.cwnd.limit(limit);
-    }
-
     fn on_timeout(&mut self, _: &Loss, again: bool) {
         if !again {
             self.cwnd.remember();
@@ -97,34 +105,12 @@ impl Controller for Libutp2010 {
         self.cwnd.bytes = self.cwnd.packet;
     }
 
-    fn on_undo(&mut self) {
-        self.cwnd.undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.cwnd.decay(window);
-    }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
-
     fn on_idle(&mut self, _: Time) {
         self.cwnd.slow_start = self.table.slow_start;
         self.cwnd.bytes = self.cwnd.packet;
     }
 
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.cwnd.packet = f64::from(bytes);
-    }
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.cwnd.bytes as u64
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.cwnd.shown_threshold()
-    }
+    answers_of_cwnd!(undo);
 }
 
 #[cfg(test)]
@@ -132,6 +118,7 @@ mod tests {
     use super::super::flavours::{alpha2, libutp_2010};
     use super::*;
     use crate::congestion::tests::{ack, loss, params};
+    use flashcrowd_base::Span;
 
     fn at(ms: u64) -> Time {
         Time::START + Span::from_millis(ms)

@@ -1,8 +1,8 @@
 use super::base_delay::BaseDelay;
-use super::cwnd::Cwnd;
+use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::filter::Filter;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
 /// What the window is doing.
@@ -123,6 +123,16 @@ impl PlusPlus {
     }
 }
 
+impl Build for PlusPlus {
+    fn table() -> Option<Ledbat> {
+        Some(super::plus_plus())
+    }
+
+    fn build(params: Params) -> PlusPlus {
+        PlusPlus::new(params.checked_ledbat(), params)
+    }
+}
+
 impl Controller for PlusPlus {
     fn on_ack(&mut self, ack: &Ack) {
         self.now = ack.now;
@@ -184,10 +194,6 @@ impl Controller for PlusPlus {
         }
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.cwnd.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         if matches!(self.stage, Stage::Frozen(..) | Stage::Ramp(_)) {
             // The window that was too large is the saved one.
@@ -204,29 +210,11 @@ impl Controller for PlusPlus {
         }
     }
 
-    fn on_decay(&mut self, window: u64) {
-        self.cwnd.decay(window);
-    }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
-
     fn on_idle(&mut self, _: Time) {
         self.cwnd.bytes = self.cwnd.bytes.max(self.cwnd.packet);
     }
 
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.cwnd.packet = f64::from(bytes);
-    }
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.cwnd.bytes as u64
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.cwnd.shown_threshold()
-    }
+    answers_of_cwnd!();
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use super::base_delay::BaseDelay;
-use super::cwnd::Cwnd;
+use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::filter::Filter;
 use super::table::Ledbat;
-use crate::congestion::{Ack, Controller, Loss, Params};
+use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
 
 /// LEDBAT by RFC 6817, in real numbers.
@@ -36,6 +36,18 @@ impl Rfc6817 {
     fn queueing(&self, ack: &Ack) -> Option<f64> {
         let age = if ack.srtt.is_zero() { Span::MAX } else { ack.srtt };
         self.filter.least_recent_above(self.base.least(), ack.now, age).map(f64::from)
+    }
+}
+
+impl Build for Rfc6817 {
+    const NEEDS_ONE_WAY_DELAY: bool = true;
+
+    fn table() -> Option<Ledbat> {
+        Some(super::rfc_6817())
+    }
+
+    fn build(params: Params) -> Rfc6817 {
+        Rfc6817::new(params.checked_ledbat(), params)
     }
 }
 
@@ -82,42 +94,16 @@ impl Controller for Rfc6817 {
         }
     }
 
-    fn on_recovered(&mut self, limit: u64) {
-        self.cwnd.limit(limit);
-    }
-
     fn on_timeout(&mut self, loss: &Loss, again: bool) {
         self.cwnd.collapse(&self.table, loss, again);
     }
-
-    fn on_undo(&mut self) {
-        self.cwnd.undo();
-    }
-
-    fn on_decay(&mut self, window: u64) {
-        self.cwnd.decay(window);
-    }
-
-    fn on_resume(&mut self, _: Time, _: Span) {}
 
     /// A window below a packet would wait for ever.
     fn on_idle(&mut self, _: Time) {
         self.cwnd.bytes = self.cwnd.bytes.max(self.cwnd.packet);
     }
 
-    fn on_packet_size(&mut self, bytes: u32) {
-        self.cwnd.packet = f64::from(bytes);
-    }
-
-    #[inline]
-    fn window(&self) -> u64 {
-        self.cwnd.bytes as u64
-    }
-
-    #[inline]
-    fn threshold(&self) -> u64 {
-        self.cwnd.shown_threshold()
-    }
+    answers_of_cwnd!(undo);
 }
 
 #[cfg(test)]

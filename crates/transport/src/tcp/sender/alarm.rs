@@ -119,6 +119,9 @@ impl Sender {
         self.duplicates = 0;
         let before = self.loss(config);
         self.board.lose_all(since);
+        if self.paced.is_some() {
+            self.tell_losses(now);
+        }
         let loss = Loss { now, in_flight: self.in_flight(), ..before };
         self.controller.on_timeout(&loss, again);
         self.phase = Phase::Loss;

@@ -168,6 +168,7 @@ impl Sender {
         may_grow: bool,
     ) {
         let in_slow_start = self.controller.window() < self.controller.threshold();
+        let rate = if self.paced.is_some() { self.sample_rate(now, delivery) } else { None };
         let window_limited = self.was_limited
             || (in_slow_start && self.controller.window() < 2 * u64::from(self.most_outstanding));
         self.controller.on_ack(&Ack {
@@ -186,7 +187,11 @@ impl Sender {
             min_rtt: self.rtt.least(),
             una: self.una,
             nxt: self.nxt,
+            rate,
         });
+        if rate.is_some() {
+            self.after_sample();
+        }
         let window = u32::try_from(self.controller.window()).unwrap_or(u32::MAX);
         self.largest_cwnd = self.largest_cwnd.max(window);
     }

@@ -1,6 +1,7 @@
 mod alarm;
 mod arrival;
 mod marks;
+mod paced;
 mod repair;
 mod transmit;
 mod validation;
@@ -11,7 +12,8 @@ use super::recovery::{Phase, Recovery};
 use super::rtt::RoundTrip;
 use super::scoreboard::{MarkedBytes, Scoreboard};
 use super::segment::Flags;
-use crate::congestion::{AnyController, Controller, Params};
+use crate::congestion::{AnyController, Controller, Pacing, Params};
+use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
 
 /// Duplicate acknowledgements that stand for a loss (RFC 5681).
@@ -114,6 +116,8 @@ pub(super) struct Sender {
     /// The largest congestion window so far, which the send buffer follows.
     largest_cwnd: u32,
     controller: AnyController,
+    /// Of the connections whose controller paces or needs rates.
+    paced: Option<Box<Paced>>,
 
     /// RACK: sent time, end and round trip of the newest segment delivered.
     newest: (Time, u64),
@@ -144,6 +148,7 @@ impl Sender {
             initial_window,
             hystart: config.hystart,
             count_acks: config.count_acks,
+            paced: config.pacing == Pacing::Fq,
         };
         Sender {
             una: 0,
@@ -166,6 +171,7 @@ impl Sender {
             feedback: Feedback::None,
             cep: 0,
             cwr_due: false,
+            paced: Paced::new(config.controller, config.pacing, now),
             phase: Phase::Open,
             recovery: Recovery::new(),
             duplicates: 0,
@@ -197,8 +203,12 @@ impl Sender {
     /// What the handshake agreed on. Nothing has been sent yet; what was written stays queued.
     pub(super) fn agree(&mut self, config: &Config, mss: u16, sack: bool, timestamps: bool) {
         let (end, closed) = (self.end, self.closed);
+        let stream = self.controller.stream().cloned();
         *self = Sender::new(config, self.last_sent, mss, sack, timestamps);
         (self.end, self.closed) = (end, closed);
+        if let Some(stream) = stream {
+            self.draw_from(stream);
+        }
     }
 
     /// The other end offers this window.
@@ -228,6 +238,7 @@ impl Sender {
             return 0;
         }
         let taken = bytes.min(self.write_space(config));
+        self.note_application_limit();
         self.end += taken;
         taken
     }
@@ -323,7 +334,11 @@ impl Sender {
     /// The congestion window in force.
     #[inline]
     pub(super) fn window(&self) -> u64 {
-        if self.is_reducing() { self.recovery.window } else { self.controller.window() }
+        if self.is_reducing() && !self.controller.governs_recovery() {
+            self.recovery.window
+        } else {
+            self.controller.window()
+        }
     }
 
     /// Whether the window is on its way down, for losses or marks.

@@ -116,7 +116,7 @@ impl Sender {
 
     pub(super) fn find_losses(&mut self, config: &Config, now: Time, advanced: bool) -> bool {
         if !self.sack {
-            return match self.phase {
+            let lost = match self.phase {
                 Phase::Open | Phase::Cwr => {
                     self.duplicates >= DUPLICATES && self.board.lose_oldest()
                 }
@@ -124,8 +124,15 @@ impl Sender {
                 Phase::Recovery => advanced && self.outstanding() > 0 && self.board.lose_oldest(),
                 Phase::Loss => false,
             };
+            if lost && self.paced.is_some() {
+                self.tell_losses(now);
+            }
+            return lost;
         }
         let (lost, wait) = self.board.judge(self.criterion(config), now);
+        if lost && self.paced.is_some() {
+            self.tell_losses(now);
+        }
         if let Some(wait) = wait {
             self.alarm = Alarm::Reordering;
             self.alarm_at = now + wait + TIMER_GRAIN;
@@ -201,6 +208,8 @@ impl Sender {
                 Reduction::Prr => u64::MAX,
             };
             self.controller.on_recovered(limit);
+        } else if self.ends_loss_phase() {
+            self.controller.on_recovered(u64::MAX);
         }
         self.board.dsack_mut().on_recovered();
         self.duplicates = 0;
@@ -222,6 +231,7 @@ impl Sender {
         self.counters.undone += 1;
         self.controller.on_undo();
         self.board.lose_nothing();
+        self.forgive_losses();
         self.duplicates = 0;
         self.phase = Phase::Open;
         self.recovery.can_undo = false;

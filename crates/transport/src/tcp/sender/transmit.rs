@@ -20,6 +20,10 @@ impl Sender {
     /// What to send next.
     #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
+        if self.paced.is_some() && self.waits_for_its_time(now) {
+            self.rest(config, now);
+            return None;
+        }
         if self.has_unrepeated()
             && self.phase != Phase::Open
             && let Some(burst) = self.repeat(config, now)
@@ -50,6 +54,9 @@ impl Sender {
         let (seq, bytes, segments) = self.board.repeat_lost(limit, now, self.nxt)?;
         self.recovery.force = false;
         self.recovery.on_sent(bytes);
+        if self.paced.is_some() {
+            self.pace_repeat(now, seq, bytes, segments);
+        }
         if self.recovery.first_repeat.is_none() {
             self.recovery.first_repeat = Some(clock(now));
         }
@@ -88,6 +95,10 @@ impl Sender {
         }
         let (seq, bytes) = self.board.repeat_last(now, self.nxt)?;
         (self.probed, self.probe_repeats) = (self.nxt, true);
+        if self.paced.is_some() {
+            self.tell_losses(now);
+            self.pace_repeat(now, seq, bytes, 1);
+        }
         self.set_timeout(config, now);
         Some(self.repeated(seq, bytes, 1))
     }
@@ -166,7 +177,7 @@ impl Sender {
         room: u64,
     ) -> Option<u64> {
         let mss = u64::from(self.mss);
-        let most = u64::from(config.tso_bytes) / mss * mss;
+        let most = u64::from(config.tso_bytes).min(self.quantum()) / mss * mss;
         let limit = offered.min(room);
         let window = self.window().min(self.peer_window());
         // Linux' tcp_tso_should_defer: a third of a window at least, unless that is all there is
@@ -244,6 +255,9 @@ impl Sender {
         self.nxt = at + u64::from(left) + u64::from(fin);
         if left < mss {
             self.small_end = self.nxt;
+        }
+        if self.paced.is_some() {
+            self.pace_new(now, seq);
         }
         self.last_sent = now;
         self.sent_now = true;

@@ -73,6 +73,12 @@ impl Sender {
             self.resize(config);
         }
         if !lone_probe && !calls {
+            if self.paced.is_some() {
+                for seq in first..self.outbox.next() {
+                    self.tell_loss(now, seq);
+                }
+                self.begin_recovery();
+            }
             let window = self.controller.window();
             let (offset, nxt) = (self.una, self.nxt);
             let loss = Loss { now, window, in_flight: 0, offset, nxt };

@@ -33,7 +33,7 @@ impl Sender {
         let ack = sequence::unwrap(first, packet.ack_nr);
         self.count_duplicates(config, now, packet, ack);
         let in_flight = self.outbox.flight;
-        let mut delivery = Delivery { bytes: 0, rtt: None, any: false };
+        let mut delivery = Delivery { bytes: 0, rtt: None, any: false, newest: None };
         let mut seq = first;
         while seq <= ack {
             self.deliver(config, now, seq, &mut delivery);
@@ -89,6 +89,7 @@ impl Sender {
         let Some(packet) = self.outbox.deliver(seq) else { return };
         delivery.any = true;
         delivery.bytes += u64::from(packet.len);
+        delivery.newest = delivery.newest.max(Some((packet.sent_at, seq)));
         if packet.transmissions == 1 {
             let sample = now.since(packet.sent_at);
             self.rtt.sample(config, sample);
@@ -111,6 +112,11 @@ impl Sender {
         one_way_delay: Option<u32>,
         opposite_delay: Option<u32>,
     ) {
+        let rate = if self.paced.is_some() {
+            self.sample_rate(now, delivery.bytes, delivery.newest)
+        } else {
+            None
+        };
         let srtt = self.rtt.smoothed();
         if self.blocked {
             self.limited_at = now;
@@ -130,7 +136,11 @@ impl Sender {
             min_rtt: self.rtt.least(),
             una: self.una,
             nxt: self.nxt,
+            rate,
         });
+        if rate.is_some() {
+            self.after_sample();
+        }
     }
 
     #[inline]
@@ -187,6 +197,9 @@ impl Sender {
             while seq < below && resent < detection.resends_per_ack {
                 if self.outbox.get(seq).is_some_and(|packet| packet.fate != Fate::Delivered) {
                     resent += 1;
+                    if self.paced.is_some() {
+                        self.tell_loss(now, seq);
+                    }
                     self.outbox.hurry(seq);
                     if self.path.probe() == Some(seq) {
                         self.lose_probe(config, now);
@@ -239,6 +252,7 @@ impl Sender {
         let offset = self.outbox.get(seq).map_or(self.una, |packet| packet.offset);
         let in_flight = self.outbox.flight;
         self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt: self.nxt });
+        self.begin_recovery();
         self.counters.reductions += u32::from(self.controller.window() < window);
     }
 }
@@ -249,4 +263,6 @@ struct Delivery {
     /// The least round trip of packets that were sent once.
     rtt: Option<Span>,
     any: bool,
+    /// When the packet was sent that was sent last, and its number.
+    newest: Option<(Time, u64)>,
 }

@@ -2,6 +2,7 @@
 
 mod alarm;
 mod arrival;
+mod paced;
 mod transmit;
 
 use super::config::{Config, PacketSize};
@@ -11,7 +12,8 @@ use super::packet::HEADER_BYTES;
 use super::path::Path;
 use super::rtt::RoundTrip;
 use super::sack::Sack;
-use crate::congestion::{AnyController, Controller, Params};
+use crate::congestion::{AnyController, Controller, Pacing, Params};
+use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
 
 pub(super) use transmit::Parcel;
@@ -47,6 +49,8 @@ pub(super) struct Sender {
     peer_window: u64,
     rtt: RoundTrip,
     controller: AnyController,
+    /// Of the connections whose controller paces or needs rates.
+    paced: Option<Box<Paced>>,
     path: Path,
     rung: Rung,
     /// Payload of a full packet.
@@ -88,6 +92,7 @@ impl Sender {
             initial_window: u64::from(config.initial_window_packets) * u64::from(packet),
             hystart: config.hystart,
             count_acks: false,
+            paced: config.pacing == Pacing::Fq,
         };
         let outbox = Outbox::new(first);
         Sender {
@@ -104,6 +109,7 @@ impl Sender {
             peer_window: 255 * 1435,
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
+            paced: Paced::new(config.controller, config.pacing, now),
             path,
             rung,
             packet,
@@ -155,6 +161,7 @@ impl Sender {
 
     pub(super) fn write(&mut self, config: &Config, bytes: u64) -> u64 {
         let taken = bytes.min(self.write_space(config));
+        self.note_application_limit();
         self.end += taken;
         taken
     }

@@ -35,6 +35,9 @@ impl Sender {
     ) -> Option<Parcel> {
         self.pace_wake = Time::NEVER;
         self.blocked = false;
+        if self.paced.is_some() && open && self.waits_for_its_time(now) {
+            return None;
+        }
         if self.outbox.has_repairs()
             && let Some(seq) = self.poll_repair()
         {
@@ -78,6 +81,9 @@ impl Sender {
         if seq != self.syn {
             self.counters.packets_retransmitted += 1;
             self.counters.bytes_retransmitted += u64::from(packet.len);
+            if self.paced.is_some() {
+                self.pace_repeat(now, seq, u64::from(packet.len));
+            }
         }
         Some(self.parcel(seq, packet.offset, packet.len, false))
     }
@@ -159,6 +165,9 @@ impl Sender {
         let offset = self.nxt;
         let seq = self.outbox.push(now, offset, len as u16);
         self.nxt += u64::from(len);
+        if self.paced.is_some() {
+            self.pace_new(now, seq, u64::from(len));
+        }
         let datagram = len + HEADER_BYTES;
         let measures = self.path.on_sent(&config.path_mtu, now, seq, datagram);
         if let PacketSize::Ladder(ladder) = &config.packet_size {

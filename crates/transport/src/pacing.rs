@@ -1,0 +1,171 @@
+//! Sending at a rate, for both transports (Linux: `sk_pacing_rate`, as `sch_fq` and TCP itself hold it).
+
+use crate::congestion::{AnyController, Controller, Kind};
+use crate::rate::{RateSampler, as_rate, per_second};
+use flashcrowd_base::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Whether a sender whose controller does not pace spreads its packets over the round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacing {
+    /// As acknowledgements come. Controllers with a rate of their own pace all the same.
+    #[default]
+    Off,
+    /// At twice the window per round trip in slow start and 1.2 times later, as Linux does behind `fq`.
+    Fq,
+}
+
+/// Packets of a connection that are sent without pacing (Linux: `tcp_update_skb_after_send`).
+const UNPACED_PACKETS: u32 = 10;
+/// Per cent of the window per round trip, in slow start and in congestion avoidance (Linux:
+/// `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+const SLOW_START_RATIO: u64 = 200;
+const AVOIDANCE_RATIO: u64 = 120;
+/// A super-segment is no longer than what leaves in this time (Linux: `sk_pacing_shift` 10).
+const QUANTUM: Span = Span::from_nanos(1_000_000_000 / 1024);
+
+/// When the next packet may be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    next_at: Time,
+    /// When a packet that waits may be sent; never if none does.
+    wake_at: Time,
+    sent: u32,
+}
+
+impl Pacer {
+    fn new() -> Pacer {
+        Pacer { next_at: Time::START, wake_at: Time::NEVER, sent: 0 }
+    }
+
+    /// Whether a packet may be sent now.
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        now >= self.next_at
+    }
+
+    /// A packet waits for its time, or none does.
+    pub(crate) fn wait(&mut self, waits: bool) {
+        self.wake_at = if waits { self.next_at } else { Time::NEVER };
+    }
+
+    /// When a packet that waits may be sent.
+    pub(crate) fn wake_at(&self) -> Time {
+        self.wake_at
+    }
+
+    /// `bytes` of payload were sent in so many packets. What timers were late by is made up for, up
+    /// to half of the distance to the next packet (Linux).
+    fn on_sent(&mut self, now: Time, bytes: u64, packets: u32, rate: Option<Rate>) {
+        let begun = self.next_at.max(now);
+        let late = now.since(self.next_at);
+        self.sent = self.sent.saturating_add(packets);
+        self.next_at = begun;
+        if self.sent >= UNPACED_PACKETS
+            && let Some(rate) = rate
+        {
+            let spacing = rate.transmission(bytes);
+            self.next_at = begun + spacing.saturating_sub(late.min(spacing / 2));
+        }
+    }
+}
+
+/// What a connection has that paces or samples rates, beside those that do neither.
+#[derive(Clone, Debug)]
+pub(crate) struct Paced {
+    pub(crate) pacer: Pacer,
+    /// For controllers that need it.
+    pub(crate) sampler: Option<RateSampler>,
+    fq: bool,
+    /// uTP: a controller that governs recovery was told of a loss, and not yet of its end.
+    pub(crate) recovering: bool,
+}
+
+impl Paced {
+    /// `None` for a connection that does neither.
+    pub(crate) fn new(kind: Kind, pacing: Pacing, now: Time) -> Option<Box<Paced>> {
+        let sampler = kind.needs_rates().then(|| RateSampler::new(now));
+        let fq = pacing == Pacing::Fq;
+        (fq || sampler.is_some())
+            .then(|| Box::new(Paced { pacer: Pacer::new(), sampler, fq, recovering: false }))
+    }
+
+    /// The rate in force: the controller's own, or that which follows from its window.
+    pub(crate) fn rate(
+        &self,
+        controller: &AnyController,
+        srtt: Span,
+        outstanding: u64,
+    ) -> Option<Rate> {
+        controller.pacing_rate().or_else(|| {
+            let known = self.fq && !srtt.is_zero();
+            known.then(|| fq_rate(controller, srtt, outstanding)).flatten()
+        })
+    }
+
+    /// New or repeated data was sent.
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        packets: u32,
+        controller: &AnyController,
+        srtt: Span,
+        outstanding: u64,
+    ) {
+        let rate = self.rate(controller, srtt, outstanding);
+        self.pacer.on_sent(now, bytes, packets, rate);
+    }
+
+    /// The longest super-segment at the rate in force.
+    pub(crate) fn quantum(&self, controller: &AnyController, srtt: Span, outstanding: u64) -> u64 {
+        self.rate(controller, srtt, outstanding)
+            .map_or(u64::MAX, |rate| (rate.bytes_per_second() * QUANTUM.seconds()) as u64)
+    }
+}
+
+/// Linux: `tcp_update_pacing_rate`. Slow start is paced faster only below half the threshold.
+fn fq_rate(controller: &AnyController, srtt: Span, outstanding: u64) -> Option<Rate> {
+    let window = controller.window();
+    let ratio =
+        if window < controller.threshold() / 2 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
+    as_rate(per_second(window.max(outstanding), srtt).saturating_mul(ratio) / 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(now: u64) -> Time {
+        Time::START + Span::from_micros(now)
+    }
+
+    #[test]
+    fn packets_leave_at_the_rate_after_the_first_ten() {
+        let mut pacer = Pacer::new();
+        let rate = Rate::from_bps(8_000_000);
+        for _ in 0..9 {
+            assert!(pacer.is_free(micros(0)));
+            pacer.on_sent(micros(0), 1000, 1, rate);
+        }
+        pacer.on_sent(micros(0), 1000, 1, rate);
+        assert!(!pacer.is_free(micros(999)) && pacer.is_free(micros(1000)));
+        // 200 us late: the next one follows after 800 us.
+        pacer.on_sent(micros(1200), 1000, 1, rate);
+        assert!(!pacer.is_free(micros(1999)) && pacer.is_free(micros(2000)));
+        // After a long silence half of the distance at most is made up for.
+        pacer.on_sent(micros(900_000), 1000, 1, rate);
+        assert!(!pacer.is_free(micros(900_499)) && pacer.is_free(micros(900_500)));
+    }
+
+    #[test]
+    fn only_what_waits_is_woken() {
+        let mut pacer = Pacer::new();
+        pacer.on_sent(micros(0), 1000, 10, Rate::from_bps(8_000_000));
+        assert_eq!(pacer.wake_at(), Time::NEVER);
+        pacer.wait(true);
+        assert_eq!(pacer.wake_at(), micros(1000));
+        pacer.wait(false);
+        assert_eq!(pacer.wake_at(), Time::NEVER);
+    }
+}

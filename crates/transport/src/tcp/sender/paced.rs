@@ -1,0 +1,155 @@
+use super::Sender;
+use crate::congestion::{Controller, RateSample, SentData};
+use crate::tcp::recovery::Phase;
+use crate::tcp::scoreboard::Delivery;
+use flashcrowd_base::{Stream, Time};
+
+/// Pacing, and samples of the delivery rate, for the connections that have either.
+impl Sender {
+    /// Whether packets may wait for their time.
+    pub(in crate::tcp) fn paces(&self) -> bool {
+        self.paced.is_some()
+    }
+
+    /// When a packet that waits for its time may be sent.
+    pub(in crate::tcp) fn pace_at(&self) -> Time {
+        self.paced.as_ref().map_or(Time::NEVER, |paced| paced.pacer.wake_at())
+    }
+
+    /// The controller draws from this stream.
+    pub(in crate::tcp) fn draw_from(&mut self, stream: Stream) {
+        if let Some(own) = self.controller.stream() {
+            *own = stream;
+        }
+    }
+
+    /// Whether everything that there is to send has to wait for its time.
+    #[inline(never)]
+    pub(super) fn waits_for_its_time(&mut self, now: Time) -> bool {
+        let in_flight = self.in_flight();
+        let full = in_flight >= self.window();
+        let ready = self.nxt < self.end || self.has_unrepeated() || self.probe_tail;
+        let ready = ready || (self.closed && self.nxt == self.end);
+        let Some(paced) = &mut self.paced else { return false };
+        let free = paced.pacer.is_free(now);
+        paced.pacer.wait(ready && !free);
+        if ready && !free {
+            self.limited_now |= full;
+        }
+        ready && !free
+    }
+
+    /// New data ends at `nxt` and was put on the scoreboard.
+    #[inline(never)]
+    pub(super) fn pace_new(&mut self, now: Time, seq: u64) {
+        let mss = u64::from(self.mss);
+        let outstanding = self.outstanding();
+        let (bytes, una, nxt) = (self.nxt - seq, self.una, self.nxt);
+        let in_flight = self.in_flight();
+        let srtt = self.rtt.smoothed();
+        let Some(paced) = &mut self.paced else { return };
+        if let Some(sampler) = &mut paced.sampler {
+            self.controller.on_sent(&SentData {
+                now,
+                bytes,
+                in_flight: in_flight.saturating_sub(bytes),
+                app_limited: sampler.is_app_limited(),
+            });
+            let mut end = seq;
+            while end < nxt {
+                let idle = end == una;
+                end = nxt.min(end + mss);
+                sampler.on_sent(now, end, in_flight - (nxt - end), idle);
+            }
+        }
+        let segments = bytes.div_ceil(mss) as u32;
+        paced.on_sent(now, bytes, segments, &self.controller, srtt, outstanding);
+    }
+
+    /// Data was repeated.
+    #[inline(never)]
+    pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64, segments: u32) {
+        let (in_flight, outstanding) = (self.in_flight(), self.outstanding());
+        let srtt = self.rtt.smoothed();
+        let Some(paced) = &mut self.paced else { return };
+        if let Some(sampler) = &mut paced.sampler {
+            sampler.on_repeated(seq, seq + bytes, in_flight);
+        }
+        paced.on_sent(now, bytes, segments, &self.controller, srtt, outstanding);
+    }
+
+    /// The longest super-segment that pacing allows.
+    pub(super) fn quantum(&self) -> u64 {
+        let srtt = self.rtt.smoothed();
+        self.paced.as_ref().map_or(u64::MAX, |paced| {
+            paced.quantum(&self.controller, srtt, self.outstanding()).max(2 * u64::from(self.mss))
+        })
+    }
+
+    /// The application writes: had it left the network with nothing to do? (Linux:
+    /// `tcp_rate_check_app_limited`.)
+    #[inline]
+    pub(super) fn note_application_limit(&mut self) {
+        if self.paced.is_some() {
+            self.note_limit_of_samples();
+        }
+    }
+
+    #[inline(never)]
+    fn note_limit_of_samples(&mut self) {
+        let in_flight = self.in_flight();
+        let idle = self.unsent() < u64::from(self.mss)
+            && in_flight < self.window()
+            && !self.has_unrepeated();
+        if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
+            && idle
+        {
+            sampler.limit(in_flight);
+        }
+    }
+
+    /// What an acknowledgement tells of the rate.
+    #[inline(never)]
+    pub(super) fn sample_rate(&mut self, now: Time, delivery: &Delivery) -> Option<RateSample> {
+        let in_flight = self.in_flight();
+        let least = self.rtt.least();
+        let sampler = self.paced.as_mut()?.sampler.as_mut()?;
+        let newest = delivery.newest;
+        Some(sampler.on_delivered(now, delivery.bytes, newest, self.una, least, in_flight))
+    }
+
+    /// The controller has heard of it. What it keeps back does not measure the path.
+    pub(super) fn after_sample(&mut self) {
+        if self.controller.is_withholding() {
+            let in_flight = self.in_flight();
+            if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) {
+                sampler.limit(in_flight);
+            }
+        }
+    }
+
+    /// Some segments may have been found lost.
+    #[inline(never)]
+    pub(super) fn tell_losses(&mut self, now: Time) {
+        let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) else {
+            return;
+        };
+        for (end, len) in self.board.waiting() {
+            if let Some(lost) = sampler.on_lost(now, end, u64::from(len)) {
+                self.controller.on_lost(&lost);
+            }
+        }
+    }
+
+    /// A recovery was for nothing.
+    pub(super) fn forgive_losses(&mut self) {
+        if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) {
+            sampler.on_undo();
+        }
+    }
+
+    /// Whether a timeout's recovery ends by the controller's word (Linux: `cong_control`).
+    pub(super) fn ends_loss_phase(&self) -> bool {
+        self.phase == Phase::Loss && self.controller.governs_recovery()
+    }
+}

@@ -1,0 +1,117 @@
+use super::super::outbox::Fate;
+use super::Sender;
+use crate::congestion::{Controller, RateSample, SentData};
+use flashcrowd_base::{Stream, Time};
+
+/// Pacing, and samples of the delivery rate, for the connections that have either. Packets are told
+/// apart by their numbers.
+impl Sender {
+    /// The controller draws from this stream.
+    pub(in super::super) fn draw_from(&mut self, stream: Stream) {
+        if let Some(own) = self.controller.stream() {
+            *own = stream;
+        }
+    }
+
+    /// Whether everything that there is to send has to wait for its time.
+    pub(super) fn waits_for_its_time(&mut self, now: Time) -> bool {
+        let ready = self.has_unsent() || self.outbox.has_repairs();
+        let Some(paced) = &mut self.paced else { return false };
+        let waits = ready && !paced.pacer.is_free(now);
+        paced.pacer.wait(waits);
+        self.pace_wake = paced.pacer.wake_at();
+        self.blocked |= waits && self.outbox.flight >= self.controller.window();
+        waits
+    }
+
+    /// Packet `seq` was sent for the first time.
+    pub(super) fn pace_new(&mut self, now: Time, seq: u64, bytes: u64) {
+        let in_flight = self.outbox.flight;
+        let srtt = self.rtt.smoothed();
+        let Some(paced) = &mut self.paced else { return };
+        if let Some(sampler) = &mut paced.sampler {
+            self.controller.on_sent(&SentData {
+                now,
+                bytes,
+                in_flight: in_flight - bytes,
+                app_limited: sampler.is_app_limited(),
+            });
+            sampler.on_sent(now, seq, in_flight, self.outbox.first() == seq);
+        }
+        paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
+    }
+
+    /// Packet `seq` was sent again.
+    pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64) {
+        let in_flight = self.outbox.flight;
+        let srtt = self.rtt.smoothed();
+        let Some(paced) = &mut self.paced else { return };
+        if let Some(sampler) = &mut paced.sampler {
+            sampler.on_repeated(seq - 1, seq, in_flight);
+        }
+        paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
+    }
+
+    /// The application writes: had it left the network with nothing to do?
+    pub(super) fn note_application_limit(&mut self) {
+        let in_flight = self.outbox.flight;
+        let idle = self.unsent() < u64::from(self.packet)
+            && in_flight < self.window()
+            && !self.outbox.has_repairs();
+        if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
+            && idle
+        {
+            sampler.limit(in_flight);
+        }
+    }
+
+    /// What an acknowledgement of `bytes` tells of the rate.
+    pub(super) fn sample_rate(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        newest: Option<(Time, u64)>,
+    ) -> Option<RateSample> {
+        let in_flight = self.outbox.flight;
+        let least = self.rtt.least();
+        let done = self.outbox.first() - 1;
+        let sampler = self.paced.as_mut()?.sampler.as_mut()?;
+        Some(sampler.on_delivered(now, bytes, newest, done, least, in_flight))
+    }
+
+    /// The controller has heard of it. What it keeps back does not measure the path.
+    pub(super) fn after_sample(&mut self) {
+        let in_flight = self.outbox.flight;
+        if self.controller.is_withholding()
+            && let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
+        {
+            sampler.limit(in_flight);
+        }
+        if self.outbox.first() >= self.paid
+            && let Some(paced) = &mut self.paced
+            && std::mem::take(&mut paced.recovering)
+        {
+            self.controller.on_recovered(u64::MAX);
+        }
+    }
+
+    /// The controller was told of a loss before `paid`.
+    pub(super) fn begin_recovery(&mut self) {
+        if let Some(paced) = &mut self.paced {
+            paced.recovering = self.controller.governs_recovery();
+        }
+    }
+
+    /// Packet `seq` was found lost.
+    pub(super) fn tell_loss(&mut self, now: Time, seq: u64) {
+        let Some(packet) = self.outbox.get(seq).filter(|packet| packet.fate != Fate::Delivered)
+        else {
+            return;
+        };
+        if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
+            && let Some(lost) = sampler.on_lost(now, seq, u64::from(packet.len))
+        {
+            self.controller.on_lost(&lost);
+        }
+    }
+}

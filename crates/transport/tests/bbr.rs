@@ -1,0 +1,149 @@
+//! What BBR is for: TCP connections over one bottleneck, beside CUBIC.
+
+mod pipe;
+
+use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
+use flashcrowd_transport::tcp::{Config, profiles};
+use pipe::{Pair, Path};
+
+const RATE: u64 = 10_000_000;
+
+fn config(kind: Kind) -> Config {
+    Config { controller: kind, tso_bytes: 0, ..profiles::linux_6() }
+}
+
+fn at(seconds: u64) -> Time {
+    Time::START + Span::from_secs(seconds)
+}
+
+/// A path of 40 ms with a queue of so many milliseconds.
+fn pair(config: &Config, queue_ms: u64, loss: f64) -> Pair<Path> {
+    let mut forth = Path::new(Span::from_millis(20), 1);
+    forth.rate = Rate::from_bps(RATE);
+    forth.queue = Span::from_millis(queue_ms);
+    forth.loss = loss;
+    let mut pair = Pair::new(config, config, [forth, Path::new(Span::from_millis(20), 2)]);
+    pair.end(0).draw_from(Stream::new(1, "congestion", 0));
+    pair
+}
+
+/// The part of what a full link would carry as payload, between two instants; and the mean wait.
+fn share(pair: &mut Pair<Path>, from: u64, until: u64) -> (f64, Span) {
+    pair.bulk_until(at(from));
+    let (read, waited, carried) = (pair.read[1], pair.networks[0].waited, pair.networks[0].carried);
+    pair.bulk_until(at(until));
+    let payload = 1448.0 / 1500.0;
+    let bits = (pair.read[1] - read) as f64 * 8.0 / payload;
+    let waited = pair.networks[0].waited.saturating_sub(waited);
+    let mean = waited / (pair.networks[0].carried - carried).max(1);
+    (bits / (RATE as f64 * (until - from) as f64), mean)
+}
+
+#[test]
+fn one_flow_fills_the_bottleneck_with_a_queue_of_less_than_the_path_holds() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        for queue in [40, 400] {
+            let mut pair = pair(&config(kind), queue, 0.0);
+            let (share, wait) = share(&mut pair, 5, 65);
+            println!("{kind:?}, queue of {queue} ms: {share:.3} of the link, mean wait {wait:?}");
+            assert!(share > 0.95, "{kind:?} {queue}: {share}");
+            assert!(wait < Span::from_millis(40), "{kind:?} {queue}: {wait:?}");
+        }
+        // Where CUBIC fills whatever there is.
+    }
+    let mut pair = pair(&config(Kind::CubicLinux), 400, 0.0);
+    let (share, wait) = share(&mut pair, 5, 65);
+    assert!(share > 0.95 && wait > Span::from_millis(150), "{share} {wait:?}");
+}
+
+/// Cardwell et al. 2016, figure 8: where one packet in a hundred is lost, BBR loses about that of the
+/// rate, and CUBIC nearly all of it.
+#[test]
+fn random_loss_of_one_per_cent_is_survived() {
+    let mut shares = Vec::new();
+    for kind in [Kind::Bbr, Kind::BbrV3, Kind::CubicLinux] {
+        let (share, _) = share(&mut pair(&config(kind), 80, 0.01), 5, 65);
+        println!("{kind:?} at 1 % loss: {share:.3} of the link");
+        shares.push(share);
+    }
+    assert!(shares[0] > 0.9 && shares[1] > 0.8, "{shares:?}");
+    assert!(shares[2] < 0.5, "{shares:?}");
+}
+
+/// Version 1 looks for the least round trip every 10 s, with four packets for 200 ms; version 3 every
+/// 5 s, with half of what the path holds.
+#[test]
+fn the_pipe_is_emptied_to_see_the_round_trip() {
+    for (kind, period, packets) in [(Kind::Bbr, 10.0, 4.0), (Kind::BbrV3, 5.0, 18.0)] {
+        let mut pair = pair(&config(kind), 100, 0.0);
+        pair.bulk_until(at(3));
+        let mut dips = Vec::new();
+        let mut low_since = None;
+        let mut now = at(3);
+        while now < at(60) {
+            now += Span::from_millis(5);
+            pair.bulk_until(now);
+            let cwnd = pair.end(0).stats().cwnd as f64 / 1448.0;
+            if cwnd <= packets {
+                low_since.get_or_insert(now);
+            } else if let Some(since) = low_since.take() {
+                dips.push((since, now.since(since)));
+            }
+        }
+        println!("{kind:?}: {dips:?}");
+        let apart = |pair: &[(Time, Span)]| pair[1].0.since(pair[0].0).seconds();
+        assert!(dips.len() >= 4, "{kind:?} {dips:?}");
+        for gap in dips.windows(2).map(apart) {
+            assert!((period..period + 1.5).contains(&gap), "{kind:?}: {gap} s apart");
+        }
+        for (_, long) in &dips {
+            assert!((0.2..0.4).contains(&long.seconds()), "{kind:?}: {long:?}");
+        }
+    }
+}
+
+/// Behind a window that a slow application leaves unused the model stays, and no queue is built.
+#[test]
+fn a_limited_application_does_not_lower_the_model() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        let mut pair = pair(&config(kind), 100, 0.0);
+        pair.bulk_until(at(5));
+        let mut now = at(5);
+        // A tenth of the link.
+        while now < at(25) {
+            now += Span::from_millis(10);
+            pair.run_until(now);
+            pair.end(0).write(now, 1250);
+            pair.flush(0);
+        }
+        let (share, _) = share(&mut pair, 25, 35);
+        assert!(share > 0.95, "{kind:?}: {share}");
+    }
+}
+
+/// Linux' pacing of CUBIC: in slow start the window of a round leaves over half of the round trip
+/// instead of in bursts, so that a short queue is not overrun.
+#[test]
+fn pacing_spreads_a_window_over_the_round_trip() {
+    let gaps = |pacing| {
+        let config = Config { pacing, hystart: HyStartKind::None, ..config(Kind::NewReno) };
+        let mut pair = pair(&config, 1000, 0.0);
+        pair.networks[0].rate = None;
+        pair.log = Some(Vec::new());
+        pair.bulk_until(Time::START + Span::from_millis(39 * 5));
+        let sent: Vec<Time> = pair
+            .log
+            .take()
+            .unwrap()
+            .into_iter()
+            .filter(|(_, who, segment)| *who == 0 && segment.len > 0)
+            .map(|(at, ..)| at)
+            .collect();
+        let back_to_back = sent.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        back_to_back as f64 / sent.len() as f64
+    };
+    let (off, fq) = (gaps(Pacing::Off), gaps(Pacing::Fq));
+    println!("back to back: {off:.2} without pacing, {fq:.2} with");
+    assert!(off > 0.6 && fq < 0.3, "{off} {fq}");
+}
