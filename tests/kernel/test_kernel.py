@@ -60,6 +60,10 @@ rtt = "0.1 ms"
 base = "linux-6"
 controller = "new-reno"
 
+[stacks.bbr]
+base = "linux-6"
+controller = "bbr"
+
 [workloads.bulk]
 kind = "transfer"
 from = "sender"
@@ -96,7 +100,7 @@ def kernel(controller: str, flows: int) -> Outcome:
 
 def model(controller: str, flows: int, folder: Path) -> Outcome:
     """Five runs, as the flows' start decides how they interleave."""
-    stack = {"cubic": "linux-6", "reno": "reno"}[controller]
+    stack = {"cubic": "linux-6", "reno": "reno", "bbr": "bbr"}[controller]
     end = WARM_UP_S + SPAN_S
     study = folder / f"{controller}-{flows}.toml"
     study.write_text(
@@ -113,7 +117,7 @@ def model(controller: str, flows: int, folder: Path) -> Outcome:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("controller", ["cubic", "reno"])
+@pytest.mark.parametrize("controller", ["cubic", "reno", "bbr"])
 @pytest.mark.parametrize("flows", [1, 4])
 def test_the_model_does_what_the_kernel_does(
     controller: str, flows: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

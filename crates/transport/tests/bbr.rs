@@ -4,8 +4,10 @@ mod pipe;
 
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
-use flashcrowd_transport::tcp::{Config, profiles};
-use pipe::{Pair, Path};
+use flashcrowd_transport::tcp::{Config, Segment, profiles};
+use pipe::{Fate, Network, Pair, Path};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 const RATE: u64 = 10_000_000;
 
@@ -50,8 +52,8 @@ fn one_flow_fills_the_bottleneck_with_a_queue_of_less_than_the_path_holds() {
             assert!(share > 0.95, "{kind:?} {queue}: {share}");
             assert!(wait < Span::from_millis(40), "{kind:?} {queue}: {wait:?}");
         }
-        // Where CUBIC fills whatever there is.
     }
+    // CUBIC fills whatever there is.
     let mut pair = pair(&config(Kind::CubicLinux), 400, 0.0);
     let (share, wait) = share(&mut pair, 5, 65);
     assert!(share > 0.95 && wait > Span::from_millis(150), "{share} {wait:?}");
@@ -146,4 +148,86 @@ fn pacing_spreads_a_window_over_the_round_trip() {
     let (off, fq) = (gaps(Pacing::Off), gaps(Pacing::Fq));
     println!("back to back: {off:.2} without pacing, {fq:.2} with");
     assert!(off > 0.6 && fq < 0.3, "{off} {fq}");
+}
+
+/// One bottleneck of several connections.
+#[derive(Clone)]
+struct Shared(Rc<RefCell<Path>>);
+
+impl Network for Shared {
+    fn carry(&mut self, now: Time, segment: &Segment) -> Fate {
+        self.0.borrow_mut().carry(now, segment)
+    }
+}
+
+/// Bytes that each of these delivers between 20 s and 80 s; flow n starts after n half seconds.
+fn together(kinds: &[Kind], queue_ms: u64) -> Vec<u64> {
+    let mut forth = Path::new(Span::from_millis(20), 1);
+    forth.rate = Rate::from_bps(RATE);
+    forth.queue = Span::from_millis(queue_ms);
+    let forth = Shared(Rc::new(RefCell::new(forth)));
+    let mut pairs: Vec<Pair<Shared>> = kinds
+        .iter()
+        .zip(0..)
+        .map(|(&kind, index)| {
+            let back = Shared(Rc::new(RefCell::new(Path::new(Span::from_millis(20), 2))));
+            let mut pair = Pair::new(&config(kind), &config(kind), [forth.clone(), back]);
+            pair.end(0).draw_from(Stream::new(1, "congestion", index));
+            pair
+        })
+        .collect();
+    let mut before = vec![0; kinds.len()];
+    let mut begun = false;
+    let starts = |index: usize| Time::START + Span::from_millis(500) * index as u64;
+    loop {
+        let next = |pair: &Pair<Shared>| pair.next().unwrap_or(Time::NEVER);
+        let first = (0..pairs.len()).min_by_key(|&index| next(&pairs[index])).unwrap_or(0);
+        let now = next(&pairs[first]);
+        if !begun && now >= at(20) {
+            begun = true;
+            before = pairs.iter().map(|pair| pair.read[1]).collect();
+        }
+        if now >= at(80) {
+            return pairs.iter().zip(before).map(|(pair, before)| pair.read[1] - before).collect();
+        }
+        pairs[first].step();
+        if now >= starts(first) {
+            pairs[first].fill(0);
+        }
+        // One that has nothing to do until its start is begun by the others' clock.
+        for index in 0..pairs.len() {
+            if pairs[index].end(0).written() == 0 && now >= starts(index) {
+                pairs[index].now = now;
+                pairs[index].fill(0);
+            }
+        }
+    }
+}
+
+/// Two flows of one kind share to within a factor of two over a minute; together they fill the link.
+#[test]
+fn two_flows_share() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        let bytes = together(&[kind; 2], 80);
+        let all = bytes.iter().sum::<u64>() as f64 * 8.0 / 60.0 / RATE as f64 * 1500.0 / 1448.0;
+        let part = *bytes.iter().min().unwrap() as f64 / bytes.iter().sum::<u64>() as f64;
+        println!("{kind:?}: {bytes:?}, {all:.3} of the link, the lesser has {part:.2}");
+        assert!(part > 1.0 / 3.0 && all > 0.93, "{kind:?}: {bytes:?}");
+    }
+}
+
+/// Beside CUBIC behind a queue of twice what the path holds neither starves; version 3, which
+/// answers losses, leaves CUBIC more than version 1 does.
+#[test]
+fn beside_cubic_nobody_starves() {
+    let parts: Vec<f64> = [Kind::Bbr, Kind::BbrV3]
+        .into_iter()
+        .map(|kind| {
+            let bytes = together(&[kind, Kind::CubicLinux], 80);
+            let part = bytes[0] as f64 / (bytes[0] + bytes[1]) as f64;
+            println!("{kind:?} beside CUBIC: {part:.2} of what both have");
+            part
+        })
+        .collect();
+    assert!(parts.iter().all(|part| (0.1..0.9).contains(part)), "{parts:?}");
 }

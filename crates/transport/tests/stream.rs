@@ -3,7 +3,7 @@
 mod pipe;
 
 use flashcrowd_base::{Span, Stream, Time};
-use flashcrowd_transport::congestion::{HyStartKind, Kind};
+use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
 use flashcrowd_transport::tcp::{
     CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, Segment, State, profiles,
 };
@@ -78,6 +78,7 @@ fn config() -> impl Strategy<Value = Config> {
             if on[0] {
                 config.controller = controller;
                 config.hystart = hystart;
+                config.pacing = if on[1] { Pacing::Fq } else { Pacing::Off };
                 config.reduction = reduction;
                 config.nagle = nagle;
                 config.tso_bytes = tso_bytes;

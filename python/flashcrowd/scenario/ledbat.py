@@ -17,6 +17,7 @@ from flashcrowd.scenario.fields import Natural, Table, within
 from flashcrowd.scenario.mirror import tables_from_plan
 from flashcrowd.units import Share, Size, Span
 
+
 @dataclass(frozen=True)
 class _Controllers:
     """One of the engine's controllers; the list is the engine's."""

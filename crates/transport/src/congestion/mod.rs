@@ -13,6 +13,9 @@
 //! | --- | --- | --- | --- | --- | --- | --- |
 //! | [`NewReno`] | W/2, at least 2m | in this recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
 //! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | in this recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |
+//! | [`HighSpeed`](Kind::HighSpeed) | W/2 to 0.9 W by its size, at least 2m | in this recovery | 1m, slow start to the same | never | W/2 | does not grow |
+//! | [`Bbr`] | what is in flight, for a round; then as before | in this recovery | 1m more than in flight | 4m for 200 ms, if the least round trip is 10 s old | stays | stays |
+//! | [`BbrV3`] | 0.7 of the bandwidth and of W, or what arrives; a probe's loss of 2 % bounds W | in this round | 1m more than in flight | half of the path's for 200 ms, if the least round trip is 5 s old | stays | stays |
 //! | [`ledbat::Rfc6817`] | W/2, at least 2m | in this W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
 //! | [`ledbat::Draft`] | W/2, at least 1m | in this W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
 //! | [`ledbat::Libutp`] | W/2, at least 10 B | for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
@@ -57,7 +60,6 @@ pub use crate::rate::{LostData, RateSample, SentData};
 pub use bbr::{Bbr, BbrV3};
 pub use cubic::Cubic;
 pub use cubic_linux::CubicLinux;
-pub use high_speed::HighSpeed;
 pub use hystart::HyStartKind;
 pub use kind::Build;
 pub use ledbat::Ledbat;
@@ -74,7 +76,7 @@ controllers! {
     /// CUBIC as Linux computes it: whole segments, whole milliseconds, and its own clamps.
     CubicLinux, "cubic-linux", CubicLinux;
     /// HighSpeed TCP (RFC 3649).
-    HighSpeed, "high-speed", HighSpeed;
+    HighSpeed, "high-speed", high_speed::HighSpeed;
     /// BBR version 1 as Linux ships it.
     Bbr, "bbr", Box<Bbr>;
     /// BBR version 3 (draft-ietf-ccwg-bbr).

@@ -3,7 +3,7 @@
 use super::host::{Application, Close, Host, Ours, message};
 use super::world::{Clock, Storm, World};
 use flashcrowd_base::{Span, Stream, Time};
-use flashcrowd_transport::congestion::{Kind, ledbat};
+use flashcrowd_transport::congestion::{Kind, Pacing, ledbat};
 use flashcrowd_transport::utp::{
     Backoff, Config, DelayedAck, PacketKind, PacketSize, SackPolicy, SmallWindow, WindowFill,
     profiles, wire,
@@ -46,6 +46,7 @@ fn config() -> impl Strategy<Value = Config> {
             config.loss_detection.sacked_after = sacked;
             config.timer_grain_ns = Span::from_millis(grain);
             config.nagle = on[1];
+            config.pacing = if on[6] { Pacing::Fq } else { Pacing::Off };
             config.idle_timer = on[2];
             config.keep_backoff = on[1] ^ on[2];
             config.acknowledge_end_twice = on[3];
