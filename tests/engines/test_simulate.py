@@ -11,7 +11,7 @@ from tests.engines import plans
 
 from flashcrowd import _core
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
-from flashcrowd.engines.sim import Simulator
+from flashcrowd.engines.simulation import Simulator
 from flashcrowd.store import schema
 
 SMALL = plans.as_json(plans.plan(6, [plans.swarm(5), plans.transfer(), plans.ping()], loss=0.01))

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.engines import Cancelled, EngineFault
+from flashcrowd.plan.digest import digest
 from flashcrowd.store import schema
-from flashcrowd.store.manifest import Engine, Manifest, Point, Run, plan_digest
+from flashcrowd.store.manifest import Engine, Manifest, Point, Run
 from flashcrowd.study.campaign import Campaign
 
 
@@ -89,7 +90,7 @@ def campaign(
     rtts: tuple[str, ...] = ("0 ms", "400 ms"),
     repeats: int = 3,
     seed: int = 100,
-    digest: str = "d1",
+    engine: str = "d1",
     title: str = "a fake",
     peers: int = 20,
 ) -> Campaign:
@@ -97,10 +98,9 @@ def campaign(
     manifest = Manifest(
         name="fake",
         fingerprint=f"{rtts} {repeats}",
-        engine=Engine("fake", "0.0", digest),
+        engine=Engine("fake", "0.0", engine),
         points=tuple(
-            Point({"network.rtt": rtt}, plan_digest(plan))
-            for rtt, plan in zip(rtts, plans, strict=True)
+            Point({"network.rtt": rtt}, digest(plan)) for rtt, plan in zip(rtts, plans, strict=True)
         ),
         runs=tuple(
             Run(point, repeat, seed + repeat)

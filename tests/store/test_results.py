@@ -10,12 +10,13 @@ from tests.runner.fake import FakeEngine, campaign
 
 from flashcrowd.store import Results, assemble, schema
 from flashcrowd.study.campaign import conduct
+from flashcrowd.study.threads import Threads
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("results") / "r"
-    return conduct(campaign(peers=30), FakeEngine(), folder, jobs=2)
+    return conduct(campaign(peers=30), FakeEngine(), folder, Threads(2))
 
 
 def test_every_table_is_there(results: Results) -> None:
@@ -67,7 +68,7 @@ def test_row_groups_do_not_depend_on_portions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(assemble, "ROW_GROUP", 50)
-    results = conduct(campaign(peers=70), FakeEngine(), tmp_path / "r", jobs=1)
+    results = conduct(campaign(peers=70), FakeEngine(), tmp_path / "r", Threads(1))
     file = pq.ParquetFile(results.tables.path("downloads"))
     sizes = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
     assert sizes == [50] * 8 + [20]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from flashcrowd.cli.options import Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import EngineName, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Study
 
@@ -15,13 +16,18 @@ def check(
     set: Settings = [],  # noqa: B006
     seed: Seed = None,
     repeats: Repeats = None,
-) -> None:
+    engine: EngineName = registry.DEFAULT,
+) -> int:
     """Check a study and print it with every default.
 
     What is printed is a study file again. Nothing is run and nothing is written.
     """
     loaded = load(study, set, seed, repeats)
-    _ask_engine(loaded)
+    try:
+        _ask_engine(loaded, registry.engine(engine))
+    except registry.UnknownEngine as error:
+        print(error, file=sys.stderr)
+        return 2
     text = f"{_summary(loaded)}\n\n{loaded.to_toml()}"
     if sys.stdout.isatty():
         from rich.console import Console
@@ -30,16 +36,15 @@ def check(
         Console(soft_wrap=True).print(Syntax(text, "toml", theme="ansi_dark", word_wrap=True))
     else:
         print(text, end="")
+    return 0
 
 
-def _ask_engine(study: Study) -> None:
+def _ask_engine(study: Study, engine: Engine) -> None:
     """Lets the engine look at every plan, so that what passes here runs."""
-    from flashcrowd import _core
-
     for point in study.points():
         try:
-            _core.check_plan(point.plan().to_json())
-        except _core.PlanError as error:
+            engine.check(point.plan().to_json())
+        except PlanRejected as error:
             problem = Problem(f"plan of point {point.index}", point.label, str(error))
             raise StudyError([problem], str(study.name)) from None
 

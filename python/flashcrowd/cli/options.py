@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from flashcrowd.engines.registry import ENGINES
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Study
 from flashcrowd.study.overrides import parse_assignment
@@ -23,6 +24,8 @@ Settings = Annotated[
 ]
 Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.")]
 Repeats = Annotated[int | None, Parameter(help="Replace the number of repeats of the file.")]
+
+EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(ENGINES) + ".")]
 
 
 def load(

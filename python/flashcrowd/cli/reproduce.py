@@ -14,13 +14,13 @@ from rich.text import Text
 
 from flashcrowd.cli.run import Jobs
 from flashcrowd.engines import EngineError
-from flashcrowd.engines.pool import Interrupted
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.paper import UnknownName
 from flashcrowd.papers.paper_page import tally
 from flashcrowd.papers.verdict import Verdict
 from flashcrowd.store import ResultsError
+from flashcrowd.study.pool import Interrupted
 
 _COLOURS = {Verdict.REPRODUCED: "green", Verdict.NOT_REPRODUCED: "red", Verdict.OPEN: "yellow"}
 

@@ -9,13 +9,14 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from flashcrowd.cli.options import Repeats, Seed, Settings, StudyFile, load
-from flashcrowd.engines import EngineError, PlanRejected
-from flashcrowd.engines.pool import Interrupted, cores
+from flashcrowd.cli.options import EngineName, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct, fitting_folder
-from flashcrowd.study.runner import default_folder, prepare, simulator
+from flashcrowd.study.pool import Interrupted
+from flashcrowd.study.runner import default_folder, prepare
+from flashcrowd.study.threads import Threads
 
 Jobs = Annotated[
     int | None,
@@ -32,6 +33,7 @@ def run(
         Path | None, Parameter(help="Results folder; results/NAME if not given.")
     ] = None,
     jobs: Jobs = None,
+    engine: EngineName = registry.DEFAULT,
     seed: Seed = None,
     repeats: Repeats = None,
     set: Settings = [],  # noqa: B006
@@ -54,17 +56,17 @@ def run(
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
     try:
-        engine = simulator()
-        campaign = prepare(loaded, engine)
+        chosen = registry.engine(engine)
+        campaign = prepare(loaded, chosen)
         folder = fitting_folder(campaign, folder) if fresh else folder
-        results = conduct(campaign, engine, folder, jobs or cores(), progress=not quiet)
+        results = conduct(campaign, chosen, folder, Threads(jobs), progress=not quiet)
         if not quiet:
             _show(results)
         if report:
             _report(results)
     except Interrupted:
         return _stopped(folder)
-    except ResultsError as error:
+    except (registry.UnknownEngine, ResultsError) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.plan.digest import digest
 from flashcrowd.plan.format import FORMAT, PlanDict
 
 if TYPE_CHECKING:
@@ -35,14 +35,12 @@ class Plan:
         """The plan as an engine reads it: one line, the same for equal plans."""
         return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-    def fingerprint(self) -> str:
-        """SHA-256 of everything but the title, in hexadecimal digits.
+    def digest(self) -> str:
+        """Digest of everything but the title, in hexadecimal digits.
 
-        Two plans with the same fingerprint give the same tables for the same seed.
+        Two plans with the same digest give the same tables for the same seed.
         """
-        untitled = {key: value for key, value in self.data.items() if key != "title"}
-        text = json.dumps(untitled, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(self.to_json())
 
     def save(self, path: str | Path) -> None:
         """Writes the plan as an indented JSON file."""

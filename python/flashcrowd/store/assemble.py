@@ -8,72 +8,155 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashcrowd import units
 from flashcrowd.store import atomic, schema
-from flashcrowd.store.errors import ResultsError
-from flashcrowd.store.folder import Folder
+from flashcrowd.store.batch import Batch
+from flashcrowd.store.folder import Folder, Place
 from flashcrowd.store.manifest import Manifest
 
 ROW_GROUP = 1 << 17
 """Rows in each row group but the last."""
 
 
-def assemble(folder: Folder) -> None:
-    """Write `tables/`, whole or not at all. Every run must be finished."""
-    manifest = folder.manifest
-    with atomic.new_folder(folder.path / "tables") as scratch:
-        _write(scratch, "runs", _runs_schema(manifest), [_runs(folder)])
-        points = pa.schema(list(schema.POINTS.schema), metadata=schema.metadata("points"))
-        _write(scratch, "points", points, [_points(manifest)])
-        for name, layout in schema.ENGINE_TABLES.items():
-            if name != "run":
-                _write(scratch, name, layout.final_schema, _rows(folder, layout))
-        _write(scratch, "timings", schema.TIMINGS.final_schema, [_timings(folder)])
+@contextmanager
+def assembling(folder: Folder) -> Iterator[Assembly]:
+    """Make `tables/`, whole or not at all: it appears when the block ends after `finish`."""
+    with atomic.new_folder(folder.path / "tables") as scratch, ExitStack() as files:
+        yield Assembly(folder, scratch, files)
 
 
-def _write(
-    folder: Path, name: str, layout: pa.Schema, portions: Iterator[pa.Table] | list[pa.Table]
-) -> None:
-    with pq.ParquetWriter(folder / f"{name}.parquet", layout, compression="zstd") as writer:
-        waiting: list[pa.Table] = []
-        rows = 0
-        for portion in portions:
-            waiting.append(portion)
-            rows += portion.num_rows
-            if rows >= ROW_GROUP:
-                together = pa.concat_tables(waiting).combine_chunks()
-                full = rows - rows % ROW_GROUP
-                for start in range(0, full, ROW_GROUP):
-                    writer.write_table(together.slice(start, ROW_GROUP), row_group_size=ROW_GROUP)
-                waiting, rows = [together.slice(full)], rows - full
-        if rows:
-            together = pa.concat_tables(waiting).combine_chunks()
-            writer.write_table(together, row_group_size=ROW_GROUP)
+class Assembly:
+    """The final tables while runs are added to the folder.
+
+    What can be written is written at once, so that little is left to do when the last run ends.
+    """
+
+    def __init__(self, folder: Folder, scratch: Path, files: ExitStack) -> None:
+        self.folder = folder
+        self._scratch = scratch
+        self._files = files
+        self._next = 0
+        self._open: dict[Path, _Opened] = {}
+        self._said: list[pa.Table] = []
+        self._tables = {
+            name: _Table(self._writer(name, layout.final_schema), layout.final_schema)
+            for name, layout in schema.ENGINE_TABLES.items()
+            if name != "run"
+        }
+        self._failed = False
+
+    def advance(self) -> None:
+        """Take up all runs from the first on, to the first that is not finished.
+
+        Does nothing after it has failed or was interrupted: the tables will not appear then.
+        """
+        if self._failed:
+            return
+        self._failed = True
+        runs = self.folder.manifest.runs
+        while self._next < len(runs):
+            place = self.folder.places.get(runs[self._next])
+            if place is None:
+                break
+            self._take(place)
+            self._next += 1
+        self._failed = False
+
+    def finish(self) -> None:
+        """Take up the rest and close the tables. Every run must be finished."""
+        self.advance()
+        manifest = self.folder.manifest
+        if self._next < len(manifest.runs):
+            raise ValueError(f"run {self._next} is not finished")
+        for table in self._tables.values():
+            table.close()
+        self._whole("runs", _runs(manifest, self._said))
+        self._whole("points", _points(manifest))
+        self._whole("timings", _timings(self.folder))
+
+    def _take(self, place: Place) -> None:
+        opened = self._open.get(place.file)
+        if opened is None:
+            opened = self._open[place.file] = _Opened(place.file)
+        for name, (rows, ends) in opened.tables.items():
+            begin, end = int(ends[place.row]), int(ends[place.row + 1])
+            if begin == end:
+                continue
+            if name == "run":
+                self._said.append(rows.slice(begin, end - begin))
+            else:
+                self._tables[name].add(self._next, rows.slice(begin, end - begin))
+        opened.left -= 1
+        if not opened.left:
+            del self._open[place.file]
+
+    def _writer(self, name: str, layout: pa.Schema) -> pq.ParquetWriter:
+        path = self._scratch / f"{name}.parquet"
+        return self._files.enter_context(pq.ParquetWriter(path, layout, compression="zstd"))
+
+    def _whole(self, name: str, rows: pa.Table) -> None:
+        with self._writer(name, rows.schema) as writer:
+            if rows.num_rows:
+                writer.write_table(rows.combine_chunks(), row_group_size=ROW_GROUP)
 
 
-def _rows(folder: Folder, layout: schema.Layout) -> Iterator[pa.Table]:
-    """A table's rows of each run, with the column `run`."""
-    for number, run in enumerate(folder.manifest.runs):
-        file = folder.path / "runs" / run.key / f"{layout.name}.parquet"
-        if file.exists():
-            table = _read(file)
-            column = pa.array([number] * table.num_rows, schema.RUN.field.type)
-            yield pa.Table.from_arrays([column, *table.columns], schema=layout.final_schema)
+class _Opened:
+    """A file of finished runs, and how many of them are still to be taken up."""
+
+    def __init__(self, path: Path) -> None:
+        self.tables = Batch(path).tables()
+        (_, ends) = self.tables["run"]
+        self.left = len(ends) - 1
 
 
-def _read(file: Path) -> pa.Table:
-    try:
-        return pq.ParquetFile(file).read()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ResultsError(
-            file, f"is damaged: {error}", f"Delete {file.parent} and run the study again."
-        ) from error
+class _Table:
+    """One final table, written in row groups of fixed size."""
+
+    def __init__(self, writer: pq.ParquetWriter, layout: pa.Schema) -> None:
+        self._writer = writer
+        self._layout = layout
+        self._rest = layout.empty_table()
+        self._waiting: list[pa.Table] = []
+        self._numbers: list[int] = []
+        self._rows = 0
+
+    def add(self, number: int, rows: pa.Table) -> None:
+        """Add the rows of the run with this number."""
+        self._waiting.append(rows)
+        self._numbers.append(number)
+        self._rows += rows.num_rows
+        if self._rows >= ROW_GROUP:
+            together = self._together()
+            full = self._rows - self._rows % ROW_GROUP
+            for start in range(0, full, ROW_GROUP):
+                part = together.slice(start, ROW_GROUP)
+                self._writer.write_table(part, row_group_size=ROW_GROUP)
+            self._rest, self._rows = together.slice(full), self._rows - full
+
+    def close(self) -> None:
+        """Write what waits."""
+        if self._rows:
+            self._writer.write_table(self._together(), row_group_size=ROW_GROUP)
+        self._writer.close()
+
+    def _together(self) -> pa.Table:
+        """All rows that wait, in one piece, with the column `run`."""
+        parts = [self._rest]
+        if self._waiting:
+            numbers = np.repeat(self._numbers, [rows.num_rows for rows in self._waiting])
+            rows = pa.concat_tables(self._waiting)
+            column = pa.array(numbers, schema.RUN.field.type)
+            parts.append(pa.Table.from_arrays([column, *rows.columns], schema=self._layout))
+        self._waiting, self._numbers = [], []
+        return pa.concat_tables(parts).combine_chunks()
 
 
 def _runs_schema(manifest: Manifest) -> pa.Schema:
@@ -83,21 +166,19 @@ def _runs_schema(manifest: Manifest) -> pa.Schema:
     return pa.schema([*keys, *sweep, *rest], metadata=schema.metadata("runs"))
 
 
-def _runs(folder: Folder) -> pa.Table:
+def _runs(manifest: Manifest, said: Sequence[pa.Table]) -> pa.Table:
     """One row a run: keys, sweep values, and what the engine says of the run."""
-    runs = folder.manifest.runs
-    layout = schema.ENGINE_TABLES["run"]
-    said = [_read(folder.path / "runs" / run.key / "run.parquet") for run in runs]
+    runs = manifest.runs
     points = [run.point for run in runs]
     columns = [
         pa.array(range(len(runs)), pa.int64()),
         pa.array(points, pa.int64()),
         pa.array([run.repeat for run in runs], pa.int64()),
         pa.array([run.seed for run in runs], pa.uint64()),
-        *(values.take(pa.array(points, pa.int64())) for values in _sweep(folder.manifest).values()),
-        *pa.concat_tables(said or [layout.empty()]).columns,
+        *(values.take(pa.array(points, pa.int64())) for values in _sweep(manifest).values()),
+        *pa.concat_tables([schema.ENGINE_TABLES["run"].empty(), *said]).columns,
     ]
-    return pa.Table.from_arrays(columns, schema=_runs_schema(folder.manifest))
+    return pa.Table.from_arrays(columns, schema=_runs_schema(manifest))
 
 
 def _sweep(manifest: Manifest) -> dict[str, pa.Array]:
@@ -157,8 +238,8 @@ def _points(manifest: Manifest) -> pa.Table:
 
 
 def _timings(folder: Folder) -> pa.Table:
-    rows = []
-    for number, run in enumerate(folder.manifest.runs):
-        cost = folder.card(run)["cost"]
-        rows.append({"run": number, **cost})
+    rows = [
+        {"run": number, **folder.places[run].cost}
+        for number, run in enumerate(folder.manifest.runs)
+    ]
     return pa.Table.from_pylist(rows, schema=schema.TIMINGS.final_schema)

@@ -22,17 +22,28 @@ os.umask(_UMASK)
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file, replacing what was there."""
+    with new_file(path) as scratch:
+        scratch.write_bytes(data)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Fill a file that takes the place of `path` when the block ends well.
+
+    Yields:
+        the file to fill; it vanishes if the block fails.
+    """
     with naming(path):
-        handle, scratch = tempfile.mkstemp(prefix=SCRATCH, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=SCRATCH, dir=path.parent)
+        os.close(handle)
+        scratch = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            yield scratch
+            sync(scratch)
             os.chmod(scratch, 0o666 & ~_UMASK)
             os.replace(scratch, path)
         except BaseException:
-            Path(scratch).unlink(missing_ok=True)
+            scratch.unlink(missing_ok=True)
             raise
         sync(path.parent)
 

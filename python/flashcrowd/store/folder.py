@@ -3,7 +3,7 @@
 manifest.json     what it is for (format version, points, runs, engine)
 study.json        the resolved study; study.toml says the same for people
 plans/p0000.json  the plan of each point
-runs/p0000-r0000/ one finished run: its tables, and run.json
+runs/*.parquet    finished runs, many short ones to a file, see `store.batch`
 tables/           the final tables, once every run is there
 provenance.json   version, commit, machine, when
 """
@@ -14,13 +14,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from flashcrowd.store import atomic, schema
+from flashcrowd.store import atomic, batch
+from flashcrowd.store.batch import Batch, Card
 from flashcrowd.store.errors import ResultsDiffer, ResultsError
 from flashcrowd.store.manifest import FILE, Manifest, Run, differences
 
@@ -30,12 +31,48 @@ except ImportError:  # not a POSIX system: nothing guards against two writers
     fcntl = None  # type: ignore[assignment]
 
 
+class Finished(Protocol):
+    """A run that ended well."""
+
+    @property
+    def run(self) -> Run:
+        """Which one."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """What the engine gave; empty tables may be left out."""
+        ...
+
+    @property
+    def cost(self) -> Mapping[str, Any]:
+        """Columns of the table `timings`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a finished run lies: the file, its row there, and what it cost."""
+
+    file: Path
+    row: int
+    cost: Mapping[str, Any]
+
+
 class Folder:
-    """Where finished runs go. Made by `opened`, which keeps other writers out."""
+    """Where finished runs go. Made by `opened`, which keeps other writers out.
+
+    Attributes:
+        path: the folder.
+        manifest: what it is for.
+        places: where each finished run lies.
+    """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self.places: dict[Run, Place] = {}
+        self._wanted = frozenset(manifest.runs)
 
     @classmethod
     @contextmanager
@@ -72,6 +109,7 @@ class Folder:
             atomic.sweep(path / "runs")
             folder = cls(path, manifest)
             folder._describe(study, plans, source)
+            folder._look()
             yield folder
 
     def _describe(self, study: Mapping[str, Any], plans: Sequence[str], source: str | None) -> None:
@@ -96,67 +134,54 @@ class Folder:
         return (self.path / "tables").is_dir()
 
     def missing(self) -> list[Run]:
-        """Runs that are not finished, in order.
+        """Runs that are not finished, in order."""
+        return [run for run in self.manifest.runs if run not in self.places]
 
-        Raises:
-            ResultsError: a finished run is damaged or belongs elsewhere.
-        """
-        return [run for run in self.manifest.runs if not self._finished(run)]
-
-    def add(self, run: Run, tables: Mapping[str, pa.Table], cost: Mapping[str, Any]) -> None:
-        """Keep a run's tables, whole or not at all. Any thread may call it.
+    def add(self, done: Sequence[Finished]) -> None:
+        """Keep finished runs as one file, whole or not at all.
 
         Args:
-            run: which run.
-            tables: what the engine gave; empty ones may be left out.
-            cost: values for the table `timings`.
+            done: the runs with their tables and costs; adding the same ones again changes nothing.
 
         Raises:
             ValueError: the tables are not those of `schema.ENGINE_TABLES`.
             ResultsError: the disk is full, or the like.
         """
-        unknown = sorted(tables.keys() - schema.ENGINE_TABLES.keys())
-        if unknown or "run" not in tables:
-            raise ValueError(f"tables of a run: unknown {unknown}, got {sorted(tables)}")
-        with atomic.new_folder(self.path / "runs" / run.key) as scratch:
-            rows = {}
-            for name, table in tables.items():
-                if table.num_rows:
-                    cast = schema.ENGINE_TABLES[name].cast(table)
-                    pq.write_table(cast, scratch / f"{name}.parquet", compression="zstd")
-                    rows[name] = {
-                        "rows": cast.num_rows,
-                        "bytes": (scratch / f"{name}.parquet").stat().st_size,
-                    }
-            if "run" not in rows:
-                raise ValueError("tables of a run: `run` has no row")
-            card = {**self._identity(run), "tables": rows, "cost": dict(cost)}
-            (scratch / "run.json").write_text(atomic.dump(card), encoding="utf-8")
+        cards = [
+            Card(one.run.point, one.run.repeat, one.run.seed, self._plan(one.run), one.cost)
+            for one in done
+        ]
+        more = f"+{len(done) - 1}" if len(done) > 1 else ""
+        path = self.path / "runs" / f"{done[0].run.key}{more}.parquet"
+        batch.write(path, cards, [one.tables for one in done], self.manifest.engine.digest)
+        self._enter(path, cards)
 
-    def card(self, run: Run) -> dict[str, Any]:
-        """What `run.json` of a finished run says."""
-        return read_json(self.path / "runs" / run.key / "run.json")
+    def _plan(self, run: Run) -> str:
+        return self.manifest.points[run.point].plan
 
-    def _identity(self, run: Run) -> dict[str, Any]:
-        plan = self.manifest.points[run.point].plan
-        return {"seed": run.seed, "plan": plan, "engine": self.manifest.engine.digest}
+    def _look(self) -> None:
+        """Enter what the files of finished runs hold.
 
-    def _finished(self, run: Run) -> bool:
-        home = self.path / "runs" / run.key
-        if not home.exists():
-            return False
-        card = self.card(run)
-        if any(card.get(key) != value for key, value in self._identity(run).items()):
-            raise ResultsError(
-                home, "is a run of another plan, seed or engine", "Delete it and run again."
+        Raises:
+            ResultsError: one is damaged or belongs elsewhere.
+        """
+        for path in batch.files(self.path):
+            engine, cards = Batch(path).cards()
+            runs = [Run(card.point, card.repeat, card.seed) for card in cards]
+            wanted = self.manifest.engine.digest == engine and all(
+                run in self._wanted and self._plan(run) == card.plan
+                for run, card in zip(runs, cards, strict=True)
             )
-        for name, size in card["tables"].items():
-            file = home / f"{name}.parquet"
-            if not file.exists() or file.stat().st_size != size["bytes"]:
+            if not wanted:
                 raise ResultsError(
-                    file, "is damaged (missing or cut off)", f"Delete {home} and run again."
+                    path, "has runs of another plan, seed or engine", "Delete it and run again."
                 )
-        return True
+            self._enter(path, cards)
+
+    def _enter(self, path: Path, cards: Sequence[Card]) -> None:
+        for row, card in enumerate(cards):
+            run = Run(card.point, card.repeat, card.seed)
+            self.places.setdefault(run, Place(path, row, card.cost))
 
 
 def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,6 @@ goes on only where both are what they were; a new title or more repeats change n
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from typing import Any
 from flashcrowd.store import schema
 from flashcrowd.store.errors import ResultsError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the results folder."""
 
 FILE = "manifest.json"
@@ -28,7 +27,7 @@ class Point:
 
     Attributes:
         values: dotted path to value as written.
-        plan: digest of its plan, see `plan_digest`.
+        plan: digest of its plan, see `plan.digest`.
     """
 
     values: Mapping[str, Any]
@@ -45,7 +44,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Name of its folder; more repeats do not change it."""
+        """A name, for its file; more repeats do not change it."""
         return f"p{self.point:04d}-r{self.repeat:04d}"
 
 
@@ -113,14 +112,6 @@ class Manifest:
             )
         except (KeyError, TypeError) as error:
             raise _damaged(path, f"{type(error).__name__}: {error}") from error
-
-
-def plan_digest(plan_json: str) -> str:
-    """Digest of what a plan does: its title, and how it is written, do not count."""
-    plan = json.loads(plan_json)
-    plan.pop("title", None)
-    text = json.dumps(plan, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def differences(

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flashcrowd.store import schema
+from flashcrowd.store.batch import Batch, files
 from flashcrowd.store.errors import IncompleteResults, ResultsError
 from flashcrowd.store.folder import read_json
 from flashcrowd.store.manifest import Manifest
@@ -144,6 +145,6 @@ def open(path: str | Path) -> Results:
             "Use the version that wrote it, see provenance.json, or run the study again.",
         )
     if not (folder / "tables").is_dir():
-        done = sum((folder / "runs" / run.key).is_dir() for run in manifest.runs)
+        done = sum(len(Batch(file).cards()[1]) for file in files(folder))
         raise IncompleteResults(folder, done, len(manifest.runs))
     return Results(folder, manifest)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from flashcrowd.engines import Engine
-from flashcrowd.engines.pool import Job, execute
 from flashcrowd.store import provenance
-from flashcrowd.store.assemble import assemble
+from flashcrowd.store.assemble import Assembly, assembling
 from flashcrowd.store.folder import Folder, changes_of
-from flashcrowd.store.manifest import Manifest, Run
+from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
+from flashcrowd.study.pool import Done, Job, Pool
 from flashcrowd.study.progress import bar
 
 
@@ -47,39 +45,56 @@ def fitting_folder(campaign: Campaign, path: Path) -> Path:
 
 
 def conduct(
-    campaign: Campaign, engine: Engine, path: Path, jobs: int, progress: bool = False
+    campaign: Campaign, engine: Engine, path: Path, pool: Pool, progress: bool = False
 ) -> Results:
-    """Do the runs that the folder does not have, then make its tables.
+    """Do the runs that the folder does not have, and make its tables.
 
     Args:
         campaign: what to run.
         engine: what runs it.
         path: the results folder, new or not.
-        jobs: runs at a time, at least 1.
+        pool: where runs are carried out.
         progress: show a progress bar if there is somebody to show it to.
     """
     manifest = campaign.manifest
-    started = provenance.now()
-    kept: list[Run] = []
     with Folder.opened(path, manifest, campaign.study, campaign.plans, campaign.source) as folder:
-
-        def keep(run: Run, tables: Mapping[str, pa.Table], cost: Mapping[str, Any]) -> None:
-            folder.add(run, tables, cost)
-            kept.append(run)
-
-        todo = [Job(run, _plan(campaign, run)) for run in folder.missing()]
-        done = len(manifest.runs) - len(todo)
-        try:
-            with bar(manifest.name, done, len(manifest.runs), progress and bool(todo)) as watch:
-                execute(engine, todo, keep, jobs, watch)
-        finally:
-            if kept or not (path / provenance.FILE).exists():
-                seeds = list(dict.fromkeys(run.seed for run in manifest.runs))
-                provenance.record(path, engine.build(), seeds, started, len(kept))
-        if kept or not folder.assembled:
-            assemble(folder)
+        todo = [Job(run, campaign.plans[run.point]) for run in folder.missing()]
+        if todo or not folder.assembled:
+            with assembling(folder) as assembly:
+                _carry_out(todo, campaign, engine, folder, assembly, pool, progress)
+                assembly.finish()
+        elif not (path / provenance.FILE).exists():
+            _record(folder, engine, provenance.now(), 0)
     return open_results(path)
 
 
-def _plan(campaign: Campaign, run: Run) -> Callable[[], str]:
-    return lambda: campaign.plans[run.point]
+def _carry_out(
+    todo: Sequence[Job],
+    campaign: Campaign,
+    engine: Engine,
+    folder: Folder,
+    assembly: Assembly,
+    pool: Pool,
+    progress: bool,
+) -> None:
+    started = provenance.now()
+    total = len(campaign.manifest.runs)
+    before = len(folder.places)
+
+    def keep(batch: Sequence[Done]) -> None:
+        folder.add(batch)
+        assembly.advance()
+
+    try:
+        wanted = progress and bool(todo)
+        with bar(campaign.manifest.name, before, total, wanted) as watch:
+            pool.execute(engine, todo, keep, watch)
+    finally:
+        kept = len(folder.places) - before
+        if kept or not (folder.path / provenance.FILE).exists():
+            _record(folder, engine, started, kept)
+
+
+def _record(folder: Folder, engine: Engine, started: str, kept: int) -> None:
+    seeds = list(dict.fromkeys(run.seed for run in folder.manifest.runs))
+    provenance.record(folder.path, engine.build(), seeds, started, kept)

@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from flashcrowd.engines.pool import Watch
+from flashcrowd.study.pool import Watch
 
 
 @contextmanager

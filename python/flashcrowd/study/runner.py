@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from flashcrowd.engines import Engine
-from flashcrowd.engines.pool import cores
+from flashcrowd.engines import Engine, registry
+from flashcrowd.plan.digest import digest
 from flashcrowd.store.manifest import Engine as EngineCard
-from flashcrowd.store.manifest import Manifest, Point, Run, plan_digest
+from flashcrowd.store.manifest import Manifest, Point, Run
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
+from flashcrowd.study.pool import Pool
+from flashcrowd.study.threads import Threads
 
 
 def run(
@@ -21,7 +23,8 @@ def run(
     progress: bool = True,
     *,
     fresh: bool = False,
-    engine: Engine | None = None,
+    engine: Engine | str = registry.DEFAULT,
+    pool: Pool | None = None,
 ) -> Results:
     """Run a study and give its results; runs that the folder already has are not run again.
 
@@ -31,10 +34,12 @@ def run(
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
-        engine: what runs it; without, the simulator.
+        engine: what runs it, or its name, see `engines.registry`.
+        pool: where runs are carried out; without, `jobs` threads of this process.
 
     Raises:
         StudyError: the study is wrong.
+        UnknownEngine: there is no engine of this name.
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
         EngineError: a run failed.
@@ -44,11 +49,11 @@ def run(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs}; at least 1 is needed")
     path = Path(out) if out is not None else default_folder(loaded)
-    chosen = engine or simulator()
+    chosen = registry.engine(engine) if isinstance(engine, str) else engine
     campaign = prepare(loaded, chosen)
     if fresh:
         path = fitting_folder(campaign, path)
-    return conduct(campaign, chosen, path, jobs or cores(), progress)
+    return conduct(campaign, chosen, path, pool or Threads(jobs), progress)
 
 
 def prepare(study: Study, engine: Engine) -> Campaign:
@@ -58,7 +63,7 @@ def prepare(study: Study, engine: Engine) -> Campaign:
         plan = point.plan().to_json()
         engine.check(plan)
         plans.append(plan)
-        points.append(Point(dict(point.values), plan_digest(plan)))
+        points.append(Point(dict(point.values), digest(plan)))
     build = engine.build()
     manifest = Manifest(
         name=folder_name(study),
@@ -78,10 +83,3 @@ def default_folder(study: Study) -> Path:
 def folder_name(study: Study) -> str:
     """The study's name as a folder may be called."""
     return re.sub(r"[^a-z0-9._-]+", "-", study.name.lower()).strip("-.") or "study"
-
-
-def simulator() -> Engine:
-    """The engine that runs studies if nobody says otherwise."""
-    from flashcrowd.engines.sim import Simulator
-
-    return Simulator()

@@ -187,11 +187,11 @@ class Study(Scenario):
     def fingerprint(self) -> str:
         """SHA-256 of everything that determines results, in hexadecimal digits.
 
-        That is, for each point its sweep values as written and the fingerprint of its plan, and the
+        That is, for each point its sweep values as written and the digest of its plan, and the
         seed. Titles do not count, nor does the number of repeats: more repeats go on where fewer
         stopped.
         """
-        points = [[dict(point.values), point.plan().fingerprint()] for point in self.points()]
+        points = [[dict(point.values), point.plan().digest()] for point in self.points()]
         text = json.dumps({"points": points, "seed": self.seed}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
-from flashcrowd.store.manifest import plan_digest
+from flashcrowd.plan.digest import digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Simulator:
-    """The engine `sim`."""
+    """The engine `simulation`."""
 
-    name = "sim"
+    name = "simulation"
 
     def control(self) -> _core.Control:
         """A control for one run."""
@@ -30,6 +31,8 @@ class Simulator:
 
     def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""
+        import pyarrow as pa  # late: `check` needs no tables
+
         try:
             tables = _core.simulate(plan_json, seed, control)
         except _core.Cancelled:
@@ -41,7 +44,7 @@ class Simulator:
             raise EngineFault(
                 f"engine fault, please report it: {error}\n"
                 f"  flashcrowd {build['version']}, engine {build['engine']}, "
-                f"plan {plan_digest(plan_json)}, seed {seed}"
+                f"plan {digest(plan_json)}, seed {seed}"
             ) from None
         return {name: pa.table(table) for name, table in tables.items()}
 

@@ -1,0 +1,35 @@
+"""The engines that there are, by name: the one place that knows them."""
+
+from __future__ import annotations
+
+import importlib
+from difflib import get_close_matches
+
+from flashcrowd.engines import Engine
+
+ENGINES = {"simulation": "flashcrowd.engines.simulation:Simulator"}
+"""Name to `module:class`. The class is called without arguments; it is imported when asked for."""
+
+DEFAULT = "simulation"
+"""What runs a study if nobody says otherwise."""
+
+
+class UnknownEngine(ValueError):
+    """There is no engine of this name; the message lists those that there are."""
+
+    def __init__(self, name: str) -> None:
+        near = get_close_matches(name, ENGINES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"no engine is called {name!r}; there are {', '.join(ENGINES)}{hint}")
+
+
+def engine(name: str = DEFAULT) -> Engine:
+    """A new engine by its name.
+
+    Raises:
+        UnknownEngine: there is none of this name.
+    """
+    if name not in ENGINES:
+        raise UnknownEngine(name)
+    module, _, kind = ENGINES[name].partition(":")
+    return getattr(importlib.import_module(module), kind)()

@@ -1,0 +1,175 @@
+"""A file of finished runs: one row a run, each of its tables a column of lists of rows.
+
+Short runs are kept many to a file, so that what a file costs is shared. A file appears whole or
+not at all. Its pages carry checksums: what the disk changed is an error, never a number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashcrowd.store import atomic, schema
+from flashcrowd.store.errors import ResultsError
+
+_COST = [column.field for column in schema.TIMINGS.columns]
+_HEAD = [
+    pa.field("point", pa.int64(), nullable=False),
+    pa.field("repeat", pa.int64(), nullable=False),
+    pa.field("seed", pa.uint64(), nullable=False),
+    pa.field("plan", pa.string(), nullable=False),
+    *_COST,
+]
+_NAMES = [field.name for field in _HEAD]
+_ENGINE = b"flashcrowd.engine"
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a file says of one of its runs.
+
+    Attributes:
+        point: number of the point.
+        repeat: number of the repeat.
+        seed: seed of the run.
+        plan: digest of its plan.
+        cost: columns of the table `timings`.
+    """
+
+    point: int
+    repeat: int
+    seed: int
+    plan: str
+    cost: Mapping[str, Any]
+
+
+def write(
+    path: Path, cards: Sequence[Card], runs: Sequence[Mapping[str, pa.Table]], engine: str
+) -> None:
+    """Write a file of runs, whole or not at all.
+
+    Args:
+        path: the file.
+        cards: what to say of each run.
+        runs: the tables of each run; empty ones may be left out.
+        engine: digest of the engine that made them.
+
+    Raises:
+        ValueError: the tables are not those of `schema.ENGINE_TABLES`.
+        ResultsError: the disk is full, or the like.
+    """
+    columns: dict[str, pa.Array] = {
+        "point": pa.array([card.point for card in cards], pa.int64()),
+        "repeat": pa.array([card.repeat for card in cards], pa.int64()),
+        "seed": pa.array([card.seed for card in cards], pa.uint64()),
+        "plan": pa.array([card.plan for card in cards], pa.string()),
+    }
+    for field in _COST:
+        columns[field.name] = pa.array([card.cost[field.name] for card in cards], field.type)
+    fields = list(_HEAD)
+    for name in _names(runs):
+        columns[name] = _lists(name, runs)
+        fields.append(pa.field(name, columns[name].type, nullable=False))
+    layout = pa.schema(fields, metadata={_ENGINE: engine})
+    table = pa.Table.from_arrays(list(columns.values()), schema=layout)
+    with atomic.new_file(path) as scratch:
+        pq.write_table(table, scratch, compression="zstd", write_page_checksum=True)
+
+
+def _names(runs: Sequence[Mapping[str, pa.Table]]) -> list[str]:
+    """Tables with rows, in the order of the schema."""
+    for tables in runs:
+        unknown = sorted(tables.keys() - schema.ENGINE_TABLES.keys())
+        if unknown or "run" not in tables:
+            raise ValueError(f"tables of a run: unknown {unknown}, got {sorted(tables)}")
+        if tables["run"].num_rows != 1:
+            raise ValueError(f"tables of a run: `run` has {tables['run'].num_rows} rows, not one")
+    filled = {name for tables in runs for name, table in tables.items() if table.num_rows}
+    return [name for name in schema.ENGINE_TABLES if name in filled]
+
+
+def _lists(name: str, runs: Sequence[Mapping[str, pa.Table]]) -> pa.ListArray:
+    """The rows of one table, a list for each run."""
+    layout = schema.ENGINE_TABLES[name]
+    given = [tables[name] for tables in runs if name in tables and tables[name].num_rows]
+    different = next((table for table in given if table.schema != given[0].schema), None)
+    if different is not None:
+        given = [layout.cast(table) for table in given]
+    rows = layout.cast(pa.concat_tables(given))
+    counts = [tables[name].num_rows if name in tables else 0 for tables in runs]
+    offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
+    arrays = [_whole(column) for column in rows.columns]
+    fields = [field.remove_metadata() for field in layout.schema]
+    values = pa.StructArray.from_arrays(arrays, fields=fields)
+    kind = pa.list_(pa.field("row", values.type, nullable=False))
+    return pa.ListArray.from_arrays(offsets, values, type=kind)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    whole = column.combine_chunks()
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of finished runs in a results folder, in order of their names."""
+    return sorted((folder / "runs").glob("p*.parquet"))
+
+
+class Batch:
+    """A file of finished runs, read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def cards(self) -> tuple[str, list[Card]]:
+        """The digest of the engine, and what the file says of each run.
+
+        Raises:
+            ResultsError: it is damaged.
+        """
+        try:
+            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+                engine = (file.schema_arrow.metadata or {})[_ENGINE].decode()
+                rows = file.read(columns=_NAMES).to_pylist()
+            costs = [field.name for field in _COST]
+            return engine, [
+                Card(row["point"], row["repeat"], row["seed"], row["plan"],
+                     {name: row[name] for name in costs})
+                for row in rows
+            ]  # fmt: skip
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    def tables(self) -> dict[str, tuple[pa.Table, np.ndarray]]:
+        """The rows of each table, and where those of each run begin and the last ones end.
+
+        Raises:
+            ResultsError: it is damaged.
+        """
+        found = {}
+        try:
+            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+                names = [name for name in file.schema_arrow.names if name in schema.ENGINE_TABLES]
+                read = file.read(columns=names)
+            for name in names:
+                lists = _whole(read.column(name))
+                layout = schema.ENGINE_TABLES[name].schema
+                rows = pa.Table.from_arrays(lists.values.flatten(), schema=layout)
+                found[name] = (rows, lists.offsets.to_numpy())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._damaged(error) from error
+        return found
+
+    def _damaged(self, error: Exception) -> ResultsError:
+        what = json.dumps(str(error), ensure_ascii=False)[1:-1].replace("\\n", " ")
+        return ResultsError(
+            self.path, f"is damaged: {what}", f"Delete {self.path} and run the study again."
+        )

@@ -1,0 +1,81 @@
+"""Where the runs of a study are carried out, as far as a campaign knows.
+
+A pool takes jobs and an engine, and hands finished runs back in batches: many short runs come
+together, so that what a batch costs (a file, a flush to the disk) is shared by its runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from flashcrowd.engines import Engine
+from flashcrowd.store.manifest import Run
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to do: which one (point, repeat and seed), and its plan as JSON.
+
+    Plain values, so that a job can be sent to another process.
+    """
+
+    run: Run
+    plan: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """One run that ended well.
+
+    Attributes:
+        run: which one.
+        tables: what the engine gave.
+        cost: columns of the table `timings`.
+    """
+
+    run: Run
+    tables: Mapping[str, pa.Table]
+    cost: Mapping[str, Any]
+
+
+Keep = Callable[[Sequence[Done]], None]
+"""Called with each batch of finished runs, always in the thread that called `execute`."""
+
+Watch = Callable[[int, float], None]
+"""Called with the number of finished runs, and the work done as a number of runs."""
+
+
+class Pool(Protocol):
+    """Carries out runs, several at a time."""
+
+    def execute(
+        self, engine: Engine, jobs: Sequence[Job], keep: Keep, watch: Watch | None = None
+    ) -> None:
+        """Do all jobs, begun in order, and hand what they gave to `keep`.
+
+        The first failure ends everything; runs that were finished by then are handed over first.
+        A pool of other processes makes the engine there by its name (`engines.registry`), and
+        refuses a process whose `build()["engine"]` is another.
+
+        Raises:
+            Interrupted: Ctrl-C was pressed.
+            EngineError: an engine failed; the message names the run.
+            Exception: whatever `keep` raised.
+        """
+        ...
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C was pressed; finished runs were kept, the others cancelled."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

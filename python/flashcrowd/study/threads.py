@@ -1,0 +1,181 @@
+"""The pool of threads of this process: an engine runs without Python's lock."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flashcrowd.engines import Cancelled, Control, Engine, EngineError
+from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch, cores
+
+TICK_S = 0.1
+"""How often the display is told, in seconds of wall-clock time."""
+
+BATCH_S = 1.0
+"""A worker hands its runs over when it has worked on them for so long, in seconds. As much of
+every worker's work is lost when the process is killed."""
+
+BATCH_BYTES = 1 << 25
+"""… or when their tables are so large."""
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Runs on threads.
+
+    Attributes:
+        workers: runs at a time; as many as cores if not given.
+        batch_s: how long a worker collects short runs, in seconds.
+    """
+
+    workers: int | None = None
+    batch_s: float = BATCH_S
+
+    def execute(
+        self, engine: Engine, jobs: Sequence[Job], keep: Keep, watch: Watch | None = None
+    ) -> None:
+        """Do all jobs, see `Pool.execute`."""
+        workers = max(1, min(self.workers or cores(), len(jobs)))
+        _Execution(engine, jobs, keep, workers, self.batch_s).execute(watch)
+
+
+class _Execution:
+    """One call of `execute`: the threads, what waits for them, and what they handed over."""
+
+    def __init__(
+        self, engine: Engine, jobs: Sequence[Job], keep: Keep, workers: int, batch_s: float
+    ) -> None:
+        self.engine = engine
+        self.keep = keep
+        self.workers = workers
+        self.batch_s = batch_s
+        self.lock = threading.Lock()
+        self.waiting = list(reversed(jobs))
+        self.running: dict[int, Control] = {}
+        self.finished = 0
+        self.stopping = False
+        self.failure: Exception | None = None
+        self.alive = 0
+        # A worker that is two batches ahead of the disk waits for it; None: a worker has ended.
+        self.handed: queue.Queue[list[Done] | None] = queue.Queue(maxsize=2 * workers)
+        self.keeping: list[Done] | None = None
+
+    def execute(self, watch: Watch | None) -> None:
+        self.alive = self.workers
+        for worker in range(self.workers):
+            threading.Thread(
+                target=self._live, args=(worker,), name=f"run-{worker}", daemon=True
+            ).start()
+        try:
+            while self.alive:
+                self._take()
+                if watch is not None:
+                    watch(*self._state())
+        except KeyboardInterrupt:
+            self._stop()
+            self._keep()  # what was being kept when the key was pressed
+            while self.alive:
+                self._take()
+            raise Interrupted from None
+        except BaseException:
+            self._stop()
+            while self.alive:
+                self._wait()
+            raise
+        if self.failure is not None:
+            raise self.failure
+
+    def _take(self) -> None:
+        """Keep what a worker hands over, or wait for a tick."""
+        self._wait()
+        self._keep()
+
+    def _wait(self) -> None:
+        """Until a worker hands something over or has ended, or for a tick.
+
+        Not by `Thread.join`: interrupted, it takes running threads for ended ones in Python 3.11.
+        """
+        try:
+            self.keeping = self.handed.get(timeout=TICK_S)
+        except queue.Empty:
+            return
+        if self.keeping is None:
+            self.alive -= 1
+
+    def _keep(self) -> None:
+        if self.keeping:
+            self.keep(self.keeping)
+        self.keeping = None
+
+    def _state(self) -> tuple[int, float]:
+        with self.lock:
+            part = sum(control.progress for control in self.running.values())
+            return self.finished, self.finished + part
+
+    def _stop(self) -> None:
+        with self.lock:
+            self.stopping = True
+            for control in self.running.values():
+                control.cancel()
+
+    def _live(self, worker: int) -> None:
+        try:
+            while batch := self._batch(worker):
+                self.handed.put(batch)
+        finally:
+            self.handed.put(None)
+
+    def _batch(self, worker: int) -> list[Done]:
+        """The next runs, one after the other until enough time has passed; none at the end."""
+        batch: list[Done] = []
+        size = 0
+        begin = time.perf_counter()
+        while not batch or (time.perf_counter() - begin < self.batch_s and size < BATCH_BYTES):
+            with self.lock:
+                if self.stopping or not self.waiting:
+                    break
+                job = self.waiting.pop()
+                control = self.running[worker] = self.engine.control()
+            try:
+                done = self._one(worker, job, control)
+            except Cancelled:
+                break
+            except Exception as error:
+                with self.lock:
+                    if self.failure is None and not self.stopping:
+                        self.failure = error
+                self._stop()
+                break
+            finally:
+                with self.lock:
+                    del self.running[worker]
+            batch.append(done)
+            size += sum(table.nbytes for table in done.tables.values())
+        return batch
+
+    def _one(self, worker: int, job: Job, control: Control) -> Done:
+        begin = time.perf_counter()
+        try:
+            tables = self.engine.run(job.plan, job.run.seed, control)
+        except EngineError as error:
+            place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
+            raise type(error)(f"{place}: {error}") from error
+        wall_s = time.perf_counter() - begin
+        with self.lock:
+            self.finished += 1
+        cost = {"wall_s": wall_s, "worker": worker, "peak_bytes": _peak_bytes()}
+        return Done(job.run, tables, cost)
+
+
+def _peak_bytes() -> float | None:
+    """Most memory that this process has had, if the system says it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if sys.platform == "darwin" else peak * 1024)
