@@ -17,11 +17,14 @@ BIN := .venv/bin
 export UV_PYTHON := $(PYTHON)
 export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
+# With the allocator that asks for huge pages; a plain `pip install` goes without (crates/python/Cargo.toml).
+export MATURIN_PEP517_ARGS := --features huge-pages
 unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow kernel packetdrill lint format bench tables lock clean
+.PHONY: help demo build test test-rust test-python test-slow test-surprise kernel packetdrill lint msrv deny format bench \
+	tables docs wheel lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,7 +40,7 @@ check-python:
 	@command -v cargo >/dev/null || { echo "flashcrowd needs Rust (https://rustup.rs); 'cargo' is not on the PATH."; exit 1; }
 
 build: $(UV) ## Build the extension module and set up .venv with the flashcrowd command
-	@$(UV) sync --locked --quiet
+	@$(UV) sync --locked --quiet --extra report
 
 demo: build ## Run studies/latency.toml on all cores, print a summary, write the report
 	@$(BIN)/flashcrowd run studies/latency.toml --fresh --report
@@ -61,13 +64,25 @@ packetdrill: ## Our TCP against the packetdrill scripts below DIR
 test-slow: build ## The tests marked slow
 	$(BIN)/pytest -m slow
 
-lint: build ## Formatting, clippy, ruff, pyright, and the stub against the module
+test-surprise: build ## Property tests with 3,000 fresh examples each; prints how to repeat a failure
+	HYPOTHESIS_PROFILE=slow $(BIN)/pytest -m "not slow" -k "any" tests/engines tests/study --timeout 3000 \
+		--hypothesis-show-statistics
+
+lint: build ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
 	cargo fmt --all --check
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
+	$(if $(CXX_FOUND),cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 	$(BIN)/python -m mypy.stubtest flashcrowd._core
+
+msrv: ## Whether the compiler in RUSTUP_TOOLCHAIN can build everything
+	cargo check $(CRATES) --locked
+
+deny: ## Licences, advisories and sources of all crates (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing: cargo install --locked cargo-deny"; exit 1; }
+	cargo deny --all-features check
 
 format: build ## Format Rust and Python sources in place
 	cargo fmt --all
@@ -80,9 +95,19 @@ bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the head
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
 
+docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
+	@$(UV) sync --locked --quiet --extra report --group docs
+	cargo doc $(CRATES) --exclude flashcrowd-oracle --no-deps --locked --quiet
+	$(BIN)/sphinx-build -q -W --keep-going -c docs/site docs target/site
+	rm -rf target/site/rust && cp -r target/doc target/site/rust
+	@echo "target/site/index.html"
+
+wheel: $(UV) ## A wheel as pip would build it, in dist/
+	MATURIN_PEP517_ARGS= $(UV) build --wheel --quiet --out-dir dist
+
 lock: $(UV) ## Take newer versions of dependencies into uv.lock and Cargo.lock
 	$(UV) lock --upgrade
-	cargo update --workspace
+	cargo update
 
 clean: ## Remove what was built (results stay)
-	rm -rf .venv .tools target
+	rm -rf .venv .tools target dist

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flashcrowd import extras
+
 if TYPE_CHECKING:
     from flashcrowd.store import Results
     from flashcrowd.study import Study
@@ -23,6 +25,7 @@ def run(
     progress: bool = True,
     *,
     fresh: bool = False,
+    engine: str = "simulation",
 ) -> Results:
     """Run a study and give its results; runs that the folder already has are not run again.
 
@@ -32,17 +35,20 @@ def run(
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
+        engine: the name of what runs it, see `flashcrowd.engines.registry`.
 
     Raises:
         StudyError: the study is wrong; it lists every mistake.
+        UnknownEngine: there is no engine of this name.
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
         EngineError: a run failed.
         KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
     """
-    from flashcrowd.study.runner import run
+    with extras.named():
+        from flashcrowd.study.runner import run
 
-    return run(study, out, jobs, progress, fresh=fresh)
+    return run(study, out, jobs, progress, fresh=fresh, engine=engine)
 
 
 def open(path: str | Path) -> Results:
@@ -52,7 +58,8 @@ def open(path: str | Path) -> Results:
         IncompleteResults: runs are missing; running the study again adds them.
         ResultsError: it is no results folder, or it is damaged.
     """
-    from flashcrowd.store import open
+    with extras.named():
+        from flashcrowd.store import open
 
     return open(path)
 

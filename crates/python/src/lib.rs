@@ -11,7 +11,7 @@ mod utp;
 use pyo3::prelude::*;
 
 /// Asks for huge pages (`.cargo/config.toml`), which a swarm's memory is large enough for.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "huge-pages"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from flashcrowd.errors import StudyError
+from flashcrowd.extras import remedy
 
 
 def _version() -> str:
@@ -57,6 +58,12 @@ def _status(arguments: Sequence[str] | None) -> int:
         from rich.console import Console
 
         Console(stderr=True, soft_wrap=True).print(error)
+        return 2
+    except ImportError as error:
+        line = remedy(error)
+        if line is None:
+            raise
+        print(line, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nInterrupted. What was finished is kept.", file=sys.stderr)

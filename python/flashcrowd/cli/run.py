@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 
 from flashcrowd.cli.options import EngineName, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import EngineError, PlanRejected, registry
+from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct, fitting_folder
@@ -80,9 +81,15 @@ def run(
 def _show(results: Results) -> None:
     from rich.console import Console
 
-    from flashcrowd.report import summary  # late: plotting libraries take a while to load
-
-    Console().print(summary(results))
+    try:
+        from flashcrowd.report import summary  # late: plotting libraries take a while to load
+    except ModuleNotFoundError as error:
+        line = remedy(error)
+        if line is None:
+            raise
+        print(f"No summary: {line}")
+    else:
+        Console().print(summary(results))
     print(f"Results: {results.path}")
 
 
