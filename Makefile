@@ -64,9 +64,11 @@ packetdrill: ## Our TCP against the packetdrill scripts below DIR
 test-slow: build ## The tests marked slow
 	$(BIN)/pytest -m slow
 
-test-surprise: build ## Property tests with 3,000 fresh examples each; prints how to repeat a failure
-	HYPOTHESIS_PROFILE=slow $(BIN)/pytest -m "not slow" -k "any" tests/engines tests/study --timeout 3000 \
-		--hypothesis-show-statistics
+SEED ?= $(shell date +%s)
+test-surprise: build ## Property tests with 3,000 fresh examples each; SEED=... repeats a run
+	@echo "make test-surprise SEED=$(SEED)"
+	HYPOTHESIS_PROFILE=slow $(BIN)/pytest --hypothesis-seed=$(SEED) --timeout 3000 \
+		tests/engines/test_any_plan.py tests/study/test_any_study.py
 
 lint: build ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
 	cargo fmt --all --check

@@ -1,4 +1,9 @@
-"""Two profiles of property tests: `fast` for every change, `slow` for a night."""
+"""Two profiles of property tests.
+
+`fast` tries the same 60 examples each time: what a change breaks must not depend on luck, nor may a
+change fail for what another one broke. `slow` (`make test-surprise`, weekly) tries 3,000 fresh ones, from a seed
+that is printed, and after a failure says how to repeat it.
+"""
 
 import os
 
@@ -6,6 +11,11 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile(
-    "slow", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "slow",
+    max_examples=3000,
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

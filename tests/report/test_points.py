@@ -1,9 +1,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
+
 from flashcrowd.report import arrange
 from flashcrowd.report.points import read, short_name
 from flashcrowd.report.quantity import scale, shown
+from flashcrowd.store import schema
 
 Swarm = Callable[..., Any]
 
@@ -14,6 +17,16 @@ def test_points_carry_their_sweep_values_and_runs(swarm: Swarm) -> None:
     assert len(points.points) == 6
     assert points.baseline.label == "RTT 0 ms, loss 0 %"
     assert points.count() == "n = 4"
+
+
+def test_no_column_of_the_schema_is_taken_for_a_swept_setting() -> None:
+    ours = [column.field for column in (schema.RUN, *schema.RUN_KEYS)]
+    ours += list(schema.ENGINE_TABLES["run"].schema)
+    fields = [pa.field(field.name, field.type) for field in ours]
+    layout = pa.schema([*fields, pa.field("network.rtt", pa.string())])
+    row = {"run": 0, "point": 0, "repeat": 0, "seed": 1, "outcome": "completed"}
+    runs = pa.Table.from_pylist([row | {"network.rtt": "1 ms"}], schema=layout)
+    assert [axis.paths for axis in read(runs).axes] == [("network.rtt",)]
 
 
 def test_settings_that_change_together_are_one_axis(swarm: Swarm) -> None:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from flashcrowd.report import wording
 from flashcrowd.report.statistics import difference, estimate, widened_level
 
 
@@ -51,6 +52,19 @@ def test_a_single_run_is_a_sample_and_has_no_interval() -> None:
 def test_equal_runs_have_an_interval_of_no_width() -> None:
     found = estimate([2.0] * 8)
     assert (found.low, found.high) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("runs", [2, 3, 8])
+def test_runs_in_which_nothing_is_random_say_so(runs: int) -> None:
+    """0.1 is no binary fraction: the mean of equal runs may differ from them in its last bit."""
+    found = estimate([0.1] * runs)
+    assert wording.with_interval(found, "s") == f"0.1000 s all runs equal, n = {runs}"
+    base, more = dict.fromkeys(range(runs), 0.1), dict.fromkeys(range(runs), 0.2)
+    change = difference(more, base, relative=True)
+    assert change is not None
+    assert wording.per_cent(change) == f"+100.0 % all pairs equal, n = {runs}"
+    assert "[" in wording.interval(estimate([0.1] * runs + [0.2]))
+    assert wording.interval(estimate([0.1])) == "sample"
 
 
 def test_no_run_and_a_run_that_is_no_number_are_refused() -> None:

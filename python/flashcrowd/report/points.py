@@ -9,15 +9,10 @@ from functools import cached_property
 import pyarrow as pa
 
 from flashcrowd.report.quantity import Scale, scale, shown
+from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
 
 #: Columns of the table ``runs`` that are not sweep values.
-RUN_COLUMNS = frozenset(
-    {
-        "run", "point", "repeat", "seed", "outcome", "reason", "end_s", "events", "packets_sent",
-        "packets_delivered", "packets_lost", "packets_dropped", "payload_bytes_delivered",
-        "retransmitted_packets",
-    }
-)  # fmt: skip
+RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLES["run"].columns))
 
 #: Outcomes after which the numbers of a run are complete.
 GOOD_OUTCOMES = ("completed", "stopped")

@@ -56,6 +56,11 @@ class Estimate:
         """Whether this is a single run, without an interval."""
         return self.low is None or self.high is None
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all runs gave the same number, so that nothing random is behind it."""
+        return self.low is not None and self.low == self.high
+
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit, `factor` (> 0) times the numbers."""
         return Estimate(

@@ -8,6 +8,9 @@ from flashcrowd.report.statistics import Estimate
 
 MINUS = "\N{MINUS SIGN}"
 
+ALL_EQUAL = "all runs equal"
+"""Instead of an interval of width zero: nothing random decides this number."""
+
 
 def decimals(value: float, half_width: float | None) -> int:
     """How many decimals `value` deserves, given half the width of its interval."""
@@ -38,7 +41,9 @@ def mean(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
 
 
 def interval(estimate: Estimate, *, sign: bool = False) -> str:
-    """The interval in brackets, or the word that there is none."""
+    """The interval in brackets, or the words that there is none."""
+    if estimate.is_constant:
+        return ALL_EQUAL
     if estimate.low is None or estimate.high is None:
         return "sample"
     places = _places(estimate)
@@ -50,6 +55,8 @@ def change(estimate: Estimate) -> tuple[str, str]:
     """A relative change as a percentage, and its interval with the count of pairs."""
     places = min(2, _places(estimate.scaled(100)))
     text = f"{number(100 * estimate.mean, places, sign=True)} %"
+    if estimate.is_constant:
+        return text, f"all pairs equal, {runs(estimate.n)}"
     if estimate.low is None or estimate.high is None:
         return text, f"sample, {runs(estimate.n)}"
     low, high = (number(100 * end, places, sign=True) for end in (estimate.low, estimate.high))

@@ -1,0 +1,134 @@
+"""Lists that stand on both sides, in Rust and as Python's literals, are the same list.
+
+The engine names what it knows when it is given a word that it does not.
+"""
+
+import copy
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.engines import plans
+
+from flashcrowd import _core
+from flashcrowd.scenario import flows, impairments, profile, swarm
+from flashcrowd.scenario.ledbat import Controller
+from flashcrowd.scenario.measures import Sampled
+from flashcrowd.scenario.stack import Stack
+from flashcrowd.scenario.utp import Utp
+
+NO_WORD = "no-such-word"
+
+PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.ping()], loss=0.01)
+PLAN["utps"] = [json.loads(_core.utp_profiles())["libutp"]]
+PLAN["network"]["links"][0]["conditions"] = plans.FAST | {
+    "jitter": {"shape": "uniform", "spread_ns": 1, "reorder": False}
+}
+
+
+def words(annotation: Any) -> set[str]:
+    """Every literal text in a type, however deep; of a table with a `kind`, that."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Literal:
+        return {word for word in typing.get_args(annotation) if isinstance(word, str)}
+    if isinstance(annotation, type) and hasattr(annotation, "model_fields"):
+        return words(annotation.model_fields["kind"].annotation)
+    if origin in (typing.Annotated, typing.Union, types.UnionType):
+        parts = typing.get_args(annotation)
+        return set().union(
+            *(words(part) for part in parts[: 1 if origin is typing.Annotated else None])
+        )
+    return set()
+
+
+def field(model: Any, name: str) -> set[str]:
+    return words(model.model_fields[name].annotation)
+
+
+WORKLOADS = (swarm.Swarm, flows.Transfer, flows.Ping)
+
+PYTHON: dict[str, set[str]] = {
+    "measures.series.what": set(typing.get_args(Sampled)),
+    "stacks.controller": set(typing.get_args(Controller)),
+    "utps.controller": set(typing.get_args(Controller)),
+    **{
+        f"stacks.{name}": field(Stack, name)
+        for name in ("hystart", "nagle", "reduction", "rto_floor")
+    },
+    **{f"utps.{name}": field(Utp, name) for name in ("backoff", "hystart", "small_window")},
+    "workloads.kind": set().union(*(field(model, "kind") for model in WORKLOADS)),
+    "workloads.populations.role": field(swarm.Population, "role"),
+    "workloads.populations.arrivals.kind": words(swarm.ArrivalTable),
+    "workloads.populations.departure.kind": words(swarm.DepartureTable),
+    "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
+    "network.links.conditions.jitter.shape": field(impairments.Jitter, "shape"),
+    "profiles.choker.first_round": field(profile.Choker, "first_round"),
+    "profiles.choker.leech": field(profile.Choker, "leech"),
+    "profiles.choker.seed": field(profile.Choker, "seed"),
+    "profiles.limiter.hand_over": field(profile.Limiter, "hand_over"),
+    "profiles.meter.start": field(profile.Meter, "start"),
+    "profiles.picker.begun": field(profile.Picker, "begun"),
+    "profiles.picker.order": field(profile.Picker, "order"),
+    "profiles.requests.interest": field(profile.Requests, "interest"),
+}
+
+LOWERED = {
+    "network.cores.conditions.loss.model.kind": "`bursts` is lowered to `gilbert-elliott`",
+    "profiles.choker.slots": "a number is lowered to `fixed`",
+    "utps.packet_size": "tables with a `kind`, one of several",
+    "utps.path_mtu.begin": "inside of a table that is one of several",
+    "utps.window_fill": "a size is lowered to `exact`",
+}
+"""Where a file has other words than a plan, and why."""
+
+
+def texts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from texts(item, (*path, index))
+    elif isinstance(value, str):
+        yield path
+
+
+def known(path: tuple[Any, ...]) -> set[str]:
+    """What the engine knows at a place of a plan; nothing if any text will do there."""
+    changed = copy.deepcopy(PLAN)
+    place = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = NO_WORD
+    try:
+        _core.check_plan(json.dumps(changed))
+    except _core.PlanError as error:
+        rest = str(error).split(f"unknown variant `{NO_WORD}`, expected ")[1]
+        return set(re.findall(r"`([^`]+)`", rest))
+    return set()
+
+
+def rust() -> dict[str, set[str]]:
+    lists: dict[str, set[str]] = {}
+    for path in texts(PLAN):
+        if path[-1] not in ("name", "title") and "groups" not in path:
+            name = ".".join(step for step in path if isinstance(step, str))
+            lists.setdefault(name, set()).update(known(path))
+    return {name: listed for name, listed in lists.items() if listed}
+
+
+RUST = rust()
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_both_sides_have_the_same_words(name: str) -> None:
+    assert PYTHON[name]
+    assert PYTHON[name] == RUST[name]
+
+
+def test_no_list_of_the_engine_is_forgotten() -> None:
+    assert set(RUST) == {*PYTHON, *LOWERED}
