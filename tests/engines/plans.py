@@ -9,7 +9,7 @@ from flashcrowd import _core
 
 FAST = {
     "rate_bps": None,
-    "queue": {"packets": None, "bytes": None},
+    "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
     "delay_ns": 5_000_000,
     "jitter": None,
     "loss": None,
@@ -19,7 +19,7 @@ FAST = {
 
 def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict[str, Any]:
     """Hosts with lines of 8 Mbit/s each way."""
-    line = FAST | {"rate_bps": 8_000_000, "queue": {"packets": 100, "bytes": None}}
+    line = FAST | {"rate_bps": 8_000_000, "queue": {"kind": "drop-tail", "packets": 100, "bytes": None}}
     core = dict(FAST)
     if loss:
         core["loss"] = {"side": "receiver", "model": {"kind": "bernoulli", "probability": loss}}

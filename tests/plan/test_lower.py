@@ -44,7 +44,7 @@ def test_a_plain_network_is_one_core_that_all_pairs_share():
             "links": [],
             "conditions": {
                 "rate_bps": None,
-                "queue": {"packets": None, "bytes": None},
+                "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
                 "delay_ns": 50 * MS,
                 "jitter": None,
                 "loss": {
@@ -86,7 +86,7 @@ def test_an_access_line_is_two_links_for_each_host():
     ]
     assert network["links"][0]["conditions"] == {
         "rate_bps": 1_000_000,
-        "queue": {"packets": 50, "bytes": 65536},
+        "queue": {"kind": "drop-tail", "packets": 50, "bytes": 65536},
         "delay_ns": 2_500_000,
         "jitter": {"shape": "normal", "spread_ns": 3 * MS, "reorder": True},
         "loss": None,

@@ -52,7 +52,7 @@ def test_a_link_changes_both_ways_unless_its_ways_differ():
     ]
     assert made[0]["conditions"] == {
         "rate_bps": 500_000,
-        "queue": {"packets": 100, "bytes": None},
+        "queue": {"kind": "drop-tail", "packets": 100, "bytes": None},
         "delay_ns": 0,
         "jitter": None,
         "loss": None,

@@ -1,4 +1,4 @@
-use crate::Framing;
+use crate::{Framing, Queue};
 use flashcrowd_base::{Probability, Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Conditions {
     /// Serialisation rate in bit/s; without one, packets never wait and the link costs no event.
     pub rate_bps: Option<Rate>,
-    /// Where a drop-tail queue is full. Only with a rate; without limits the queue is endless.
-    pub queue: QueueLimit,
+    /// Where packets wait. Only with a rate; a drop-tail queue without limits is endless.
+    pub queue: Queue,
     /// Propagation delay.
     pub delay_ns: Span,
     /// Random extra delay.
@@ -19,16 +19,6 @@ pub struct Conditions {
     pub loss: Option<Loss>,
     /// What a packet becomes on the wire.
     pub framing: Framing,
-}
-
-/// Limits of a drop-tail queue; the packet in transmission counts. Both may be given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct QueueLimit {
-    /// The most packets.
-    pub packets: Option<u32>,
-    /// The most bytes, framing included.
-    pub bytes: Option<u64>,
 }
 
 /// Random delay on top of the propagation delay, drawn for each packet.

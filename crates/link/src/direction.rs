@@ -1,4 +1,6 @@
-use crate::{Conditions, Jitter, JitterShape, LossModel, Side};
+use crate::discipline::pool::Held;
+use crate::discipline::{Line, Managed};
+use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Queue, QueueLimit, Side};
 use flashcrowd_base::{Rate, Ring, Span, Stream, Time};
 
 /// What becomes of a packet.
@@ -8,8 +10,23 @@ pub enum Outcome {
     Arrives(Time),
     /// It is lost at random.
     Lost,
-    /// The queue is full.
+    /// It is dropped: the queue is full, or its discipline wants the sender to slow down.
     Dropped,
+    /// It waits in a queue whose discipline will decide: see [`Direction::dequeue`].
+    Queued,
+}
+
+/// A packet that leaves its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The tag it was offered with.
+    pub tag: u32,
+    /// When its transmission ends.
+    pub departs: Time,
+    /// When it reaches the other end; `None` if it is lost on the way.
+    pub arrives: Option<Time>,
+    /// Whether it has got a CE mark here, and carries that codepoint from now on.
+    pub marked: bool,
 }
 
 /// A packet whose arrival moved because the link changed while it was waiting.
@@ -30,14 +47,31 @@ pub struct Counters {
     pub packets: u64,
     /// Their bytes, framing included.
     pub bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets that were dropped since the queue was full.
     pub dropped: u64,
+    /// Packets that a discipline dropped to tell their senders to slow down.
+    pub dropped_early: u64,
+    /// Acknowledgements that were dropped since later ones said as much.
+    pub superseded: u64,
+    /// Packets that got a CE mark.
+    pub marked: u64,
     /// Packets lost at random.
     pub lost: u64,
     /// Sum of the waiting times of transmitted packets, without their own transmission.
     pub waited: Span,
     /// Most packets ever at the link at once, the one in transmission included.
     pub most_packets: u32,
+}
+
+/// What all directions count; the rest of [`Counters`] stands with the disciplines.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    packets: u64,
+    bytes: u64,
+    dropped: u64,
+    lost: u64,
+    waited: Span,
+    most_packets: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +84,8 @@ struct Waiting {
 
 const NAMELESS: u32 = 0;
 
-/// What is kept of a direction only where a packet's arrival does not follow from its departure:
-/// with jitter, or after a change of the delay.
+/// What is kept of a direction only where a packet's arrival does not follow from its departure
+/// (with jitter, or after a change of the delay), or where a discipline decides.
 #[derive(Clone, Debug, Default)]
 struct Detail {
     /// For each of the waiting packets, when it would arrive if there were no other: its departure,
@@ -60,6 +94,7 @@ struct Detail {
     own_arrivals: Ring<Time>,
     /// The last arrival of those that have departed.
     departed: Time,
+    managed: Option<Managed>,
 }
 
 impl Detail {
@@ -89,7 +124,7 @@ pub struct Direction {
     detail: Option<Box<Detail>>,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
-    counters: Counters,
+    counters: Carried,
 }
 
 impl Direction {
@@ -104,85 +139,231 @@ impl Direction {
             stream,
             detail: None,
             bad: false,
-            counters: Counters::default(),
+            counters: Carried::default(),
         }
     }
 
-    /// Offers a packet of `bytes` (IP packet; the framing is added here) at `now`. `tag` names it
-    /// in [`Direction::change`]; 0 is no name.
+    /// Offers a packet at `now`. A discipline that makes room for it, or finds something else in its
+    /// queues that it makes superfluous, tells `dropped` the tags of what it drops; the packet itself is
+    /// never among them.
     #[inline]
-    pub fn offer(&mut self, conditions: &Conditions, now: Time, bytes: u32, tag: u32) -> Outcome {
+    pub fn offer<P: Packet>(
+        &mut self,
+        conditions: &Conditions,
+        now: Time,
+        packet: &P,
+        dropped: &mut impl FnMut(u32, Cause),
+    ) -> Outcome {
+        let Some(rate) = conditions.rate_bps else {
+            return self.offer_to_wire(conditions, now, packet.bytes());
+        };
+        let (Queue::DropTail(limit), None, None) =
+            (&conditions.queue, &self.detail, &conditions.jitter)
+        else {
+            return self.offer_with_care(conditions, rate, now, packet, dropped);
+        };
         let lost = self.loses(conditions);
-        if lost && conditions.loss.is_some_and(|loss| loss.side == Side::Sender) {
+        if lost && loses_at(conditions, Side::Sender) {
             self.counters.lost += 1;
             return Outcome::Lost;
         }
-        let bytes = conditions.framing.wire_bytes(bytes);
-        let Some(rate) = conditions.rate_bps else {
-            let own = now + self.delay(conditions);
-            let arrives = self.in_order(conditions.jitter.as_ref(), own);
-            self.count(bytes, lost);
-            return if lost { Outcome::Lost } else { Outcome::Arrives(arrives) };
-        };
-        if self.detail.is_some() || conditions.jitter.is_some() {
-            return self.offer_in_detail(conditions, rate, now, bytes, tag, lost);
-        }
-        if self.is_full(conditions, bytes) {
+        let bytes = conditions.framing.wire_bytes(packet.bytes());
+        if self.is_full(limit, bytes) {
             self.forget_departed(now);
-            if self.is_full(conditions, bytes) {
+            if self.is_full(limit, bytes) {
                 self.counters.dropped += 1;
                 return Outcome::Dropped;
             }
         }
-        let departs = self.transmit(rate, now, bytes, tag, lost);
+        let departs = self.queue(rate, now, bytes, packet.tag(), lost);
         // Without detail, all packets have had this delay: the order needs no care.
         let arrives = departs + conditions.delay_ns;
         self.last_arrival = arrives;
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
 
-    /// The same where a packet's arrival has to be kept beside its departure.
+    /// A link without a rate: nothing waits.
+    #[inline]
+    fn offer_to_wire(&mut self, conditions: &Conditions, now: Time, bytes: u32) -> Outcome {
+        let lost = self.loses(conditions);
+        if lost && loses_at(conditions, Side::Sender) {
+            self.counters.lost += 1;
+            return Outcome::Lost;
+        }
+        let own = now + self.delay(conditions);
+        let arrives = self.in_order(conditions, own);
+        self.count(conditions.framing.wire_bytes(bytes), lost);
+        if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+    }
+
+    /// Offers a packet to a link with a discipline, with jitter, or with a delay that has changed.
     #[inline(never)]
-    fn offer_in_detail(
+    fn offer_with_care<P: Packet>(
         &mut self,
         conditions: &Conditions,
         rate: Rate,
         now: Time,
+        packet: &P,
+        dropped: &mut dyn FnMut(u32, Cause),
+    ) -> Outcome {
+        let bytes = conditions.framing.wire_bytes(packet.bytes());
+        if let (Queue::DropTail(limit), false) = (&conditions.queue, self.is_held()) {
+            return self.offer_in_detail(conditions, limit, rate, now, bytes, packet.tag());
+        }
+        let mut held = Held::new(now, bytes, packet);
+        if let Queue::Cake(cake) = &conditions.queue {
+            let framing = cake.framing.unwrap_or(conditions.framing);
+            held.shaped_bytes = framing.wire_bytes(packet.bytes());
+        }
+        self.enqueue(conditions, rate, held, dropped)
+    }
+
+    /// A drop-tail queue where a packet's arrival has to be kept beside its departure.
+    fn offer_in_detail(
+        &mut self,
+        conditions: &Conditions,
+        limit: &QueueLimit,
+        rate: Rate,
+        now: Time,
         bytes: u32,
         tag: u32,
-        lost: bool,
     ) -> Outcome {
+        let lost = self.loses(conditions);
+        if lost && loses_at(conditions, Side::Sender) {
+            self.counters.lost += 1;
+            return Outcome::Lost;
+        }
         self.forget_departed(now);
-        if self.is_full(conditions, bytes) {
+        if self.is_full(limit, bytes) {
             self.counters.dropped += 1;
             return Outcome::Dropped;
         }
         let waiting = self.waiting.len();
         self.detail(conditions.delay_ns).keep(waiting);
-        let departs = self.transmit(rate, now, bytes, tag, lost);
-        let own = departs + self.delay(conditions);
-        self.detail(conditions.delay_ns).own_arrivals.push_back(own);
-        let arrives = self.in_order(conditions.jitter.as_ref(), own);
+        let departs = self.queue(rate, now, bytes, tag, lost);
+        let arrives = self.send_off(conditions, departs);
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
+    }
+
+    /// Gives a packet to the discipline.
+    fn enqueue(
+        &mut self,
+        conditions: &Conditions,
+        rate: Rate,
+        packet: Held,
+        dropped: &mut dyn FnMut(u32, Cause),
+    ) -> Outcome {
+        if loses_at(conditions, Side::Sender) && self.loses(conditions) {
+            self.counters.lost += 1;
+            return Outcome::Lost;
+        }
+        debug_assert!(packet.tag != NAMELESS, "a packet that waits for a discipline needs a name");
+        let now = packet.offered;
+        self.forget_departed(now);
+        let line = self.line(rate, now);
+        let stream = self.stream.clone();
+        let managed = self.detail(conditions.delay_ns).managed.get_or_insert_with(|| {
+            // A stream of its own, so that losses are those of the link without a discipline.
+            let seed = { stream }.bits();
+            Managed::new(&conditions.queue, now, Stream::new(seed, "queue", 0))
+        });
+        let idle = managed.is_empty();
+        let taken = managed.offer(&conditions.queue, line, packet, dropped);
+        let packets = managed.pool.packets() + u32::from(line.busy);
+        if idle {
+            self.free_at = self.free_at.max(now);
+        }
+        if !taken {
+            return Outcome::Dropped;
+        }
+        self.counters.most_packets = self.counters.most_packets.max(packets);
+        Outcome::Queued
+    }
+
+    fn line(&self, rate: Rate, now: Time) -> Line {
+        Line {
+            now,
+            rate,
+            idle_since: (self.free_at <= now).then_some(self.free_at),
+            busy: !self.waiting.is_empty(),
+            sending_bytes: self.waiting_bytes,
+        }
+    }
+
+    fn managed(&self) -> Option<&Managed> {
+        self.detail.as_ref().and_then(|detail| detail.managed.as_ref())
+    }
+
+    /// Whether packets wait in a discipline.
+    fn is_held(&self) -> bool {
+        self.managed().is_some_and(|managed| !managed.is_empty())
+    }
+
+    /// When the next packet leaves a queue whose discipline decides about it, as things stand: when the
+    /// line is free, and a shaper lets it go. `None` if nothing waits. Whatever is offered, taken or
+    /// changed may change it.
+    pub fn next_dequeue(&self) -> Option<Time> {
+        let managed = self.managed().filter(|managed| !managed.is_empty())?;
+        Some(self.free_at.max(managed.not_before()))
+    }
+
+    /// Lets the discipline choose the packet that is sent next, if it is time for one: not before
+    /// [`Direction::next_dequeue`]. An engine that comes late changes nothing: the packet leaves when it
+    /// was due. Those that the discipline drops on the way are told to `dropped`; `None` if there is no
+    /// other, or not yet.
+    pub fn dequeue(
+        &mut self,
+        conditions: &Conditions,
+        now: Time,
+        dropped: &mut impl FnMut(u32, Cause),
+    ) -> Option<Departure> {
+        let begins = self.next_dequeue().filter(|&due| due <= now)?;
+        self.forget_departed(begins);
+        let rate = conditions.rate_bps?;
+        let line = self.line(rate, begins);
+        let waiting = self.waiting.len();
+        let detail = self.detail(conditions.delay_ns);
+        detail.keep(waiting);
+        let packet = detail.managed.as_mut()?.take(&conditions.queue, line, dropped)?;
+        let lost = loses_at(conditions, Side::Receiver) && self.loses(conditions);
+        self.counters.waited += begins.since(packet.offered);
+        let departs = self.transmit(rate, begins, packet.bytes, packet.tag, lost);
+        let arrives = self.send_off(conditions, departs);
+        let arrives = (!lost).then_some(arrives);
+        Some(Departure { tag: packet.tag, departs, arrives, marked: packet.marked })
     }
 
     /// Puts a packet behind those that wait, and gives the end of its transmission.
     #[inline]
-    fn transmit(&mut self, rate: Rate, now: Time, bytes: u32, tag: u32, lost: bool) -> Time {
+    fn queue(&mut self, rate: Rate, now: Time, bytes: u32, tag: u32, lost: bool) -> Time {
         let begins = self.free_at.max(now);
         self.counters.waited += begins - now;
-        self.count(bytes, lost);
-        let departs = begins + rate.transmission(u64::from(bytes));
-        self.free_at = departs;
-        let tag = if lost { NAMELESS } else { tag };
-        self.waiting.push_back(Waiting { departs, bytes, tag });
-        self.waiting_bytes += u64::from(bytes);
+        let departs = self.transmit(rate, begins, bytes, tag, lost);
         if self.waiting.len() as u64 > u64::from(self.counters.most_packets) {
             self.forget_departed(now);
             let packets = self.waiting.len() as u32;
             self.counters.most_packets = self.counters.most_packets.max(packets);
         }
         departs
+    }
+
+    /// Has the line send a packet from `begins` on, and gives the end of that.
+    #[inline]
+    fn transmit(&mut self, rate: Rate, begins: Time, bytes: u32, tag: u32, lost: bool) -> Time {
+        self.count(bytes, lost);
+        let departs = begins + rate.transmission(u64::from(bytes));
+        self.free_at = departs;
+        let tag = if lost { NAMELESS } else { tag };
+        self.waiting.push_back(Waiting { departs, bytes, tag });
+        self.waiting_bytes += u64::from(bytes);
+        departs
+    }
+
+    /// The arrival of a packet that departs then, kept for changes.
+    fn send_off(&mut self, conditions: &Conditions, departs: Time) -> Time {
+        let own = departs + self.delay(conditions);
+        self.detail(conditions.delay_ns).own_arrivals.push_back(own);
+        self.in_order(conditions, own)
     }
 
     #[inline]
@@ -201,7 +382,8 @@ impl Direction {
                 Some(_) if self.departed == Time::START => Time::START,
                 Some(_) => self.departed + delay,
             };
-            let mut detail = Box::new(Detail { own_arrivals: Ring::new(), departed });
+            let mut detail =
+                Box::new(Detail { own_arrivals: Ring::new(), departed, managed: None });
             for packet in self.waiting.iter() {
                 detail.own_arrivals.push_back(packet.departs + delay);
             }
@@ -275,17 +457,37 @@ impl Direction {
     /// Packets at the link at `now`, the one in transmission included.
     pub fn queued_packets(&mut self, now: Time) -> u32 {
         self.forget_departed(now);
-        self.waiting.len() as u32
+        self.waiting.len() as u32 + self.waiting_packets()
     }
 
-    /// How long a packet that comes at `now` would wait before its transmission begins.
-    pub fn queueing_delay(&self, now: Time) -> Span {
-        self.free_at.since(now)
+    /// Packets that wait for a discipline to send them.
+    pub fn waiting_packets(&self) -> u32 {
+        self.managed().map_or(0, |managed| managed.pool.packets())
+    }
+
+    /// How long it takes to send what is at the link at `now`: what a packet that comes then would wait
+    /// in a queue that is first in, first out, before its transmission begins.
+    pub fn queueing_delay(&self, conditions: &Conditions, now: Time) -> Span {
+        let waiting = self.managed().map_or(0, |managed| managed.pool.bytes());
+        let rate = conditions.rate_bps.filter(|_| waiting > 0);
+        self.free_at.since(now) + rate.map_or(Span::ZERO, |rate| rate.transmission(waiting))
     }
 
     /// What has been carried so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        let Carried { packets, bytes, dropped, lost, waited, most_packets } = self.counters;
+        let done = self.managed().map(|managed| managed.done).unwrap_or_default();
+        Counters {
+            packets,
+            bytes,
+            dropped: dropped + done.full,
+            dropped_early: done.early,
+            superseded: done.superseded,
+            marked: done.marked,
+            lost,
+            waited,
+            most_packets,
+        }
     }
 
     #[inline]
@@ -301,8 +503,7 @@ impl Direction {
     }
 
     #[inline]
-    fn is_full(&self, conditions: &Conditions, bytes: u32) -> bool {
-        let limit = conditions.queue;
+    fn is_full(&self, limit: &QueueLimit, bytes: u32) -> bool {
         limit.packets.is_some_and(|most| self.waiting.len() as u64 >= u64::from(most))
             || limit.bytes.is_some_and(|most| self.waiting_bytes + u64::from(bytes) > most)
     }
@@ -337,9 +538,9 @@ impl Direction {
 
     /// A link is first in, first out, unless its jitter says otherwise.
     #[inline]
-    fn in_order(&mut self, jitter: Option<&Jitter>, own: Time) -> Time {
+    fn in_order(&mut self, conditions: &Conditions, own: Time) -> Time {
         self.last_arrival = self.last_arrival.max(own);
-        if jitter.is_some_and(|jitter| jitter.reorder) { own } else { self.last_arrival }
+        if keeps_order(conditions) { self.last_arrival } else { own }
     }
 }
 
@@ -347,298 +548,9 @@ fn keeps_order(conditions: &Conditions) -> bool {
     conditions.jitter.is_none_or(|jitter| !jitter.reorder)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Framing, Loss, QueueLimit};
-    use flashcrowd_base::Probability;
-    use proptest::prelude::*;
-
-    fn direction() -> Direction {
-        Direction::new(Stream::new(1, "test", 0))
-    }
-    fn megabit(queue: Option<u32>) -> Conditions {
-        Conditions {
-            rate_bps: Rate::from_bps(1_000_000),
-            queue: QueueLimit { packets: queue, bytes: None },
-            delay_ns: Span::from_millis(10),
-            ..Conditions::default()
-        }
-    }
-    fn at(millis: u64) -> Time {
-        Time::START + Span::from_millis(millis)
-    }
-    fn lossy(model: LossModel, side: Side) -> Conditions {
-        Conditions { loss: Some(Loss { side, model }), ..Conditions::default() }
-    }
-    fn p(value: f64) -> Probability {
-        Probability::new(value).unwrap()
-    }
-
-    #[test]
-    fn packets_are_serialised_one_after_the_other() {
-        let (mut link, line) = (direction(), megabit(None));
-        // 1500 B take 12 ms at 1 Mbit/s
-        assert_eq!(link.offer(&line, at(0), 1500, 0), Outcome::Arrives(at(22)));
-        assert_eq!(link.offer(&line, at(0), 1500, 1), Outcome::Arrives(at(34)));
-        assert_eq!(link.queueing_delay(at(4)), Span::from_millis(20));
-        assert_eq!(link.queued_packets(at(12)), 1);
-        assert_eq!(link.offer(&line, at(100), 1500, 2), Outcome::Arrives(at(122)));
-        assert_eq!(link.counters().waited, Span::from_millis(12));
-    }
-
-    #[test]
-    fn a_full_queue_drops_the_newcomer() {
-        let (mut link, line) = (direction(), megabit(Some(2)));
-        link.offer(&line, at(0), 1500, 0);
-        link.offer(&line, at(0), 1500, 1);
-        assert_eq!(link.offer(&line, at(11), 1500, 2), Outcome::Dropped);
-        assert_eq!(link.offer(&line, at(12), 1500, 3), Outcome::Arrives(at(46)));
-        let bytes =
-            Conditions { queue: QueueLimit { packets: None, bytes: Some(3000) }, ..megabit(None) };
-        let mut link = direction();
-        link.offer(&bytes, at(0), 1500, 0);
-        assert_eq!(link.offer(&bytes, at(0), 1501, 1), Outcome::Dropped);
-        assert_ne!(link.offer(&bytes, at(0), 1500, 1), Outcome::Dropped);
-    }
-
-    #[test]
-    fn a_link_without_a_rate_never_queues() {
-        let mut link = direction();
-        let wire = Conditions { delay_ns: Span::from_millis(5), ..Conditions::default() };
-        for tag in 0..1000 {
-            assert_eq!(link.offer(&wire, at(1), 65536, tag), Outcome::Arrives(at(6)));
-        }
-        assert_eq!(link.queued_packets(at(1)), 0);
-    }
-
-    #[test]
-    fn a_new_rate_holds_for_what_is_still_queued() {
-        let (mut link, old) = (direction(), megabit(None));
-        link.offer(&old, at(0), 1500, 1);
-        link.offer(&old, at(0), 1500, 2);
-        let new = Conditions { rate_bps: Rate::from_bps(500_000), ..megabit(None) };
-        // After 6 ms half of the first packet is left: 12 ms at half the rate.
-        let moved = link.change(at(6), &old, &new);
-        let expected = [
-            Moved { tag: 1, arrived: at(22), arrives: at(6 + 12 + 10) },
-            Moved { tag: 2, arrived: at(34), arrives: at(52) },
-        ];
-        assert_eq!(moved, expected);
-        assert_eq!(link.offer(&new, at(6), 1500, 2), Outcome::Arrives(at(76)));
-    }
-
-    /// At 1 Mbit/s, when 100 ms become 10: no later packet arrives before one that is in flight,
-    /// whether it was waiting at the change or comes after it.
-    #[test]
-    fn a_falling_delay_does_not_reorder() {
-        let new = megabit(None);
-        let old = Conditions { delay_ns: Span::from_millis(100), ..new.clone() };
-        for waits in [true, false] {
-            let mut link = direction();
-            assert_eq!(link.offer(&old, at(0), 1500, 1), Outcome::Arrives(at(112)));
-            if waits {
-                assert_eq!(link.offer(&old, at(0), 1500, 2), Outcome::Arrives(at(124)));
-            }
-            let moved = link.change(at(12), &old, &new);
-            let expected = Moved { tag: 2, arrived: at(124), arrives: at(112) };
-            assert_eq!(moved, if waits { vec![expected] } else { vec![] });
-            // By itself it would arrive at 46 ms, or at 35.
-            assert_eq!(link.offer(&new, at(13), 1500, 3), Outcome::Arrives(at(112)));
-            assert_eq!(link.offer(&new, at(100), 1500, 4), Outcome::Arrives(at(122)));
-            // Back again: what has to wait for others to arrive waits no longer than for them.
-            assert_eq!(link.offer(&new, at(100), 1500, 5), Outcome::Arrives(at(134)));
-            let moved = link.change(at(112), &new, &old);
-            assert_eq!(moved, [Moved { tag: 5, arrived: at(134), arrives: at(224) }]);
-        }
-    }
-
-    /// A delay that was raised and falls again before anything left with it holds nothing back.
-    #[test]
-    fn only_what_is_in_flight_holds_newcomers_back() {
-        let short = megabit(None);
-        let long = Conditions { delay_ns: Span::from_millis(100), ..short.clone() };
-        let mut link = direction();
-        link.offer(&short, at(0), 1500, 1);
-        assert_eq!(link.change(at(13), &short, &long), []);
-        assert_eq!(link.change(at(14), &long, &short), []);
-        assert_eq!(link.offer(&short, at(14), 1500, 2), Outcome::Arrives(at(36)));
-        // Nothing has departed when the delay falls: nothing is in flight.
-        let mut link = direction();
-        link.offer(&long, at(0), 1500, 1);
-        let moved = link.change(at(6), &long, &short);
-        assert_eq!(moved, [Moved { tag: 1, arrived: at(112), arrives: at(22) }]);
-    }
-
-    #[test]
-    fn a_rising_delay_holds_for_what_is_still_queued() {
-        let old = megabit(None);
-        let new = Conditions { delay_ns: Span::from_millis(60), ..old.clone() };
-        let mut link = direction();
-        link.offer(&old, at(0), 1500, 1);
-        link.offer(&old, at(0), 1500, 2);
-        let moved = link.change(at(12), &old, &new);
-        assert_eq!(moved, [Moved { tag: 2, arrived: at(34), arrives: at(84) }]);
-        assert_eq!(link.offer(&new, at(24), 1500, 3), Outcome::Arrives(at(96)));
-    }
-
-    #[test]
-    fn a_packet_keeps_its_jitter_when_the_delay_changes() {
-        let jitter =
-            Jitter { shape: JitterShape::Uniform, spread_ns: Span::from_millis(20), reorder: true };
-        let old = Conditions { jitter: Some(jitter), ..megabit(None) };
-        let mut link = direction();
-        let Outcome::Arrives(first) = link.offer(&old, at(0), 1500, 1) else { panic!() };
-        assert!(first > at(22) && first < at(42), "{first}");
-        let new = Conditions { delay_ns: Span::from_millis(4), ..old.clone() };
-        let six = Span::from_millis(6);
-        let moved = link.change(at(6), &old, &new);
-        assert_eq!(moved.len(), 1);
-        assert_eq!(moved[0].arrived, first);
-        assert_eq!(moved[0].arrives + six, first);
-        // From now on without jitter: it is in the way of no one who comes later than it does.
-        let plain = Conditions { jitter: None, ..new.clone() };
-        assert_eq!(link.change(at(12), &new, &plain), []);
-        let Outcome::Arrives(second) = link.offer(&plain, at(12), 40, 2) else { panic!() };
-        assert!(second + six >= first, "{second} overtakes {first}");
-    }
-
-    #[test]
-    fn framing_counts_in_time_in_bytes_and_in_the_queue() {
-        let framed =
-            Conditions { framing: Framing::Plain { overhead_bytes: 500 }, ..megabit(None) };
-        let limit = QueueLimit { packets: None, bytes: Some(2999) };
-        let framed = Conditions { queue: limit, ..framed };
-        let mut link = direction();
-        assert_eq!(link.offer(&framed, at(0), 1000, 1), Outcome::Arrives(at(22)));
-        assert_eq!(link.counters().bytes, 1500);
-        assert_eq!(link.offer(&framed, at(0), 1000, 2), Outcome::Dropped);
-    }
-
-    #[test]
-    fn cells_count_in_time_and_in_bytes() {
-        let framing = Framing::Atm { encapsulation_bytes: 40 };
-        let adsl = Conditions { framing, ..megabit(None) };
-        let mut link = direction();
-        let Outcome::Arrives(time) = link.offer(&adsl, at(0), 1500, 1) else { panic!() };
-        assert_eq!(time, at(10) + Span::from_micros(33 * 53 * 8));
-        assert_eq!(link.counters().bytes, 33 * 53);
-    }
-
-    #[test]
-    fn a_frame_of_any_size_can_be_added_up() {
-        let framing = Framing::Plain { overhead_bytes: u32::MAX };
-        let wide = Conditions { framing, ..megabit(None) };
-        let mut link = direction();
-        assert!(matches!(link.offer(&wide, at(0), 1500, 1), Outcome::Arrives(_)));
-        assert_eq!(link.counters().bytes, u64::from(u32::MAX));
-    }
-
-    #[test]
-    fn bernoulli_and_gilbert_elliott_lose_their_share() {
-        let bernoulli = lossy(LossModel::Bernoulli { probability: p(0.05) }, Side::Receiver);
-        let bursts = lossy(
-            LossModel::GilbertElliott {
-                to_bad: p(0.01),
-                to_good: p(0.2),
-                loss_good: p(0.0),
-                loss_bad: p(1.0),
-            },
-            Side::Sender,
-        );
-        // Stationary share of the bad state: 0.01 / (0.01 + 0.2).
-        for (conditions, share) in [(bernoulli, 0.05), (bursts, 0.01 / 0.21)] {
-            let mut link = direction();
-            let n = 200_000;
-            let lost = (0..n)
-                .filter(|&tag| link.offer(&conditions, at(0), 100, tag) == Outcome::Lost)
-                .count();
-            let measured = lost as f64 / f64::from(n);
-            assert!((measured - share).abs() < 0.004, "{measured} instead of {share}");
-            assert_eq!(link.counters().lost, lost as u64);
-        }
-    }
-
-    #[test]
-    fn losses_at_the_receiver_take_their_share_of_the_line() {
-        let all = LossModel::Bernoulli { probability: p(1.0) };
-        for (side, waits) in [(Side::Receiver, 12), (Side::Sender, 0)] {
-            let line = Conditions { loss: Some(Loss { side, model: all }), ..megabit(None) };
-            let mut link = direction();
-            assert_eq!(link.offer(&line, at(0), 1500, 0), Outcome::Lost);
-            assert_eq!(link.queueing_delay(at(0)), Span::from_millis(waits));
-        }
-    }
-
-    #[test]
-    fn jitter_overtakes_only_where_it_may() {
-        for reorder in [false, true] {
-            for shape in [JitterShape::Uniform, JitterShape::Normal] {
-                let jitter = Jitter { shape, spread_ns: Span::from_millis(20), reorder };
-                let wire = Conditions {
-                    delay_ns: Span::from_millis(50),
-                    jitter: Some(jitter),
-                    ..Conditions::default()
-                };
-                let mut link = direction();
-                let arrivals: Vec<Time> = (0..200)
-                    .map(|i| match link.offer(&wire, at(i), 100, i as u32) {
-                        Outcome::Arrives(time) => time,
-                        other => panic!("{other:?}"),
-                    })
-                    .collect();
-                assert_eq!(arrivals.is_sorted(), !reorder);
-            }
-        }
-    }
-
-    proptest! {
-        /// Packets are conserved, the line is never faster than its rate, and order holds,
-        /// whatever is offered and however rate, delay and jitter change.
-        #[test]
-        fn nothing_is_lost_or_made_by_a_changing_link(
-            offers in prop::collection::vec((0u64..30, 40u32..1500, 0u8..20), 1..200),
-            limit in 1u32..20,
-            jitters in any::<bool>(),
-        ) {
-            let mut conditions = megabit(Some(limit));
-            let mut link = direction();
-            let mut now = at(0);
-            let mut due = vec![None; offers.len()];
-            let mut dropped = 0;
-            for (tag, &(gap, bytes, change)) in offers.iter().enumerate() {
-                now += Span::from_millis(gap);
-                if change < 3 {
-                    let kbps = 100 + 37 * u64::from(bytes);
-                    let jitter = Jitter {
-                        shape: JitterShape::Normal,
-                        spread_ns: Span::from_millis(u64::from(bytes) / 100),
-                        reorder: false,
-                    };
-                    let new = Conditions {
-                        rate_bps: Rate::from_bps(kbps * 1000),
-                        delay_ns: Span::from_millis(u64::from(bytes) % 97),
-                        jitter: (jitters && bytes % 3 == 0).then_some(jitter),
-                        ..conditions.clone()
-                    };
-                    for moved in link.change(now, &conditions, &new) {
-                        let due = &mut due[moved.tag as usize - 1];
-                        prop_assert_eq!(*due, Some(moved.arrived));
-                        *due = Some(moved.arrives);
-                    }
-                    conditions = new;
-                }
-                match link.offer(&conditions, now, bytes, tag as u32 + 1) {
-                    Outcome::Arrives(time) => due[tag] = Some(time),
-                    Outcome::Dropped => dropped += 1,
-                    Outcome::Lost => prop_assert!(false, "there is no loss"),
-                }
-                prop_assert!(link.queued_packets(now) <= limit);
-            }
-            let arrivals: Vec<Time> = due.iter().flatten().copied().collect();
-            prop_assert_eq!(arrivals.len() + dropped, offers.len());
-            prop_assert!(arrivals.is_sorted(), "{:?}", arrivals);
-            prop_assert_eq!(link.counters().dropped, dropped as u64);
-        }
-    }
+fn loses_at(conditions: &Conditions, side: Side) -> bool {
+    conditions.loss.is_some_and(|loss| loss.side == side)
 }
+
+#[cfg(test)]
+mod tests;

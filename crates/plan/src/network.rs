@@ -1,7 +1,7 @@
 use crate::Error;
 use crate::check::{index, require};
 use flashcrowd_base::{Quantiles, Span};
-use flashcrowd_link::Conditions;
+use flashcrowd_link::{Conditions, Queue};
 use serde::{Deserialize, Serialize};
 
 /// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
@@ -136,15 +136,19 @@ pub(crate) fn check_conditions(conditions: &Conditions, path: &str) -> Result<()
     let short = conditions.delay_ns <= LONGEST_DELAY
         && conditions.jitter.is_none_or(|jitter| jitter.spread_ns <= LONGEST_DELAY);
     require(short, path, "delay and jitter must be at most one hour")?;
-    let queue = conditions.queue;
-    let limited = queue.packets.is_some() || queue.bytes.is_some();
+    let queue = &conditions.queue;
     require(
-        conditions.rate_bps.is_some() || !limited,
+        conditions.rate_bps.is_some() || *queue == Queue::default(),
         path,
         "a queue needs a rate: without one nothing ever waits",
     )?;
-    let room = queue.packets != Some(0) && queue.bytes != Some(0);
-    require(room, path, "a queue has room for at least the packet in transmission")
+    // Until the event loop asks links for what leaves their disciplines: to be deleted then.
+    require(
+        !queue.is_managed(),
+        path,
+        "disciplines other than drop-tail are not yet in this engine",
+    )?;
+    queue.check().map_err(|(field, allowed)| Error::new(format!("{path}.queue.{field}"), allowed))
 }
 
 pub(crate) fn check_core_conditions(core: &Conditions, path: &str) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use flashcrowd_base::{Rate, Span, Stream, Time};
-use flashcrowd_link::{Conditions, Direction, QueueLimit};
+use flashcrowd_link::{Conditions, Direction, Frame, Queue};
 use flashcrowd_sim::EventQueue;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,7 +44,7 @@ fn queues(criterion: &mut Criterion) {
 fn links(criterion: &mut Criterion) {
     let line = Conditions {
         rate_bps: Rate::from_bps(1_000_000),
-        queue: QueueLimit { packets: Some(200), bytes: None },
+        queue: Queue::packets(200),
         delay_ns: Span::from_millis(10),
         ..Conditions::default()
     };
@@ -55,7 +55,7 @@ fn links(criterion: &mut Criterion) {
             |(link, now)| {
                 for tag in 0..1000 {
                     *now += Span::from_millis(12);
-                    black_box(link.offer(&line, *now, 1500, tag));
+                    black_box(link.offer(&line, *now, &Frame { bytes: 1500, tag }, &mut |_, _| {}));
                 }
             },
             BatchSize::SmallInput,

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use flashcrowd_base::{Probability, Quantiles, Rate, Span};
-use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, QueueLimit, Side};
+use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, Queue, Side};
 use flashcrowd_plan::Plan;
 use flashcrowd_plan::*;
 use flashcrowd_sim::{Control, Error, Table, simulate};
@@ -151,7 +151,7 @@ fn bottleneck(bps: u64, packets: u32, rtt: Span) -> Plan {
     let mut plan = plan(2, "linux-6", path(rtt, 0.0));
     let conditions = Conditions {
         rate_bps: Rate::from_bps(bps),
-        queue: QueueLimit { packets: Some(packets), bytes: None },
+        queue: Queue::packets(packets),
         ..Conditions::default()
     };
     plan.network.links.push(Link { name: "bottleneck".to_owned(), conditions, delay: None });

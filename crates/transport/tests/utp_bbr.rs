@@ -55,7 +55,8 @@ impl World {
     }
 
     fn flush(&mut self, who: usize) {
-        while let Some(packet) = self.ends[who].as_mut().and_then(|end| end.poll_transmit(self.now)) {
+        while let Some(packet) = self.ends[who].as_mut().and_then(|end| end.poll_transmit(self.now))
+        {
             let mut arrives = self.now;
             if who == 0 && packet.len > 0 {
                 let begin = self.free_at.max(self.now);

@@ -36,8 +36,9 @@ def conditions(
 def queue_limit(queue: Queue | None) -> QueueLimit:
     """Where a queue is full."""
     if queue is None:
-        return {"packets": None, "bytes": None}
-    return {"packets": queue.packets, "bytes": queue.bytes.bytes if queue.bytes else None}
+        return {"kind": "drop-tail", "packets": None, "bytes": None}
+    limit = queue.bytes.bytes if queue.bytes else None
+    return {"kind": "drop-tail", "packets": queue.packets, "bytes": limit}
 
 
 def _framing(framing: Framing) -> FramingDict:

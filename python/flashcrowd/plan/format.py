@@ -20,6 +20,7 @@ class Strict(TypedDict):
 class QueueLimit(Strict):
     """Limits of a drop-tail queue."""
 
+    kind: Literal["drop-tail"]
     packets: int | None
     bytes: int | None
 

@@ -242,13 +242,13 @@ impl Network {
             let outcome = if step == OWN {
                 let core = &self.cores[route.core as usize].conditions;
                 let own = route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions);
-                route.own.offer(own, at, packet.bytes, packet.tag)
+                route.own.offer(own, at, packet, &mut |_, _| {})
             } else {
                 let link = &mut self.links[step as usize];
                 if link.conditions.rate_bps.is_some() && (at > now || left_queue.is_some()) {
                     break; // It enters this queue later.
                 }
-                let outcome = link.direction.offer(&link.conditions, at, packet.bytes, packet.tag);
+                let outcome = link.direction.offer(&link.conditions, at, packet, &mut |_, _| {});
                 if let (Outcome::Arrives(time), Some(_)) = (outcome, link.conditions.rate_bps) {
                     left_queue = Some((step, time));
                 }
@@ -256,6 +256,8 @@ impl Network {
             };
             match outcome {
                 Outcome::Arrives(time) => at = time,
+                // `check` lets no discipline through.
+                Outcome::Queued => return false,
                 Outcome::Lost | Outcome::Dropped => {
                     let frames = u64::from(packet.frames());
                     if outcome == Outcome::Lost {
@@ -339,9 +341,9 @@ impl LinkView<'_> {
         self.link.conditions.rate_bps
     }
     pub(crate) fn queueing_delay(&self, now: Time) -> Span {
-        self.link.direction.queueing_delay(now)
+        self.link.direction.queueing_delay(&self.link.conditions, now)
     }
-    pub(crate) fn counters(&self) -> &flashcrowd_link::Counters {
+    pub(crate) fn counters(&self) -> flashcrowd_link::Counters {
         self.link.direction.counters()
     }
 }

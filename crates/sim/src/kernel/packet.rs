@@ -86,6 +86,17 @@ enum Kind {
     Datagram,
 }
 
+impl flashcrowd_link::Packet for Packet {
+    #[inline(always)]
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    #[inline(always)]
+    fn tag(&self) -> u32 {
+        self.tag
+    }
+}
+
 impl Default for Packet {
     fn default() -> Packet {
         Packet::new(&Segment::EMPTY, Addressee::Socket(u32::MAX), u32::MAX, 0)

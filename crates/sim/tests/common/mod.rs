@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Every user needs only some of them.
 
 use flashcrowd_base::{Probability, Rate, Span};
-use flashcrowd_link::{Conditions, Loss, LossModel, QueueLimit, Side};
+use flashcrowd_link::{Conditions, Loss, LossModel, Queue, Side};
 use flashcrowd_plan::*;
 use flashcrowd_sim::{Column, Table};
 use flashcrowd_swarm::{Role, profile};
@@ -90,7 +90,7 @@ pub fn star(hosts: u32, flows: u32, seconds: u64) -> Plan {
     let mut plan = plan(hosts, "linux-6", Conditions::default());
     let line = |bps| Conditions {
         rate_bps: Rate::from_bps(bps),
-        queue: QueueLimit { packets: Some(200), bytes: None },
+        queue: Queue::packets(200),
         delay_ns: Span::from_micros(12_500),
         ..Conditions::default()
     };
@@ -165,7 +165,7 @@ pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<Transpor
     let mut plan = flash_crowd(leechers, bytes, None, Conditions::default());
     plan.network = lines.network;
     for link in &mut plan.network.links {
-        link.conditions.queue.packets = Some(packets);
+        link.conditions.queue = Queue::packets(packets);
     }
     plan.stacks = ["ns2-tcp", "ns2-ledbat"]
         .map(|name| profiles::named(name).expect("the profile exists"))

@@ -1,0 +1,304 @@
+use super::codel::{Control, Law, check_law};
+use super::flows::{Flows, Rounds};
+use super::pool::{Held, List, Pool};
+use super::{Context, bucket};
+use crate::Cause;
+use crate::queue::{Refusal, require};
+use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+
+/// FQ-CoDel: flows wait in queues of their own, chosen by a hash, each under CoDel; queues take
+/// turns (deficit round robin), and those that have just become busy come first (RFC 8290).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqCoDel {
+    /// The most packets in all queues, without the one in transmission.
+    pub limit_packets: u32,
+    /// The most bytes in all queues. Linux counts the memory that packets take, here they count as
+    /// on the wire.
+    pub memory_limit_bytes: u64,
+    /// Queues: flows share one if their hashes meet.
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn.
+    pub quantum_bytes: u32,
+    /// The most packets that are dropped at once when there is no room: half of the longest queue,
+    /// up to so many.
+    pub drop_batch: u32,
+    /// As in [`crate::CoDel`].
+    pub target_ns: Span,
+    /// As in [`crate::CoDel`].
+    pub interval_ns: Span,
+    /// As in [`crate::CoDel`]; of all queues together, as Linux has it.
+    pub mtu_bytes: u32,
+    /// As in [`crate::CoDel`].
+    pub ecn: bool,
+    /// As in [`crate::CoDel`].
+    pub ce_threshold_ns: Option<Span>,
+}
+
+impl Default for FqCoDel {
+    /// Linux, and RFC 8290 5.2: 10240 packets, 32 MiB, 1024 queues, 1514 bytes a turn, ECN.
+    fn default() -> FqCoDel {
+        FqCoDel {
+            limit_packets: 10_240,
+            memory_limit_bytes: 32 << 20,
+            flows: 1024,
+            quantum_bytes: 1514,
+            drop_batch: 64,
+            target_ns: Span::from_millis(5),
+            interval_ns: Span::from_millis(100),
+            mtu_bytes: 1514,
+            ecn: true,
+            ce_threshold_ns: None,
+        }
+    }
+}
+
+impl FqCoDel {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
+        require(self.memory_limit_bytes > 0, "memory_limit_bytes", "must be more than zero")?;
+        require((1..=65_536).contains(&self.flows), "flows", "must be between 1 and 65536")?;
+        // Less, and a queue would need a thousand turns for a packet (Linux has 256 as its least).
+        require(self.quantum_bytes >= 256, "quantum_bytes", "must be at least 256")?;
+        require(self.drop_batch > 0, "drop_batch", "must be more than zero")?;
+        check_law(self.target_ns, self.interval_ns)
+    }
+
+    fn law(&self) -> Law {
+        Law {
+            target: self.target_ns,
+            interval: self.interval_ns,
+            mtu: self.mtu_bytes,
+            ecn: self.ecn,
+            ce_threshold: self.ce_threshold_ns,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct FlowQueue {
+    list: List,
+    bytes: u64,
+    /// What it may still send in this turn.
+    deficit: i64,
+    /// Whether it is in a round.
+    active: bool,
+    control: Control,
+}
+
+const NEW: usize = 0;
+const OLD: usize = 1;
+
+/// The state of a queue under FQ-CoDel.
+#[derive(Clone, Debug)]
+pub(crate) struct FqCoDelQueue {
+    salt: u64,
+    flows: Flows<FlowQueue>,
+    rounds: Rounds<2>,
+}
+
+impl FqCoDelQueue {
+    pub(crate) fn new(params: &FqCoDel, salt: u64) -> FqCoDelQueue {
+        FqCoDelQueue { salt, flows: Flows::new(params.flows), rounds: Rounds::new() }
+    }
+
+    /// RFC 8290 4.1.
+    pub(crate) fn offer(
+        &mut self,
+        params: &FqCoDel,
+        pool: &mut Pool,
+        packet: Held,
+        context: &mut Context,
+    ) {
+        self.push(params, pool, packet);
+        while pool.packets() > params.limit_packets || pool.bytes() > params.memory_limit_bytes {
+            self.drop_from_fattest(params, pool, context);
+        }
+    }
+
+    pub(crate) fn push(&mut self, params: &FqCoDel, pool: &mut Pool, packet: Held) {
+        let bucket = bucket(packet.flow.connection ^ self.salt, self.flows.buckets());
+        let index = self.flows.of_bucket(bucket);
+        let flow = &mut self.flows[index];
+        pool.push(&mut flow.list, packet);
+        flow.bytes += u64::from(packet.bytes);
+        if !flow.active {
+            flow.active = true;
+            flow.deficit = i64::from(params.quantum_bytes);
+            self.rounds.push(NEW, index);
+        }
+    }
+
+    /// Drops half of the queue with the most bytes from its head, or as much of it as one batch
+    /// takes.
+    fn drop_from_fattest(&mut self, params: &FqCoDel, pool: &mut Pool, context: &mut Context) {
+        let Some(index) = self.flows.greatest(|flow| flow.bytes) else { return };
+        let flow = &mut self.flows[index];
+        let half = flow.bytes / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < params.drop_batch && (packets == 0 || bytes < half) {
+            let Some(packet) = pool.pop(&mut flow.list) else { break };
+            packets += 1;
+            bytes += u64::from(packet.bytes);
+            context.drop(&packet, Cause::Full);
+        }
+        flow.bytes -= bytes;
+        // CoDel is to drop more often, too.
+        flow.control.count = flow.control.count.saturating_add(packets);
+    }
+
+    /// RFC 8290 4.2.
+    pub(crate) fn take(
+        &mut self,
+        params: &FqCoDel,
+        pool: &mut Pool,
+        context: &mut Context,
+    ) -> Option<Held> {
+        let law = params.law();
+        loop {
+            let (list, index) = match (self.rounds.first(NEW), self.rounds.first(OLD)) {
+                (Some(index), _) => (NEW, index),
+                (None, Some(index)) => (OLD, index),
+                (None, None) => return None,
+            };
+            let flow = &mut self.flows[index];
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(params.quantum_bytes);
+                self.rounds.remove(list, index);
+                self.rounds.push(OLD, index);
+                continue;
+            }
+            let (waiting, bytes) = (&mut flow.list, &mut flow.bytes);
+            let packet = flow.control.take(&law, context, || {
+                let packet = pool.pop(waiting)?;
+                *bytes -= u64::from(packet.bytes);
+                Some((packet, pool.bytes()))
+            });
+            if let Some(packet) = packet {
+                flow.deficit -= i64::from(packet.bytes);
+                return Some(packet);
+            }
+            self.rounds.remove(list, index);
+            // A queue that was new goes through the old ones once, or it could starve them by being
+            // new again and again.
+            if list == NEW && self.rounds.first(OLD).is_some() {
+                self.rounds.push(OLD, index);
+            } else {
+                flow.active = false;
+            }
+        }
+    }
+
+    pub(crate) fn buckets(&self) -> u32 {
+        self.flows.buckets()
+    }
+
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &List> {
+        self.flows.iter().map(|flow| &flow.list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Queue;
+    use crate::discipline::testing::Bottleneck;
+
+    fn line(fq: FqCoDel) -> Bottleneck {
+        Bottleneck::with(Queue::FqCoDel(Box::new(fq)))
+    }
+
+    /// A flow that sends a packet now and then passes those that keep the line busy.
+    #[test]
+    fn a_sparse_flow_comes_first() {
+        let mut line = line(FqCoDel::default());
+        for _ in 0..10 {
+            line.offer(1, 1514);
+            line.offer(2, 1514);
+        }
+        assert_eq!(line.order(6), [1, 2, 1, 2, 1, 2]);
+        line.offer(3, 100);
+        assert_eq!(line.order(3), [3, 1, 2]);
+    }
+
+    /// But by being new again and again it gains no more than its share: RFC 8290 4.2.
+    #[test]
+    fn a_flow_that_keeps_coming_back_starves_nobody() {
+        let mut line = line(FqCoDel::default());
+        for flow in [1, 2].repeat(10) {
+            line.offer(flow, 700);
+        }
+        let (mut bytes, mut comes) = ([0; 4], true);
+        for _ in 0..1000 {
+            let flow = line.order(1)[0];
+            bytes[flow as usize] += if flow == 3 { 1400 } else { 700 };
+            match flow {
+                3 => comes = true,
+                other => _ = line.offer(other, 700),
+            }
+            if flow != 3 && std::mem::take(&mut comes) {
+                line.offer(3, 1400);
+            }
+        }
+        assert!(bytes[3] * 5 < bytes.iter().sum::<i32>() * 2, "{bytes:?}");
+    }
+
+    /// Deficit round robin: equal bytes, not equal packets.
+    #[test]
+    fn flows_share_by_bytes() {
+        let mut line = line(FqCoDel::default());
+        for _ in 0..200 {
+            line.offer(1, 1500);
+            line.offer(2, 300);
+            line.offer(2, 300);
+            line.offer(2, 300);
+        }
+        let order = line.order(300);
+        let of_first = order.iter().filter(|&&flow| flow == 1).count() as i64 * 1500;
+        let of_second = order.iter().filter(|&&flow| flow == 2).count() as i64 * 300;
+        assert!((of_first - of_second).abs() <= 2 * 1514, "{of_first} and {of_second}");
+    }
+
+    #[test]
+    fn a_full_queue_drops_half_of_the_fattest_flow_from_its_head() {
+        let mut line = line(FqCoDel { limit_packets: 40, ..FqCoDel::default() });
+        line.offer(1, 500);
+        for _ in 0..10 {
+            line.offer(2, 500);
+        }
+        for _ in 0..30 {
+            line.offer(1, 1000);
+        }
+        // 41 are too many. Of the first flow's 30,500 bytes 16 packets are half or more.
+        let expected: Vec<u32> = std::iter::once(1).chain(12..=26).collect();
+        assert_eq!(line.dropped, expected);
+        assert_eq!((line.waiting(), line.refused), (25, 0));
+    }
+
+    #[test]
+    fn a_batch_bounds_the_drops_and_bytes_bound_the_queue() {
+        let mut line =
+            line(FqCoDel { memory_limit_bytes: 400_000, drop_batch: 8, ..FqCoDel::default() });
+        for _ in 0..401 {
+            line.offer(1, 1000);
+        }
+        assert_eq!((line.dropped.len(), line.waiting()), (8, 393));
+    }
+
+    #[test]
+    fn each_flow_has_a_codel_of_its_own() {
+        let mut line = line(FqCoDel { ecn: false, ..FqCoDel::default() });
+        for round in 0..1000 {
+            line.step();
+            while line.waiting() < 40 {
+                line.offer(1, 1000);
+            }
+            if round % 10 == 0 {
+                line.offer(2, 100);
+            }
+        }
+        assert!(line.dropped.len() > 20, "{}", line.dropped.len());
+        assert!(line.dropped.iter().all(|&tag| line.flow_of(tag) == 1));
+    }
+}

@@ -1,0 +1,283 @@
+//! Queue disciplines that decide when a packet leaves, one a file. Parameters are what a plan says
+//! and may change in place; the state beside them belongs to one direction of a link.
+
+pub(crate) mod cake;
+pub(crate) mod codel;
+pub(crate) mod flows;
+pub(crate) mod fq_codel;
+pub(crate) mod pie;
+pub(crate) mod pool;
+pub(crate) mod red;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use crate::{Ecn, Queue};
+use cake::CakeQueue;
+use codel::CoDelQueue;
+use flashcrowd_base::{Rate, Stream, Time};
+use fq_codel::FqCoDelQueue;
+use pie::PieQueue;
+use pool::{Held, List, Pool};
+use red::RedQueue;
+
+/// Why a discipline dropped a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// There was no room.
+    Full,
+    /// To tell its sender to slow down.
+    Early,
+    /// A later acknowledgement of the same connection says all that it says.
+    Superseded,
+}
+
+/// What disciplines have done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) full: u64,
+    pub(crate) early: u64,
+    pub(crate) superseded: u64,
+    pub(crate) marked: u64,
+}
+
+/// What a discipline decides by, and where it says what it has done.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Time,
+    pub(crate) rate: Rate,
+    /// Since when the line has had nothing to do, if so.
+    pub(crate) idle_since: Option<Time>,
+    pub(crate) stream: &'a mut Stream,
+    pub(crate) done: &'a mut Done,
+    /// The packet that is being offered, and whether it was dropped.
+    pub(crate) newcomer: Option<(u32, bool)>,
+    /// Told of each other packet that is dropped.
+    pub(crate) dropped: &'a mut dyn FnMut(u32, Cause),
+}
+
+impl Context<'_> {
+    pub(crate) fn drop(&mut self, packet: &Held, cause: Cause) {
+        *match cause {
+            Cause::Full => &mut self.done.full,
+            Cause::Early => &mut self.done.early,
+            Cause::Superseded => &mut self.done.superseded,
+        } += 1;
+        match &mut self.newcomer {
+            Some((tag, dropped)) if *tag == packet.tag => *dropped = true,
+            _ => (self.dropped)(packet.tag, cause),
+        }
+    }
+
+    /// Marks a packet with CE if its transport answers marks; `false` if it has to be dropped.
+    pub(crate) fn mark(&mut self, packet: &mut Held) -> bool {
+        if packet.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.done.marked += u64::from(!packet.marked);
+        packet.ecn = Ecn::Ce;
+        packet.marked = true;
+        true
+    }
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// What is left of a discipline after a change to drop-tail, until it has been sent.
+    Fifo(List),
+    CoDel(CoDelQueue),
+    FqCoDel(Box<FqCoDelQueue>),
+    Pie(PieQueue),
+    Red(RedQueue),
+    Cake(Box<CakeQueue>),
+}
+
+impl State {
+    fn new(queue: &Queue, now: Time, stream: &mut Stream) -> State {
+        match queue {
+            Queue::DropTail(_) => State::Fifo(List::default()),
+            Queue::CoDel(_) => State::CoDel(CoDelQueue::default()),
+            Queue::FqCoDel(fq) => State::FqCoDel(Box::new(FqCoDelQueue::new(fq, stream.bits()))),
+            Queue::Pie(pie) => State::Pie(PieQueue::new(pie, now)),
+            Queue::Red(_) => State::Red(RedQueue::default()),
+            Queue::Cake(cake) => State::Cake(Box::new(CakeQueue::new(cake, stream.bits()))),
+        }
+    }
+
+    /// Whether this is the state of such a queue.
+    fn fits(&self, queue: &Queue) -> bool {
+        match (self, queue) {
+            (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.buckets() == fq.flows,
+            (State::Cake(state), Queue::Cake(cake)) => state.isolation() == cake.isolation,
+            (State::Fifo(_), Queue::DropTail(_))
+            | (State::CoDel(_), Queue::CoDel(_))
+            | (State::Pie(_), Queue::Pie(_))
+            | (State::Red(_), Queue::Red(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A queue with a discipline: its packets and its state.
+#[derive(Clone, Debug)]
+pub(crate) struct Managed {
+    pub(crate) pool: Pool,
+    state: State,
+    stream: Stream,
+    pub(crate) done: Done,
+}
+
+impl Managed {
+    /// An empty queue that draws from `stream`.
+    pub(crate) fn new(queue: &Queue, now: Time, mut stream: Stream) -> Managed {
+        let state = State::new(queue, now, &mut stream);
+        Managed { pool: Pool::default(), state, stream, done: Done::default() }
+    }
+
+    /// Moves what waits over to another discipline, if that is what the link has now: in the order in
+    /// which it came, and nothing is dropped.
+    fn fit(&mut self, queue: &Queue, now: Time) {
+        if self.state.fits(queue) {
+            return;
+        }
+        let lists: Vec<List> = match &self.state {
+            State::Fifo(list) => vec![*list],
+            State::CoDel(state) => vec![*state.list()],
+            State::Pie(state) => vec![*state.list()],
+            State::Red(state) => vec![*state.list()],
+            State::FqCoDel(state) => state.lists().copied().collect(),
+            State::Cake(state) => state.lists().copied().collect(),
+        };
+        let mut packets: Vec<Held> =
+            lists.iter().flat_map(|list| self.pool.iter(list)).copied().collect();
+        packets.sort_by_key(|packet| packet.number);
+        self.pool = Pool::default();
+        let shaper = self.not_before();
+        self.state = State::new(queue, now, &mut self.stream);
+        if let State::Cake(state) = &mut self.state {
+            state.shape_from(shaper);
+        }
+        let pool = &mut self.pool;
+        for packet in packets {
+            match (&mut self.state, queue) {
+                (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.push(fq, pool, packet),
+                (State::Cake(state), Queue::Cake(cake)) => state.push(cake, pool, packet),
+                (State::CoDel(state), _) => state.push(pool, packet),
+                (State::Pie(state), _) => state.push(pool, packet),
+                (State::Red(state), _) => state.push(pool, packet),
+                (State::Fifo(list), _) => pool.push(list, packet),
+                (State::FqCoDel(_) | State::Cake(_), _) => {}
+            }
+        }
+    }
+
+    /// Offers a packet; `false` if it is dropped.
+    pub(crate) fn offer(
+        &mut self,
+        queue: &Queue,
+        line: Line,
+        packet: Held,
+        dropped: &mut dyn FnMut(u32, Cause),
+    ) -> bool {
+        self.fit(queue, line.now);
+        let mut context = Context {
+            now: line.now,
+            rate: line.rate,
+            idle_since: line.idle_since,
+            stream: &mut self.stream,
+            done: &mut self.done,
+            newcomer: Some((packet.tag, false)),
+            dropped,
+        };
+        let (pool, context_ref) = (&mut self.pool, &mut context);
+        match (&mut self.state, queue) {
+            (State::CoDel(state), Queue::CoDel(codel)) => {
+                state.offer(codel, pool, packet, context_ref);
+            }
+            (State::FqCoDel(state), Queue::FqCoDel(fq)) => {
+                state.offer(fq, pool, packet, context_ref);
+            }
+            (State::Pie(state), Queue::Pie(pie)) => state.offer(pie, pool, packet, context_ref),
+            (State::Red(state), Queue::Red(red)) => state.offer(red, pool, packet, context_ref),
+            (State::Cake(state), Queue::Cake(cake)) => {
+                state.offer(cake, pool, packet, context_ref);
+            }
+            (State::Fifo(list), Queue::DropTail(limit)) => {
+                let packets = u64::from(pool.packets()) + u64::from(line.busy);
+                let bytes = pool.bytes() + line.sending_bytes + u64::from(packet.bytes);
+                if limit.packets.is_some_and(|most| packets >= u64::from(most))
+                    || limit.bytes.is_some_and(|most| bytes > most)
+                {
+                    context_ref.drop(&packet, Cause::Full);
+                } else {
+                    pool.push(list, packet);
+                }
+            }
+            _ => debug_assert!(false, "the state fits the queue"),
+        }
+        context.newcomer.is_some_and(|(_, dropped)| !dropped)
+    }
+
+    /// Takes the packet that is to be sent now.
+    pub(crate) fn take(
+        &mut self,
+        queue: &Queue,
+        line: Line,
+        dropped: &mut dyn FnMut(u32, Cause),
+    ) -> Option<Held> {
+        self.fit(queue, line.now);
+        let mut context = Context {
+            now: line.now,
+            rate: line.rate,
+            idle_since: line.idle_since,
+            stream: &mut self.stream,
+            done: &mut self.done,
+            newcomer: None,
+            dropped,
+        };
+        let (pool, context) = (&mut self.pool, &mut context);
+        match (&mut self.state, queue) {
+            (State::CoDel(state), Queue::CoDel(codel)) => state.take(codel, pool, context),
+            (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.take(fq, pool, context),
+            (State::Pie(state), Queue::Pie(pie)) => state.take(pie, pool, context),
+            (State::Red(state), Queue::Red(_)) => state.take(pool),
+            (State::Cake(state), Queue::Cake(cake)) => state.take(cake, pool, context),
+            (State::Fifo(list), _) => pool.pop(list),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pool.packets() == 0
+    }
+
+    /// The earliest time at which a packet may leave, for a discipline that shapes.
+    pub(crate) fn not_before(&self) -> Time {
+        match &self.state {
+            State::Cake(state) => state.not_before(),
+            _ => Time::START,
+        }
+    }
+}
+
+/// What the line does while a discipline is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) now: Time,
+    pub(crate) rate: Rate,
+    pub(crate) idle_since: Option<Time>,
+    /// Whether a packet is in transmission, and its bytes.
+    pub(crate) busy: bool,
+    pub(crate) sending_bytes: u64,
+}
+
+/// One of so many buckets for a key: the finaliser of SplitMix64 and a multiplication.
+pub(crate) fn bucket(key: u64, buckets: u32) -> u32 {
+    ((u128::from(mix(key)) * u128::from(buckets)) >> 64) as u32
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+pub(crate) fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}

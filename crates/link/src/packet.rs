@@ -1,0 +1,81 @@
+/// What a link has to know of a packet. A queue that is plain drop-tail reads its size and tag and
+/// nothing else; disciplines that tell flows apart, mark, or thin out acknowledgements read the
+/// rest.
+pub trait Packet {
+    /// Size of the IP packet.
+    fn bytes(&self) -> u32;
+    /// Names the packet in what the link says of it later. 0 is no name: fit for a packet whose
+    /// moves nobody asks for, but not for one that a discipline may have to hand back.
+    fn tag(&self) -> u32;
+    /// Whose packet it is.
+    fn flow(&self) -> Flow {
+        Flow::default()
+    }
+    /// Its ECN codepoint.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    /// What it acknowledges, if it is a segment of TCP with the ACK flag and without SYN, FIN, RST.
+    fn ack(&self) -> Option<Ack> {
+        None
+    }
+}
+
+/// A packet of which nothing but the size matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Size of the IP packet.
+    pub bytes: u32,
+    /// See [`Packet::tag`].
+    pub tag: u32,
+}
+
+impl Packet for Frame {
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    #[inline]
+    fn tag(&self) -> u32 {
+        self.tag
+    }
+}
+
+/// A flow, as a router tells it from the addresses and ports. Each is any number that is the same
+/// for the same and seldom for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    /// The connection and its direction: addresses, protocol and ports.
+    pub connection: u64,
+    /// The host that sends.
+    pub source: u32,
+    /// The host that receives.
+    pub target: u32,
+}
+
+/// The ECN codepoint of a packet (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Its transport does not answer marks: it can only be dropped.
+    #[default]
+    NotEct,
+    /// ECN-capable transport, ECT(0).
+    Ect0,
+    /// ECN-capable transport, ECT(1): accurate answers, as L4S uses it.
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// What an acknowledgement of TCP says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Whether it says nothing else: no data, no flag but ACK, ECE and CWR, no D-SACK.
+    pub pure: bool,
+    /// The acknowledgement number; sequence numbers wrap around.
+    pub number: u32,
+    /// Bytes in its SACK ranges.
+    pub sacked: u32,
+    /// ECE and CWR: acknowledgements that differ in them carry what the other does not.
+    pub flags: u8,
+}

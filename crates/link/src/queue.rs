@@ -1,0 +1,100 @@
+use crate::{Cake, CoDel, FqCoDel, Pie, Red};
+use serde::{Deserialize, Serialize};
+
+/// Where packets wait for a link with a rate, and who decides which of them are sent, marked or
+/// dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum Queue {
+    /// First in, first out; what finds it full is dropped.
+    #[serde(rename = "drop-tail")]
+    DropTail(QueueLimit),
+    /// Controlled delay (RFC 8289).
+    #[serde(rename = "codel")]
+    CoDel(Box<CoDel>),
+    /// Flow queuing with CoDel in each queue (RFC 8290).
+    #[serde(rename = "fq-codel")]
+    FqCoDel(Box<FqCoDel>),
+    /// Proportional integral controller, enhanced (RFC 8033).
+    #[serde(rename = "pie")]
+    Pie(Box<Pie>),
+    /// Random early detection (Floyd and Jacobson 1993).
+    #[serde(rename = "red")]
+    Red(Box<Red>),
+    /// Common applications kept enhanced (Høiland-Jørgensen, Täht, Morton 2018).
+    #[serde(rename = "cake")]
+    Cake(Box<Cake>),
+}
+
+/// Limits of a drop-tail queue; the packet in transmission counts. Both may be given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueLimit {
+    /// The most packets.
+    pub packets: Option<u32>,
+    /// The most bytes, framing included.
+    pub bytes: Option<u64>,
+}
+
+/// A parameter of a queue that cannot be, and why.
+pub type Refusal = (&'static str, &'static str);
+
+impl Default for Queue {
+    /// A drop-tail queue without limits.
+    fn default() -> Queue {
+        Queue::DropTail(QueueLimit::default())
+    }
+}
+
+impl From<QueueLimit> for Queue {
+    fn from(limit: QueueLimit) -> Queue {
+        Queue::DropTail(limit)
+    }
+}
+
+macro_rules! from_parameters {
+    ($($discipline:ident),*) => {
+        $(impl From<$discipline> for Queue {
+            fn from(parameters: $discipline) -> Queue {
+                Queue::$discipline(Box::new(parameters))
+            }
+        })*
+    };
+}
+from_parameters!(CoDel, FqCoDel, Pie, Red, Cake);
+
+impl Queue {
+    /// A drop-tail queue that holds so many packets, the one in transmission included.
+    pub fn packets(most: u32) -> Queue {
+        Queue::DropTail(QueueLimit { packets: Some(most), bytes: None })
+    }
+
+    /// Whether it decides by itself, at the time at which packets leave it, or is plain drop-tail.
+    pub fn is_managed(&self) -> bool {
+        !matches!(self, Queue::DropTail(_))
+    }
+
+    /// What is wrong with the parameters: which, and what is allowed.
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Queue::DropTail(limit) => require(
+                limit.packets != Some(0) && limit.bytes != Some(0),
+                "packets",
+                "must leave room for at least the packet in transmission",
+            ),
+            Queue::CoDel(codel) => codel.check(),
+            Queue::FqCoDel(fq) => fq.check(),
+            Queue::Pie(pie) => pie.check(),
+            Queue::Red(red) => red.check(),
+            Queue::Cake(cake) => cake.check(),
+        }
+    }
+}
+
+pub(crate) fn require(
+    holds: bool,
+    field: &'static str,
+    allowed: &'static str,
+) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err((field, allowed)) }
+}
