@@ -474,3 +474,49 @@ fn an_impossible_acknowledgement_is_dropped() {
     script.data(0, 1000, Flags::default());
     assert_eq!(script.poll()[0].ack, 1000);
 }
+
+/// Has `server` take an acknowledgement that offers `window`; what it sends.
+fn offer(server: &mut Connection, ack: u64, window: u32) -> Vec<u32> {
+    let flags = Flags::ACK;
+    let segment = Segment { flags, ack, window, mss: 1000, ..Segment::default() };
+    server.receive(Time::START, &segment);
+    let mut sent = Vec::new();
+    while let Some(segment) = server.poll_transmit(Time::START) {
+        sent.push(segment.len);
+    }
+    sent
+}
+
+/// RFC 1122, section 4.2.3.4: a small piece of a window is used when it is half of the largest ever offered.
+#[test]
+fn a_silly_window_is_not_used() {
+    let config = Arc::new(linux());
+    let now = Time::START;
+    let syn = Segment { flags: Flags::SYN, mss: 1000, window: 1600, ..Segment::default() };
+    let mut server = Connection::accept(&config, now, &syn);
+    server.poll_transmit(now).expect("an answer");
+    assert_eq!(offer(&mut server, 0, 1600), []);
+    server.write(now, 10_000);
+    assert_eq!(offer(&mut server, 0, 1600), [1000], "600 are less than half of 1600");
+    assert_eq!(offer(&mut server, 1000, 799), []);
+    assert_eq!(offer(&mut server, 1000, 800), [800]);
+}
+
+/// Linux (tcp_cleanup_rbuf): an application that reads tells of its window when that has doubled.
+#[test]
+fn a_window_that_has_doubled_is_told_of() {
+    let mut script = Script::new(profile(profiles::windows_xp()), RTT);
+    for at in 0..13 {
+        script.data(at * 1000, 1000, Flags::default());
+    }
+    script.wait(Span::from_millis(300));
+    script.count();
+    let now = script.now;
+    // 4520 of 17520 are offered: 9040 are twice as many.
+    script.server.read(now, 4519);
+    assert_eq!(script.sent(), []);
+    script.server.read(now, 1);
+    let update = script.poll();
+    assert_eq!(update.len(), 1);
+    assert_eq!((update[0].len, update[0].window), (0, 9040));
+}

@@ -600,6 +600,7 @@ impl Connection {
             ssthresh: self.sender.threshold(),
             in_flight: self.sender.in_flight(),
             mss: self.mss,
+            delivered_marked: u64::from(self.sender.delivered_marked),
             reordering: self.sender.reordering(),
             phase: self.sender.phase(),
             outstanding: self.sender.outstanding(),

@@ -171,7 +171,8 @@ impl Echo {
             Feedback::Accurate => {
                 self.since_ack = 0;
                 let code = self.handshake.take().unwrap_or(self.marked & ACE_MASK);
-                with_ace(Flags::default(), code)
+                // Everything may be marked, acknowledgements too (RFC 9768, section 3.3; Linux).
+                with_ace(Flags::ECT_0, code)
             }
         }
     }

@@ -195,6 +195,10 @@ impl Receiver {
         if self.next == self.fin {
             self.next += 1;
             self.acks.due = true;
+            if let Some(queue) = &mut self.queue {
+                // Nothing is left to retransmit (Linux: tcp_fin).
+                queue.take_duplicate();
+            }
         }
         if frame >= 128 && self.open < self.buffer {
             self.open = (self.open + 2 * u32::from(self.segment)).min(self.buffer);

@@ -279,6 +279,8 @@ fn parse_options(options: &str, packet: &mut Packet) -> Result<(), String> {
         let words: Vec<&str> = option.split_whitespace().collect();
         match words[..] {
             ["nop" | "eol"] => {}
+            // Byte counters of RFC 9768, which an end may leave out and ignore.
+            ["ECN", ..] => {}
             ["sackOK"] => packet.sack_permitted = true,
             ["mss", value] => packet.mss = Some(number(value)? as u16),
             ["wscale", value] => packet.wscale = Some(number(value)?),

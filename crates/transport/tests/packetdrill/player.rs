@@ -715,6 +715,7 @@ impl Player<'_> {
             "tcpi_sacked" => stats.sacked.div_ceil(mss),
             "tcpi_lost" => stats.lost.div_ceil(mss),
             "tcpi_retrans" => stats.retransmitted_in_flight.div_ceil(mss),
+            "tcpi_delivered_ce" => stats.delivered_marked,
             "tcpi_reordering" => u64::from(stats.reordering),
             "tcpi_snd_mss" => mss,
             "tcpi_rtt" => stats.srtt.nanos() / 1000,

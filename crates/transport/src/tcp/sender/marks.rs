@@ -15,12 +15,12 @@ impl Sender {
         self.cep = cep;
     }
 
-    /// What new data says of ECN: that it may be marked, and, once, that the window was reduced.
+    /// What new data says of ECN in RFC 3168: that it may be marked, and, once, that the window was
+    /// reduced.
     #[inline]
     pub(super) fn ecn_flags(&mut self) -> Flags {
         match self.feedback {
-            Feedback::None => Flags::default(),
-            Feedback::Accurate => Flags::ECT_0,
+            Feedback::None | Feedback::Accurate => Flags::default(),
             Feedback::Classic if std::mem::take(&mut self.cwr_due) => Flags::ECT_0 | Flags::CWR,
             Feedback::Classic => Flags::ECT_0,
         }
@@ -60,6 +60,7 @@ impl Sender {
                 let packets = delivery.bytes.div_ceil(mss);
                 let marked = newly_marked(self.cep, ace(segment.flags), packets);
                 self.cep = self.cep.wrapping_add(marked as u8);
+                self.delivered_marked += marked as u32;
                 if marked == 0 {
                     return;
                 }

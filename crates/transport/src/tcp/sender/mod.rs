@@ -126,6 +126,8 @@ pub(super) struct Sender {
     deferred_since: Time,
     /// Segments that later ones may overtake without being lost.
     reordering: u32,
+    /// Packets that arrived marked, as the accurate answer tells.
+    pub(super) delivered_marked: u32,
     recovery: Recovery,
     pub(super) counters: Counters,
 }
@@ -178,6 +180,7 @@ impl Sender {
             // A thousand segments of 64 KiB at most.
             largest_cwnd: initial_window as u32,
             reordering: DUPLICATES,
+            delivered_marked: 0,
             reordering_seen: false,
             newest: (Time::START, 0),
             newest_rtt: Span::ZERO,
