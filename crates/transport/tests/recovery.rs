@@ -432,3 +432,47 @@ fn an_old_acknowledgement_brings_new_sacks() {
     script.quiet(2).sack(3000, &[(5000, 7000)]);
     assert_eq!(script.sent(), [(7000, 1000), (10_000, 1000)]);
 }
+
+/// Karn's rule (RFC 6298, section 3): an acknowledgement that covers a retransmitted segment gives no sample,
+/// not even of the segments behind it, which waited for the repair.
+#[test]
+fn a_repaired_hole_gives_no_sample() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(0).ack(0).ack(0);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    script.quiet(90).ack(10_000);
+    assert_eq!((script.stats().srtt, script.stats().rtt), (RTT, RTT));
+    // The next one is a sample again.
+    script.write(1000).count();
+    script.quiet(180).ack(11_000);
+    assert_eq!(script.stats().rtt, Span::from_millis(180));
+}
+
+/// RFC 8985, section 7.4: the probe of the tail repaired a loss, which is known when something later is
+/// acknowledged, and the window pays for it. Unless a D-SACK says that the probe was needless.
+#[test]
+fn a_loss_that_a_probe_repaired_reduces_the_window() {
+    for (needless, threshold) in [(false, Some(9)), (true, None)] {
+        let mut script = Script::new(linux(), RTT);
+        script.write(5000);
+        assert_eq!(script.count(), 5);
+        script.quiet(100).ack(4000);
+        let probe = script.wait(Span::from_millis(400));
+        assert_eq!((probe.len(), probe[0].1), (1, 4000));
+        script.ack(5000);
+        assert_eq!(script.ssthresh(), None, "nothing is known yet");
+        if needless {
+            script.sack(5000, &[(4000, 5000)]);
+        }
+        let cwnd = script.cwnd();
+        script.write(1000).count();
+        script.quiet(50).ack(6000);
+        assert_eq!(script.ssthresh().is_some(), threshold.is_some(), "{cwnd}");
+        if let Some(ssthresh) = script.ssthresh() {
+            assert_eq!(ssthresh, cwnd * 7 / 10);
+        }
+        assert_eq!(script.stats().timeouts, 0);
+    }
+}

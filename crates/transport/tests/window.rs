@@ -240,3 +240,41 @@ fn new_reno_halves_and_climbs_by_one() {
         script.ack(acked);
     }
 }
+
+/// RFC 2861, as Linux does it (tcp_cwnd_application_limited): while an application uses two segments of its
+/// window, half of what it leaves unused goes in each retransmission timeout, down to the initial window.
+#[test]
+fn an_unused_window_decays() {
+    let decayed = |idle_restart| {
+        let mut config = linux();
+        config.idle_restart = idle_restart;
+        let mut script = Script::new(config, RTT);
+        script.write(30_000);
+        let mut acked = 0;
+        while acked < 30_000 {
+            script.count();
+            script.quiet(100);
+            acked += script.stats().in_flight;
+            script.ack(acked);
+        }
+        let full = script.cwnd();
+        let mut windows = vec![full];
+        for _ in 0..20 {
+            script.write(2000);
+            assert_eq!(script.count(), 2);
+            script.quiet(100);
+            acked += 2000;
+            script.ack(acked);
+            if windows.last() != Some(&script.cwnd()) {
+                windows.push(script.cwnd());
+            }
+        }
+        windows
+    };
+    let windows = decayed(true);
+    assert!(windows.len() >= 4, "{windows:?}");
+    for pair in windows.windows(2) {
+        assert_eq!(pair[1], (pair[0] + 10) / 2, "{windows:?}");
+    }
+    assert_eq!(decayed(false).len(), 1);
+}
