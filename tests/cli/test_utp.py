@@ -78,7 +78,7 @@ def test_both_ends_agree_and_scripts_can_read_it():
         assert outcome["event"] == "finished"
         assert outcome["verified"] is True
         assert outcome["bytes"] == received["bytes"] == 20_000_000
-        assert outcome["digest"] == received["digest"] == outcome["verdict"]["digest"]
+        assert outcome["digest"] == received["digest"] == outcome["receipt"]["digest"]
         assert received["equal"] is True
         assert outcome["connection"]["packet_bytes"] > 500
         assert server.end() == 0
@@ -138,7 +138,7 @@ def test_ctrl_c_at_the_receiver_tells_the_sender():
         outcome, received = last(out), server.event("finished")
         assert sender.returncode == 0
         assert (outcome["verified"], outcome["stopped_by"]) == (True, "receiver")
-        assert received["bytes"] == outcome["verdict"]["bytes"] <= outcome["bytes"]
+        assert received["bytes"] == outcome["receipt"]["bytes"] <= outcome["bytes"]
         assert server.end() == 0
 
 

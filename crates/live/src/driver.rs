@@ -1,7 +1,7 @@
 use crate::clock::Clock;
-use crate::hub::Hub;
-use crate::train::Outbox;
-use crate::udp::{Inbox, Sent, Udp};
+use crate::gso_batch::TransmitQueue;
+use crate::mux::Mux;
+use crate::udp::{ReceivedBatch, Sent, Udp};
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,36 +17,36 @@ const BATCHES: usize = 8;
 pub(crate) struct Shared {
     pub(crate) udp: Udp,
     pub(crate) clock: Clock,
-    hub: Mutex<Hub>,
+    mux: Mutex<Mux>,
 }
 
 impl Shared {
-    pub(crate) fn new(udp: Udp, hub: Hub) -> Shared {
-        Shared { udp, clock: Clock::started(), hub: Mutex::new(hub) }
+    pub(crate) fn new(udp: Udp, mux: Mux) -> Shared {
+        Shared { udp, clock: Clock::started(), mux: Mutex::new(mux) }
     }
 
-    /// Does something with the hub; wakes whom it concerns afterwards.
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Hub) -> T) -> T {
-        let mut hub = self.lock();
-        let done = work(&mut hub);
-        if hub.woken.is_empty() {
+    /// Does something with the mux; wakes whom it concerns afterwards.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Mux) -> T) -> T {
+        let mut mux = self.lock();
+        let done = work(&mut mux);
+        if mux.woken.is_empty() {
             return done;
         }
-        let woken = std::mem::take(&mut hub.woken);
-        drop(hub);
+        let woken = std::mem::take(&mut mux.woken);
+        drop(mux);
         woken.into_iter().for_each(std::task::Waker::wake);
         done
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hub> {
-        self.hub.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Mux> {
+        self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets ICMP errors end the connections that are being opened, for as long as there is a socket.
     pub(crate) async fn watch_errors(self: Arc<Shared>) {
         let tell = |address: IpAddr| {
             let now = self.clock.now();
-            self.with(|hub| hub.unreachable(now, address, io::ErrorKind::ConnectionRefused));
+            self.with(|mux| mux.unreachable(now, address, io::ErrorKind::ConnectionRefused));
         };
         // Without it an absent peer is found by its silence.
         let _ = self.udp.watch_errors(tell).await;
@@ -57,40 +57,41 @@ impl Shared {
 /// connection has ended.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
-    inbox: Inbox,
-    outbox: Outbox,
+    received_batch: ReceivedBatch,
+    transmit_queue: TransmitQueue,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Driver {
     pub(crate) fn new(shared: Arc<Shared>, offload: bool) -> Driver {
-        let outbox = Outbox::new(if offload { shared.udp.train_length() } else { 1 });
+        let transmit_queue =
+            TransmitQueue::new(if offload { shared.udp.max_gso_segments() } else { 1 });
         let sleep = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
-        Driver { shared, inbox: Inbox::new(), outbox, sleep }
+        Driver { shared, received_batch: ReceivedBatch::new(), transmit_queue, sleep }
     }
 
-    /// Sends what is gathered, down to `keep` trains. Whether the socket took everything.
+    /// Sends what is gathered, down to `keep` batches. Whether the socket took everything.
     fn send(&mut self, keep: usize) -> bool {
-        while self.outbox.len() > keep {
-            let Some(train) = self.outbox.first() else { break };
-            let to = train.destination;
-            match self.shared.udp.send(train) {
-                Sent::Done => self.outbox.pop(),
+        while self.transmit_queue.len() > keep {
+            let Some(batch) = self.transmit_queue.first() else { break };
+            let to = batch.destination;
+            match self.shared.udp.send(batch) {
+                Sent::Done => self.transmit_queue.pop(),
                 Sent::Later => return false,
                 Sent::Split => {
-                    self.outbox.limit(self.shared.udp.train_length());
-                    self.outbox.split();
+                    self.transmit_queue.limit(self.shared.udp.max_gso_segments());
+                    self.transmit_queue.split();
                 }
                 // A datagram that the system will not send is lost like any other: the state
                 // machine finds out. What it can use is why.
                 Sent::Refused(error) => {
-                    self.outbox.pop();
+                    self.transmit_queue.pop();
                     let now = self.shared.clock.now();
-                    self.shared.with(|hub| {
+                    self.shared.with(|mux| {
                         if quinn_udp::is_msg_size_err(&error) {
-                            hub.too_large(now, to);
+                            mux.too_large(now, to);
                         } else {
-                            hub.unreachable(now, to.ip(), error.kind());
+                            mux.unreachable(now, to.ip(), error.kind());
                         }
                     });
                 }
@@ -106,8 +107,8 @@ impl Driver {
                 return false;
             }
             let now = self.shared.clock.now();
-            let outbox = &mut self.outbox;
-            if self.shared.with(|hub| hub.transmit(now, outbox)) {
+            let transmit_queue = &mut self.transmit_queue;
+            if self.shared.with(|mux| mux.transmit(now, transmit_queue)) {
                 return self.send(0);
             }
         }
@@ -118,7 +119,7 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         let now = self.shared.clock.now();
-        self.shared.with(|hub| hub.fail(now, io::ErrorKind::BrokenPipe));
+        self.shared.with(|mux| mux.fail(now, io::ErrorKind::BrokenPipe));
     }
 }
 
@@ -128,28 +129,28 @@ impl Future for Driver {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         for _ in 0..BATCHES {
-            let received = match this.shared.udp.poll_receive(cx, &mut this.inbox) {
+            let received = match this.shared.udp.poll_receive(cx, &mut this.received_batch) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(error)) => {
                     let now = this.shared.clock.now();
-                    this.shared.with(|hub| hub.fail(now, error.kind()));
+                    this.shared.with(|mux| mux.fail(now, error.kind()));
                     return Poll::Ready(Err(error));
                 }
                 Poll::Pending => false,
             };
             let now = this.shared.clock.now();
-            let inbox = &this.inbox;
-            this.shared.with(|hub| {
+            let received_batch = &this.received_batch;
+            this.shared.with(|mux| {
                 if received {
-                    for (from, datagram) in inbox.datagrams() {
-                        hub.receive(now, from, datagram);
+                    for (from, datagram) in received_batch.datagrams() {
+                        mux.receive(now, from, datagram);
                     }
                 }
-                hub.ring(now);
-                hub.driver = Some(cx.waker().clone());
+                mux.fire_timers(now);
+                mux.driver = Some(cx.waker().clone());
             });
             while !this.transmit() {
-                // The socket is full. Once it is not, the same train goes first.
+                // The socket is full. Once it is not, the same batch goes first.
                 if this.shared.udp.poll_writable(cx)?.is_pending() {
                     break;
                 }
@@ -157,12 +158,12 @@ impl Future for Driver {
             if received {
                 continue;
             }
-            let (done, alarm) =
-                this.shared.with(|hub| (hub.closing && hub.is_idle(), hub.next_alarm()));
-            if done && this.outbox.first().is_none() {
+            let (done, timer) =
+                this.shared.with(|mux| (mux.closing && mux.is_idle(), mux.next_timer()));
+            if done && this.transmit_queue.first().is_none() {
                 return Poll::Ready(Ok(()));
             }
-            if let Some(at) = alarm.and_then(|time| this.shared.clock.instant(time)) {
+            if let Some(at) = timer.and_then(|time| this.shared.clock.instant(time)) {
                 if this.sleep.deadline() != at {
                     this.sleep.as_mut().reset(at);
                 }

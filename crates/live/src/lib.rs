@@ -47,14 +47,14 @@
 //! end; a writer waits when the send buffer of its configuration is full.
 
 mod clock;
+mod connection_state;
 mod driver;
-mod end;
-mod hub;
+mod gso_batch;
+mod mux;
 pub mod session;
 mod socket;
-mod stock;
 mod stream;
-mod train;
+mod stream_buffers;
 mod udp;
 
 pub use socket::{Options, Socket};

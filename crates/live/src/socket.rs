@@ -1,5 +1,5 @@
 use crate::driver::{Driver, Shared};
-use crate::hub::Hub;
+use crate::mux::Mux;
 use crate::stream::Stream;
 use crate::udp::Udp;
 use flashcrowd_transport::utp::{Config, Limits};
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 /// How a [`Socket`] uses the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Have the system cut trains of datagrams up, where it can. Without, each is a call.
+    /// Have the system cut batches of datagrams up, where it can. Without, each is a call.
     pub offload: bool,
     /// What strangers may have of the socket: connections, half-open places, answers.
     pub limits: Limits,
@@ -66,8 +66,8 @@ impl Socket {
     ) -> io::Result<Socket> {
         checked(config)?;
         let limits = options.limits.within_memory(options.memory_bytes, config);
-        let hub = Hub::new(Arc::clone(config), limits);
-        let shared = Arc::new(Shared::new(Udp::bind(address)?, hub));
+        let mux = Mux::new(Arc::clone(config), limits);
+        let shared = Arc::new(Shared::new(Udp::bind(address)?, mux));
         let driver = tokio::spawn(Driver::new(Arc::clone(&shared), options.offload));
         let errors = tokio::spawn(Arc::clone(&shared).watch_errors());
         Ok(Socket { shared, config: Arc::clone(config), driver: Some(driver), errors })
@@ -106,12 +106,12 @@ impl Socket {
         }
         let remote = udp.reachable(remote);
         let now = self.shared.clock.now();
-        let key = self.shared.with(|hub| {
-            if let Some(fault) = hub.fault {
+        let key = self.shared.with(|mux| {
+            if let Some(fault) = mux.fault {
                 return Err(io::Error::from(fault));
             }
-            let key = hub.connect(now, remote, config)?;
-            hub.nudge(key);
+            let key = mux.connect(now, remote, config)?;
+            mux.wake_driver(key);
             Ok(key)
         })?;
         // From here on it is closed if the caller loses patience.
@@ -126,15 +126,15 @@ impl Socket {
     /// If the socket has failed.
     pub async fn accept(&self) -> io::Result<Stream> {
         std::future::poll_fn(|cx| {
-            self.shared.with(|hub| {
-                if let Some(key) = hub.accept() {
-                    let remote = hub.end(key).remote;
+            self.shared.with(|mux| {
+                if let Some(key) = mux.accept() {
+                    let remote = mux.connection(key).remote;
                     return Poll::Ready(Ok(Stream::new(Arc::clone(&self.shared), key, remote)));
                 }
-                if let Some(fault) = hub.fault {
+                if let Some(fault) = mux.fault {
                     return Poll::Ready(Err(fault.into()));
                 }
-                hub.acceptors.push(cx.waker().clone());
+                mux.acceptors.push(cx.waker().clone());
                 Poll::Pending
             })
         })
@@ -157,9 +157,9 @@ impl Socket {
 
     fn refuse_more(&self) {
         let now = self.shared.clock.now();
-        self.shared.with(|hub| {
-            hub.stop_listening(now);
-            hub.woken.extend(hub.driver.take());
+        self.shared.with(|mux| {
+            mux.stop_listening(now);
+            mux.woken.extend(mux.driver.take());
         });
     }
 }

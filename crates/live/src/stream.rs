@@ -1,5 +1,5 @@
+use crate::connection_state::ConnectionState;
 use crate::driver::Shared;
-use crate::end::End;
 use flashcrowd_transport::utp::{State, Stats};
 use std::io;
 use std::net::SocketAddr;
@@ -38,20 +38,20 @@ impl Stream {
 
     /// Counters and estimates, now.
     pub fn stats(&self) -> Stats {
-        self.shared.with(|hub| hub.end(self.key).connection.stats())
+        self.shared.with(|mux| mux.connection(self.key).machine.stats())
     }
 
     /// Where the connection stands.
     pub fn state(&self) -> State {
-        self.shared.with(|hub| hub.end(self.key).connection.state())
+        self.shared.with(|mux| mux.connection(self.key).machine.state())
     }
 
     /// Ends the connection at once, both directions: the other end is told.
     pub fn abort(&self) {
         let now = self.shared.clock.now();
-        self.shared.with(|hub| {
-            hub.end(self.key).connection.abort(now);
-            hub.nudge(self.key);
+        self.shared.with(|mux| {
+            mux.connection(self.key).machine.abort(now);
+            mux.wake_driver(self.key);
         });
     }
 
@@ -61,14 +61,14 @@ impl Stream {
     /// If the connection breaks before.
     pub async fn delivered(&self) -> io::Result<()> {
         std::future::poll_fn(|cx| {
-            self.with_end(|end| {
-                if end.outgoing.len() == 0 {
+            self.with_connection(|conn| {
+                if conn.send_buffer.len() == 0 {
                     return Poll::Ready(Ok(()));
                 }
-                if let Some(error) = end.error() {
+                if let Some(error) = conn.error() {
                     return Poll::Ready(Err(error));
                 }
-                end.drain = Some(cx.waker().clone());
+                conn.drain = Some(cx.waker().clone());
                 Poll::Pending
             })
         })
@@ -76,21 +76,21 @@ impl Stream {
     }
 
     pub(crate) fn poll_open(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.with_end(|end| {
-            if end.connection.is_established() {
+        self.with_connection(|conn| {
+            if conn.machine.is_established() {
                 return Poll::Ready(Ok(()));
             }
-            if end.connection.is_closed() {
-                let error = end.error().unwrap_or_else(|| io::ErrorKind::ConnectionAborted.into());
+            if conn.machine.is_closed() {
+                let error = conn.error().unwrap_or_else(|| io::ErrorKind::ConnectionAborted.into());
                 return Poll::Ready(Err(error));
             }
-            end.opener = Some(cx.waker().clone());
+            conn.opener = Some(cx.waker().clone());
             Poll::Pending
         })
     }
 
-    fn with_end<T>(&self, work: impl FnOnce(&mut End) -> T) -> T {
-        self.shared.with(|hub| work(hub.end(self.key)))
+    fn with_connection<T>(&self, work: impl FnOnce(&mut ConnectionState) -> T) -> T {
+        self.shared.with(|mux| work(mux.connection(self.key)))
     }
 }
 
@@ -103,31 +103,31 @@ impl AsyncRead for &Stream {
         if buffer.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        self.shared.with(|hub| {
-            let end = hub.end(self.key);
+        self.shared.with(|mux| {
+            let conn = mux.connection(self.key);
             let mut taken = 0;
-            while buffer.remaining() > 0 && end.incoming.len() > 0 {
-                let readable = end.incoming.readable();
+            while buffer.remaining() > 0 && conn.receive_buffer.len() > 0 {
+                let readable = conn.receive_buffer.readable();
                 let len = readable.len().min(buffer.remaining());
                 buffer.put_slice(&readable[..len]);
-                end.incoming.consume(len);
+                conn.receive_buffer.consume(len);
                 taken += len;
             }
             if taken > 0 {
                 let now = self.shared.clock.now();
-                end.connection.read(now, taken as u64);
-                if end.connection.has_acknowledgement() {
-                    hub.nudge(self.key);
+                conn.machine.read(now, taken as u64);
+                if conn.machine.has_acknowledgement() {
+                    mux.wake_driver(self.key);
                 }
                 return Poll::Ready(Ok(()));
             }
-            if end.connection.peer_closed() {
+            if conn.machine.peer_closed() {
                 return Poll::Ready(Ok(()));
             }
-            if end.connection.is_closed() {
-                return Poll::Ready(end.error().map_or(Ok(()), Err));
+            if conn.machine.is_closed() {
+                return Poll::Ready(conn.error().map_or(Ok(()), Err));
             }
-            end.reader = Some(cx.waker().clone());
+            conn.reader = Some(cx.waker().clone());
             Poll::Pending
         })
     }
@@ -139,22 +139,22 @@ impl AsyncWrite for &Stream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.shared.with(|hub| {
-            let end = hub.end(self.key);
-            if let Some(error) = end.error() {
+        self.shared.with(|mux| {
+            let conn = mux.connection(self.key);
+            if let Some(error) = conn.error() {
                 return Poll::Ready(Err(error));
             }
-            if end.shut || end.connection.is_closed() {
+            if conn.shut || conn.machine.is_closed() {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             }
             let now = self.shared.clock.now();
-            let taken = end.connection.write(now, bytes.len() as u64) as usize;
+            let taken = conn.machine.write(now, bytes.len() as u64) as usize;
             if taken == 0 && !bytes.is_empty() {
-                end.writer = Some(cx.waker().clone());
+                conn.writer = Some(cx.waker().clone());
                 return Poll::Pending;
             }
-            end.outgoing.push(&bytes[..taken]);
-            hub.nudge(self.key);
+            conn.send_buffer.push(&bytes[..taken]);
+            mux.wake_driver(self.key);
             Poll::Ready(Ok(taken))
         })
     }
@@ -166,11 +166,11 @@ impl AsyncWrite for &Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let now = self.shared.clock.now();
-        self.shared.with(|hub| {
-            let end = hub.end(self.key);
-            end.shut = true;
-            end.connection.close(now);
-            hub.nudge(self.key);
+        self.shared.with(|mux| {
+            let conn = mux.connection(self.key);
+            conn.shut = true;
+            conn.machine.close(now);
+            mux.wake_driver(self.key);
         });
         Poll::Ready(Ok(()))
     }
@@ -205,6 +205,6 @@ impl AsyncWrite for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         let now = self.shared.clock.now();
-        self.shared.with(|hub| hub.disown(now, self.key));
+        self.shared.with(|mux| mux.orphan(now, self.key));
     }
 }

@@ -1,4 +1,4 @@
-use crate::train::Train;
+use crate::gso_batch::GsoBatch;
 use quinn_udp::{RecvMeta, TransportErrorPayload, UdpSockRef, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -24,14 +24,14 @@ pub(crate) struct Udp {
     local: SocketAddr,
 }
 
-/// What happened to a train.
+/// What happened to a batch.
 #[derive(Debug)]
 pub(crate) enum Sent {
     /// The system took it.
     Done,
     /// Not now: it is not lost, and the same is to be sent when the socket is writable.
     Later,
-    /// The system cannot cut trains up: send its datagrams one by one.
+    /// The system cannot cut batches up: send its datagrams one by one.
     Split,
     /// The system will not send this.
     Refused(io::Error),
@@ -85,8 +85,8 @@ impl Udp {
         }
     }
 
-    /// Datagrams that a train may have.
-    pub(crate) fn train_length(&self) -> usize {
+    /// Datagrams that a batch may have.
+    pub(crate) fn max_gso_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
@@ -94,11 +94,11 @@ impl Udp {
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
-        inbox: &mut Inbox,
+        received_batch: &mut ReceivedBatch,
     ) -> Poll<io::Result<()>> {
         for _ in 0..ATTEMPTS {
             ready!(self.socket.poll_recv_ready(cx))?;
-            let received = self.socket.try_io(Interest::READABLE, || inbox.receive(self));
+            let received = self.socket.try_io(Interest::READABLE, || received_batch.receive(self));
             match received {
                 Ok(()) => return Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -110,24 +110,24 @@ impl Udp {
         Poll::Pending
     }
 
-    /// Sends a train.
-    pub(crate) fn send(&self, train: &Train) -> Sent {
-        if train.probe {
+    /// Sends a batch.
+    pub(crate) fn send(&self, batch: &GsoBatch) -> Sent {
+        if batch.probe {
             self.may_fragment(false);
         }
-        let sent = self.send_as_set(train);
-        if train.probe {
+        let sent = self.send_as_set(batch);
+        if batch.probe {
             self.may_fragment(true);
         }
         sent
     }
 
-    fn send_as_set(&self, train: &Train) -> Sent {
+    fn send_as_set(&self, batch: &GsoBatch) -> Sent {
         let transmit = quinn_udp::Transmit {
-            destination: train.destination,
+            destination: batch.destination,
             ecn: None,
-            contents: &train.bytes,
-            segment_size: (train.count > 1).then_some(train.each),
+            contents: &batch.bytes,
+            segment_size: (batch.count > 1).then_some(batch.each),
             src_ip: None,
         };
         let mut last = None;
@@ -139,7 +139,7 @@ impl Udp {
                 Ok(()) => return Sent::Done,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Later,
                 Err(error) if is_of_a_packet(&error) => last = Some(error),
-                Err(_) if train.count > 1 => return Sent::Split,
+                Err(_) if batch.count > 1 => return Sent::Split,
                 Err(error) => return Sent::Refused(error),
             }
         }
@@ -203,17 +203,17 @@ fn is_of_a_packet(error: &io::Error) -> bool {
 }
 
 /// Datagrams that arrived, as the system delivered them.
-pub(crate) struct Inbox {
+pub(crate) struct ReceivedBatch {
     bytes: Vec<u8>,
     meta: [RecvMeta; MESSAGES],
     messages: usize,
 }
 
-impl Inbox {
+impl ReceivedBatch {
     /// An empty one.
-    pub(crate) fn new() -> Inbox {
+    pub(crate) fn new() -> ReceivedBatch {
         let bytes = vec![0; MESSAGES * MESSAGE_BYTES];
-        Inbox { bytes, meta: [RecvMeta::default(); MESSAGES], messages: 0 }
+        ReceivedBatch { bytes, meta: [RecvMeta::default(); MESSAGES], messages: 0 }
     }
 
     fn receive(&mut self, udp: &Udp) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! A measurement, both ends in this process.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use flashcrowd_live::session::{Admission, Amount, Control, Order, Server, Stopper, send};
+use flashcrowd_live::session::{Admission, Amount, Order, Server, SessionHandle, Stopper, send};
 use flashcrowd_transport::utp::profiles;
 use std::io;
 use std::sync::Arc;
@@ -25,12 +25,13 @@ async fn both_ends_agree_on_the_digest() {
     for bytes in [0, 1, 5_000_000] {
         let server = server(true);
         let order = order(&server, Amount::Bytes(bytes));
-        let (watch, control) = (server.watch(), Control::default());
+        let (watch, control) = (server.watch(), SessionHandle::default());
         let serving = tokio::spawn({
             let control = control.clone();
             async move { server.run(&control).await }
         });
-        let outcome = timeout(PATIENCE, send(&order, &Control::default())).await.unwrap().unwrap();
+        let outcome =
+            timeout(PATIENCE, send(&order, &SessionHandle::default())).await.unwrap().unwrap();
         timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
         let received = watch.take_finished();
         assert!(outcome.verified && outcome.stopped_by.is_none(), "{outcome:?}");
@@ -45,8 +46,8 @@ async fn the_sender_stops_and_what_was_sent_is_verified() {
     let server = server(true);
     let order = order(&server, Amount::Time(Duration::from_secs(3600)));
     let watch = server.watch();
-    let serving = tokio::spawn(async move { server.run(&Control::default()).await });
-    let control = Control::default();
+    let serving = tokio::spawn(async move { server.run(&SessionHandle::default()).await });
+    let control = SessionHandle::default();
     let sending = tokio::spawn({
         let control = control.clone();
         async move { send(&order, &control).await }
@@ -67,12 +68,12 @@ async fn the_sender_stops_and_what_was_sent_is_verified() {
 async fn the_receiver_stops_and_what_arrived_is_verified() {
     let server = server(false);
     let order = order(&server, Amount::Time(Duration::from_secs(3600)));
-    let (watch, control) = (server.watch(), Control::default());
+    let (watch, control) = (server.watch(), SessionHandle::default());
     let serving = tokio::spawn({
         let control = control.clone();
         async move { server.run(&control).await }
     });
-    let sending = tokio::spawn(async move { send(&order, &Control::default()).await });
+    let sending = tokio::spawn(async move { send(&order, &SessionHandle::default()).await });
     while watch.active().first().is_none_or(|one| one.bytes == 0) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -80,10 +81,10 @@ async fn the_receiver_stops_and_what_arrived_is_verified() {
     let outcome = timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap();
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
     assert_eq!(outcome.stopped_by, Some(Stopper::Receiver));
-    let verdict = outcome.verdict.clone().unwrap();
-    assert!(outcome.verified && verdict.stopped && verdict.bytes <= outcome.bytes, "{outcome:?}");
+    let receipt = outcome.receipt.clone().unwrap();
+    assert!(outcome.verified && receipt.stopped && receipt.bytes <= outcome.bytes, "{outcome:?}");
     let received = watch.take_finished();
-    assert_eq!((received[0].bytes, received[0].equal), (verdict.bytes, Some(true)));
+    assert_eq!((received[0].bytes, received[0].equal), (receipt.bytes, Some(true)));
     assert_eq!(received[0].stopped_by, Some(Stopper::Receiver));
 }
 
@@ -100,7 +101,8 @@ async fn a_stranger_is_refused_in_words() {
             .unwrap();
         (stranger, stream)
     });
-    let error = timeout(PATIENCE, send(&order, &Control::default())).await.unwrap().unwrap_err();
+    let error =
+        timeout(PATIENCE, send(&order, &SessionHandle::default())).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     drop(answer.await.unwrap());
 }
@@ -112,14 +114,14 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission).unwrap();
     let endless = order(&server, Amount::Time(Duration::from_secs(3600)));
     let short = order(&server, Amount::Bytes(1000));
-    let (watch, control) = (server.watch(), Control::default());
+    let (watch, control) = (server.watch(), SessionHandle::default());
     let serving = tokio::spawn({
         let control = control.clone();
         async move { server.run(&control).await }
     });
     let mut senders: Vec<_> = (0..2)
         .map(|_| {
-            let (order, control) = (endless.clone(), Control::default());
+            let (order, control) = (endless.clone(), SessionHandle::default());
             let theirs = control.clone();
             (control, tokio::spawn(async move { send(&order, &theirs).await }))
         })
@@ -127,7 +129,8 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     while watch.active().len() < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let refused = timeout(PATIENCE, send(&short, &Control::default())).await.unwrap().unwrap_err();
+    let refused =
+        timeout(PATIENCE, send(&short, &SessionHandle::default())).await.unwrap().unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionReset);
     assert_eq!(watch.active().len(), 2, "the others go on");
     let (first, sending) = senders.remove(0);
@@ -136,7 +139,7 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     while watch.active().len() > 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let sent = timeout(PATIENCE, send(&short, &Control::default())).await.unwrap().unwrap();
+    let sent = timeout(PATIENCE, send(&short, &SessionHandle::default())).await.unwrap().unwrap();
     assert!(sent.verified);
     control.stop();
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flashcrowd_live::session::{Admission, Amount, Control, Order, Server, Watch, send};
+use flashcrowd_live::session::{Admission, Amount, Order, Server, SessionHandle, Watch, send};
 use flashcrowd_transport::utp::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -101,7 +101,7 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 /// Sends to a `UtpReceiver`, in the background.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct UtpSender {
-    control: Control,
+    control: SessionHandle,
     task: Arc<Task>,
 }
 
@@ -126,7 +126,7 @@ impl UtpSender {
             _ => return Err(PyValueError::new_err("give either bytes or seconds")),
         };
         let order = Order { remote: address(remote)?, amount, config: self::config(config)? };
-        let control = Control::default();
+        let control = SessionHandle::default();
         let theirs = control.clone();
         let task = Task::start(runtime()?, async move { send(&order, &theirs).await })?;
         Ok(UtpSender { control, task })
@@ -156,7 +156,7 @@ impl UtpSender {
 /// Receives from several `UtpSender`s at once, in the background.
 #[pyclass(module = "flashcrowd._core", frozen)]
 pub(crate) struct UtpReceiver {
-    control: Control,
+    control: SessionHandle,
     task: Arc<Task>,
     watch: Watch,
     address: SocketAddr,
@@ -177,7 +177,7 @@ impl UtpReceiver {
             Server::bind(local, &config, Admission { once, most_senders })?
         };
         let (address, watch) = (server.local_addr(), server.watch());
-        let control = Control::default();
+        let control = SessionHandle::default();
         let theirs = control.clone();
         let task = Task::start(runtime, async move { server.run(&theirs).await })?;
         Ok(UtpReceiver { control, task, watch, address })

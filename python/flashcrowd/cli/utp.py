@@ -249,8 +249,8 @@ def _attend(task: _core.UtpSender | _core.UtpReceiver, tick: Any) -> int:
 
 def _sent(as_json: bool, outcome: dict[str, Any]) -> int:
     """The summary of a sender."""
-    verdict, connection = outcome["verdict"], outcome["connection"]
-    arrived = verdict["bytes"]
+    receipt, connection = outcome["receipt"], outcome["connection"]
+    arrived = receipt["bytes"]
     who = {"sender": "stopped here", "receiver": "the receiver stopped", None: "all sent"}
     text = (
         f"{lines.size(arrived)} in {outcome['seconds']:.2f} s,"
@@ -261,9 +261,9 @@ def _sent(as_json: bool, outcome: dict[str, Any]) -> int:
         f" {connection['timeouts']} timeouts, {connection['reductions']} cuts of the window.\n"
     )
     if outcome["verified"]:
-        text += f"Digest {verdict['digest']} equal at both ends."
+        text += f"Digest {receipt['digest']} equal at both ends."
     else:
-        text += f"DIGESTS DIFFER: {outcome['digest']} here, {verdict['digest']} there."
+        text += f"DIGESTS DIFFER: {outcome['digest']} here, {receipt['digest']} there."
     _say(as_json, text, event="finished", **outcome)
     return 0 if outcome["verified"] else 1
 

@@ -1,13 +1,13 @@
 use super::content::Digest;
-use super::{Verdict, content::Content};
+use super::{Receipt, content::Content};
 use crate::Stream;
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// What a sender says first.
 const GREETING: &[u8; 17] = b"flashcrowd-utp/1\n";
-/// A verdict is a line of JSON.
-const MAX_VERDICT_BYTES: u32 = 4096;
+/// A receipt is a line of JSON.
+const MAX_RECEIPT_BYTES: u32 = 4096;
 
 /// The greeting, with the content's seed.
 pub(super) fn greeting(seed: u64) -> Vec<u8> {
@@ -19,14 +19,14 @@ pub(super) fn trailer(bytes: u64, digest: u128) -> Vec<u8> {
     [&[0; 4][..], &bytes.to_be_bytes(), &digest.to_be_bytes()].concat()
 }
 
-pub(super) async fn write_verdict(mut stream: &Stream, verdict: &Verdict) -> io::Result<()> {
-    let text = serde_json::to_vec(verdict)?;
+pub(super) async fn write_receipt(mut stream: &Stream, receipt: &Receipt) -> io::Result<()> {
+    let text = serde_json::to_vec(receipt)?;
     stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
     stream.write_all(&text).await?;
     stream.shutdown().await
 }
 
-pub(super) async fn read_verdict(mut stream: &Stream) -> io::Result<Verdict> {
+pub(super) async fn read_receipt(mut stream: &Stream) -> io::Result<Receipt> {
     let foreign = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let len = stream.read_u32().await.map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => foreign(
@@ -34,7 +34,7 @@ pub(super) async fn read_verdict(mut stream: &Stream) -> io::Result<Verdict> {
         ),
         _ => error,
     })?;
-    if len > MAX_VERDICT_BYTES {
+    if len > MAX_RECEIPT_BYTES {
         return Err(foreign(format!("a verdict of {len} bytes: no flashcrowd receiver")));
     }
     let mut text = vec![0; len as usize];

@@ -10,19 +10,19 @@
 //! | sender | `flashcrowd-utp/1\n`, and the content's seed: 64 bits |
 //! | sender | chunks: a length of 32 bits, and so many bytes of content |
 //! | sender | a length of 0, the bytes of content in all (64 bits), and their digest (128 bits) |
-//! | receiver | a length of 32 bits, and so many bytes of JSON: the [`Verdict`] |
+//! | receiver | a length of 32 bits, and so many bytes of JSON: the [`Receipt`] |
 //!
-//! Each then closes. A receiver may give its verdict at any time, which asks the sender to stop; the
-//! sender checks the verdict against its own computation.
+//! Each then closes. A receiver may give its receipt at any time, which asks the sender to stop; the
+//! sender checks the receipt against its own computation.
 
 mod content;
-mod control;
 mod frames;
+mod handle;
 mod send;
 mod serve;
 
 pub use content::{Content, Digest};
-pub use control::{Control, Snapshot};
+pub use handle::{SessionHandle, Snapshot};
 pub use send::{Amount, Order, Outcome, Stopper, send};
 pub use serve::{Admission, Reception, Server, Watch};
 
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the receiver says of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Receipt {
     /// Bytes of content that it got.
     pub bytes: u64,
     /// XXH3-128 of them, in hexadecimal.

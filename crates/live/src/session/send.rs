@@ -1,7 +1,7 @@
-use super::Verdict;
+use super::Receipt;
 use super::content::{Content, Digest};
-use super::control::{Control, First, Snapshot, race};
-use super::frames::{greeting, read_verdict, trailer};
+use super::frames::{greeting, read_receipt, trailer};
+use super::handle::{First, SessionHandle, Snapshot, race};
 use crate::{Socket, Stream};
 use flashcrowd_transport::utp::Config;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout};
 
 /// A chunk is this long at most: what is queued when somebody wants to stop has to arrive first.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How long the receiver has for its verdict after it has acknowledged everything.
-const VERDICT_PATIENCE: Duration = Duration::from_secs(30);
+/// How long the receiver has for its receipt after it has acknowledged everything.
+const RECEIPT_PATIENCE: Duration = Duration::from_secs(30);
 /// How long the end of the connection is waited for when everything is said.
-const PARTING_PATIENCE: Duration = Duration::from_secs(3);
+const LINGER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How much is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub enum Stopper {
 /// What came out at the sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Bytes of content that were sent; those that arrived are in the verdict.
+    /// Bytes of content that were sent; those that arrived are in the receipt.
     pub bytes: u64,
     /// XXH3-128 of them, in hexadecimal.
     pub digest: String,
@@ -61,20 +61,20 @@ pub struct Outcome {
     /// Whether the receiver has exactly what was sent, or, if it stopped, exactly the beginning.
     pub verified: bool,
     /// What the receiver said, if it did.
-    pub verdict: Option<Verdict>,
+    pub receipt: Option<Receipt>,
     /// Who stopped, if anybody did.
     pub stopped_by: Option<Stopper>,
     /// The connection at its end.
     pub connection: Snapshot,
 }
 
-/// Sends, and waits for the receiver's verdict.
+/// Sends, and waits for the receiver's receipt.
 ///
 /// # Errors
 /// Those of [`Socket::bind`] and [`Socket::connect`], and whatever breaks the connection;
 /// [`Interrupted`](io::ErrorKind::Interrupted) if stopped before there was one;
 /// [`InvalidData`](io::ErrorKind::InvalidData) if the other end is something else.
-pub async fn send(order: &Order, control: &Control) -> io::Result<Outcome> {
+pub async fn send(order: &Order, control: &SessionHandle) -> io::Result<Outcome> {
     let local: SocketAddr = if order.remote.is_ipv4() {
         (Ipv4Addr::UNSPECIFIED, 0).into()
     } else {
@@ -97,11 +97,11 @@ pub async fn send(order: &Order, control: &Control) -> io::Result<Outcome> {
     };
     drop(stream);
     // What is left is to acknowledge the other end's end.
-    let _ = timeout(PARTING_PATIENCE, race(socket.close(), control.now())).await;
+    let _ = timeout(LINGER_PATIENCE, race(socket.close(), control.now())).await;
     outcome
 }
 
-async fn measure(order: &Order, stream: &Stream, control: &Control) -> io::Result<Outcome> {
+async fn measure(order: &Order, stream: &Stream, control: &SessionHandle) -> io::Result<Outcome> {
     let seed = getrandom::u64().map_err(io::Error::other)?;
     let content = Content::new(seed);
     let mut sending = Sending { content: &content, sent: 0, digest: Digest::default() };
@@ -114,9 +114,9 @@ async fn measure(order: &Order, stream: &Stream, control: &Control) -> io::Resul
         Amount::Bytes(bytes) => bytes,
         Amount::Time(_) => u64::MAX,
     };
-    let mut early = std::pin::pin!(read_verdict(stream));
+    let mut early = std::pin::pin!(read_receipt(stream));
     let mut stopped_by = None;
-    let mut verdict = None;
+    let mut receipt = None;
     {
         let mut all = std::pin::pin!(sending.send(stream, seed, most, deadline, control));
         match race(&mut all, &mut early).await {
@@ -126,41 +126,41 @@ async fn measure(order: &Order, stream: &Stream, control: &Control) -> io::Resul
                 }
             }
             First::That(said) => {
-                verdict = Some(said?);
+                receipt = Some(said?);
                 stopped_by = Some(Stopper::Receiver);
             }
         }
     }
-    if verdict.is_some() {
+    if receipt.is_some() {
         let mut end = stream;
         end.shutdown().await?;
     } else {
-        // The receiver may stop while the rest is under way, and its verdict then comes first.
+        // The receiver may stop while the rest is under way, and its receipt then comes first.
         match race(stream.delivered(), &mut early).await {
             First::This(done) => done?,
-            First::That(said) => verdict = Some(said?),
+            First::That(said) => receipt = Some(said?),
         }
     }
     let seconds = (now() - started).as_secs_f64();
-    let verdict = match verdict {
-        Some(verdict) => verdict,
-        None => timeout(VERDICT_PATIENCE, early).await.map_err(|_| silent())??,
+    let receipt = match receipt {
+        Some(receipt) => receipt,
+        None => timeout(RECEIPT_PATIENCE, early).await.map_err(|_| silent())??,
     };
-    if verdict.stopped {
+    if receipt.stopped {
         stopped_by = stopped_by.or(Some(Stopper::Receiver));
     }
     let digest = format!("{:032x}", sending.digest.value());
-    let verified = if verdict.stopped {
-        verdict.digest == format!("{:032x}", content.digest(verdict.bytes).value())
+    let verified = if receipt.stopped {
+        receipt.digest == format!("{:032x}", content.digest(receipt.bytes).value())
     } else {
-        verdict.bytes == sending.sent && verdict.digest == digest && verdict.equal == Some(true)
+        receipt.bytes == sending.sent && receipt.digest == digest && receipt.equal == Some(true)
     };
     Ok(Outcome {
         bytes: sending.sent,
         digest,
         seconds,
         verified,
-        verdict: Some(verdict),
+        receipt: Some(receipt),
         stopped_by,
         connection: stream.stats().into(),
     })
@@ -180,7 +180,7 @@ impl Sending<'_> {
         seed: u64,
         most: u64,
         deadline: Option<Instant>,
-        control: &Control,
+        control: &SessionHandle,
     ) -> io::Result<bool> {
         stream.write_all(&greeting(seed)).await?;
         while self.sent < most

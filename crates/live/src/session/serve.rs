@@ -1,6 +1,6 @@
-use super::Verdict;
-use super::control::{Control, First, Snapshot, race};
-use super::frames::{Reader, write_verdict};
+use super::Receipt;
+use super::frames::{Reader, write_receipt};
+use super::handle::{First, SessionHandle, Snapshot, race};
 use super::send::Stopper;
 use crate::{Socket, Stream};
 use flashcrowd_transport::utp::Config;
@@ -21,7 +21,7 @@ const READ_BYTES: usize = 256 * 1024;
 /// lives, because the sender's window may be closed to a crawl.
 const SILENCE: Duration = Duration::from_secs(120);
 /// How long a sender that was asked to stop has to do so, and a connection to end.
-const PARTING_PATIENCE: Duration = Duration::from_secs(5);
+const LINGER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whom a [`Server`] receives from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Server {
     ///
     /// # Errors
     /// If the socket has failed.
-    pub async fn run(self, control: &Control) -> io::Result<()> {
+    pub async fn run(self, control: &SessionHandle) -> io::Result<()> {
         let mut sessions = JoinSet::new();
         let mut id = 0;
         loop {
@@ -178,14 +178,14 @@ impl Server {
             }
         }
         while sessions.join_next().await.is_some() {}
-        let _ = timeout(PARTING_PATIENCE, race(self.socket.close(), control.now())).await;
+        let _ = timeout(LINGER_PATIENCE, race(self.socket.close(), control.now())).await;
         Ok(())
     }
 }
 
 impl Board {
     /// One sender, from its greeting to its end.
-    async fn receive(&self, active: Arc<Active>, control: &Control) {
+    async fn receive(&self, active: Arc<Active>, control: &SessionHandle) {
         let mut reader = Reader::new();
         let work = converse(&active, &mut reader, control);
         let outcome = match race(work, control.now()).await {
@@ -219,7 +219,11 @@ struct Done {
     stopped: bool,
 }
 
-async fn converse(active: &Active, reader: &mut Reader, control: &Control) -> io::Result<Done> {
+async fn converse(
+    active: &Active,
+    reader: &mut Reader,
+    control: &SessionHandle,
+) -> io::Result<Done> {
     let mut buffer = vec![0; READ_BYTES];
     let stopped = match race(listen(active, reader, &mut buffer), control.end()).await {
         First::This(heard) => {
@@ -229,21 +233,21 @@ async fn converse(active: &Active, reader: &mut Reader, control: &Control) -> io
         First::That(()) => true,
     };
     let span = lock(&active.first).map_or(Duration::ZERO, |first| now() - first);
-    let verdict = Verdict {
+    let receipt = Receipt {
         bytes: reader.bytes,
         digest: format!("{:032x}", reader.digest.value()),
         equal: reader.is_equal(),
         stopped,
         nanos: u64::try_from(span.as_nanos()).unwrap_or(u64::MAX),
     };
-    write_verdict(&active.stream, &verdict).await?;
+    write_receipt(&active.stream, &receipt).await?;
     // Until the sender has closed as well; what it had queued is of no interest any more.
     let rest = async {
         let mut stream = &active.stream;
         while stream.read(&mut buffer).await? > 0 {}
         stream.delivered().await
     };
-    let _ = timeout(PARTING_PATIENCE, rest).await;
+    let _ = timeout(LINGER_PATIENCE, rest).await;
     Ok(Done { seconds: span.as_secs_f64(), stopped })
 }
 

@@ -9,13 +9,13 @@ const SPARE: usize = 64;
 
 /// Bytes that the application wrote and the other end has not acknowledged, by stream offset.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct SendBuffer {
     bytes: VecDeque<u8>,
     /// Offset of the first.
     start: u64,
 }
 
-impl Outgoing {
+impl SendBuffer {
     /// Takes more.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
@@ -49,13 +49,13 @@ impl Outgoing {
 
 /// Bytes that arrived and the application has not read: those in order, and packets ahead of a gap.
 #[derive(Debug, Default)]
-pub(crate) struct Incoming {
+pub(crate) struct ReceiveBuffer {
     bytes: VecDeque<u8>,
     held: Vec<Option<Vec<u8>>>,
     spare: Vec<Vec<u8>>,
 }
 
-impl Incoming {
+impl ReceiveBuffer {
     /// Keeps the payload of packet `seq` until the gap before it is filled.
     pub(crate) fn hold(&mut self, seq: u16, payload: &[u8]) {
         if self.held.is_empty() {
@@ -87,7 +87,7 @@ impl Incoming {
         self.bytes.len()
     }
 
-    /// What can be read, without a copy; [`consume`](Incoming::consume) what was.
+    /// What can be read, without a copy; [`consume`](ReceiveBuffer::consume) what was.
     pub(crate) fn readable(&self) -> &[u8] {
         let (front, back) = self.bytes.as_slices();
         if front.is_empty() { back } else { front }
@@ -100,7 +100,7 @@ impl Incoming {
 
     /// Forgets everything, and gives the memory back.
     pub(crate) fn clear(&mut self) {
-        *self = Incoming::default();
+        *self = ReceiveBuffer::default();
     }
 }
 
@@ -110,16 +110,16 @@ mod tests {
 
     #[test]
     fn ranges_are_found_after_the_ring_has_turned() {
-        let mut outgoing = Outgoing::default();
+        let mut send_buffer = SendBuffer::default();
         let mut written = 0u64;
         for round in 0..50u64 {
             let chunk: Vec<u8> = (written..written + 700).map(|at| (at % 251) as u8).collect();
-            outgoing.push(&chunk);
+            send_buffer.push(&chunk);
             written += 700;
-            outgoing.release(round * 650);
+            send_buffer.release(round * 650);
             for (offset, len) in [(round * 650, 650), (written - 1, 1), (written - 300, 300)] {
                 let mut datagram = vec![7];
-                outgoing.copy(offset, len, &mut datagram);
+                send_buffer.copy(offset, len, &mut datagram);
                 let expected: Vec<u8> =
                     (offset..offset + len as u64).map(|at| (at % 251) as u8).collect();
                 assert_eq!(datagram[1..], expected);
@@ -129,17 +129,17 @@ mod tests {
 
     #[test]
     fn what_was_held_follows_when_the_gap_is_filled_across_the_wrap() {
-        let mut incoming = Incoming::default();
-        incoming.hold(0, b"d");
-        incoming.hold(65_535, b"c");
-        incoming.hold(2, b"f");
-        incoming.append(65_533, b"a");
-        assert_eq!(incoming.readable(), b"a");
-        incoming.append(65_534, b"b");
-        assert_eq!(incoming.len(), 4);
-        incoming.consume(3);
-        assert_eq!(incoming.readable(), b"d");
-        incoming.append(1, b"e");
-        assert_eq!(incoming.len(), 3);
+        let mut receive_buffer = ReceiveBuffer::default();
+        receive_buffer.hold(0, b"d");
+        receive_buffer.hold(65_535, b"c");
+        receive_buffer.hold(2, b"f");
+        receive_buffer.append(65_533, b"a");
+        assert_eq!(receive_buffer.readable(), b"a");
+        receive_buffer.append(65_534, b"b");
+        assert_eq!(receive_buffer.len(), 4);
+        receive_buffer.consume(3);
+        assert_eq!(receive_buffer.readable(), b"d");
+        receive_buffer.append(1, b"e");
+        assert_eq!(receive_buffer.len(), 3);
     }
 }

@@ -17,14 +17,14 @@ enum Wish {
 
 /// Watches and stops a measurement from another thread.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct SessionHandle {
     wish: watch::Sender<Wish>,
     stream: Arc<Mutex<Option<Arc<Stream>>>>,
 }
 
-impl Default for Control {
-    fn default() -> Control {
-        Control { wish: watch::Sender::new(Wish::GoOn), stream: Arc::default() }
+impl Default for SessionHandle {
+    fn default() -> SessionHandle {
+        SessionHandle { wish: watch::Sender::new(Wish::GoOn), stream: Arc::default() }
     }
 }
 
@@ -82,14 +82,14 @@ impl From<Stats> for Snapshot {
     }
 }
 
-impl Control {
+impl SessionHandle {
     /// Ends the measurement soon, in good order; the second time, at once.
     pub fn stop(&self) {
         self.wish
             .send_modify(|wish| *wish = if *wish == Wish::GoOn { Wish::End } else { Wish::Now });
     }
 
-    /// Whether [`stop`](Control::stop) was called.
+    /// Whether [`stop`](SessionHandle::stop) was called.
     pub fn is_stopped(&self) -> bool {
         *self.wish.borrow() >= Wish::End
     }

@@ -1,5 +1,5 @@
-use crate::end::End;
-use crate::train::Outbox;
+use crate::connection_state::ConnectionState;
+use crate::gso_batch::TransmitQueue;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::utp::{Config, Connection, Endpoint, Limits, Packet, Route, State, wire};
 use slab::Slab;
@@ -10,23 +10,23 @@ use std::sync::Arc;
 use std::task::Waker;
 
 /// Packets that one connection may send before it is another's turn.
-const TURN: usize = 128;
+const BURST_PACKETS: usize = 128;
 /// Connection ids that are drawn before they count as used up.
 const ATTEMPTS: usize = 1000;
 /// How long the other end has to close after this one did and nobody listens any more.
-const PARTING: Span = Span::from_secs(10);
+const LINGER: Span = Span::from_secs(10);
 
 /// Everything that goes through one UDP socket: the ends of its connections, by key.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct Mux {
     config: Arc<Config>,
-    ends: Slab<End>,
+    connections: Slab<ConnectionState>,
     /// Whose packet it is, and what strangers may have.
     endpoint: Endpoint<SocketAddr, usize>,
     /// Ends that may have something to send, or whose timer may have changed.
-    marked: VecDeque<usize>,
+    dirty: VecDeque<usize>,
     /// When each end that has a timer is looked at next.
-    alarms: BTreeSet<(Time, usize)>,
+    timers: BTreeSet<(Time, usize)>,
     /// Connections that others have opened and nobody has accepted yet.
     accepted: VecDeque<usize>,
     resets: VecDeque<(SocketAddr, Packet)>,
@@ -41,14 +41,14 @@ pub(crate) struct Hub {
     pub(crate) fault: Option<io::ErrorKind>,
 }
 
-impl Hub {
-    pub(crate) fn new(config: Arc<Config>, limits: Limits) -> Hub {
-        Hub {
+impl Mux {
+    pub(crate) fn new(config: Arc<Config>, limits: Limits) -> Mux {
+        Mux {
             config,
-            ends: Slab::new(),
+            connections: Slab::new(),
             endpoint: Endpoint::new(limits),
-            marked: VecDeque::new(),
-            alarms: BTreeSet::new(),
+            dirty: VecDeque::new(),
+            timers: BTreeSet::new(),
             accepted: VecDeque::new(),
             resets: VecDeque::new(),
             driver: None,
@@ -59,8 +59,8 @@ impl Hub {
         }
     }
 
-    pub(crate) fn end(&mut self, key: usize) -> &mut End {
-        &mut self.ends[key]
+    pub(crate) fn connection(&mut self, key: usize) -> &mut ConnectionState {
+        &mut self.connections[key]
     }
 
     /// Opens a connection.
@@ -78,25 +78,25 @@ impl Hub {
                 continue;
             }
             let connection = Connection::connect(config, now, id, seq);
-            return Ok(self.insert(End::new(connection, remote, false)));
+            return Ok(self.insert(ConnectionState::new(connection, remote, false)));
         }
         let text = "no free connection id: there are too many connections to this address";
         Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
-    fn insert(&mut self, end: End) -> usize {
-        let (remote, half_open) = (end.remote, !end.offered);
-        let (receive_id, send_id) = (end.connection.receive_id(), end.connection.send_id());
-        let key = self.ends.insert(end);
+    fn insert(&mut self, conn: ConnectionState) -> usize {
+        let (remote, half_open) = (conn.remote, !conn.offered);
+        let (receive_id, send_id) = (conn.machine.receive_id(), conn.machine.send_id());
+        let key = self.connections.insert(conn);
         self.endpoint.insert(remote, receive_id, send_id, key, half_open);
-        self.mark(key);
+        self.mark_dirty(key);
         key
     }
 
     /// Someone else's connection, if one is ready.
     pub(crate) fn accept(&mut self) -> Option<usize> {
         let key = self.accepted.pop_front()?;
-        self.ends[key].owned = true;
+        self.connections[key].owned = true;
         Some(key)
     }
 
@@ -105,12 +105,12 @@ impl Hub {
         let Ok((packet, payload)) = wire::decode(datagram) else { return false };
         match self.endpoint.route(now, &from, &packet, random) {
             Route::To(key) => {
-                let end = &mut self.ends[key];
-                end.receive(now, &packet, payload);
-                if !end.offered && end.connection.is_established() {
-                    self.endpoint.confirm(&from, end.connection.receive_id());
+                let conn = &mut self.connections[key];
+                conn.receive(now, &packet, payload);
+                if !conn.offered && conn.machine.is_established() {
+                    self.endpoint.confirm(&from, conn.machine.receive_id());
                 }
-                self.mark(key);
+                self.mark_dirty(key);
             }
             Route::Accept { evicted } => {
                 if let Some(key) = evicted {
@@ -119,7 +119,7 @@ impl Hub {
                 // The first sequence number proves that the other end has its address.
                 let Ok(seq_nr) = getrandom::u32() else { return true };
                 let connection = Connection::accept(&self.config, now, &packet, seq_nr as u16);
-                self.insert(End::new(connection, from, true));
+                self.insert(ConnectionState::new(connection, from, true));
             }
             Route::Answer(reset) => self.resets.push_back((from, reset)),
             Route::Ignore => {}
@@ -128,71 +128,71 @@ impl Hub {
     }
 
     /// Have the driver look at this end.
-    pub(crate) fn mark(&mut self, key: usize) {
-        self.ends[key].mark(key, &mut self.marked);
+    pub(crate) fn mark_dirty(&mut self, key: usize) {
+        self.connections[key].mark_dirty(key, &mut self.dirty);
     }
 
-    /// [`mark`](Hub::mark), and wake the driver.
-    pub(crate) fn nudge(&mut self, key: usize) {
-        self.mark(key);
+    /// [`mark_dirty`](Mux::mark_dirty), and wake the driver.
+    pub(crate) fn wake_driver(&mut self, key: usize) {
+        self.mark_dirty(key);
         self.woken.extend(self.driver.take());
     }
 
     /// Calls the timers that are due.
-    pub(crate) fn ring(&mut self, now: Time) {
-        while let Some(&(time, key)) = self.alarms.first()
+    pub(crate) fn fire_timers(&mut self, now: Time) {
+        while let Some(&(time, key)) = self.timers.first()
             && time <= now
         {
-            self.alarms.pop_first();
-            let end = &mut self.ends[key];
-            end.alarm = Time::NEVER;
-            if end.connection.next_timer().is_some_and(|due| due <= now) {
-                end.connection.on_timer(now);
+            self.timers.pop_first();
+            let conn = &mut self.connections[key];
+            conn.timer = Time::NEVER;
+            if conn.machine.next_timer().is_some_and(|due| due <= now) {
+                conn.machine.on_timer(now);
             }
-            if now >= end.leave_at {
-                end.leave_at = Time::NEVER;
-                end.connection.release(now);
+            if now >= conn.linger_until {
+                conn.linger_until = Time::NEVER;
+                conn.machine.release(now);
             }
-            self.mark(key);
+            self.mark_dirty(key);
         }
     }
 
-    /// When to call [`ring`](Hub::ring) next.
-    pub(crate) fn next_alarm(&self) -> Option<Time> {
-        self.alarms.first().map(|&(time, _)| time)
+    /// When to call [`fire_timers`](Mux::fire_timers) next.
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        self.timers.first().map(|&(time, _)| time)
     }
 
-    /// Gathers what is to be sent, until nothing is left or the outbox is full. Whether all was.
-    pub(crate) fn transmit(&mut self, now: Time, outbox: &mut Outbox) -> bool {
-        while !outbox.is_full()
+    /// Gathers what is to be sent, until nothing is left or the transmit queue is full. Whether all was.
+    pub(crate) fn transmit(&mut self, now: Time, transmit_queue: &mut TransmitQueue) -> bool {
+        while !transmit_queue.is_full()
             && let Some((to, reset)) = self.resets.pop_front()
         {
-            wire::encode(&reset, outbox.push(to, reset.datagram_bytes() as usize, false));
+            wire::encode(&reset, transmit_queue.push(to, reset.datagram_bytes() as usize, false));
         }
-        while let Some(&key) = self.marked.front() {
-            let end = &mut self.ends[key];
+        while let Some(&key) = self.dirty.front() {
+            let conn = &mut self.connections[key];
             let mut finished = false;
-            for _ in 0..TURN {
-                if outbox.is_full() {
+            for _ in 0..BURST_PACKETS {
+                if transmit_queue.is_full() {
                     return false;
                 }
-                let Some(packet) = end.connection.poll_transmit(now) else {
+                let Some(packet) = conn.machine.poll_transmit(now) else {
                     finished = true;
                     break;
                 };
                 let len = packet.datagram_bytes() as usize;
-                let datagram = outbox.push(end.remote, len, packet.dont_fragment);
+                let datagram = transmit_queue.push(conn.remote, len, packet.dont_fragment);
                 wire::encode(&packet, datagram);
                 if packet.len > 0 {
-                    end.outgoing.copy(packet.offset, usize::from(packet.len), datagram);
+                    conn.send_buffer.copy(packet.offset, usize::from(packet.len), datagram);
                 }
             }
-            self.marked.pop_front();
+            self.dirty.pop_front();
             if finished {
-                self.ends[key].marked = false;
-                self.settle(key);
+                self.connections[key].dirty = false;
+                self.update(key);
             } else {
-                self.marked.push_back(key);
+                self.dirty.push_back(key);
             }
         }
         true
@@ -200,73 +200,73 @@ impl Hub {
 
     /// After anything has happened to an end and it has sent what it has: its timer, who waits for
     /// it, and whether it is done with.
-    fn settle(&mut self, key: usize) {
-        let end = &mut self.ends[key];
-        end.outgoing.release(end.connection.stats().bytes_acked);
+    fn update(&mut self, key: usize) {
+        let conn = &mut self.connections[key];
+        conn.send_buffer.release(conn.machine.stats().bytes_acked);
         // A timer that was put off keeps its entry, which is looked at when it is due.
-        let due = end.connection.next_timer().unwrap_or(Time::NEVER).min(end.leave_at);
-        if due < end.alarm {
-            self.alarms.remove(&(end.alarm, key));
-            self.alarms.insert((due, key));
-            end.alarm = due;
+        let due = conn.machine.next_timer().unwrap_or(Time::NEVER).min(conn.linger_until);
+        if due < conn.timer {
+            self.timers.remove(&(conn.timer, key));
+            self.timers.insert((due, key));
+            conn.timer = due;
         }
-        end.wake(&mut self.woken);
-        let closed = end.connection.is_closed();
-        if !end.offered && (closed || end.connection.is_established()) {
-            end.offered = true;
+        conn.wake(&mut self.woken);
+        let closed = conn.machine.is_closed();
+        if !conn.offered && (closed || conn.machine.is_established()) {
+            conn.offered = true;
             if !closed {
                 self.accepted.push_back(key);
                 self.woken.append(&mut self.acceptors);
             }
         }
-        let end = &mut self.ends[key];
-        if closed && !end.owned && !self.accepted.contains(&key) {
+        let conn = &mut self.connections[key];
+        if closed && !conn.owned && !self.accepted.contains(&key) {
             self.remove(key);
         }
     }
 
     fn remove(&mut self, key: usize) {
-        let end = &self.ends[key];
-        self.endpoint.remove(&end.remote, end.connection.receive_id());
+        let conn = &self.connections[key];
+        self.endpoint.remove(&conn.remote, conn.machine.receive_id());
         self.forget(key);
     }
 
     /// Drops an end that the endpoint knows no more.
     fn forget(&mut self, key: usize) {
-        let end = self.ends.remove(key);
-        self.alarms.remove(&(end.alarm, key));
-        if end.marked {
-            self.marked.retain(|other| *other != key);
+        let conn = self.connections.remove(key);
+        self.timers.remove(&(conn.timer, key));
+        if conn.dirty {
+            self.dirty.retain(|other| *other != key);
         }
     }
 
     /// Nobody reads from this end or writes to it any more: it closes in its own time.
-    pub(crate) fn disown(&mut self, now: Time, key: usize) {
-        let end = &mut self.ends[key];
-        end.owned = false;
-        end.abandoned = true;
-        end.reader = None;
-        end.writer = None;
-        if end.incoming.len() > 0 || !end.connection.is_established() {
+    pub(crate) fn orphan(&mut self, now: Time, key: usize) {
+        let conn = &mut self.connections[key];
+        conn.owned = false;
+        conn.orphaned = true;
+        conn.reader = None;
+        conn.writer = None;
+        if conn.receive_buffer.len() > 0 || !conn.machine.is_established() {
             // Bytes that nobody reads: the other end must not believe that they were. And an
             // opening that nobody waits for.
-            end.connection.abort(now);
+            conn.machine.abort(now);
         } else {
-            end.connection.close(now);
-            end.leave_at = now + PARTING;
+            conn.machine.close(now);
+            conn.linger_until = now + LINGER;
         }
-        end.incoming.clear();
-        self.nudge(key);
+        conn.receive_buffer.clear();
+        self.wake_driver(key);
     }
 
     /// Whether no connection has anything to send or to wait for.
     pub(crate) fn is_idle(&self) -> bool {
         self.accepted.is_empty()
-            && self.marked.is_empty()
+            && self.dirty.is_empty()
             && self
-                .ends
+                .connections
                 .iter()
-                .all(|(_, end)| !end.owned && end.connection.state() == State::Lingering)
+                .all(|(_, conn)| !conn.owned && conn.machine.state() == State::Lingering)
     }
 
     /// Nobody can accept or open connections any more: those that wait to be accepted are reset,
@@ -275,10 +275,12 @@ impl Hub {
         self.closing = true;
         self.endpoint.stop_listening();
         self.accepted.clear();
-        for (key, end) in self.ends.iter_mut().filter(|(_, end)| !end.owned && !end.abandoned) {
-            end.abandoned = true;
-            end.connection.abort(now);
-            end.mark(key, &mut self.marked);
+        for (key, conn) in
+            self.connections.iter_mut().filter(|(_, conn)| !conn.owned && !conn.orphaned)
+        {
+            conn.orphaned = true;
+            conn.machine.abort(now);
+            conn.mark_dirty(key, &mut self.dirty);
         }
     }
 
@@ -288,13 +290,13 @@ impl Hub {
     pub(crate) fn unreachable(&mut self, now: Time, address: IpAddr, why: io::ErrorKind) {
         for (first, last) in every_port_of(address) {
             for key in self.endpoint.between(first, last) {
-                let end = &mut self.ends[key];
-                let opens = end.owned && !end.connection.is_established();
-                let parts = end.abandoned && end.outgoing.len() == 0;
-                if (opens || parts) && !end.connection.is_closed() {
-                    end.failure = Some(why);
-                    end.connection.abort(now);
-                    end.mark(key, &mut self.marked);
+                let conn = &mut self.connections[key];
+                let opens = conn.owned && !conn.machine.is_established();
+                let parts = conn.orphaned && conn.send_buffer.len() == 0;
+                if (opens || parts) && !conn.machine.is_closed() {
+                    conn.failure = Some(why);
+                    conn.machine.abort(now);
+                    conn.mark_dirty(key, &mut self.dirty);
                 }
             }
         }
@@ -304,19 +306,19 @@ impl Hub {
     /// The system would not send a datagram of so many bytes to `address`: too large for the way.
     pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr) {
         for key in self.endpoint.between(address, address) {
-            let end = &mut self.ends[key];
-            end.connection.on_path_limit(now, 0);
-            end.mark(key, &mut self.marked);
+            let conn = &mut self.connections[key];
+            conn.machine.on_path_limit(now, 0);
+            conn.mark_dirty(key, &mut self.dirty);
         }
     }
 
     /// The socket has failed: nothing moves any more.
     pub(crate) fn fail(&mut self, now: Time, why: io::ErrorKind) {
         self.fault = Some(why);
-        for (_, end) in &mut self.ends {
-            end.failure = Some(why);
-            end.connection.abort(now);
-            end.wake(&mut self.woken);
+        for (_, conn) in &mut self.connections {
+            conn.failure = Some(why);
+            conn.machine.abort(now);
+            conn.wake(&mut self.woken);
         }
         self.woken.append(&mut self.acceptors);
     }
@@ -351,7 +353,7 @@ mod tests {
     #[test]
     fn an_icmp_message_ends_openings_to_its_address_and_no_other() {
         let config = Arc::new(profiles::libutp());
-        let mut hub = Hub::new(Arc::clone(&config), Limits::LIBUTP);
+        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP);
         // As a socket for both families names an IPv4 address, and as one for IPv4 does.
         let remotes = [
             "[::ffff:192.0.2.1]:6881",
@@ -362,16 +364,16 @@ mod tests {
         ];
         let keys = remotes.map(|remote| {
             let remote = remote.parse().expect("an address");
-            hub.connect(Time::START, remote, &config).expect("entropy")
+            mux.connect(Time::START, remote, &config).expect("entropy")
         });
-        let closed = |hub: &Hub| keys.map(|key| hub.ends[key].connection.is_closed());
+        let closed = |mux: &Mux| keys.map(|key| mux.connections[key].machine.is_closed());
         let why = io::ErrorKind::ConnectionRefused;
-        hub.unreachable(Time::START, "192.0.2.1".parse().expect("an address"), why);
-        assert_eq!(closed(&hub), [true, true, false, false, false]);
-        hub.unreachable(Time::START, "2001:db8::1".parse().expect("an address"), why);
-        assert_eq!(closed(&hub), [true, true, true, false, false]);
-        hub.unreachable(Time::START, "::ffff:192.0.2.2".parse().expect("an address"), why);
-        assert_eq!(closed(&hub), [true, true, true, true, false]);
-        assert_eq!(hub.ends[keys[0]].error().map(|error| error.kind()), Some(why));
+        mux.unreachable(Time::START, "192.0.2.1".parse().expect("an address"), why);
+        assert_eq!(closed(&mux), [true, true, false, false, false]);
+        mux.unreachable(Time::START, "2001:db8::1".parse().expect("an address"), why);
+        assert_eq!(closed(&mux), [true, true, true, false, false]);
+        mux.unreachable(Time::START, "::ffff:192.0.2.2".parse().expect("an address"), why);
+        assert_eq!(closed(&mux), [true, true, true, true, false]);
+        assert_eq!(mux.connections[keys[0]].error().map(|error| error.kind()), Some(why));
     }
 }

@@ -1,0 +1,169 @@
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Bytes of a batch at most: an IPv4 datagram's payload, which is what the system cuts up.
+const MAX_BYTES: usize = 65_507;
+/// Trains that wait for the socket at most: the one it refused, and the one behind it.
+const MAX_WAITING: usize = 2;
+
+/// Datagrams to one address, back to back: all of the same size, but for a shorter last one. The
+/// system sends them with one call where it has segmentation offload.
+#[derive(Debug)]
+pub(crate) struct GsoBatch {
+    pub(crate) destination: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+    /// Size of every datagram but the last.
+    pub(crate) each: usize,
+    /// Whether it is a single datagram that measures the path.
+    pub(crate) probe: bool,
+    /// Whether another datagram may follow.
+    open: bool,
+    /// Datagrams on it.
+    pub(crate) count: usize,
+}
+
+/// Datagrams that are to be sent, gathered into batches.
+#[derive(Debug)]
+pub(crate) struct TransmitQueue {
+    batches: VecDeque<GsoBatch>,
+    spare: Vec<Vec<u8>>,
+    most: usize,
+}
+
+impl TransmitQueue {
+    /// An empty one, with batches of at most `most` datagrams.
+    pub(crate) fn new(most: usize) -> TransmitQueue {
+        TransmitQueue { batches: VecDeque::with_capacity(MAX_WAITING + 1), spare: Vec::new(), most }
+    }
+
+    /// Bounds the length of batches from now on.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// Whether no more may be gathered before something is sent.
+    pub(crate) fn is_full(&self) -> bool {
+        self.batches.len() >= MAX_WAITING
+    }
+
+    /// How many batches wait.
+    pub(crate) fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Makes room for a datagram of `len` bytes. A probe of the path travels alone: it must not be
+    /// fragmented, and a failure is its own. The caller appends exactly `len` bytes.
+    pub(crate) fn push(
+        &mut self,
+        destination: SocketAddr,
+        len: usize,
+        probe: bool,
+    ) -> &mut Vec<u8> {
+        let joins = self.batches.back().is_some_and(|batch| {
+            batch.open
+                && !probe
+                && batch.destination == destination
+                && len <= batch.each
+                && batch.count < self.most
+                && batch.bytes.len() + len <= MAX_BYTES
+        });
+        if !joins {
+            let bytes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(MAX_BYTES));
+            let batch = GsoBatch { destination, bytes, each: len, probe, open: !probe, count: 0 };
+            self.batches.push_back(batch);
+        }
+        let batch = self.batches.back_mut().expect("there is one, or one was made");
+        batch.count += 1;
+        batch.open &= len == batch.each;
+        &mut batch.bytes
+    }
+
+    /// The batch to send first.
+    pub(crate) fn first(&self) -> Option<&GsoBatch> {
+        self.batches.front()
+    }
+
+    /// Forgets the first batch: it was sent, or cannot be.
+    pub(crate) fn pop(&mut self) {
+        if let Some(mut batch) = self.batches.pop_front() {
+            batch.bytes.clear();
+            self.spare.push(batch.bytes);
+        }
+    }
+
+    /// Replaces the first batch by its datagrams one by one, for a system that refused to cut it.
+    pub(crate) fn split(&mut self) {
+        let Some(batch) = self.batches.pop_front() else { return };
+        for part in batch.bytes.chunks(batch.each).rev() {
+            self.batches.push_front(GsoBatch {
+                destination: batch.destination,
+                bytes: part.to_vec(),
+                each: part.len(),
+                probe: false,
+                open: false,
+                count: 1,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+    const THERE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 2);
+
+    /// (datagrams, bytes) of each batch.
+    fn batches(transmit_queue: &TransmitQueue) -> Vec<(usize, usize)> {
+        transmit_queue.batches.iter().map(|batch| (batch.count, batch.bytes.len())).collect()
+    }
+
+    fn push(transmit_queue: &mut TransmitQueue, to: SocketAddr, len: usize, probe: bool) {
+        transmit_queue.push(to, len, probe).extend(std::iter::repeat_n(len as u8, len));
+    }
+
+    #[test]
+    fn equal_datagrams_travel_together_and_a_shorter_one_ends_the_train() {
+        let mut transmit_queue = TransmitQueue::new(64);
+        for len in [1402, 1402, 300, 300, 1402] {
+            push(&mut transmit_queue, HERE, len, false);
+        }
+        assert_eq!(batches(&transmit_queue), [(3, 3104), (1, 300), (1, 1402)]);
+    }
+
+    #[test]
+    fn another_address_a_full_train_and_a_lone_datagram_begin_a_new_one() {
+        let mut transmit_queue = TransmitQueue::new(2);
+        for (to, probe) in [
+            (HERE, false),
+            (HERE, false),
+            (HERE, false),
+            (THERE, false),
+            (THERE, true),
+            (THERE, false),
+        ] {
+            push(&mut transmit_queue, to, 100, probe);
+        }
+        assert_eq!(batches(&transmit_queue), [(2, 200), (1, 100), (1, 100), (1, 100), (1, 100)]);
+        let mut long = TransmitQueue::new(64);
+        for _ in 0..64 {
+            push(&mut long, HERE, 1402, false);
+        }
+        assert_eq!(batches(&long), [(46, 64_492), (18, 25_236)]);
+    }
+
+    #[test]
+    fn a_train_that_cannot_be_cut_goes_as_single_datagrams_in_order() {
+        let mut transmit_queue = TransmitQueue::new(64);
+        for len in [90, 90, 80] {
+            push(&mut transmit_queue, HERE, len, false);
+        }
+        push(&mut transmit_queue, THERE, 10, false);
+        transmit_queue.split();
+        assert_eq!(batches(&transmit_queue), [(1, 90), (1, 90), (1, 80), (1, 10)]);
+        assert_eq!(transmit_queue.first().map(|batch| batch.bytes[0]), Some(90));
+    }
+}
