@@ -104,8 +104,9 @@ docs: $(UV) ## The documentation as a site, with the API of both languages: targ
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
 	@echo "target/site/index.html"
 
+DIST ?= dist
 wheel: $(UV) ## A wheel as pip would build it, in dist/
-	MATURIN_PEP517_ARGS= $(UV) build --wheel --quiet --out-dir dist
+	MATURIN_PEP517_ARGS= $(UV) build --wheel --quiet --out-dir $(DIST)
 
 lock: $(UV) ## Take newer versions of dependencies into uv.lock and Cargo.lock
 	$(UV) lock --upgrade

@@ -1,8 +1,8 @@
 """Two profiles of property tests.
 
-`fast` tries the same 60 examples each time: what a change breaks must not depend on luck, nor may a
-change fail for what another one broke. `slow` (`make test-surprise`, weekly) tries 3,000 fresh ones, from a seed
-that is printed, and after a failure says how to repeat it.
+`fast` tries the same 60 examples each time: what a change breaks must not depend on luck, nor may
+a change fail for what another one broke. `slow` (`make test-surprise`, weekly) tries 3,000 fresh
+ones, from a seed that is printed, and after a failure says how to repeat it.
 """
 
 import os
