@@ -142,12 +142,6 @@ pub(crate) fn check_conditions(conditions: &Conditions, path: &str) -> Result<()
         path,
         "a queue needs a rate: without one nothing ever waits",
     )?;
-    // Until the event loop asks links for what leaves their disciplines: to be deleted then.
-    require(
-        !queue.is_managed(),
-        path,
-        "disciplines other than drop-tail are not yet in this engine",
-    )?;
     queue.check().map_err(|(field, allowed)| Error::new(format!("{path}.queue.{field}"), allowed))
 }
 

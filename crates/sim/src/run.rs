@@ -83,6 +83,7 @@ impl<'p> Run<'p> {
                 }
             }
             self.handle(event);
+            self.world.forget_evicted();
             if self.world.something_ended {
                 self.finish_if_done();
             }
@@ -107,6 +108,7 @@ impl<'p> Run<'p> {
                     self.pass(packet, &sacks);
                 }
             }
+            Kind::Link => self.world.on_link(event.index),
             Kind::Socket => {
                 let world = &mut self.world;
                 if world.sockets.take_timer(event.index, world.now, &mut world.queue)

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Lane,
     /// A packet that is kept apart is due.
     Packet,
+    /// A link with a discipline can send its next packet.
+    Link,
     /// A socket's timer.
     Socket,
     /// Something of an application.

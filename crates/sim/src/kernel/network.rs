@@ -1,11 +1,11 @@
-use super::event::Event;
+use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
-use super::route::{Drawn, OWN, Route};
-use super::transit::{APART, Transit};
-use flashcrowd_base::{Rate, Span, Stream, Time};
-use flashcrowd_link::{Conditions, Direction, Outcome};
+use super::transit::Transit;
+use flashcrowd_base::{Span, Time};
+use flashcrowd_link::Conditions;
 use flashcrowd_plan as plan;
+use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
 use flashcrowd_transport::tcp::Segment;
 use std::collections::BTreeMap;
 
@@ -18,119 +18,60 @@ pub(crate) struct Totals {
     pub(crate) dropped: u64,
 }
 
-struct Link {
-    name: String,
-    conditions: Conditions,
-    /// The delay that was drawn for this run.
-    drawn: Option<Span>,
-    direction: Direction,
-}
+/// A packet that waits for a discipline, whole.
+type Held = (Packet, Sacks);
+/// A shared link of a run.
+pub(crate) type Link = SharedLink<Held>;
 
-/// Links, routes and the packets between them.
+/// The topology, and the packets between its links.
 pub(crate) struct Network {
-    seed: u64,
-    hosts: Vec<plan::Host>,
-    groups: u32,
-    core_of: Vec<u32>,
-    cores: Vec<plan::Core>,
-    /// Whether the timeline changes a core, so that no piece of path may be taken for constant.
-    cores_change: bool,
-    links: Vec<Link>,
-    routes: Vec<Route>,
-    route_of: BTreeMap<(u32, u32), u32>,
-    steps: Vec<u32>,
-    /// A lane for each link, then one for each core.
+    topology: Topology<Held>,
+    /// A lane for each order of the topology.
     pub(crate) transit: Transit,
-    next_tag: u32,
+    /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
+    /// without one.
+    armed: Vec<Time>,
+    /// Packets that disciplines dropped to make room, until their sockets have been told.
+    evicted: Vec<Packet>,
     pub(crate) totals: Totals,
 }
 
 impl Network {
     pub(crate) fn new(plan: &plan::Network, seed: u64, cores_change: bool) -> Network {
-        let link = |(index, link): (usize, &plan::Link)| Link {
-            name: link.name.clone(),
-            conditions: link.conditions.clone(),
-            drawn: link.delay.as_ref().map(|delay| drawn(delay, seed)),
-            direction: Direction::new(Stream::new(seed, "link", index as u64)),
-        };
-        let mut links: Vec<Link> = plan.links.iter().enumerate().map(link).collect();
-        for link in &mut links {
-            link.conditions.delay_ns = link.drawn.unwrap_or(link.conditions.delay_ns);
-        }
+        let topology = Topology::new(plan, seed, cores_change);
         Network {
-            seed,
-            hosts: plan.hosts.clone(),
-            groups: plan.groups.len() as u32,
-            core_of: plan.core_of.clone(),
-            cores: plan.cores.clone(),
-            cores_change,
-            links,
-            routes: Vec::new(),
-            route_of: BTreeMap::new(),
-            steps: Vec::new(),
-            transit: Transit::new(plan.links.len() + plan.cores.len()),
-            next_tag: 0,
+            transit: Transit::new(topology.orders()),
+            armed: vec![Time::NEVER; plan.links.len()],
+            evicted: Vec::new(),
+            topology,
             totals: Totals::default(),
         }
     }
 
     pub(crate) fn host(&self, host: u32) -> &plan::Host {
-        &self.hosts[host as usize]
+        self.topology.host(host)
     }
-
-    /// The route from one host to another, made when first asked for.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
+        self.topology.links()
+    }
+    pub(crate) fn link(&self, link: u32) -> &Link {
+        self.topology.link(link)
+    }
+    pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
+        self.topology.link_mut(link).queued_packets(now)
+    }
+    /// The route from one host to another.
     pub(crate) fn route(&mut self, from: u32, to: u32) -> u32 {
-        if let Some(&route) = self.route_of.get(&(from, to)) {
-            return route;
-        }
-        let (source, target) = (&self.hosts[from as usize], &self.hosts[to as usize]);
-        let core_index = self.core_of[(source.group * self.groups + target.group) as usize];
-        let core = &self.cores[core_index as usize];
-        let first = self.steps.len() as u32;
-        self.steps.extend(&source.up);
-        self.steps.extend(&core.links);
-        self.steps.push(OWN);
-        self.steps.extend(&target.down);
-        let queues = self.steps[first as usize..]
-            .iter()
-            .any(|&step| step != OWN && self.links[step as usize].conditions.rate_bps.is_some());
-        let drawn = Drawn::new(self.seed, core, from, to);
-        let own = drawn.as_ref().map_or(&core.conditions, |drawn| &drawn.conditions);
-        let constant = own.jitter.is_none() && own.loss.is_none() && !self.cores_change;
-        let ordered = u64::from(from) << 32 | u64::from(to);
-        let route = Route {
-            first,
-            len: (self.steps.len() as u32 - first) as u16,
-            queues,
-            core: core_index,
-            plain: constant.then_some(own.delay_ns),
-            drawn,
-            own: Direction::new(Stream::new(self.seed, "path", ordered)),
-        };
-        let index = self.routes.len() as u32;
-        self.routes.push(route);
-        self.route_of.insert((from, to), index);
-        index
+        self.topology.route(from, to)
     }
-
     /// Round-trip time between two hosts over an idle network, for a packet of no size.
     pub(crate) fn base_rtt(&mut self, from: u32, to: u32) -> Span {
-        self.base_delay(from, to) + self.base_delay(to, from)
+        self.topology.base_rtt(from, to)
     }
-
-    fn base_delay(&mut self, from: u32, to: u32) -> Span {
-        let index = self.route(from, to) as usize;
-        let route = &self.routes[index];
-        let delay = |&step: &u32| match step {
-            OWN => self.own_conditions(route).delay_ns,
-            link => self.links[link as usize].conditions.delay_ns,
-        };
-        self.steps[route.range()].iter().map(delay).fold(Span::ZERO, |sum, delay| sum + delay)
-    }
-
-    fn own_conditions<'a>(&'a self, route: &'a Route) -> &'a Conditions {
-        let core = &self.cores[route.core as usize].conditions;
-        route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions)
+    /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
+    /// [`Network::send_direct`].
+    pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
+        self.topology.constant_delay(route)
     }
 
     /// Sends a new packet, which holds this segment of so many frames. Returns how many packets are
@@ -146,8 +87,7 @@ impl Network {
         packet: &mut Packet,
     ) -> u32 {
         self.totals.sent += u64::from(frames);
-        let route = &self.routes[packet.route as usize];
-        if frames == 1 || (route.plain.is_some() && !route.queues) {
+        if frames == 1 || self.topology.keeps_whole(packet.route) {
             return self.launch(queue, now, packet, &segment.sack);
         }
         self.send_frames(queue, now, frames, segment, packet)
@@ -180,27 +120,8 @@ impl Network {
         packet: &mut Packet,
         sacks: &Sacks,
     ) -> u32 {
-        // Nothing on the way is named 0, as packets that wait nowhere are.
-        self.next_tag = self.next_tag.wrapping_add(1).max(1);
-        packet.tag = self.next_tag;
+        packet.tag = self.topology.new_tag();
         u32::from(self.travel(queue, now, packet, sacks))
-    }
-
-    /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
-    /// [`Network::send_direct`].
-    pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
-        let route = &self.routes[route as usize];
-        route.plain.filter(|_| route.len == 1).map(|delay| (delay, self.lane_of(route, None)))
-    }
-
-    /// Where packets stand that left `link` last, or none.
-    #[inline]
-    fn lane_of(&self, route: &Route, link: Option<u32>) -> u32 {
-        match link {
-            Some(link) => link,
-            None if route.drawn.is_some() => APART,
-            None => self.links.len() as u32 + route.core,
-        }
     }
 
     /// Sends a [direct](Packet::direct) packet over a route that is nothing but a constant delay:
@@ -215,11 +136,10 @@ impl Network {
         sacks: &Sacks,
     ) {
         self.totals.sent += u64::from(frames);
-        self.transit.keep(queue, lane, packet, sacks);
+        self.transit.keep(queue, Some(lane), packet, sacks);
     }
 
-    /// Takes a packet through the next link that it can wait in and on to the one after, where its
-    /// next event is due. `false` if it does not get that far.
+    /// Takes a packet on to where its next event is due. `false` if it does not get that far.
     #[inline(always)]
     pub(crate) fn travel(
         &mut self,
@@ -228,57 +148,99 @@ impl Network {
         packet: &mut Packet,
         sacks: &Sacks,
     ) -> bool {
-        let route = &mut self.routes[packet.route as usize];
-        let mut at = now;
-        let mut left_queue = None;
-        let mut place = packet.step;
-        while place < route.len {
-            let step = self.steps[route.first as usize + usize::from(place)];
-            if let (OWN, Some(delay)) = (step, route.plain) {
-                at += delay;
-                place += 1;
-                continue;
+        let keep = |packet: &Packet| (*packet, *sacks);
+        let evicted = &mut self.evicted;
+        let advance = self.topology.advance(now, packet, keep, &mut |(packet, _), _| {
+            evicted.push(packet);
+        });
+        self.settle(queue, packet, sacks, advance)
+    }
+
+    /// Does what an advance leads to. `false` if the packet is no more.
+    #[inline(always)]
+    fn settle(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        packet: &mut Packet,
+        sacks: &Sacks,
+        advance: Advance,
+    ) -> bool {
+        match advance {
+            Advance::Due { at, arrives, order } => {
+                if arrives {
+                    packet.set_arriving();
+                }
+                packet.due = at;
+                self.transit.keep(queue, order, packet, sacks);
+                true
             }
-            let outcome = if step == OWN {
-                let core = &self.cores[route.core as usize].conditions;
-                let own = route.drawn.as_ref().map_or(core, |drawn| &drawn.conditions);
-                route.own.offer(own, at, packet, &mut |_, _| {})
-            } else {
-                let link = &mut self.links[step as usize];
-                if link.conditions.rate_bps.is_some() && (at > now || left_queue.is_some()) {
-                    break; // It enters this queue later.
-                }
-                let outcome = link.direction.offer(&link.conditions, at, packet, &mut |_, _| {});
-                if let (Outcome::Arrives(time), Some(_)) = (outcome, link.conditions.rate_bps) {
-                    left_queue = Some((step, time));
-                }
-                outcome
+            Advance::Held { link } => {
+                self.arm(queue, link);
+                true
+            }
+            Advance::Lost => {
+                self.totals.lost += u64::from(packet.frames());
+                false
+            }
+            Advance::Dropped => {
+                self.totals.dropped += u64::from(packet.frames());
+                false
+            }
+        }
+    }
+
+    /// Schedules a look at a link for when its discipline sends the next packet, unless there is an
+    /// earlier one.
+    fn arm(&mut self, queue: &mut EventQueue<Event>, link: u32) {
+        let armed = &mut self.armed[link as usize];
+        if let Some(next) = self.topology.next_dequeue(link)
+            && next < *armed
+        {
+            *armed = next;
+            queue.schedule(next, Event::new(Kind::Link, link));
+        }
+    }
+
+    /// A link's line is free for the next packet that its discipline sends, unless the event is out of
+    /// date. Returns a packet that was lost after it.
+    pub(crate) fn on_link(
+        &mut self,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        link: u32,
+    ) -> Option<Packet> {
+        if self.armed[link as usize] != now {
+            return None;
+        }
+        self.armed[link as usize] = Time::NEVER;
+        let evicted = &mut self.evicted;
+        let mut gone = |(packet, _): Held, _| evicted.push(packet);
+        let mut lost = None;
+        if let Some(Dequeued { packet: (mut packet, sacks), arrives, marked }) =
+            self.topology.dequeue(now, link, &mut gone)
+        {
+            if marked {
+                packet.mark();
+            }
+            let keep = |packet: &Packet| (*packet, sacks);
+            let advance = match arrives {
+                Some(at) => self.topology.resume(now, link, at, &mut packet, keep, &mut gone),
+                None => Advance::Lost,
             };
-            match outcome {
-                Outcome::Arrives(time) => at = time,
-                // `check` lets no discipline through.
-                Outcome::Queued => return false,
-                Outcome::Lost | Outcome::Dropped => {
-                    let frames = u64::from(packet.frames());
-                    if outcome == Outcome::Lost {
-                        self.totals.lost += frames;
-                    } else {
-                        self.totals.dropped += frames;
-                    }
-                    return false;
-                }
+            if !self.settle(queue, &mut packet, &sacks, advance) {
+                lost = Some(packet);
             }
-            place += 1;
         }
-        if place == route.len {
-            packet.set_arriving();
-        }
-        let route = &self.routes[packet.route as usize];
-        let lane = self.lane_of(route, left_queue.map(|(link, _)| link));
-        packet.step = place;
-        packet.due = at;
-        self.transit.keep(queue, lane, packet, sacks);
-        true
+        self.arm(queue, link);
+        lost
+    }
+
+    /// A packet that a discipline dropped after it had been taken, if there is one that nobody has
+    /// been told of.
+    pub(crate) fn next_evicted(&mut self) -> Option<Packet> {
+        let packet = self.evicted.pop()?;
+        self.totals.dropped += u64::from(packet.frames());
+        Some(packet)
     }
 
     /// Gives a shared link new conditions; packets in its queue stay there and arrive when the
@@ -290,60 +252,17 @@ impl Network {
         link: u32,
         conditions: &Conditions,
     ) {
-        let changed = &mut self.links[link as usize];
-        let mut conditions = conditions.clone();
-        conditions.delay_ns = changed.drawn.unwrap_or(conditions.delay_ns);
-        let moved = changed.direction.change(now, &changed.conditions, &conditions);
-        changed.conditions = conditions;
+        let moved = self.topology.change_link(now, link, conditions);
         let moved: BTreeMap<u32, (Time, Time)> =
             moved.iter().map(|m| (m.tag, (m.arrived, m.arrives))).collect();
         self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());
+        self.armed[link as usize] = Time::NEVER;
+        self.arm(queue, link);
     }
 
     /// Gives the pairs' own pieces of path of a core new conditions. Packets on their way are not
     /// touched.
     pub(crate) fn change_core(&mut self, core: u32, conditions: &Conditions) {
-        self.cores[core as usize].conditions = conditions.clone();
-        for route in self.routes.iter_mut().filter(|route| route.core == core) {
-            if let Some(drawn) = &mut route.drawn {
-                drawn.apply(conditions);
-            }
-        }
-    }
-
-    pub(crate) fn links(&self) -> impl Iterator<Item = LinkView<'_>> {
-        self.links.iter().map(|link| LinkView { link })
-    }
-    pub(crate) fn link(&self, link: u32) -> LinkView<'_> {
-        LinkView { link: &self.links[link as usize] }
-    }
-    pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
-        self.links[link as usize].direction.queued_packets(now)
-    }
-}
-
-/// The delay that a link draws for a run.
-fn drawn(delay: &plan::DrawnDelay, seed: u64) -> Span {
-    let mut stream = Stream::new(seed, "delay", u64::from(delay.number));
-    stream.between(delay.least_ns, delay.most_ns)
-}
-
-/// What a record may know of a link.
-pub(crate) struct LinkView<'a> {
-    link: &'a Link,
-}
-
-impl LinkView<'_> {
-    pub(crate) fn name(&self) -> &str {
-        &self.link.name
-    }
-    pub(crate) fn rate(&self) -> Option<Rate> {
-        self.link.conditions.rate_bps
-    }
-    pub(crate) fn queueing_delay(&self, now: Time) -> Span {
-        self.link.direction.queueing_delay(&self.link.conditions, now)
-    }
-    pub(crate) fn counters(&self) -> flashcrowd_link::Counters {
-        self.link.direction.counters()
+        self.topology.change_core(core, conditions);
     }
 }

@@ -1,4 +1,6 @@
 use flashcrowd_base::Time;
+use flashcrowd_link::{Ack, Ecn};
+use flashcrowd_topology::Carried;
 use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 
 /// For whom a packet is.
@@ -95,6 +97,53 @@ impl flashcrowd_link::Packet for Packet {
     fn tag(&self) -> u32 {
         self.tag
     }
+    fn ecn(&self) -> Ecn {
+        match (self.flags.contains(Flags::ECT_0), self.flags.contains(Flags::ECT_1)) {
+            (false, false) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (false, true) => Ecn::Ect1,
+            (true, true) => Ecn::Ce,
+        }
+    }
+    fn ack(&self) -> Option<Ack> {
+        let opens_or_ends = self.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
+        if self.kind != Kind::Socket || opens_or_ends || !self.flags.contains(Flags::ACK) {
+            return None;
+        }
+        let echoes = [(Flags::ECE, 1), (Flags::CWR, 2), (Flags::AE, 4)];
+        let flag = |(flag, bit)| if self.flags.contains(flag) { bit } else { 0 };
+        Some(Ack {
+            // One with SACK ranges may say more than a later one: it is not thinned out.
+            pure: self.len == 0 && !self.has_sacks(),
+            number: self.ack as u32,
+            sacked: 0,
+            flags: echoes.into_iter().map(flag).sum(),
+        })
+    }
+}
+
+impl Carried for Packet {
+    #[inline(always)]
+    fn route(&self) -> u32 {
+        self.route
+    }
+    #[inline(always)]
+    fn step(&self) -> u16 {
+        self.step
+    }
+    #[inline(always)]
+    fn set_step(&mut self, step: u16) {
+        self.step = step;
+    }
+    fn set_tag(&mut self, tag: u32) {
+        self.tag = tag;
+    }
+    fn connection(&self) -> u64 {
+        match self.kind {
+            Kind::Socket | Kind::Parcel => u64::from(self.to),
+            Kind::Datagram => 1 << 63 | u64::from(self.mss) << 32 | u64::from(self.to),
+        }
+    }
 }
 
 impl Default for Packet {
@@ -172,6 +221,11 @@ impl Packet {
             flags: self.flags,
             sack_len: self.marks >> 1,
         }
+    }
+
+    /// It has met congestion, as its IP header says from now on.
+    pub(crate) fn mark(&mut self) {
+        self.flags |= Flags::CE;
     }
 
     /// For whom it is.

@@ -24,8 +24,6 @@ struct Lane {
     asked: u32,
 }
 
-/// No lane: the packet is kept apart.
-pub(crate) const APART: u32 = u32::MAX;
 /// So many packets of a lane are looked at together.
 const TOGETHER: usize = 8;
 
@@ -43,11 +41,14 @@ impl Transit {
     pub(crate) fn keep(
         &mut self,
         queue: &mut EventQueue<Event>,
-        lane: u32,
+        lane: Option<u32>,
         packet: &Packet,
         sacks: &Sacks,
     ) {
-        let Some(ordered) = self.lanes.get_mut(lane as usize) else {
+        let (Some(lane), lanes) = (lane, &mut self.lanes) else {
+            return self.keep_apart(queue, packet, sacks);
+        };
+        let Some(ordered) = lanes.get_mut(lane as usize) else {
             return self.keep_apart(queue, packet, sacks);
         };
         match ordered.packets.back() {

@@ -120,14 +120,35 @@ impl<M> World<M> {
     /// A packet has left a link, and goes on to the next one.
     #[inline]
     pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
-        let arrives = self.network.travel(&mut self.queue, self.now, &mut packet, sacks);
+        if !self.network.travel(&mut self.queue, self.now, &mut packet, sacks) {
+            self.forget(&packet);
+        }
+    }
+
+    /// A link with a discipline can send its next packet.
+    pub(crate) fn on_link(&mut self, link: u32) {
+        if let Some(packet) = self.network.on_link(&mut self.queue, self.now, link) {
+            self.forget(&packet);
+        }
+    }
+
+    /// Forgets what disciplines dropped to make room.
+    #[inline]
+    pub(crate) fn forget_evicted(&mut self) {
+        while let Some(packet) = self.network.next_evicted() {
+            self.forget(&packet);
+        }
+    }
+
+    /// A packet is no more.
+    fn forget(&mut self, packet: &Packet) {
         match packet.addressee() {
-            Addressee::Socket(socket) if !arrives => self.sockets.settle(socket),
-            Addressee::Parcel(socket) if !arrives => {
+            Addressee::Socket(socket) => self.sockets.settle(socket),
+            Addressee::Parcel(socket) => {
                 self.sockets.settle(socket);
                 self.sockets.parcels.take(packet.seq as u32);
             }
-            _ => {}
+            Addressee::Datagram => {}
         }
     }
 

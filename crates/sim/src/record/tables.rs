@@ -1,6 +1,6 @@
 use super::Recorders;
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Class, LinkView, Outcome, Sent};
+use crate::kernel::{Class, Link, Outcome, Sent};
 use crate::table::{Column, Names, Table, names};
 
 /// Everything that a run recorded. `docs/tables.md` says what the columns mean.
@@ -121,11 +121,11 @@ fn packets(world: &World) -> Table {
 fn links(world: &World) -> Table {
     let now = world.now;
     let links: Vec<_> = world.network.links().collect();
-    let utilisation = |link: &LinkView<'_>| {
+    let utilisation = |link: &&Link| {
         let capacity = link.rate()?.bps() as f64 * now.seconds();
         (capacity > 0.0).then(|| link.counters().bytes as f64 * 8.0 / capacity)
     };
-    let waited = |link: &LinkView<'_>| {
+    let waited = |link: &&Link| {
         let counters = link.counters();
         counters.waited.seconds() / counters.packets.max(1) as f64
     };

@@ -4,22 +4,32 @@ use flashcrowd_plan as plan;
 use std::ops::Range;
 
 /// A step of a route that is the pair's own piece of path; any other is the index of a shared link.
-pub(crate) const OWN: u32 = u32::MAX;
+pub(crate) const PAIR: u32 = u32::MAX;
 
 /// The way from one host to another.
+#[derive(Debug)]
 pub(crate) struct Route {
-    /// First step in the network's list of steps, and how many.
+    /// First step in the topology's list of steps, and how many.
     pub(crate) first: u32,
     pub(crate) len: u16,
     /// Whether some step has a rate: super-segments are then cut into frames at the sender.
     pub(crate) queues: bool,
     pub(crate) core: u32,
-    /// Whether the own piece is nothing but a constant delay, and which.
-    pub(crate) plain: Option<Span>,
+    /// The hosts at its ends; of a route that pairs share, those that asked first.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// The delay of the pair's own piece, where that is constant.
+    pub(crate) constant: Option<Span>,
+    /// The pair's own piece, where it is not.
+    pub(crate) own: Option<Box<PairPath>>,
+}
+
+/// The piece of path that belongs to an ordered pair of hosts.
+#[derive(Debug)]
+pub(crate) struct PairPath {
     /// What the pair drew, in place of the core's conditions.
-    pub(crate) drawn: Option<Box<Drawn>>,
-    /// State of the own piece.
-    pub(crate) own: Direction,
+    pub(crate) drawn: Option<Drawn>,
+    pub(crate) direction: Direction,
 }
 
 impl Route {
@@ -29,6 +39,7 @@ impl Route {
 }
 
 /// What a pair of hosts drew from the distributions of its core.
+#[derive(Debug)]
 pub(crate) struct Drawn {
     one_way: Option<Span>,
     loss: Option<Probability>,
@@ -37,7 +48,7 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     /// The same draw for both directions of a pair.
-    pub(crate) fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Box<Drawn>> {
+    pub(crate) fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Drawn> {
         let draw = core.draw.as_ref()?;
         let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
         let mut stream = Stream::new(seed, "pair", pair);
@@ -49,7 +60,7 @@ impl Drawn {
             conditions: Conditions::default(),
         };
         drawn.apply(&core.conditions);
-        Some(Box::new(drawn))
+        Some(drawn)
     }
 
     /// Takes over what was not drawn.
