@@ -6,7 +6,7 @@
 use arbitrary::Arbitrary;
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::profile::{
-    Backlog, FreeSlot, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
+    RequestPipeline, FreeSlot, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
 };
 use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Profile, Role, Torrent};
 use libfuzzer_sys::fuzz_target;
@@ -130,9 +130,9 @@ fn profile(input: &Input) -> Profile {
     match input.backlog {
         0..100 => {}
         initial @ 100..120 => {
-            profile.requests.backlog = Backlog::Mainline { initial: u32::from(initial) - 100 };
+            profile.requests.backlog = RequestPipeline::Mainline { initial: u32::from(initial) - 100 };
         }
-        number => profile.requests.backlog = Backlog::Fixed(u32::from(number) - 120),
+        number => profile.requests.backlog = RequestPipeline::Fixed(u32::from(number) - 120),
     }
     use SeedChoker::{AntiLeech, FastestUpload, Mainline, Ns2, RoundRobin};
     profile.choker.seed =

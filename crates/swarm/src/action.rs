@@ -18,7 +18,7 @@ pub struct ConnId(pub u32);
 /// Why a peer announces itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum AnnounceEvent {
     /// For the first time.
     Started,
     /// The download is complete.
@@ -93,7 +93,7 @@ pub enum Action {
     /// Tell the tracker; answer with `on_peers` or `on_announce_failed`.
     Announce {
         /// Why.
-        event: Event,
+        event: AnnounceEvent,
         /// How many peers are wanted; `None` leaves it to the tracker.
         numwant: Option<u16>,
     },

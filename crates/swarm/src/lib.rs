@@ -47,10 +47,9 @@
 //!   and suggest messages, or the slots by rate.
 
 mod action;
-pub mod assembly;
 mod availability;
-pub mod backlog;
 mod bitfield;
+pub mod block_map;
 pub mod choker;
 pub mod codec;
 pub mod limiter;
@@ -58,11 +57,12 @@ mod message;
 pub mod meter;
 mod peer;
 pub mod picker;
+pub mod pipeline;
 pub mod profile;
 mod torrent;
 mod tracker;
 
-pub use action::{Action, ConnId, Event, PeerId, UnchokeEnd};
+pub use action::{Action, AnnounceEvent, ConnId, PeerId, UnchokeEnd};
 pub use availability::Availability;
 pub use bitfield::Bitfield;
 pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};

@@ -1,5 +1,5 @@
-//! The upload limiter (`clients.md` A.5): a byte debt for the whole client, and a ring of
-//! connections that have something to send.
+//! The upload limiter (`clients.md` A.5): a byte debt for the whole client, and
+//! round robin over the connections that have something to send.
 
 use crate::ConnId;
 use crate::profile::LimiterRules;
@@ -17,18 +17,18 @@ pub struct Limiter {
     wake: Time,
     /// Ticks fall this long after the multiples of their period.
     phase: Span,
-    ring: VecDeque<ConnId>,
+    round_robin: VecDeque<ConnId>,
 }
 
 /// One byte of debt.
 const BYTE: i64 = 8_000_000_000;
 
 impl Limiter {
-    /// Without debt and with an empty ring; `None` is no limit.
+    /// Without debt and with nobody waiting; `None` is no limit.
     pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Limiter {
-        let ring = VecDeque::new();
+        let round_robin = VecDeque::new();
         let phase = Span::ZERO;
-        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, phase, ring }
+        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, phase, round_robin }
     }
     /// Lets the ticks fall a part (0 to 1) of their period later, so that the peers of a swarm do
     /// not all write at one instant.
@@ -37,9 +37,9 @@ impl Limiter {
         self.phase = Span::from_seconds(tick.seconds() * part.clamp(0.0, 1.0));
         self
     }
-    /// Bytes that a connection may write in its turn.
+    /// Bytes that one grant allows a connection to write.
     #[inline]
-    pub fn unit(&self) -> u32 {
+    pub fn quantum(&self) -> u32 {
         match self.rate {
             Some(_) => self.rules.write_unit.min(self.rules.unlimited_write_unit),
             None => self.rules.unlimited_write_unit,
@@ -48,19 +48,19 @@ impl Limiter {
     }
     /// Whose turn is next.
     #[inline]
-    pub fn next_turn(&self) -> Option<ConnId> {
-        self.ring.front().copied()
+    pub fn next_grant(&self) -> Option<ConnId> {
+        self.round_robin.front().copied()
     }
-    /// When the next turn is, or `NEVER` while the ring is empty.
+    /// When the next turn is, or `NEVER` while nobody waits.
     #[inline]
     pub fn wake(&self) -> Time {
         self.wake
     }
-    /// `conn`, which is not in the ring, has something to send. True if the ring was empty: the
-    /// caller gives out turns at once, as no timer does.
+    /// `conn`, which does not wait yet, has something to send. True if nobody waited: the caller
+    /// grants quanta at once, as no timer does.
     pub fn queue(&mut self, now: Time, conn: ConnId) -> bool {
-        let first = self.ring.is_empty();
-        self.ring.push_back(conn);
+        let first = self.round_robin.is_empty();
+        self.round_robin.push_back(conn);
         if first {
             self.settle(now);
             // No more than the credit is saved up in idle times.
@@ -69,10 +69,10 @@ impl Limiter {
         }
         first
     }
-    /// Takes `conn` out of the ring, if it is there.
+    /// Takes `conn` out of the round robin, if it is there.
     pub fn remove(&mut self, conn: ConnId) {
-        self.ring.retain(|other| *other != conn);
-        if self.ring.is_empty() {
+        self.round_robin.retain(|other| *other != conn);
+        if self.round_robin.is_empty() {
             self.wake = Time::NEVER;
         }
     }
@@ -92,25 +92,26 @@ impl Limiter {
             None => i64::MAX,
         }
     }
-    /// Whose turn it is now, if anybody's; it leaves the ring. Answer with [`Limiter::wrote`].
+    /// Grants a quantum to the connection whose turn it is, if the debt allows; it leaves the round
+    /// robin. Answer with [`Limiter::wrote`].
     #[inline]
-    pub fn turn(&mut self) -> Option<ConnId> {
-        if self.debt > 0 && self.rate.is_some() { None } else { self.ring.pop_front() }
+    pub fn grant(&mut self) -> Option<ConnId> {
+        if self.debt > 0 && self.rate.is_some() { None } else { self.round_robin.pop_front() }
     }
-    /// The connection whose turn it was wrote so much, and comes back to the end of the ring if it
-    /// `stays`.
+    /// The connection whose turn it was wrote so much, and comes back to the end of the round
+    /// robin if it `stays`.
     #[inline]
     pub fn wrote(&mut self, conn: ConnId, bytes: u32, stays: bool) {
         self.debt = self.debt.saturating_add(i64::from(bytes) * BYTE);
         if stays {
-            self.ring.push_back(conn);
+            self.round_robin.push_back(conn);
         }
     }
-    /// Nobody has a turn any more: sets the alarm.
+    /// Nothing more is granted now: arms the timer for when the debt is paid.
     #[inline]
-    pub fn rest(&mut self, now: Time) {
+    pub fn arm(&mut self, now: Time) {
         self.wake = match self.rate {
-            Some(rate) if !self.ring.is_empty() => {
+            Some(rate) if !self.round_robin.is_empty() => {
                 let pause = (self.debt.max(0) as u64).div_ceil(rate.bps());
                 let due = now + Span::from_nanos(pause);
                 match self.rules.tick_ns {
@@ -127,8 +128,8 @@ impl Limiter {
         Time::START + self.phase + tick * ticks
     }
     /// Who waits for a turn, the next one first.
-    pub fn ring(&self) -> impl Iterator<Item = ConnId> + '_ {
-        self.ring.iter().copied()
+    pub fn round_robin(&self) -> impl Iterator<Item = ConnId> + '_ {
+        self.round_robin.iter().copied()
     }
     /// Changes the limit in place and forgives the debt, as mainline does. The caller gives
     /// out turns afterwards.
@@ -159,11 +160,11 @@ mod tests {
         }
         while log.len() < count {
             limiter.settle(now);
-            while let Some(conn) = limiter.turn() {
+            while let Some(conn) = limiter.grant() {
                 log.push((now, conn.0));
-                limiter.wrote(conn, limiter.unit(), true);
+                limiter.wrote(conn, limiter.quantum(), true);
             }
-            limiter.rest(now);
+            limiter.arm(now);
             now = limiter.wake();
         }
         log
@@ -189,11 +190,11 @@ mod tests {
         let mut limiter = limiter(kilobytes(20));
         let turn = |limiter: &mut Limiter, now| {
             limiter.settle(now);
-            let conn = limiter.turn();
+            let conn = limiter.grant();
             if let Some(conn) = conn {
                 limiter.wrote(conn, 1380, false);
             }
-            limiter.rest(now);
+            limiter.arm(now);
             conn.is_some()
         };
         assert!(limiter.queue(Time::START, ConnId(0)));
@@ -229,7 +230,7 @@ mod tests {
         let late = Time::START + Span::from_secs(100);
         limiter.queue(late, ConnId(0));
         let mut burst = 0;
-        while let Some(conn) = limiter.turn() {
+        while let Some(conn) = limiter.grant() {
             limiter.wrote(conn, 1000, true);
             burst += 1;
         }
@@ -251,9 +252,9 @@ mod tests {
         let mut limiter = limiter(None);
         limiter.queue(Time::START, ConnId(7));
         for _ in 0..1000 {
-            let conn = limiter.turn().unwrap();
+            let conn = limiter.grant().unwrap();
             limiter.wrote(conn, 17_000, true);
         }
-        assert_eq!(limiter.unit(), 17_000);
+        assert_eq!(limiter.quantum(), 17_000);
     }
 }

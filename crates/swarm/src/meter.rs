@@ -15,7 +15,7 @@ pub struct Meter {
 }
 
 /// Two blocks at one instant must not yield an infinite rate.
-const LEAST_SPAN: i64 = 1_000_000;
+const MIN_SPAN: i64 = 1_000_000;
 
 fn nanos(time: Time) -> i64 {
     i64::try_from(time.nanos()).unwrap_or(i64::MAX)
@@ -37,9 +37,9 @@ impl Meter {
     pub fn update(&mut self, now: Time, bytes: u32, rules: &MeterRules) {
         let now = nanos(now);
         let before = (self.last - self.since) as f64;
-        let span = (now - self.since).max(LEAST_SPAN) as f64;
+        let span = (now - self.since).max(MIN_SPAN) as f64;
         self.rate = (self.rate * before + f64::from(bytes) * 1e9) / span;
-        self.last = now.max(self.since + LEAST_SPAN);
+        self.last = now.max(self.since + MIN_SPAN);
         let window = i64::try_from(rules.window_ns.nanos()).unwrap_or(i64::MAX);
         self.since = self.since.max(now.saturating_sub(window));
     }

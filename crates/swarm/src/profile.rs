@@ -128,9 +128,9 @@ pub struct Requests {
     /// `max_allowed_in_request_queue` 2000; mainline has no limit).
     pub max_queue: u32,
     /// How many requests are kept outstanding at each peer.
-    pub backlog: Backlog,
+    pub backlog: RequestPipeline,
     /// Whether a peer that sends nothing for `snub_after_ns` loses its standing with the
-    /// choker (A.3) and, under [`Backlog::QueueTime`], gets one request at a time (E).
+    /// choker (A.3) and, under [`RequestPipeline::QueueTime`], gets one request at a time (E).
     pub snubbing: bool,
     /// The time without a block after which a peer counts as snubbing us. Mainline 30 s, libtorrent 60 s.
     pub snub_after_ns: Span,
@@ -163,7 +163,7 @@ pub enum Interest {
 /// How many requests to keep outstanding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Backlog {
+pub enum RequestPipeline {
     /// 2 + floor(4 s × rate / 16384), above 50 max(50, floor(0.075 × that)), never less than
     /// `initial` (A.7; 2 in 4.0.2, 10 in 5.x).
     Mainline {

@@ -1,7 +1,7 @@
 //! The tracker (`clients.md` A.9).
 
 use crate::profile::TrackerRules;
-use crate::{Event, PeerId};
+use crate::{AnnounceEvent, PeerId};
 use flashcrowd_base::{Span, Stream, Time};
 use std::collections::BTreeMap;
 
@@ -58,13 +58,13 @@ impl Tracker {
         &mut self,
         now: Time,
         peer: PeerId,
-        event: Event,
+        event: AnnounceEvent,
         numwant: Option<u16>,
         is_seed: bool,
         stream: &mut Stream,
     ) -> Answer {
         self.sweep(now);
-        if event == Event::Stopped {
+        if event == AnnounceEvent::Stopped {
             self.remove(peer);
             return self.answer(Vec::new());
         }
@@ -164,7 +164,7 @@ mod tests {
             let tracker = Tracker::new(named("mainline-4.0.2").unwrap().tracker);
             let mut swarm = Swarm { tracker, stream: Stream::new(1, "tracker", 0) };
             for peer in 0..leechers + seeds {
-                swarm.ask(0, peer, Event::Started, Some(0), peer >= leechers);
+                swarm.ask(0, peer, AnnounceEvent::Started, Some(0), peer >= leechers);
             }
             swarm
         }
@@ -172,7 +172,7 @@ mod tests {
             &mut self,
             at: u64,
             peer: u32,
-            event: Event,
+            event: AnnounceEvent,
             numwant: Option<u16>,
             seed: bool,
         ) -> Vec<u32> {
@@ -188,18 +188,20 @@ mod tests {
     fn fifty_peers_by_default_two_hundred_at_most_and_none_for_none() {
         let mut swarm = Swarm::new(400, 0);
         // Oneself may be among those dealt, and is left out.
-        assert!((49..=50).contains(&swarm.ask(1, 0, Event::None, None, false).len()));
-        assert!((199..=200).contains(&swarm.ask(1, 0, Event::None, Some(1000), false).len()));
-        assert_eq!(swarm.ask(1, 0, Event::None, Some(0), false).len(), 0);
+        assert!((49..=50).contains(&swarm.ask(1, 0, AnnounceEvent::None, None, false).len()));
+        assert!(
+            (199..=200).contains(&swarm.ask(1, 0, AnnounceEvent::None, Some(1000), false).len())
+        );
+        assert_eq!(swarm.ask(1, 0, AnnounceEvent::None, Some(0), false).len(), 0);
     }
 
     #[test]
     fn seeds_are_mixed_in_by_their_share_and_never_told_to_seeds() {
         let mut swarm = Swarm::new(150, 50);
-        let peers = swarm.ask(1, 0, Event::None, Some(40), false);
+        let peers = swarm.ask(1, 0, AnnounceEvent::None, Some(40), false);
         let seeds = peers.iter().filter(|peer| **peer >= 150).count();
         assert_eq!(seeds, 10);
-        let peers = swarm.ask(1, 160, Event::None, Some(40), true);
+        let peers = swarm.ask(1, 160, AnnounceEvent::None, Some(40), true);
         assert_eq!(peers.len(), 40);
         assert!(peers.iter().all(|peer| *peer < 150));
     }
@@ -207,23 +209,24 @@ mod tests {
     #[test]
     fn a_single_seed_is_told_once_a_list() {
         let mut swarm = Swarm::new(300, 1);
-        let told: Vec<bool> =
-            (0..6).map(|n| swarm.ask(1, n, Event::None, None, false).contains(&300)).collect();
+        let told: Vec<bool> = (0..6)
+            .map(|n| swarm.ask(1, n, AnnounceEvent::None, None, false).contains(&300))
+            .collect();
         assert_eq!(told, [true, false, false, false, false, false]);
         // The list has fewer than 49 left and is made anew.
-        assert!(swarm.ask(1, 7, Event::None, None, false).contains(&300));
+        assert!(swarm.ask(1, 7, AnnounceEvent::None, None, false).contains(&300));
     }
 
     #[test]
     fn nobody_is_told_twice_from_one_list_and_the_list_gets_old() {
         let mut swarm = Swarm::new(300, 0);
         let mut seen = Vec::new();
-        (0..5).for_each(|n| seen.extend(swarm.ask(1, n, Event::None, Some(50), false)));
+        (0..5).for_each(|n| seen.extend(swarm.ask(1, n, AnnounceEvent::None, Some(50), false)));
         seen.sort_unstable();
         let count = seen.len();
         seen.dedup();
         assert_eq!(seen.len(), count);
-        swarm.ask(602, 0, Event::None, Some(50), false);
+        swarm.ask(602, 0, AnnounceEvent::None, Some(50), false);
         let left = swarm.tracker.lists.as_ref().unwrap().leechers.len();
         assert_eq!(left, 250, "made anew after 600 s");
     }
@@ -231,17 +234,17 @@ mod tests {
     #[test]
     fn leavers_and_the_silent_are_forgotten_and_leechers_become_seeds() {
         let mut swarm = Swarm::new(10, 1);
-        swarm.ask(1, 3, Event::Stopped, None, false);
-        swarm.ask(1, 4, Event::Completed, Some(0), true);
+        swarm.ask(1, 3, AnnounceEvent::Stopped, None, false);
+        swarm.ask(1, 4, AnnounceEvent::Completed, Some(0), true);
         assert_eq!((swarm.tracker.leechers(), swarm.tracker.seeds()), (8, 2));
-        swarm.ask(2702, 4, Event::None, None, true);
+        swarm.ask(2702, 4, AnnounceEvent::None, None, true);
         assert_eq!((swarm.tracker.leechers(), swarm.tracker.seeds()), (0, 1));
     }
 
     #[test]
     fn the_first_of_a_crowd_is_told_nobody() {
         let mut swarm = Swarm::new(0, 0);
-        assert!(swarm.ask(0, 0, Event::Started, None, false).is_empty());
-        assert_eq!(swarm.ask(0, 1, Event::Started, None, false), [0]);
+        assert!(swarm.ask(0, 0, AnnounceEvent::Started, None, false).is_empty());
+        assert_eq!(swarm.ask(0, 1, AnnounceEvent::Started, None, false), [0]);
     }
 }

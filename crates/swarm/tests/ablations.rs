@@ -6,10 +6,10 @@ mod util;
 
 use flashcrowd_base::Span;
 use flashcrowd_swarm::profile::{
-    Backlog, FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, SeedChoker, Slots,
-    named,
+    FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, RequestPipeline, SeedChoker,
+    Slots, named,
 };
-use flashcrowd_swarm::{Event, UnchokeEnd};
+use flashcrowd_swarm::{AnnounceEvent, UnchokeEnd};
 use std::fmt::Write;
 use util::{Make, Swarm, secs, torrent};
 
@@ -46,9 +46,9 @@ const MAINLINE: &[Ablation] = &[
     ("tracker tells 3 at most", |p| p.tracker.max_peers = 3),
     ("blocks of 8 KiB", |p| p.requests.block_bytes = 8192),
     ("queue of 2", |p| p.requests.max_queue = 2),
-    ("backlog at least 10", |p| p.requests.backlog = Backlog::Mainline { initial: 10 }),
-    ("backlog 1", |p| p.requests.backlog = Backlog::Fixed(1)),
-    ("backlog 5", |p| p.requests.backlog = Backlog::Fixed(5)),
+    ("backlog at least 10", |p| p.requests.backlog = RequestPipeline::Mainline { initial: 10 }),
+    ("backlog 1", |p| p.requests.backlog = RequestPipeline::Fixed(1)),
+    ("backlog 5", |p| p.requests.backlog = RequestPipeline::Fixed(5)),
     ("no snubbing", |p| p.requests.snubbing = false),
     ("snubbed after 5 s", |p| p.requests.snub_after_ns = Span::from_secs(5)),
     ("no end game", |p| p.requests.end_game = false),
@@ -77,11 +77,11 @@ const MODERN: &[Ablation] = &[
     ("as it is", |_| {}),
     ("queue of 1 s", |p| {
         let queue_time_ns = Span::from_secs(1);
-        p.requests.backlog = Backlog::QueueTime { queue_time_ns, min: 2, max: 500 };
+        p.requests.backlog = RequestPipeline::QueueTime { queue_time_ns, min: 2, max: 500 };
     }),
     ("queue of 8 at most", |p| {
         let queue_time_ns = Span::from_secs(3);
-        p.requests.backlog = Backlog::QueueTime { queue_time_ns, min: 2, max: 8 };
+        p.requests.backlog = RequestPipeline::QueueTime { queue_time_ns, min: 2, max: 8 };
     }),
     ("quota of 1 piece", |p| p.choker.quota_pieces = 1),
     ("quota of 1 piece and 20 s", |p| {
@@ -132,7 +132,7 @@ fn run(profile: &str, ablation: &Ablation) -> (Swarm, String) {
         ends(UnchokeEnd::Rotation),
         ends(UnchokeEnd::Outranked),
         ends(UnchokeEnd::Disconnected),
-        announces.filter(|(_, event)| *event == Event::None).count(),
+        announces.filter(|(_, event)| *event == AnnounceEvent::None).count(),
         swarm.received("keep-alive"),
     );
     (swarm, row)

@@ -3,8 +3,10 @@
 mod util;
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_swarm::profile::{Backlog, FreeSlot, Interest, Profile, SeedChoker, all, named};
-use flashcrowd_swarm::{Event, Message, Torrent};
+use flashcrowd_swarm::profile::{
+    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, all, named,
+};
+use flashcrowd_swarm::{AnnounceEvent, Message, Torrent};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -137,8 +139,9 @@ fn peers_tell_the_tracker_when_they_start_complete_and_leave() {
     assert!(swarm.run(secs(1000)));
     swarm.leave_at(swarm.now + Span::from_secs(1), 1);
     swarm.run_until(swarm.now + Span::from_secs(10));
-    let events: Vec<Event> = swarm.logs[1].announces.iter().map(|(_, event)| *event).collect();
-    assert_eq!(events, [Event::Started, Event::Completed, Event::Stopped]);
+    let events: Vec<AnnounceEvent> =
+        swarm.logs[1].announces.iter().map(|(_, event)| *event).collect();
+    assert_eq!(events, [AnnounceEvent::Started, AnnounceEvent::Completed, AnnounceEvent::Stopped]);
     assert_eq!((swarm.tracker.leechers(), swarm.tracker.seeds()), (0, 3));
     assert_eq!(swarm.peers[1].connections(), 0);
 }
@@ -180,9 +183,9 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         use SeedChoker::{AntiLeech, FastestUpload, Mainline, RoundRobin};
         profile.choker.seed = [Mainline, RoundRobin, FastestUpload, AntiLeech][seed];
         match backlog {
-            0 => profile.requests.backlog = Backlog::Fixed(1),
-            1 => profile.requests.backlog = Backlog::Fixed(40),
-            2 => profile.requests.backlog = Backlog::Mainline { initial: 10 },
+            0 => profile.requests.backlog = RequestPipeline::Fixed(1),
+            1 => profile.requests.backlog = RequestPipeline::Fixed(40),
+            2 => profile.requests.backlog = RequestPipeline::Mainline { initial: 10 },
             _ => {}
         }
         profile

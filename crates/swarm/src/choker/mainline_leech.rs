@@ -1,6 +1,6 @@
 //! Mainline while pieces are missing (`clients.md` A.3): tit for tat, and a rotating list.
 
-use super::{Candidate, Verdict};
+use super::{Candidate, Decision};
 use crate::UnchokeEnd;
 
 /// Where the walk of the optimistic place begins after a rotation: at the first neighbour that is
@@ -9,16 +9,16 @@ pub fn rotation(candidates: &[Candidate]) -> usize {
     candidates.iter().position(|c| c.choked && c.interested).unwrap_or(0)
 }
 
-/// The verdict for every neighbour, in walking order.
+/// The decision for every neighbour, in walking order.
 pub fn decide(
     candidates: &[Candidate],
     slots: u32,
     min_uploads: u32,
     snubbing: bool,
-    verdicts: &mut Vec<Verdict>,
+    decisions: &mut Vec<Decision>,
 ) {
-    verdicts.clear();
-    verdicts.resize(candidates.len(), Verdict::Leave);
+    decisions.clear();
+    decisions.resize(candidates.len(), Decision::Leave);
     let mut ranked: Vec<usize> = (0..candidates.len())
         .filter(|&i| candidates[i].interested && !(snubbing && candidates[i].snubbed))
         .collect();
@@ -28,21 +28,21 @@ pub fn decide(
     ranked.truncate(slots.saturating_sub(1) as usize);
     let mut places = min_uploads.saturating_sub(ranked.len() as u32).max(1);
     for i in ranked {
-        verdicts[i] = Verdict::Prefer;
+        decisions[i] = Decision::Prefer;
     }
-    for (candidate, verdict) in candidates.iter().zip(verdicts) {
-        if *verdict == Verdict::Prefer {
+    for (candidate, decision) in candidates.iter().zip(decisions) {
+        if *decision == Decision::Prefer {
             continue;
         }
-        *verdict = if places > 0 {
+        *decision = if places > 0 {
             places -= u32::from(candidate.interested);
-            Verdict::Turn
+            Decision::Optimistic
         } else if !candidate.interested {
-            Verdict::Choke(UnchokeEnd::NotInterested)
+            Decision::Choke(UnchokeEnd::NotInterested)
         } else if candidate.preferred {
-            Verdict::Choke(UnchokeEnd::Outranked)
+            Decision::Choke(UnchokeEnd::Outranked)
         } else {
-            Verdict::Choke(UnchokeEnd::Rotation)
+            Decision::Choke(UnchokeEnd::Rotation)
         };
     }
 }
@@ -55,10 +55,10 @@ mod tests {
         Candidate { download_rate, ..Candidate::STRANGER }
     }
     fn unchoked(candidates: &[Candidate], slots: u32, snubbing: bool) -> Vec<usize> {
-        let mut verdicts = Vec::new();
-        decide(candidates, slots, 2, snubbing, &mut verdicts);
-        let free = |v: &Verdict| matches!(v, Verdict::Prefer | Verdict::Turn);
-        (0..verdicts.len()).filter(|i| free(&verdicts[*i])).collect()
+        let mut decisions = Vec::new();
+        decide(candidates, slots, 2, snubbing, &mut decisions);
+        let free = |v: &Decision| matches!(v, Decision::Prefer | Decision::Optimistic);
+        (0..decisions.len()).filter(|i| free(&decisions[*i])).collect()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Mainline once complete (`clients.md` A.4): the newest unchokes stay, the list goes round.
 
-use super::{Candidate, Verdict};
+use super::{Candidate, Decision};
 use crate::UnchokeEnd;
 use crate::profile::Choker as Rules;
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ pub fn forced(slots: u32, round: u32, made: u32) -> u32 {
     ((per_three_rounds + round % 3) / 3).saturating_sub(made)
 }
 
-/// What a walk did besides its verdicts.
+/// What a walk did besides its decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
     /// Places that were not kept for anybody.
@@ -20,17 +20,17 @@ pub struct Walk {
     pub next: usize,
 }
 
-/// The verdict for every neighbour, in walking order.
+/// The decision for every neighbour, in walking order.
 pub fn decide(
     candidates: &[Candidate],
     rules: &Rules,
     slots: u32,
     round: u32,
     forced: u32,
-    verdicts: &mut Vec<Verdict>,
+    decisions: &mut Vec<Decision>,
 ) -> Walk {
-    verdicts.clear();
-    verdicts.resize(candidates.len(), Verdict::Leave);
+    decisions.clear();
+    decisions.resize(candidates.len(), Decision::Leave);
     let idle = |c: &Candidate| {
         let young = c.unchoked_round.saturating_add(rules.protected_rounds) > round;
         rules.idle_class && !(young || c.queued && c.flushed)
@@ -55,25 +55,25 @@ pub fn decide(
     kept.truncate(slots.saturating_sub(forced) as usize);
     let open = slots.saturating_sub(kept.len() as u32);
     for i in kept {
-        verdicts[i] = Verdict::Prefer;
+        decisions[i] = Decision::Prefer;
     }
     let mut left = open;
     let mut next = 0;
-    for (i, (candidate, verdict)) in candidates.iter().zip(verdicts).enumerate() {
-        if *verdict == Verdict::Prefer {
+    for (i, (candidate, decision)) in candidates.iter().zip(decisions).enumerate() {
+        if *decision == Decision::Prefer {
             continue;
         }
         if !candidate.interested {
-            *verdict = Verdict::Choke(UnchokeEnd::NotInterested);
+            *decision = Decision::Choke(UnchokeEnd::NotInterested);
         } else if left > 0 && (!candidate.choked || candidate.flushed) {
-            *verdict = Verdict::Turn;
+            *decision = Decision::Optimistic;
             left -= 1;
             if left == 0 {
                 next = i + 1;
             }
         } else if !candidate.choked {
             let cause = if idle(candidate) { UnchokeEnd::Idle } else { UnchokeEnd::Rotation };
-            *verdict = Verdict::Choke(cause);
+            *decision = Decision::Choke(cause);
         }
     }
     Walk { open, next }
@@ -91,10 +91,10 @@ mod tests {
     fn served(unchoked_round: u32) -> Candidate {
         Candidate { choked: false, queued: true, unchoked_round, ..Candidate::STRANGER }
     }
-    fn verdicts(crowd: &[Candidate], rules: &Rules, round: u32, forced: u32) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        decide(crowd, rules, 4, round, forced, &mut verdicts);
-        verdicts
+    fn decisions(crowd: &[Candidate], rules: &Rules, round: u32, forced: u32) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        decide(crowd, rules, 4, round, forced, &mut decisions);
+        decisions
     }
 
     #[test]
@@ -113,16 +113,16 @@ mod tests {
             [Candidate::STRANGER, served(1), served(4), served(2), served(3), Candidate::STRANGER];
         let mut out = Vec::new();
         let walk = decide(&crowd, &rules(), 4, 5, 1, &mut out);
-        use Verdict::{Choke, Leave, Prefer, Turn};
-        assert_eq!(out, [Turn, Choke(UnchokeEnd::Rotation), Prefer, Prefer, Prefer, Leave]);
+        use Decision::{Choke, Leave, Optimistic, Prefer};
+        assert_eq!(out, [Optimistic, Choke(UnchokeEnd::Rotation), Prefer, Prefer, Prefer, Leave]);
         assert_eq!(walk, Walk { open: 1, next: 1 });
     }
 
     #[test]
     fn met_while_a_place_is_open_the_oldest_keeps_it() {
         let crowd = [served(1), served(4), served(2), served(3), Candidate::STRANGER];
-        let out = verdicts(&crowd, &rules(), 5, 1);
-        assert_eq!((out[0], out[4]), (Verdict::Turn, Verdict::Leave));
+        let out = decisions(&crowd, &rules(), 5, 1);
+        assert_eq!((out[0], out[4]), (Decision::Optimistic, Decision::Leave));
     }
 
     #[test]
@@ -130,16 +130,16 @@ mod tests {
         let idle = |round| Candidate { queued: false, ..served(round) };
         // Older than three rounds: behind the others, though they are older still.
         let crowd = [Candidate::STRANGER, served(1), idle(5), served(2), served(3)];
-        assert_eq!(verdicts(&crowd, &rules(), 8, 1)[2], Verdict::Choke(UnchokeEnd::Idle));
+        assert_eq!(decisions(&crowd, &rules(), 8, 1)[2], Decision::Choke(UnchokeEnd::Idle));
         // Younger: protected.
-        assert_eq!(verdicts(&crowd, &rules(), 7, 1)[1], Verdict::Choke(UnchokeEnd::Rotation));
+        assert_eq!(decisions(&crowd, &rules(), 7, 1)[1], Decision::Choke(UnchokeEnd::Rotation));
         // A socket that is not flushed counts as a gap too.
         let mut crowd = [Candidate::STRANGER, served(1), served(5), served(2), served(3)];
         crowd[2].flushed = false;
-        assert_eq!(verdicts(&crowd, &rules(), 8, 1)[2], Verdict::Choke(UnchokeEnd::Idle));
+        assert_eq!(decisions(&crowd, &rules(), 8, 1)[2], Decision::Choke(UnchokeEnd::Idle));
         // Without the class, age decides alone.
         let rules = Rules { idle_class: false, ..rules() };
-        assert_eq!(verdicts(&crowd, &rules, 8, 1)[1], Verdict::Choke(UnchokeEnd::Rotation));
+        assert_eq!(decisions(&crowd, &rules, 8, 1)[1], Decision::Choke(UnchokeEnd::Rotation));
     }
 
     #[test]
@@ -157,9 +157,9 @@ mod tests {
         ];
         let mut out = Vec::new();
         let walk = decide(&crowd, &rules(), 4, 2, 0, &mut out);
-        use Verdict::{Choke, Leave, Prefer, Turn};
+        use Decision::{Choke, Leave, Optimistic, Prefer};
         let gone = Choke(UnchokeEnd::NotInterested);
-        assert_eq!(out, [Prefer, Leave, gone, Turn, Turn, Turn, Leave]);
+        assert_eq!(out, [Prefer, Leave, gone, Optimistic, Optimistic, Optimistic, Leave]);
         assert_eq!(walk, Walk { open: 3, next: 6 });
     }
 }

@@ -1,5 +1,5 @@
 //! Whom to upload to (`clients.md` A.2 to A.4, E). The rules are functions from what is known about
-//! every neighbour to a verdict for each; one rule a file.
+//! every neighbour to a decision for each; one rule a file.
 
 pub mod mainline_leech;
 pub mod mainline_seed;
@@ -80,11 +80,11 @@ impl Candidate {
 
 /// What becomes of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Unchoke, or stay so, on its merit.
     Prefer,
     /// Unchoke, or stay so, by its turn.
-    Turn,
+    Optimistic,
     /// Choke, or stay so. If it was unchoked, this is why.
     Choke(UnchokeEnd),
     /// Stay as it is.

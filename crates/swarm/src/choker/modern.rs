@@ -1,7 +1,7 @@
 //! libtorrent with a fixed number of slots (`clients.md` E): one order for leechers and seeds, what
 //! came in since the last round first, and one place in five by turn.
 
-use super::{Candidate, Verdict};
+use super::{Candidate, Decision};
 use crate::UnchokeEnd;
 use crate::profile::{Choker as Rules, SeedChoker};
 use flashcrowd_base::Time;
@@ -15,7 +15,7 @@ pub struct Round {
     /// Uploads at a time.
     pub slots: u32,
     /// Whether the optimistic places move on in this round.
-    pub turn: bool,
+    pub rotate: bool,
     /// Bytes of a full piece.
     pub piece_bytes: u32,
     /// Pieces of the file.
@@ -27,10 +27,15 @@ pub fn optimistic_places(slots: u32) -> u32 {
     (slots / 5).max(1).min(slots)
 }
 
-/// The verdict for every neighbour.
-pub fn decide(candidates: &[Candidate], rules: &Rules, round: Round, verdicts: &mut Vec<Verdict>) {
-    verdicts.clear();
-    verdicts.resize(candidates.len(), Verdict::Leave);
+/// The decision for every neighbour.
+pub fn decide(
+    candidates: &[Candidate],
+    rules: &Rules,
+    round: Round,
+    decisions: &mut Vec<Decision>,
+) {
+    decisions.clear();
+    decisions.resize(candidates.len(), Decision::Leave);
     let mut waiting: Vec<usize> =
         (0..candidates.len()).filter(|&i| candidates[i].interested).collect();
     waiting.sort_by(|&a, &b| rank(&candidates[a], &candidates[b], rules, round).then(a.cmp(&b)));
@@ -38,20 +43,20 @@ pub fn decide(candidates: &[Candidate], rules: &Rules, round: Round, verdicts: &
     let regular = (round.slots - places) as usize;
     let rest = waiting.split_off(regular.min(waiting.len()));
     for i in waiting {
-        verdicts[i] = Verdict::Prefer;
+        decisions[i] = Decision::Prefer;
     }
     let mut by_turn = rest;
     // Those in place stay until their time is over, then the longest wait goes first.
     by_turn.sort_by_key(|&i| {
         let c = &candidates[i];
-        (!c.optimistic || round.turn, c.optimistic_at, i)
+        (!c.optimistic || round.rotate, c.optimistic_at, i)
     });
     for &i in by_turn.iter().take(places as usize) {
-        verdicts[i] = Verdict::Turn;
+        decisions[i] = Decision::Optimistic;
     }
-    for (candidate, verdict) in candidates.iter().zip(verdicts) {
-        if *verdict == Verdict::Leave {
-            *verdict = Verdict::Choke(if !candidate.interested {
+    for (candidate, decision) in candidates.iter().zip(decisions) {
+        if *decision == Decision::Leave {
+            *decision = Decision::Choke(if !candidate.interested {
                 UnchokeEnd::NotInterested
             } else if candidate.optimistic || quota_used(candidate, rules, round) {
                 UnchokeEnd::Rotation
@@ -99,15 +104,15 @@ mod tests {
     fn rules(seed: SeedChoker) -> Rules {
         Rules { seed, ..named("modern").unwrap().choker }
     }
-    fn round(slots: u32, turn: bool) -> Round {
+    fn round(slots: u32, rotate: bool) -> Round {
         let now = Time::START + Span::from_secs(200);
-        Round { now, slots, turn, piece_bytes: 100, pieces: 100 }
+        Round { now, slots, rotate, piece_bytes: 100, pieces: 100 }
     }
     fn unchoked(crowd: &[Candidate], rules: &Rules, round: Round) -> Vec<usize> {
-        let mut verdicts = Vec::new();
-        decide(crowd, rules, round, &mut verdicts);
-        let free = |v: &Verdict| matches!(v, Verdict::Prefer | Verdict::Turn);
-        (0..verdicts.len()).filter(|i| free(&verdicts[*i])).collect()
+        let mut decisions = Vec::new();
+        decide(crowd, rules, round, &mut decisions);
+        let free = |v: &Decision| matches!(v, Decision::Prefer | Decision::Optimistic);
+        (0..decisions.len()).filter(|i| free(&decisions[*i])).collect()
     }
 
     #[test]
@@ -163,17 +168,17 @@ mod tests {
         };
         let better = Candidate { down_since_round: 1, ..Candidate::STRANGER };
         let cause = |c: Candidate| {
-            let mut verdicts = Vec::new();
+            let mut decisions = Vec::new();
             let crowd = [c, better, better, Candidate::STRANGER];
-            decide(&crowd, &rules(SeedChoker::RoundRobin), round(3, true), &mut verdicts);
-            verdicts[0]
+            decide(&crowd, &rules(SeedChoker::RoundRobin), round(3, true), &mut decisions);
+            decisions[0]
         };
-        assert_eq!(cause(unchoked(0)), Verdict::Choke(UnchokeEnd::Outranked));
-        assert_eq!(cause(unchoked(2001)), Verdict::Choke(UnchokeEnd::Rotation));
+        assert_eq!(cause(unchoked(0)), Decision::Choke(UnchokeEnd::Outranked));
+        assert_eq!(cause(unchoked(2001)), Decision::Choke(UnchokeEnd::Rotation));
         let optimistic = Candidate { optimistic: true, ..unchoked(0) };
-        assert_eq!(cause(optimistic), Verdict::Choke(UnchokeEnd::Rotation));
+        assert_eq!(cause(optimistic), Decision::Choke(UnchokeEnd::Rotation));
         let bored = Candidate { interested: false, ..unchoked(0) };
-        assert_eq!(cause(bored), Verdict::Choke(UnchokeEnd::NotInterested));
+        assert_eq!(cause(bored), Decision::Choke(UnchokeEnd::NotInterested));
     }
 
     #[test]
@@ -186,9 +191,9 @@ mod tests {
             crowd[i].optimistic_at = Some(Time::from_nanos(10 - i as u64));
         }
         let regular = |seed| {
-            let mut verdicts = Vec::new();
-            decide(&crowd, &rules(seed), round(3, true), &mut verdicts);
-            (0..4).filter(|i| verdicts[*i] == Verdict::Prefer).collect::<Vec<_>>()
+            let mut decisions = Vec::new();
+            decide(&crowd, &rules(seed), round(3, true), &mut decisions);
+            (0..4).filter(|i| decisions[*i] == Decision::Prefer).collect::<Vec<_>>()
         };
         assert_eq!(regular(SeedChoker::FastestUpload), [0, 3]);
         assert_eq!(regular(SeedChoker::AntiLeech), [1, 2]);

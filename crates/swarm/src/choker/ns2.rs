@@ -1,7 +1,7 @@
 //! The BitTorrent module for ns-2 by Eger et al. (2007): what came in during the last two rounds (of
 //! a seed: what went out) decides about all places but one; that one is drawn.
 
-use super::{Candidate, Verdict};
+use super::{Candidate, Decision};
 use crate::UnchokeEnd;
 use crate::profile::Choker as Rules;
 use flashcrowd_base::Stream;
@@ -14,7 +14,7 @@ pub struct Round {
     /// Whether everything is here, so that what went out counts.
     pub seed: bool,
     /// Whether the optimistic place moves on.
-    pub turn: bool,
+    pub rotate: bool,
 }
 
 /// What became of the optimistic place.
@@ -28,20 +28,20 @@ pub enum Place {
     Drawn,
 }
 
-/// The verdict for every neighbour.
+/// The decision for every neighbour.
 pub fn decide(
     candidates: &[Candidate],
     rules: &Rules,
     round: Round,
     stream: &mut Stream,
-    verdicts: &mut Vec<Verdict>,
+    decisions: &mut Vec<Decision>,
 ) -> Place {
-    verdicts.clear();
-    verdicts.resize(candidates.len(), Verdict::Leave);
+    decisions.clear();
+    decisions.resize(candidates.len(), Decision::Leave);
     if candidates.len() as u64 <= u64::from(round.slots) {
-        for (candidate, verdict) in candidates.iter().zip(verdicts) {
+        for (candidate, decision) in candidates.iter().zip(decisions) {
             if candidate.choked && candidate.interested {
-                *verdict = Verdict::Prefer;
+                *decision = Decision::Prefer;
             }
         }
         return Place::Few;
@@ -59,19 +59,20 @@ pub fn decide(
     ranked.sort_by(|&a, &b| bytes(&candidates[b]).cmp(&bytes(&candidates[a])).then(a.cmp(&b)));
     ranked.truncate(round.slots.saturating_sub(1) as usize);
     for &i in &ranked {
-        verdicts[i] = Verdict::Prefer;
+        decisions[i] = Decision::Prefer;
     }
-    let open =
-        |i: usize, verdicts: &[Verdict]| candidates[i].interested && verdicts[i] != Verdict::Prefer;
-    let present = (0..candidates.len()).find(|&i| candidates[i].optimistic && open(i, verdicts));
-    let draw = round.turn || present.is_none();
-    let drawn = if draw { win(candidates, rules, stream, |i| open(i, verdicts)) } else { None };
+    let open = |i: usize, decisions: &[Decision]| {
+        candidates[i].interested && decisions[i] != Decision::Prefer
+    };
+    let present = (0..candidates.len()).find(|&i| candidates[i].optimistic && open(i, decisions));
+    let draw = round.rotate || present.is_none();
+    let drawn = if draw { win(candidates, rules, stream, |i| open(i, decisions)) } else { None };
     if let Some(winner) = drawn.or(present) {
-        verdicts[winner] = Verdict::Turn;
+        decisions[winner] = Decision::Optimistic;
     }
-    for (candidate, verdict) in candidates.iter().zip(verdicts) {
-        if *verdict == Verdict::Leave {
-            *verdict = Verdict::Choke(if !candidate.interested {
+    for (candidate, decision) in candidates.iter().zip(decisions) {
+        if *decision == Decision::Leave {
+            *decision = Decision::Choke(if !candidate.interested {
                 UnchokeEnd::NotInterested
             } else if candidate.optimistic {
                 UnchokeEnd::Rotation
@@ -124,19 +125,19 @@ mod tests {
     fn giver(now: u64, before: u64) -> Candidate {
         Candidate { down_since_round: now, down_round_before: before, ..Candidate::STRANGER }
     }
-    fn round(turn: bool) -> Round {
-        Round { slots: 4, seed: false, turn }
+    fn round(rotate: bool) -> Round {
+        Round { slots: 4, seed: false, rotate }
     }
     fn unchoked(
         crowd: &[Candidate],
         round: Round,
         seed: u64,
     ) -> (Vec<usize>, Option<usize>, Place) {
-        let (mut verdicts, mut stream) = (Vec::new(), Stream::new(seed, "choker", 0));
-        let place = decide(crowd, &rules(), round, &mut stream, &mut verdicts);
-        let with = |verdict| (0..verdicts.len()).filter(move |i| verdicts[*i] == verdict);
-        let turn = with.clone()(Verdict::Turn).next();
-        (with(Verdict::Prefer).collect(), turn, place)
+        let (mut decisions, mut stream) = (Vec::new(), Stream::new(seed, "choker", 0));
+        let place = decide(crowd, &rules(), round, &mut stream, &mut decisions);
+        let with = |decision| (0..decisions.len()).filter(move |i| decisions[*i] == decision);
+        let turn = with.clone()(Decision::Optimistic).next();
+        (with(Decision::Prefer).collect(), turn, place)
     }
 
     #[test]
@@ -154,10 +155,10 @@ mod tests {
         assert!(turn.is_some_and(|turn| [2, 4, 5].contains(&turn)));
         assert_eq!(unchoked(&[giver(0, 0); 6], round(false), 1).0, [0, 1, 2]);
         let one_round = Rules { rank_rounds: 1, ..rules() };
-        let mut verdicts = Vec::new();
+        let mut decisions = Vec::new();
         let mut stream = Stream::new(1, "choker", 0);
-        decide(&crowd, &one_round, round(false), &mut stream, &mut verdicts);
-        let best = (0..6).filter(|i| verdicts[*i] == Verdict::Prefer);
+        decide(&crowd, &one_round, round(false), &mut stream, &mut decisions);
+        let best = (0..6).filter(|i| decisions[*i] == Decision::Prefer);
         assert_eq!(best.collect::<Vec<_>>(), [1, 2, 3]);
     }
 
@@ -190,17 +191,17 @@ mod tests {
     fn who_loses_a_place_is_told_why() {
         let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
         let unchoked = Candidate { choked: false, ..Candidate::STRANGER };
-        let verdict = |crowd: &[Candidate]| {
-            let (mut verdicts, mut stream) = (Vec::new(), Stream::new(1, "choker", 0));
-            decide(crowd, &rules(), round(true), &mut stream, &mut verdicts);
-            verdicts[4]
+        let decision = |crowd: &[Candidate]| {
+            let (mut decisions, mut stream) = (Vec::new(), Stream::new(1, "choker", 0));
+            decide(crowd, &rules(), round(true), &mut stream, &mut decisions);
+            decisions[4]
         };
         crowd[4] = unchoked;
-        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::Outranked));
+        assert_eq!(decision(&crowd), Decision::Choke(UnchokeEnd::Outranked));
         crowd[4] = Candidate { optimistic: true, ..unchoked };
-        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::Rotation));
+        assert_eq!(decision(&crowd), Decision::Choke(UnchokeEnd::Rotation));
         crowd[4] = Candidate { interested: false, ..unchoked };
-        assert_eq!(verdict(&crowd), Verdict::Choke(UnchokeEnd::NotInterested));
+        assert_eq!(decision(&crowd), Decision::Choke(UnchokeEnd::NotInterested));
     }
 
     #[test]

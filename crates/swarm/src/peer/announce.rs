@@ -1,6 +1,6 @@
 //! When to ask the tracker (`clients.md` A.9).
 
-use crate::Event;
+use crate::AnnounceEvent;
 use crate::profile::Announce as Rules;
 use flashcrowd_base::{Span, Stream, Time};
 
@@ -61,16 +61,16 @@ impl Announcer {
         rules: &Rules,
         connections: u32,
         reachable: bool,
-    ) -> Option<Event> {
+    ) -> Option<AnnounceEvent> {
         let answered = self.answered.filter(|_| !self.in_flight)?;
         let event = if self.completed {
             self.completed = false;
-            Event::Completed
+            AnnounceEvent::Completed
         } else if let Some(retry) = self.retry {
             if now.since(answered) < retry {
                 return None;
             }
-            Event::None
+            AnnounceEvent::None
         } else {
             if now.since(answered) < rules.min_interval_ns {
                 return None;
@@ -83,7 +83,7 @@ impl Announcer {
             if !lonely && now.since(answered) <= self.interval {
                 return None;
             }
-            Event::None
+            AnnounceEvent::None
         };
         self.in_flight = true;
         Some(event)
@@ -122,21 +122,21 @@ mod tests {
     #[test]
     fn the_interval_is_the_one_of_the_last_answer() {
         let mut announcer = answered();
-        assert_eq!(announcer.due(at(1861), &rules(), 40, true), Some(Event::None));
+        assert_eq!(announcer.due(at(1861), &rules(), 40, true), Some(AnnounceEvent::None));
         announcer.on_answer(at(1861), Span::from_secs(600));
         assert_eq!(announcer.due(at(2461), &rules(), 40, true), None);
-        assert_eq!(announcer.due(at(2462), &rules(), 40, true), Some(Event::None));
+        assert_eq!(announcer.due(at(2462), &rules(), 40, true), Some(AnnounceEvent::None));
     }
 
     #[test]
     fn completion_is_told_at_once_but_one_announce_at_a_time() {
         let mut announcer = answered();
         announcer.complete();
-        assert_eq!(announcer.due(at(61), &rules(), 40, true), Some(Event::Completed));
+        assert_eq!(announcer.due(at(61), &rules(), 40, true), Some(AnnounceEvent::Completed));
         announcer.complete();
         assert_eq!(announcer.due(at(62), &rules(), 40, true), None);
         announcer.on_answer(at(63), Span::from_secs(1800));
-        assert_eq!(announcer.due(at(63), &rules(), 40, true), Some(Event::Completed));
+        assert_eq!(announcer.due(at(63), &rules(), 40, true), Some(AnnounceEvent::Completed));
     }
 
     #[test]
@@ -145,10 +145,10 @@ mod tests {
         let mut announcer = answered();
         announcer.on_failure(at(100), &rules(), &mut stream);
         assert_eq!(announcer.due(at(149), &rules(), 40, true), None);
-        assert_eq!(announcer.due(at(150), &rules(), 40, true), Some(Event::None));
+        assert_eq!(announcer.due(at(150), &rules(), 40, true), Some(AnnounceEvent::None));
         announcer.on_failure(at(150), &rules(), &mut stream);
         assert_eq!(announcer.due(at(219), &rules(), 40, true), None);
-        assert_eq!(announcer.due(at(230), &rules(), 40, true), Some(Event::None));
+        assert_eq!(announcer.due(at(230), &rules(), 40, true), Some(AnnounceEvent::None));
         for _ in 0..30 {
             announcer.on_failure(at(1000), &rules(), &mut stream);
         }

@@ -1,9 +1,9 @@
 //! One connection: its two halves of state, and the way out.
 
-use super::outlet::{Channel, Outlet};
-use crate::assembly::Block;
-use crate::backlog::Growth;
+use super::write_buffer::{Channel, WriteBuffer};
+use crate::block_map::Block;
 use crate::meter::Meter;
+use crate::pipeline::RequestSlowStart;
 use crate::profile::{MeterRules, Requests};
 use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::{Lines, Time};
@@ -22,7 +22,7 @@ pub(super) enum Stage {
 
 /// A block that was asked of us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct BlockRequest {
     pub(super) piece: u32,
     pub(super) begin: u32,
     pub(super) length: u32,
@@ -37,24 +37,24 @@ pub(super) struct Wanted {
 #[repr(C, align(64))]
 pub(super) struct Conn {
     /// The connection between the two.
-    out: Outlet,
+    out: WriteBuffer,
     /// The connection apart for blocks, if there is one; boxed, for most have none.
-    data: Option<Box<Outlet>>,
+    data: Option<Box<WriteBuffer>>,
     pub(super) last_heard: Time,
     /// Bytes of the PIECE being sent that are not written.
     left: u32,
     /// Pieces that it has and of which blocks are free.
-    pub(super) wanted: u32,
+    pub(super) requestable_pieces: u32,
     /// Pieces that it has and we lack, counted if interest follows them.
-    pub(super) lacking: u32,
+    pub(super) missing_pieces: u32,
     pub(super) remote: PeerId,
     pub(super) stage: Stage,
     pub(super) got_anything: bool,
     pub(super) choking_us: bool,
     pub(super) interested: bool,
-    pub(super) in_ring: bool,
+    pub(super) in_round_robin: bool,
     /// A block was handed over and the next has to wait until the transport says it is done.
-    pub(super) held: bool,
+    pub(super) awaiting_transport: bool,
     pub(super) choked: bool,
     /// What the remote knows; differs from `choked` only while a PIECE is half-written.
     pub(super) choke_sent: bool,
@@ -80,10 +80,10 @@ pub(super) struct Conn {
 #[derive(Debug)]
 pub(super) struct Work {
     /// What it asked of us.
-    pub(super) queue: VecDeque<Wanted>,
+    pub(super) queue: VecDeque<BlockRequest>,
     /// What we asked of it.
     pub(super) active: Vec<Block>,
-    sending: Wanted,
+    sending: BlockRequest,
     /// UNCHOKEs that went out on this connection, and that came in.
     pub(super) unchokes_sent: u32,
     pub(super) unchokes_received: u32,
@@ -98,7 +98,7 @@ pub(super) struct Work {
     pub(super) down_round_before: u64,
     pub(super) unchoked_at: Option<Time>,
     pub(super) optimistic_at: Option<Time>,
-    pub(super) growth: Growth,
+    pub(super) slow_start: RequestSlowStart,
     pub(super) unchoked_round: u32,
     pub(super) end: UnchokeEnd,
 }
@@ -109,7 +109,7 @@ impl Work {
         Work {
             queue: VecDeque::new(),
             active: Vec::new(),
-            sending: Wanted { piece: 0, begin: 0, length: 0 },
+            sending: BlockRequest { piece: 0, begin: 0, length: 0 },
             unchokes_sent: 0,
             unchokes_received: 0,
             waiting: Vec::new(),
@@ -121,7 +121,7 @@ impl Work {
             down_round_before: 0,
             unchoked_at: None,
             optimistic_at: None,
-            growth: Growth::new(opened),
+            slow_start: RequestSlowStart::new(opened),
             unchoked_round: 0,
             end: UnchokeEnd::Disconnected,
         }
@@ -138,13 +138,13 @@ pub(super) struct Record {
 
 /// What one turn of the limiter did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct Written {
     /// Bytes, control messages that came along included.
     pub(super) bytes: u32,
     /// The block that was completed: its piece and its length.
     pub(super) block: Option<(u32, u32)>,
     /// Whether CHOKE or UNCHOKE went out behind it.
-    pub(super) told: bool,
+    pub(super) choke_changed: bool,
 }
 
 impl Conn {
@@ -155,20 +155,20 @@ impl Conn {
             stage: Stage::Opening,
             got_anything: false,
             last_heard: now,
-            out: Outlet::new(),
+            out: WriteBuffer::new(),
             data: None,
-            held: false,
+            awaiting_transport: false,
             interested_in_us: false,
             choked: true,
             choke_sent: true,
             preferred: false,
             optimistic: false,
             newcomer: true,
-            in_ring: false,
+            in_round_robin: false,
             left: 0,
             have: Bitfield::new(0),
-            wanted: 0,
-            lacking: 0,
+            requestable_pieces: 0,
+            missing_pieces: 0,
             interested: false,
             choking_us: true,
             work: None,
@@ -208,8 +208,8 @@ impl Conn {
         }
     }
     /// How the number of requests has grown.
-    pub(super) fn growth(&self) -> Growth {
-        self.work.as_ref().map_or(Growth::new(self.opened), |work| work.growth)
+    pub(super) fn slow_start(&self) -> RequestSlowStart {
+        self.work.as_ref().map_or(RequestSlowStart::new(self.opened), |work| work.slow_start)
     }
     /// Whether it has sent us no block for too long.
     #[inline]
@@ -220,17 +220,17 @@ impl Conn {
         self.stage == Stage::Open
     }
     /// Blocks go over a connection of their own from now on, which stands when it has room.
-    pub(super) fn split(&mut self) {
-        self.data = Some(Box::new(Outlet::new()));
+    pub(super) fn open_data(&mut self) {
+        self.data = Some(Box::new(WriteBuffer::new()));
     }
-    fn blocks(&mut self) -> &mut Outlet {
+    fn blocks(&mut self) -> &mut WriteBuffer {
         self.data.as_deref_mut().unwrap_or(&mut self.out)
     }
     fn block_channel(&self) -> Channel {
-        if self.is_split() { Channel::Data } else { Channel::Control }
+        if self.has_data_connection() { Channel::Data } else { Channel::Control }
     }
     /// Blocks go over a connection of their own.
-    pub(super) fn is_split(&self) -> bool {
+    pub(super) fn has_data_connection(&self) -> bool {
         self.data.is_some()
     }
     /// Nothing waits for room in the socket buffer that blocks go to.
@@ -246,7 +246,7 @@ impl Conn {
     /// A block may be handed to the transport, if there is one.
     #[inline]
     pub(super) fn takes_blocks(&self) -> bool {
-        !self.held && self.is_flushed()
+        !self.awaiting_transport && self.is_flushed()
     }
     /// A PIECE is half-written.
     #[inline]
@@ -283,8 +283,8 @@ impl Conn {
     /// The driver took a write of so many bytes.
     #[inline]
     pub(super) fn polled(&mut self, channel: Channel, bytes: u32) {
-        let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
-        outlet.unpolled = outlet.unpolled.saturating_sub(bytes);
+        let write_buffer = if channel == Channel::Data { self.blocks() } else { &mut self.out };
+        write_buffer.unpolled = write_buffer.unpolled.saturating_sub(bytes);
     }
     /// A socket buffer takes `space`. True if something waited for it and nothing does any more.
     #[inline]
@@ -295,42 +295,42 @@ impl Conn {
         space: u64,
         out: &mut VecDeque<Action>,
     ) -> bool {
-        let outlet = if channel == Channel::Data { self.blocks() } else { &mut self.out };
-        outlet.set_space(channel, id, space, out)
+        let write_buffer = if channel == Channel::Data { self.blocks() } else { &mut self.out };
+        write_buffer.set_space(channel, id, space, out)
     }
 
-    /// One turn of the limiter: writes up to `unit` bytes of the PIECE under way, or of the next
+    /// One grant of the limiter: writes up to `quantum` bytes of the PIECE under way, or of the next
     /// one; the last part takes along what waited behind it.
     #[inline]
-    pub(super) fn take_turn(
+    pub(super) fn write_quantum(
         &mut self,
         now: Time,
         id: ConnId,
-        unit: u32,
+        quantum: u32,
         meter: &MeterRules,
         out: &mut VecDeque<Action>,
-    ) -> Turn {
+    ) -> Written {
         let channel = self.block_channel();
-        let Some(work) = &mut self.work else { return Turn::default() };
+        let Some(work) = &mut self.work else { return Written::default() };
         if self.left == 0 {
-            let Some(next) = work.queue.pop_front() else { return Turn::default() };
+            let Some(next) = work.queue.pop_front() else { return Written::default() };
             work.up_meter.update(now, next.length, meter);
             self.left = crate::PIECE_HEADER_BYTES + next.length;
             work.sending = next;
         }
-        let Wanted { piece, begin, length } = work.sending;
-        if unit < self.left {
-            self.left -= unit;
-            self.blocks().write(channel, id, unit, None, out);
-            return Turn { bytes: unit, ..Turn::default() };
+        let BlockRequest { piece, begin, length } = work.sending;
+        if quantum < self.left {
+            self.left -= quantum;
+            self.blocks().write(channel, id, quantum, None, out);
+            return Written { bytes: quantum, ..Written::default() };
         }
         let mut bytes = self.left;
         self.left = 0;
         let block = Message::Piece { piece, begin, length };
         self.blocks().write(channel, id, bytes, Some(block), out);
-        let told = self.choke_sent != self.choked;
+        let choke_changed = self.choke_sent != self.choked;
         let mut waiting = self.work.as_mut().map(|work| std::mem::take(&mut work.waiting));
-        if told {
+        if choke_changed {
             self.choke_sent = self.choked;
             let message = if self.choked { Message::Choke } else { Message::Unchoke };
             waiting.get_or_insert_default().push(message);
@@ -343,7 +343,7 @@ impl Conn {
             // For its capacity.
             work.waiting = waiting;
         }
-        Turn { bytes, block: Some((piece, length)), told }
+        Written { bytes, block: Some((piece, length)), choke_changed }
     }
 }
 
@@ -352,8 +352,8 @@ impl Conn {
 pub(super) struct Conns {
     slots: Vec<Slot>,
     free: Vec<ConnId>,
-    /// Closed, but the driver has not yet been told everything about them.
-    fading: Vec<ConnId>,
+    /// Closed, but the driver has not yet polled everything about them.
+    closing: Vec<ConnId>,
     live: u32,
 }
 
@@ -399,14 +399,14 @@ impl Conns {
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         let conn = self.slots.get_mut(id.0 as usize)?.conn.take()?;
         self.live -= 1;
-        self.fading.push(id);
+        self.closing.push(id);
         Some(conn)
     }
     /// The driver knows of every close: the numbers may be used again.
     #[inline]
     pub(super) fn drained(&mut self) {
-        if !self.fading.is_empty() {
-            self.free.append(&mut self.fading);
+        if !self.closing.is_empty() {
+            self.free.append(&mut self.closing);
         }
     }
     /// All of them, those being opened included.

@@ -1,15 +1,15 @@
 //! The downloading half: what others have, what we ask of whom, and whether we are interested.
 //!
-//! A peer is interesting while it has a piece with a block that has not been asked for (`wanted`
-//! counts those pieces), while something is under way from it, or while it has a block that the
-//! end game still wants; or, by [`Interest::MissingPieces`], while it has a piece that is not here
-//! (`lacking` counts those).
+//! A peer is interesting while it has a piece with a block that has not been asked for
+//! (`requestable_pieces` counts those pieces), while something is under way from it, or while it has a
+//! block that the end game still wants; or, by [`Interest::MissingPieces`], while it has a piece that is not here
+//! (`missing_pieces` counts those).
 
 use super::Peer;
 use super::connection::Conn;
-use crate::assembly::{Arrival, Block};
-use crate::backlog::{Depth, Pace, depth};
+use crate::block_map::{Arrival, Block};
 use crate::meter::Meter;
+use crate::pipeline::{Pace, PipelineDepth, depth};
 use crate::profile::{Interest, MeterStart};
 use crate::{Action, Bitfield, ConnId, Message};
 use flashcrowd_base::Time;
@@ -19,7 +19,7 @@ impl Peer {
         let drops_seeds = self.drops_seeds();
         let Some(c) = self.conns.get_mut(id) else { return };
         if !c.have.set(piece) {
-            if piece >= self.assembly.torrent().pieces() {
+            if piece >= self.block_map.torrent().pieces() {
                 self.close(now, id);
             }
             return;
@@ -32,9 +32,9 @@ impl Peer {
         if drops_seeds && c.have.is_full() {
             self.close(now, id);
         } else if self.profile.requests.interest == Interest::MissingPieces {
-            c.wanted += u32::from(self.assembly.has_free(piece));
-            if !self.assembly.have().has(piece) {
-                c.lacking += 1;
+            c.requestable_pieces += u32::from(self.block_map.has_free(piece));
+            if !self.block_map.have().has(piece) {
+                c.missing_pieces += 1;
                 let choking_us = c.choking_us;
                 self.show_interest(id, true);
                 if !choking_us {
@@ -43,8 +43,8 @@ impl Peer {
             }
         } else if self.endgame.is_some() {
             self.fix_endgame(now, id);
-        } else if self.assembly.has_free(piece) {
-            c.wanted += 1;
+        } else if self.block_map.has_free(piece) {
+            c.requestable_pieces += 1;
             if !c.choking_us {
                 self.request_more(now, id, Some(&[piece]));
             } else {
@@ -54,19 +54,19 @@ impl Peer {
     }
     pub(super) fn on_bitfield(&mut self, now: Time, id: ConnId, pieces: &Bitfield) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        if pieces.len() != self.assembly.torrent().pieces() {
+        if pieces.len() != self.block_map.torrent().pieces() {
             return self.close(now, id);
         }
         c.have = pieces.clone();
         for piece in pieces.iter() {
             self.picker.gained(piece, &mut self.stream);
-            c.wanted += u32::from(self.assembly.has_free(piece));
-            c.lacking += u32::from(!self.assembly.have().has(piece));
+            c.requestable_pieces += u32::from(self.block_map.has_free(piece));
+            c.missing_pieces += u32::from(!self.block_map.have().has(piece));
         }
         let wanted = match (&self.endgame, self.profile.requests.interest) {
-            (_, Interest::MissingPieces) => c.lacking > 0,
+            (_, Interest::MissingPieces) => c.missing_pieces > 0,
             (Some(blocks), _) => blocks.iter().any(|block| pieces.has(block.piece)),
-            (None, _) => c.wanted > 0,
+            (None, _) => c.requestable_pieces > 0,
         };
         if pieces.is_full() && self.drops_seeds() {
             self.close(now, id);
@@ -81,7 +81,7 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         if !std::mem::replace(&mut c.choking_us, true) {
             let active = c.work.as_mut().map(|work| std::mem::take(&mut work.active));
-            self.let_go(now, active.unwrap_or_default());
+            self.release_requests(now, active.unwrap_or_default());
         }
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
@@ -101,16 +101,16 @@ impl Peer {
     pub(super) fn on_piece(&mut self, now: Time, id: ConnId, piece: u32, begin: u32, length: u32) {
         self.bytes_down += u64::from(length);
         let Some(c) = self.conns.get_mut(id) else { return };
-        let Some(block) = self.assembly.block_at(piece, begin, length) else { return };
+        let Some(block) = self.block_map.block_at(piece, begin, length) else { return };
         // Late blocks of a request that was given up are thrown away.
         let Some(work) = &mut c.work else { return };
         let Some(position) = work.active.iter().position(|other| *other == block) else { return };
         work.active.remove(position);
-        work.growth.block(now, length);
+        work.slow_start.block(now, length);
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
-        let whole = self.assembly.arrived(block) == Arrival::Whole;
+        let whole = self.block_map.arrived(block) == Arrival::Whole;
         if whole {
             self.picker.complete(piece);
             self.actions.push_back(Action::PieceCompleted { piece });
@@ -147,8 +147,8 @@ impl Peer {
     fn lose_interest(&mut self, piece: u32) {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.have.has(piece)) {
-            c.lacking -= 1;
-            if c.lacking == 0 && c.interested {
+            c.missing_pieces -= 1;
+            if c.missing_pieces == 0 && c.interested {
                 c.interested = false;
                 c.send(id, Message::NotInterested, behind, &mut self.actions);
             }
@@ -156,7 +156,7 @@ impl Peer {
     }
     /// End game: a block came from `id`; the others need not send it.
     fn cancel_elsewhere(&mut self, now: Time, id: ConnId, block: Block) {
-        let (begin, length) = self.assembly.range(block);
+        let (begin, length) = self.block_map.range(block);
         for number in 0..self.conns.end() {
             let other = ConnId(number);
             let Some(c) = self.conns.get_mut(other) else { continue };
@@ -173,13 +173,13 @@ impl Peer {
         }
     }
 
-    fn depth(&mut self, now: Time, id: ConnId) -> Option<Depth> {
+    fn depth(&mut self, now: Time, id: ConnId) -> Option<PipelineDepth> {
         let rules = &self.profile.requests;
         let c = self.conns.get_mut(id)?;
         let silent = c.last_block.is_some_and(|last| now.since(last) > rules.snub_after_ns);
         let snubbed = silent && !c.active().is_empty();
         let rate = c.down_meter.rate(now, &self.profile.meter);
-        Some(depth(rules, Pace { rate, snubbed, growth: c.growth() }))
+        Some(depth(rules, Pace { rate, snubbed, slow_start: c.slow_start() }))
     }
     /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
     pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {
@@ -197,16 +197,16 @@ impl Peer {
         // Borrowed anew in every turn: an exhausted piece concerns everybody.
         while let Some(c) = self.conns.get_mut(id)
             && (c.active().len() as u64) < u64::from(depth.refill)
-            && c.wanted > 0
+            && c.requestable_pieces > 0
         {
-            let assembly = &self.assembly;
-            let want = |piece: u32| c.have.has(piece) && assembly.has_free(piece);
+            let block_map = &self.block_map;
+            let want = |piece: u32| c.have.has(piece) && block_map.has_free(piece);
             let offered = only.and_then(|pieces| pieces.iter().copied().find(|p| want(*p)));
             // If nothing of the offer is for us, only an idle line takes something else.
             let piece = match (only, offered) {
                 (_, Some(piece)) => Some(piece),
                 (Some(_), None) if !c.active().is_empty() => None,
-                _ => self.picker.next(of_seed, &mut self.stream, want, |p| assembly.asked(p)),
+                _ => self.picker.next(of_seed, &mut self.stream, want, |p| block_map.asked(p)),
             };
             let Some(piece) = piece else { break };
             if !std::mem::replace(&mut c.interested, true) {
@@ -214,25 +214,26 @@ impl Peer {
             }
             self.picker.requested(piece, of_seed);
             while (c.active().len() as u64) < u64::from(depth.fill)
-                && let Some(block) = self.assembly.take(piece)
+                && let Some(block) = self.block_map.take(piece)
             {
                 let work = c.work(&self.profile.meter);
                 work.active.push(block);
                 let unchoke = work.unchokes_received;
-                let (begin, length) = self.assembly.range(block);
+                let (begin, length) = self.block_map.range(block);
                 let request = request(stamped, piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }
-            if !self.assembly.has_free(piece) {
+            if !self.block_map.has_free(piece) {
                 exhausted = true;
                 for (_, c) in self.conns.iter_mut() {
-                    c.wanted -= u32::from(c.have.has(piece));
+                    c.requestable_pieces -= u32::from(c.have.has(piece));
                 }
             }
         }
         let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
-        let nothing =
-            |c: &Conn| by_blocks && c.interested && c.active().is_empty() && c.wanted == 0;
+        let nothing = |c: &Conn| {
+            by_blocks && c.interested && c.active().is_empty() && c.requestable_pieces == 0
+        };
         if self.conns.get(id).is_some_and(nothing) {
             self.show_interest(id, false);
         }
@@ -243,7 +244,7 @@ impl Peer {
                     c.send(other, Message::NotInterested, behind, &mut self.actions);
                 }
             }
-            if self.profile.requests.end_game && self.assembly.all_requested() {
+            if self.profile.requests.end_game && self.block_map.all_requested() {
                 self.begin_endgame(now);
             }
         }
@@ -259,16 +260,16 @@ impl Peer {
     }
     /// These requests will not be answered: if the profile says so, others take them over at once,
     /// in random order.
-    pub(super) fn let_go(&mut self, now: Time, active: Vec<Block>) {
+    pub(super) fn release_requests(&mut self, now: Time, active: Vec<Block>) {
         if self.endgame.is_some() || active.is_empty() {
             return;
         }
         let mut lost: Vec<u32> = Vec::new();
         for block in active {
-            let was_free = self.assembly.has_free(block.piece);
-            if self.assembly.give_back(block) && !was_free {
+            let was_free = self.block_map.has_free(block.piece);
+            if self.block_map.give_back(block) && !was_free {
                 for (_, c) in self.conns.iter_mut() {
-                    c.wanted += u32::from(c.have.has(block.piece));
+                    c.requestable_pieces += u32::from(c.have.has(block.piece));
                 }
             }
             if !lost.contains(&block.piece) {
@@ -286,7 +287,7 @@ impl Peer {
         if self.profile.requests.interest == Interest::MissingPieces {
             return;
         }
-        lost.retain(|piece| self.assembly.has_free(*piece));
+        lost.retain(|piece| self.block_map.has_free(*piece));
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut() {
             if c.choking_us && !c.interested && lost.iter().any(|piece| c.have.has(*piece)) {
@@ -337,7 +338,7 @@ impl Peer {
                 let work = c.work(&self.profile.meter);
                 work.active.push(*block);
                 let unchoke = work.unchokes_received;
-                let (begin, length) = self.assembly.range(*block);
+                let (begin, length) = self.block_map.range(*block);
                 let request = request(stamped, block.piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }

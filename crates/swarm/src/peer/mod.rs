@@ -8,26 +8,26 @@ mod announce;
 mod connection;
 mod download;
 mod neighbours;
-mod outlet;
 mod super_seed;
 #[cfg(test)]
 mod tests;
 mod upload;
+mod write_buffer;
 
-use crate::assembly::{Assembly, Block};
-use crate::choker::{Candidate, Choker, Verdict};
+use crate::block_map::{Block, BlockMap};
+use crate::choker::{Candidate, Choker, Decision};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
 use crate::profile::FirstRound;
-use crate::{Action, Bitfield, ConnId, Event, Message, PeerId, Profile, Torrent};
+use crate::{Action, AnnounceEvent, Bitfield, ConnId, Message, PeerId, Profile, Torrent};
 use announce::Announcer;
-use connection::{Conns, Stage, Wanted};
+use connection::{BlockRequest, Conns, Stage};
 use flashcrowd_base::{Rate, Span, Stream, Time};
-use outlet::Channel;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use super_seed::SuperSeed;
+use write_buffer::Channel;
 
 /// What a peer has when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,11 +60,11 @@ pub struct Peer {
     reachable: bool,
     gone: bool,
     /// Whether blocks go over connections of their own.
-    split: bool,
+    separate_data: bool,
     /// While what is here is hidden.
     super_seed: Option<Box<SuperSeed>>,
 
-    assembly: Assembly,
+    block_map: BlockMap,
     picker: Picker,
     /// In the end game: every block that is under way.
     endgame: Option<Vec<Block>>,
@@ -84,12 +84,12 @@ pub struct Peer {
     bytes_up: u64,
     // Kept for their capacity.
     candidates: Vec<Candidate>,
-    verdicts: Vec<Verdict>,
+    decisions: Vec<Decision>,
     blocks: Vec<Block>,
 }
 
 /// A period of nothing would never end.
-const LEAST_PERIOD: Span = Span::from_millis(1);
+const MIN_PERIOD: Span = Span::from_millis(1);
 
 impl Peer {
     /// A peer that knows nobody yet. `upload_limit` is for block data with its headers and
@@ -114,10 +114,10 @@ impl Peer {
             spares: Vec::new(),
             reachable: false,
             gone: false,
-            split: false,
+            separate_data: false,
             super_seed: (full && profile.super_seeding)
                 .then(|| Box::new(SuperSeed::new(torrent.pieces()))),
-            assembly: Assembly::new(torrent, full),
+            block_map: BlockMap::new(torrent, full),
             picker,
             endgame: None,
             choker: Choker::default(),
@@ -132,7 +132,7 @@ impl Peer {
             bytes_down: 0,
             bytes_up: 0,
             candidates: Vec::new(),
-            verdicts: Vec::new(),
+            decisions: Vec::new(),
             blocks: Vec::new(),
             stream,
             profile,
@@ -144,15 +144,15 @@ impl Peer {
     /// receiver a block is a message like others: the driver brings it with
     /// [`on_message`](Peer::on_message). To be called before anything else.
     pub fn with_data_connections(mut self) -> Peer {
-        self.split = true;
+        self.separate_data = true;
         self
     }
 
     /// The connection whose turn it is to be written to next. A driver may use it to have in its
     /// hands what the next [`on_timer`](Peer::on_timer) will need.
     #[inline]
-    pub fn next_turn(&self) -> Option<ConnId> {
-        self.limiter.next_turn()
+    pub fn next_grant(&self) -> Option<ConnId> {
+        self.limiter.next_grant()
     }
 
     /// Asks for what a message needs of a connection; a driver of thousands does for those that will
@@ -185,13 +185,13 @@ impl Peer {
         self.started = now;
         self.choker.optimistic_since = now;
         if self.profile.choker.first_round == FirstRound::Arrival {
-            self.round_at = now + self.profile.choker.round_ns.max(LEAST_PERIOD);
+            self.round_at = now + self.profile.choker.round_ns.max(MIN_PERIOD);
         }
-        self.keepalive_at = now + self.profile.connections.keepalive_ns.max(LEAST_PERIOD);
-        self.sweep_at = now + self.profile.connections.timeout_sweep_ns.max(LEAST_PERIOD);
+        self.keepalive_at = now + self.profile.connections.keepalive_ns.max(MIN_PERIOD);
+        self.sweep_at = now + self.profile.connections.timeout_sweep_ns.max(MIN_PERIOD);
         self.announcer.start(now, &self.profile.announce);
-        self.set_slow_alarm();
-        self.announce(Event::Started);
+        self.set_slow_timer();
+        self.announce(AnnounceEvent::Started);
     }
     /// Leaves the swarm: closes every connection and announces `stopped`. Nothing more happens.
     pub fn leave(&mut self, now: Time) {
@@ -204,7 +204,7 @@ impl Peer {
             self.close(now, ConnId(number));
         }
         self.slow_at = Time::NEVER;
-        self.announce(Event::Stopped);
+        self.announce(AnnounceEvent::Stopped);
     }
 
     /// The tracker's answer: some peers, and how long to wait until the next regular announce.
@@ -269,10 +269,10 @@ impl Peer {
                 self.on_piece(now, conn, piece, begin, length);
             }
             Message::Request { piece, begin, length } => {
-                self.on_request(now, conn, Wanted { piece, begin, length }, None);
+                self.on_request(now, conn, BlockRequest { piece, begin, length }, None);
             }
             Message::StampedRequest { piece, begin, length, unchoke } => {
-                self.on_request(now, conn, Wanted { piece, begin, length }, Some(unchoke));
+                self.on_request(now, conn, BlockRequest { piece, begin, length }, Some(unchoke));
             }
             Message::Cancel { piece, begin, length } => {
                 if let Some(work) = &mut c.work {
@@ -294,31 +294,31 @@ impl Peer {
     pub fn on_space(&mut self, now: Time, conn: ConnId, space: u64) {
         let Some(c) = self.conns.get_mut(conn) else { return };
         if c.set_space(conn, Channel::Control, space, &mut self.actions) {
-            self.go_on(now, conn);
+            self.resume_upload(now, conn);
         }
     }
     /// The same for the connection apart that carries the blocks to this neighbour. Call first when
     /// it stands.
     #[inline]
     pub fn on_data_space(&mut self, now: Time, conn: ConnId, space: u64) {
-        let Some(c) = self.conns.get_mut(conn).filter(|c| c.is_split()) else { return };
+        let Some(c) = self.conns.get_mut(conn).filter(|c| c.has_data_connection()) else { return };
         if c.set_space(conn, Channel::Data, space, &mut self.actions) {
-            self.go_on(now, conn);
+            self.resume_upload(now, conn);
         }
     }
     /// The transport that blocks to this neighbour were handed to is done with everything that was
     /// written, as the profile's [`HandOver`](crate::profile::HandOver) asks. Call only while
-    /// [`is_held`](Peer::is_held).
+    /// [`awaits_transport`](Peer::awaits_transport).
     pub fn on_done(&mut self, now: Time, conn: ConnId) {
         let Some(c) = self.conns.get_mut(conn) else { return };
-        if c.is_flushed() && std::mem::replace(&mut c.held, false) {
-            self.go_on(now, conn);
+        if c.is_flushed() && std::mem::replace(&mut c.awaiting_transport, false) {
+            self.resume_upload(now, conn);
         }
     }
     /// Whether the next block to this neighbour waits until the transport is done with the last.
     #[inline]
-    pub fn is_held(&self, conn: ConnId) -> bool {
-        self.conns.get(conn).is_some_and(|c| c.held)
+    pub fn awaits_transport(&self, conn: ConnId) -> bool {
+        self.conns.get(conn).is_some_and(|c| c.awaiting_transport)
     }
     /// Whether something waits for room in this connection's socket buffer.
     pub fn wants_space(&self, conn: ConnId) -> bool {
@@ -326,13 +326,13 @@ impl Peer {
     }
     /// Whether something waits for room in the socket buffer of the connection for blocks.
     pub fn wants_data_space(&self, conn: ConnId) -> bool {
-        self.conns.get(conn).is_some_and(|c| c.is_split() && !c.is_flushed())
+        self.conns.get(conn).is_some_and(|c| c.has_data_connection() && !c.is_flushed())
     }
     /// The limit changes in place; `None` is no limit. The number of slots by rate follows.
     pub fn set_upload_limit(&mut self, now: Time, limit: Option<Rate>) {
         self.limit = limit;
         self.limiter.set_rate(now, limit);
-        self.give_turns(now);
+        self.write_granted(now);
     }
     /// When to call [`on_timer`](Peer::on_timer) next. Cheap.
     #[inline]
@@ -345,7 +345,7 @@ impl Peer {
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.limiter.wake() {
             self.limiter.settle(now);
-            self.give_turns(now);
+            self.write_granted(now);
         }
         if now >= self.slow_at {
             self.on_slow_timer(now);
@@ -371,7 +371,7 @@ impl Peer {
         Some(action)
     }
 
-    fn set_slow_alarm(&mut self) {
+    fn set_slow_timer(&mut self) {
         self.slow_at =
             self.round_at.min(self.keepalive_at).min(self.sweep_at).min(self.announcer.check_at);
     }
@@ -379,15 +379,15 @@ impl Peer {
     fn on_slow_timer(&mut self, now: Time) {
         let profile = self.profile.clone();
         if now >= self.round_at {
-            self.round_at = now + profile.choker.round_ns.max(LEAST_PERIOD);
+            self.round_at = now + profile.choker.round_ns.max(MIN_PERIOD);
             self.choke_round(now);
         }
         if now >= self.keepalive_at {
-            self.keepalive_at = now + profile.connections.keepalive_ns.max(LEAST_PERIOD);
+            self.keepalive_at = now + profile.connections.keepalive_ns.max(MIN_PERIOD);
             self.tell_everybody(&Message::KeepAlive);
         }
         if now >= self.sweep_at {
-            self.sweep_at = now + profile.connections.timeout_sweep_ns.max(LEAST_PERIOD);
+            self.sweep_at = now + profile.connections.timeout_sweep_ns.max(MIN_PERIOD);
             for number in 0..self.conns.end() {
                 let id = ConnId(number);
                 let timeout = profile.connections.timeout_ns;
@@ -397,10 +397,10 @@ impl Peer {
             }
         }
         if now >= self.announcer.check_at {
-            self.announcer.check_at = now + profile.announce.check_ns.max(LEAST_PERIOD);
+            self.announcer.check_at = now + profile.announce.check_ns.max(MIN_PERIOD);
             self.check_announce(now);
         }
-        self.set_slow_alarm();
+        self.set_slow_timer();
     }
     fn check_announce(&mut self, now: Time) {
         let due = self.announcer.due(now, &self.profile.announce, self.open, self.reachable);
@@ -408,7 +408,7 @@ impl Peer {
             self.announce(event);
         }
     }
-    fn announce(&mut self, event: Event) {
+    fn announce(&mut self, event: AnnounceEvent) {
         let rules = &self.profile.announce;
         let numwant = if self.open >= rules.enough_peers { Some(0) } else { rules.numwant };
         self.actions.push_back(Action::Announce { event, numwant });
@@ -437,15 +437,15 @@ impl Peer {
     }
     /// The pieces that it has.
     pub fn bitfield(&self) -> &Bitfield {
-        self.assembly.have()
+        self.block_map.have()
     }
     /// How many pieces it has.
     pub fn pieces_have(&self) -> u32 {
-        self.assembly.have().count()
+        self.block_map.have().count()
     }
     /// Whether it has all.
     pub fn is_complete(&self) -> bool {
-        self.assembly.have().is_full()
+        self.block_map.have().is_full()
     }
     /// Whether it has left.
     pub fn is_gone(&self) -> bool {

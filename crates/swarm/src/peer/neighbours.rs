@@ -41,7 +41,7 @@ impl Peer {
     /// The other's handshake is here.
     pub(super) fn open(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        c.open(now, self.assembly.torrent().pieces(), &self.profile.meter);
+        c.open(now, self.block_map.torrent().pieces(), &self.profile.meter);
         self.open += 1;
         if !c.initiated {
             self.reachable = true;
@@ -49,8 +49,8 @@ impl Peer {
         }
         if self.super_seed.is_some() {
             self.offer(id);
-        } else if !self.assembly.have().is_empty() {
-            let have = Message::Bitfield(Arc::new(self.assembly.have().clone()));
+        } else if !self.block_map.have().is_empty() {
+            let have = Message::Bitfield(Arc::new(self.block_map.have().clone()));
             c.send(id, have, true, &mut self.actions);
         }
         self.choker.insert(id, &mut self.stream);
@@ -68,7 +68,7 @@ impl Peer {
         if let Some(hidden) = &mut self.super_seed {
             hidden.forget(id);
         }
-        if c.in_ring {
+        if c.in_round_robin {
             self.limiter.remove(id);
         }
         if !c.choke_sent {
@@ -81,7 +81,7 @@ impl Peer {
                 self.picker.lost(piece, &mut self.stream);
             }
             if !self.gone {
-                self.let_go(now, c.work.map(|work| work.active).unwrap_or_default());
+                self.release_requests(now, c.work.map(|work| work.active).unwrap_or_default());
                 if !c.choked {
                     self.slot_freed(now, c.interested_in_us);
                 }

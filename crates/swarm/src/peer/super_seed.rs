@@ -5,7 +5,7 @@
 //! meanwhile; here the ordinary rounds follow.
 
 use super::Peer;
-use crate::choker::Verdict;
+use crate::choker::Decision;
 use crate::{ConnId, Message, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(super) struct SuperSeed {
     /// How often each piece has been offered; nothing once a neighbour said that it has it.
     offers: Vec<Option<u32>>,
     /// How often the pieces that come next have been offered.
-    least: u32,
+    min_offers: u32,
     /// Offers less pieces that were seen since.
     pending: i64,
     neighbours: BTreeMap<ConnId, Grants>,
@@ -35,7 +35,7 @@ struct Grants {
 impl SuperSeed {
     pub(super) fn new(pieces: u32) -> SuperSeed {
         let offers = vec![Some(0); pieces as usize];
-        SuperSeed { offers, least: 0, pending: 0, neighbours: BTreeMap::new() }
+        SuperSeed { offers, min_offers: 0, pending: 0, neighbours: BTreeMap::new() }
     }
     pub(super) fn forget(&mut self, id: ConnId) {
         self.neighbours.remove(&id);
@@ -55,9 +55,9 @@ impl Peer {
         let slots = i64::from(self.slots());
         let Some(hidden) = &mut self.super_seed else { return };
         loop {
-            let next = hidden.offers.iter().position(|offers| *offers == Some(hidden.least));
+            let next = hidden.offers.iter().position(|offers| *offers == Some(hidden.min_offers));
             if let Some(piece) = next {
-                hidden.offers[piece] = Some(hidden.least + 1);
+                hidden.offers[piece] = Some(hidden.min_offers + 1);
                 hidden.pending += 1;
                 let piece = piece as u32;
                 hidden.neighbours.entry(id).or_default().offered.push(piece);
@@ -69,7 +69,7 @@ impl Peer {
             if hidden.pending > slots {
                 return;
             }
-            hidden.least += 1;
+            hidden.min_offers += 1;
         }
     }
     fn show_everything(&mut self) {
@@ -77,7 +77,7 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.is_open()) {
             let offered = hidden.neighbours.get(&id).map_or(&[][..], |grants| &grants.offered);
-            for piece in self.assembly.have().iter().filter(|piece| !offered.contains(piece)) {
+            for piece in self.block_map.have().iter().filter(|piece| !offered.contains(piece)) {
                 c.send(id, Message::Have { piece }, behind, &mut self.actions);
             }
         }
@@ -106,7 +106,7 @@ impl Peer {
     }
     /// A block was handed over: after a whole piece it is somebody else's turn.
     pub(super) fn gave(&mut self, now: Time, id: ConnId, piece: u32, length: u32) {
-        let whole = u64::from(self.assembly.torrent().piece_bytes(piece));
+        let whole = u64::from(self.block_map.torrent().piece_bytes(piece));
         let Some(hidden) = &mut self.super_seed else { return };
         let grants = hidden.neighbours.entry(id).or_default();
         grants.bytes += u64::from(length);
@@ -133,7 +133,7 @@ impl Peer {
                 let Some(c) = self.conns.get(id) else { continue };
                 if c.choked && c.interested_in_us && (free || may_hold) {
                     taken += 1;
-                    self.apply(now, id, Verdict::Prefer);
+                    self.apply(now, id, Decision::Prefer);
                 } else if free && !may_hold && !c.interested_in_us {
                     self.offer(id);
                 }

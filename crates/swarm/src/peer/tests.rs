@@ -5,8 +5,8 @@ mod accounts;
 
 use super::*;
 use crate::profile::{
-    Backlog, BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart,
-    PieceOrder, SeedChoker, named,
+    BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
+    RequestPipeline, SeedChoker, named,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -112,9 +112,9 @@ impl Rig {
         let mut order = peer.choker.order().to_vec();
         order.sort();
         assert_eq!(order, open.iter().map(|(id, _)| *id).collect::<Vec<_>>());
-        let mut ring: Vec<_> = peer.limiter.ring().collect();
+        let mut ring: Vec<_> = peer.limiter.round_robin().collect();
         ring.sort();
-        let flagged = peer.conns.iter().filter(|(_, c)| c.in_ring).map(|(id, _)| id);
+        let flagged = peer.conns.iter().filter(|(_, c)| c.in_round_robin).map(|(id, _)| id);
         assert_eq!(ring, flagged.collect::<Vec<_>>());
         assert!(ring.is_empty() || peer.limiter.wake() != Time::NEVER, "nobody will wake up");
         for piece in 0..peer.bitfield().len() {
@@ -123,18 +123,24 @@ impl Rig {
         }
         let mut active = Vec::new();
         for (_, c) in &open {
-            let wanted = c.have.iter().filter(|piece| peer.assembly.has_free(*piece)).count();
-            assert_eq!(c.wanted as usize, wanted);
+            let wanted = c.have.iter().filter(|piece| peer.block_map.has_free(*piece)).count();
+            assert_eq!(c.requestable_pieces as usize, wanted);
             assert!(c.choked == c.choke_sent || c.is_sending(), "a choke that was not told");
             assert!(c.active().is_empty() || c.interested && !c.choking_us);
-            assert!(c.interested || c.wanted == 0, "something is wanted, and nobody says so");
-            assert!(c.in_ring || !c.takes_blocks() || !c.has_block(), "a block that nobody sends");
+            assert!(
+                c.interested || c.requestable_pieces == 0,
+                "something is wanted, and nobody says so"
+            );
+            assert!(
+                c.in_round_robin || !c.takes_blocks() || !c.has_block(),
+                "a block that nobody sends"
+            );
             active.extend(c.active().iter().map(|b| (b.piece, b.index)));
         }
         active.sort();
         let asked = active.len();
         active.dedup();
-        let under_way: Vec<_> = peer.assembly.under_way().map(|b| (b.piece, b.index)).collect();
+        let under_way: Vec<_> = peer.block_map.under_way().map(|b| (b.piece, b.index)).collect();
         if peer.gone {
             return;
         }
@@ -284,11 +290,11 @@ fn the_next_block_waits_until_the_transport_is_done_with_the_last() {
             assert_eq!(second, [(conn, block(1000))]);
             continue;
         }
-        assert!(second.is_empty() && rig.peer.is_held(conn));
+        assert!(second.is_empty() && rig.peer.awaits_transport(conn));
         rig.peer.on_done(rig.now, conn);
         assert_eq!(rig.drain(), [(conn, block(1000))]);
         rig.peer.on_done(rig.now, conn);
-        assert!(rig.drain().is_empty() && !rig.peer.is_held(conn), "there is no more");
+        assert!(rig.drain().is_empty() && !rig.peer.awaits_transport(conn), "there is no more");
     }
 }
 
@@ -353,7 +359,7 @@ fn what_a_choke_leaves_unanswered_may_wait_for_the_next_sign_of_life() {
     for reoffer in [true, false] {
         let mut rig = ns2(Role::Leecher, |profile| {
             profile.requests.reoffer = reoffer;
-            profile.requests.backlog = Backlog::Fixed(20);
+            profile.requests.backlog = RequestPipeline::Fixed(20);
         });
         let (first, second) =
             (rig.join(1, Bitfield::full(PIECES)), rig.join(2, Bitfield::full(PIECES)));
@@ -361,7 +367,7 @@ fn what_a_choke_leaves_unanswered_may_wait_for_the_next_sign_of_life() {
         assert_eq!(rig.say(second, Message::Unchoke), [], "all 18 blocks are asked for");
         let asked = rig.say(first, Message::Choke).len();
         assert_eq!(asked, if reoffer { 18 } else { 0 });
-        assert_eq!(rig.peer.assembly.all_requested(), reoffer);
+        assert_eq!(rig.peer.block_map.all_requested(), reoffer);
     }
 }
 
@@ -676,8 +682,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             SeedChoker::Ns2,
         ][seed];
         match backlog {
-            0 => profile.requests.backlog = Backlog::Fixed(1),
-            1 => profile.requests.backlog = Backlog::Mainline { initial: 10 },
+            0 => profile.requests.backlog = RequestPipeline::Fixed(1),
+            1 => profile.requests.backlog = RequestPipeline::Mainline { initial: 10 },
             _ => {}
         }
         profile

@@ -1,8 +1,8 @@
 //! The uploading half: requests, turns, chokes.
 
 use super::Peer;
-use super::connection::{Conn, Wanted};
-use crate::choker::{Candidate, Verdict, mainline_leech, mainline_seed, modern, ns2, slots};
+use super::connection::{BlockRequest, Conn};
+use crate::choker::{Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
 use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
 use crate::{Action, ConnId, Message, UnchokeEnd};
 use flashcrowd_base::Time;
@@ -17,12 +17,18 @@ enum Rule {
 }
 
 impl Peer {
-    pub(super) fn on_request(&mut self, now: Time, id: ConnId, wanted: Wanted, stamp: Option<u32>) {
-        let Wanted { piece, begin, length } = wanted;
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        wanted: BlockRequest,
+        stamp: Option<u32>,
+    ) {
+        let BlockRequest { piece, begin, length } = wanted;
         let rules = &self.profile.requests;
         let good = length <= rules.max_block_bytes
-            && self.assembly.torrent().contains(piece, begin, length)
-            && self.assembly.have().has(piece);
+            && self.block_map.torrent().contains(piece, begin, length)
+            && self.block_map.have().has(piece);
         let Some(c) = self.conns.get_mut(id) else { return };
         if !good || !c.interested_in_us || c.queued() as u64 >= u64::from(rules.max_queue.max(1)) {
             self.close(now, id);
@@ -34,37 +40,38 @@ impl Peer {
         let work = c.work(&self.profile.meter);
         if stamp.is_none_or(|stamp| !rules.stamped || stamp == work.unchokes_sent) {
             work.queue.push_back(wanted);
-            self.go_on(now, id);
+            self.resume_upload(now, id);
         }
     }
     /// Lets a connection that has a block to send, and can, wait for its turn.
     #[inline]
-    pub(super) fn go_on(&mut self, now: Time, id: ConnId) {
-        let ready = |c: &Conn| c.is_open() && !c.in_ring && c.takes_blocks() && c.has_block();
+    pub(super) fn resume_upload(&mut self, now: Time, id: ConnId) {
+        let ready =
+            |c: &Conn| c.is_open() && !c.in_round_robin && c.takes_blocks() && c.has_block();
         if self.conns.get(id).is_some_and(ready) {
-            self.queue_for_turn(now, id);
+            self.queue_for_grant(now, id);
         }
     }
-    pub(super) fn queue_for_turn(&mut self, now: Time, id: ConnId) {
+    pub(super) fn queue_for_grant(&mut self, now: Time, id: ConnId) {
         if let Some(c) = self.conns.get_mut(id) {
-            c.in_ring = true;
+            c.in_round_robin = true;
             if self.limiter.queue(now, id) {
-                self.give_turns(now);
+                self.write_granted(now);
             }
         }
     }
     /// Lets connections write until the limit says stop.
     #[inline]
-    pub(super) fn give_turns(&mut self, now: Time) {
-        let unit = self.limiter.unit();
+    pub(super) fn write_granted(&mut self, now: Time) {
+        let quantum = self.limiter.quantum();
         let one_ahead = self.profile.limiter.hand_over != HandOver::Room;
-        while let Some(id) = self.limiter.turn() {
+        while let Some(id) = self.limiter.grant() {
             let Some(c) = self.conns.get_mut(id) else { continue };
-            let turn = c.take_turn(now, id, unit, &self.profile.meter, &mut self.actions);
-            c.held |= one_ahead && turn.block.is_some();
-            c.in_ring = turn.bytes > 0 && c.takes_blocks();
-            self.limiter.wrote(id, turn.bytes, c.in_ring);
-            if let Some((_, length)) = turn.block {
+            let written = c.write_quantum(now, id, quantum, &self.profile.meter, &mut self.actions);
+            c.awaiting_transport |= one_ahead && written.block.is_some();
+            c.in_round_robin = written.bytes > 0 && c.takes_blocks();
+            self.limiter.wrote(id, written.bytes, c.in_round_robin);
+            if let Some((_, length)) = written.block {
                 let work = c.work(&self.profile.meter);
                 self.bytes_up += u64::from(length);
                 work.up_since_round += u64::from(length);
@@ -72,14 +79,14 @@ impl Peer {
                 work.record.bytes += u64::from(length);
                 work.record.blocks += 1;
             }
-            if turn.told {
-                self.told_choke(now, id);
+            if written.choke_changed {
+                self.on_choke_sent(now, id);
             }
-            if let (Some((piece, length)), true) = (turn.block, self.super_seed.is_some()) {
+            if let (Some((piece, length)), true) = (written.block, self.super_seed.is_some()) {
                 self.gave(now, id, piece, length);
             }
         }
-        self.limiter.rest(now);
+        self.limiter.arm(now);
     }
 
     pub(super) fn on_interested(&mut self, now: Time, id: ConnId) {
@@ -90,8 +97,8 @@ impl Peer {
         if self.profile.choker.first_round == FirstRound::FirstInterest
             && self.round_at == Time::NEVER
         {
-            self.round_at = now + self.profile.choker.round_ns.max(super::LEAST_PERIOD);
-            self.set_slow_alarm();
+            self.round_at = now + self.profile.choker.round_ns.max(super::MIN_PERIOD);
+            self.set_slow_timer();
             self.choke_round(now);
         } else if self.super_seed.is_some() {
             self.serve_hidden(now);
@@ -130,10 +137,10 @@ impl Peer {
     }
     /// The next round is due at the client's next tick.
     fn bring_round_forward(&mut self, now: Time) {
-        let tick = self.profile.choker.tick_ns.max(super::LEAST_PERIOD);
+        let tick = self.profile.choker.tick_ns.max(super::MIN_PERIOD);
         let ticks = now.since(self.started).nanos() / tick.nanos() + 1;
         self.round_at = self.round_at.min(self.started + tick * ticks);
-        self.set_slow_alarm();
+        self.set_slow_timer();
     }
     pub(super) fn slots(&self) -> u32 {
         slots(self.profile.choker.slots, self.limit)
@@ -188,7 +195,7 @@ impl Peer {
             };
         let rule = self.rule();
         let mut candidates = std::mem::take(&mut self.candidates);
-        let mut verdicts = std::mem::take(&mut self.verdicts);
+        let mut decisions = std::mem::take(&mut self.decisions);
         match rule {
             Rule::MainlineLeech => self.collect_givers(now, &mut candidates),
             Rule::MainlineSeed => self.collect(now, true, &mut candidates),
@@ -197,22 +204,28 @@ impl Peer {
         let mut next = 0;
         match rule {
             Rule::Modern => {
-                let torrent = self.assembly.torrent();
+                let torrent = self.block_map.torrent();
                 let (piece_bytes, pieces) = (torrent.piece_bytes(0), torrent.pieces());
-                let round = modern::Round { now, slots, turn, piece_bytes, pieces };
-                modern::decide(&candidates, rules, round, &mut verdicts);
-                let filled = |(c, verdict): (&Candidate, &Verdict)| {
-                    *verdict == Verdict::Turn && !c.optimistic
+                let round = modern::Round { now, slots, rotate: turn, piece_bytes, pieces };
+                modern::decide(&candidates, rules, round, &mut decisions);
+                let filled = |(c, decision): (&Candidate, &Decision)| {
+                    *decision == Decision::Optimistic && !c.optimistic
                 };
-                if turn || candidates.iter().zip(&verdicts).any(filled) {
+                if turn || candidates.iter().zip(&decisions).any(filled) {
                     self.choker.optimistic_since = now;
                 }
             }
             Rule::MainlineSeed => {
                 let made = self.choker.unchokes_since_round;
                 let forced = if round { mainline_seed::forced(slots, number, made) } else { 0 };
-                let walk =
-                    mainline_seed::decide(&candidates, rules, slots, number, forced, &mut verdicts);
+                let walk = mainline_seed::decide(
+                    &candidates,
+                    rules,
+                    slots,
+                    number,
+                    forced,
+                    &mut decisions,
+                );
                 self.choker.unchokes_since_round = if round { 0 } else { made + walk.open };
                 next = walk.next;
             }
@@ -223,12 +236,12 @@ impl Peer {
                     self.choker.rotate_to(first);
                 }
                 let (least, snubbing) = (rules.min_uploads, profile.requests.snubbing);
-                mainline_leech::decide(&candidates, slots, least, snubbing, &mut verdicts);
+                mainline_leech::decide(&candidates, slots, least, snubbing, &mut decisions);
             }
             Rule::Ns2 => {
                 let turn = self.choker.rounds_in_place + 1 >= rules.optimistic_rounds;
-                let round = ns2::Round { slots, seed: self.is_complete(), turn };
-                match ns2::decide(&candidates, rules, round, &mut self.stream, &mut verdicts) {
+                let round = ns2::Round { slots, seed: self.is_complete(), rotate: turn };
+                match ns2::decide(&candidates, rules, round, &mut self.stream, &mut decisions) {
                     ns2::Place::Few => {}
                     ns2::Place::Kept => self.choker.rounds_in_place += 1,
                     ns2::Place::Drawn => {
@@ -238,13 +251,13 @@ impl Peer {
                 }
             }
         }
-        for (position, verdict) in verdicts.iter().enumerate() {
+        for (position, decision) in decisions.iter().enumerate() {
             let Some(&id) = self.choker.order().get(position) else { break };
-            self.apply(now, id, *verdict);
+            self.apply(now, id, *decision);
         }
         self.choker.rotate_to(next);
         self.candidates = candidates;
-        self.verdicts = verdicts;
+        self.decisions = decisions;
     }
     /// The same as [`collect`](Peer::collect) for [`mainline_leech`], which is asked whenever
     /// interest changes and looks at little: each neighbour's line of the cache counts.
@@ -299,20 +312,20 @@ impl Peer {
             candidates.push(candidate);
         }
     }
-    pub(super) fn apply(&mut self, now: Time, id: ConnId, verdict: Verdict) {
+    pub(super) fn apply(&mut self, now: Time, id: ConnId, decision: Decision) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        if verdict != Verdict::Leave {
-            c.preferred = verdict == Verdict::Prefer;
-            let optimistic = verdict == Verdict::Turn;
+        if decision != Decision::Leave {
+            c.preferred = decision == Decision::Prefer;
+            let optimistic = decision == Decision::Optimistic;
             if optimistic && !c.optimistic {
                 c.work(&self.profile.meter).optimistic_at = Some(now);
             }
             c.optimistic = optimistic;
         }
-        match verdict {
-            Verdict::Prefer | Verdict::Turn => self.unchoke(now, id),
-            Verdict::Choke(cause) => self.choke(now, id, cause),
-            Verdict::Leave => {}
+        match decision {
+            Decision::Prefer | Decision::Optimistic => self.unchoke(now, id),
+            Decision::Choke(cause) => self.choke(now, id, cause),
+            Decision::Leave => {}
         }
     }
     fn unchoke(&mut self, now: Time, id: ConnId) {
@@ -329,7 +342,7 @@ impl Peer {
         if !c.is_behind(behind) {
             c.choke_sent = false;
             c.send(id, Message::Unchoke, behind, &mut self.actions);
-            self.told_choke(now, id);
+            self.on_choke_sent(now, id);
         }
     }
     pub(super) fn choke(&mut self, now: Time, id: ConnId, cause: UnchokeEnd) {
@@ -342,11 +355,11 @@ impl Peer {
         if !c.is_behind(behind) {
             c.choke_sent = true;
             c.send(id, Message::Choke, behind, &mut self.actions);
-            self.told_choke(now, id);
+            self.on_choke_sent(now, id);
         }
     }
     /// CHOKE or UNCHOKE has just been sent.
-    fn told_choke(&mut self, now: Time, id: ConnId) {
+    fn on_choke_sent(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.choke_sent {
             c.clear_queue();
@@ -356,8 +369,8 @@ impl Peer {
             let work = c.work(&self.profile.meter);
             work.unchokes_sent = work.unchokes_sent.wrapping_add(1);
             work.record = super::connection::Record { started: now, bytes: 0, blocks: 0 };
-            if self.split && !c.is_split() {
-                c.split();
+            if self.separate_data && !c.has_data_connection() {
+                c.open_data();
                 self.actions.push_back(Action::OpenData { conn: id });
             }
         }

@@ -1,6 +1,6 @@
 //! Which profiles make sense.
 
-use super::{Backlog, Profile, Slots};
+use super::{Profile, RequestPipeline, Slots};
 use flashcrowd_base::Span;
 use thiserror::Error;
 
@@ -72,17 +72,17 @@ impl Profile {
             return Err(refuse("requests.max_block_bytes", value, "at least block_bytes"));
         }
         let most = match self.requests.backlog {
-            Backlog::Mainline { initial } => initial,
-            Backlog::Fixed(number) => number,
-            Backlog::QueueTime { max, min, .. } if min > max => {
+            RequestPipeline::Mainline { initial } => initial,
+            RequestPipeline::Fixed(number) => number,
+            RequestPipeline::QueueTime { max, min, .. } if min > max => {
                 return Err(refuse("requests.backlog.queue-time.min", min, "at most max"));
             }
-            Backlog::QueueTime { max, .. } => max,
+            RequestPipeline::QueueTime { max, .. } => max,
         };
         if most > self.requests.max_queue {
             return Err(refuse("requests.backlog", most, "at most max_queue requests"));
         }
-        if self.requests.backlog == Backlog::Fixed(0) {
+        if self.requests.backlog == RequestPipeline::Fixed(0) {
             return Err(refuse("requests.backlog.fixed", 0, "at least 1"));
         }
         let (low, high) = (self.announce.retry_growth_min, self.announce.retry_growth_max);
@@ -145,13 +145,16 @@ mod tests {
         };
         let queue = |min, max| {
             let queue_time_ns = Span::from_secs(3);
-            with(Backlog::QueueTime { queue_time_ns, min, max })
+            with(RequestPipeline::QueueTime { queue_time_ns, min, max })
         };
         assert_eq!((queue(10, 10), queue(2, 11)), (None, Some("requests.backlog")));
         assert_eq!(queue(3, 2), Some("requests.backlog.queue-time.min"));
-        assert_eq!((with(Backlog::Fixed(10)), with(Backlog::Fixed(1))), (None, None));
-        assert_eq!(with(Backlog::Fixed(0)), Some("requests.backlog.fixed"));
-        assert_eq!(with(Backlog::Mainline { initial: 11 }), Some("requests.backlog"));
+        assert_eq!(
+            (with(RequestPipeline::Fixed(10)), with(RequestPipeline::Fixed(1))),
+            (None, None)
+        );
+        assert_eq!(with(RequestPipeline::Fixed(0)), Some("requests.backlog.fixed"));
+        assert_eq!(with(RequestPipeline::Mainline { initial: 11 }), Some("requests.backlog"));
         let with = |change: fn(&mut Profile)| {
             let mut profile = named("ns2-2011").unwrap();
             change(&mut profile);

@@ -59,7 +59,7 @@ fn mainline() -> Profile {
             block_bytes: 16384,
             max_block_bytes: 16384,
             max_queue: 2000,
-            backlog: Backlog::Mainline { initial: 2 },
+            backlog: RequestPipeline::Mainline { initial: 2 },
             snubbing: true,
             snub_after_ns: Span::from_secs(30),
             end_game: true,
@@ -124,7 +124,11 @@ fn modern() -> Profile {
         announce: Announce { numwant: Some(200), enough_peers: 200, ..mainline.announce },
         tracker: mainline.tracker,
         requests: Requests {
-            backlog: Backlog::QueueTime { queue_time_ns: Span::from_secs(3), min: 2, max: 500 },
+            backlog: RequestPipeline::QueueTime {
+                queue_time_ns: Span::from_secs(3),
+                min: 2,
+                max: 500,
+            },
             snub_after_ns: Span::from_secs(60),
             // `peer_connection::do_update_interest`: whoever has a piece that is not here. Interest
             // that follows requests would free slots, and fill them, with every block asked for.
@@ -194,7 +198,7 @@ fn ns2() -> Profile {
             ..mainline.tracker
         },
         requests: Requests {
-            backlog: Backlog::Fixed(5),
+            backlog: RequestPipeline::Fixed(5),
             snubbing: false,
             end_game: false,
             interest: Interest::MissingPieces,

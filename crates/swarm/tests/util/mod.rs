@@ -5,7 +5,7 @@
 
 use flashcrowd_base::{Rate, Span, Stream, Time};
 use flashcrowd_swarm::{
-    Action, Answer, ConnId, Event, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
+    Action, AnnounceEvent, Answer, ConnId, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
     UnchokeEnd,
 };
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub struct Log {
     /// Only if the swarm is `verbose`.
     pub writes: Vec<(ConnId, Option<Message>)>,
     pub data_writes: Vec<(ConnId, Option<Message>)>,
-    pub announces: Vec<(Time, Event)>,
+    pub announces: Vec<(Time, AnnounceEvent)>,
     pub received: BTreeMap<&'static str, u64>,
 }
 
@@ -271,7 +271,7 @@ impl Swarm {
                     if peer.wants_space(from.1) {
                         peer.on_space(now, from.1, free);
                     }
-                    if free == self.buffer && peer.is_held(from.1) {
+                    if free == self.buffer && peer.awaits_transport(from.1) {
                         peer.on_done(now, from.1);
                     }
                     self.settle(from.0);
@@ -284,7 +284,7 @@ impl Swarm {
                     let free = self.buffer - half.data_in_flight;
                     let peer = &mut self.peers[from.0];
                     peer.on_data_space(now, from.1, free);
-                    if free == self.buffer && peer.is_held(from.1) {
+                    if free == self.buffer && peer.awaits_transport(from.1) {
                         peer.on_done(now, from.1);
                     }
                     self.settle(from.0);
@@ -383,7 +383,7 @@ impl Swarm {
                 let seed = self.peers[peer].is_complete();
                 let id = PeerId(peer as u32);
                 let answer = self.tracker.announce(now, id, event, numwant, seed, &mut self.stream);
-                if event != Event::Stopped {
+                if event != AnnounceEvent::Stopped {
                     self.at(now + self.delay * 2, Happening::Answer(peer, answer));
                 }
             }

@@ -9,7 +9,7 @@ impl Swarms<'_> {
         &mut self,
         world: &mut World,
         peer: u32,
-        event: swarm::Event,
+        event: swarm::AnnounceEvent,
         numwant: Option<u16>,
     ) {
         let state = &self.peers[peer as usize];

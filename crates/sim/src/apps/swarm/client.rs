@@ -158,7 +158,7 @@ impl Swarms<'_> {
         }
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_done(world.now, conn);
-            if !machine.is_held(conn) {
+            if !machine.awaits_transport(conn) {
                 world.sockets.get_mut(socket).awaited = WaitFor::Room;
             }
         }

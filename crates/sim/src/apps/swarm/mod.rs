@@ -161,7 +161,7 @@ struct Progress {
 
 struct Announce {
     peer: u32,
-    event: swarm::Event,
+    event: swarm::AnnounceEvent,
     numwant: Option<u16>,
 }
 
@@ -285,7 +285,7 @@ impl<'p> Swarms<'p> {
     #[inline]
     fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
         let peer = &self.peers[peer as usize];
-        let conn = peer.machine.as_ref()?.next_turn()?;
+        let conn = peer.machine.as_ref()?.next_grant()?;
         let Links { control, outgoing, .. } = peer.links(conn);
         let socket = if outgoing == NO_SOCKET { control } else { outgoing };
         (socket != NO_SOCKET).then_some((conn, socket))

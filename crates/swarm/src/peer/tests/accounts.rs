@@ -89,7 +89,7 @@ fn a_connection_is_idle_until_the_first_unchoke_in_either_direction() {
 #[test]
 fn in_the_end_game_who_still_owes_all_that_it_has_stays_interesting() {
     let mut profile = profile();
-    profile.requests.backlog = Backlog::Fixed(20);
+    profile.requests.backlog = RequestPipeline::Fixed(20);
     let mut rig = Rig::new(peer(profile, Role::Leecher));
     let conn = rig.join(1, Bitfield::full(PIECES));
     let sent = rig.say(conn, Message::Unchoke);
@@ -101,7 +101,7 @@ fn in_the_end_game_who_still_owes_all_that_it_has_stays_interesting() {
 #[test]
 fn a_peer_that_completes_drops_those_that_are_complete_and_keeps_the_others() {
     let mut profile = profile();
-    profile.requests.backlog = Backlog::Fixed(20);
+    profile.requests.backlog = RequestPipeline::Fixed(20);
     let mut rig = Rig::new(peer(profile, Role::Leecher));
     let seed = rig.join(1, Bitfield::full(PIECES));
     let leecher = rig.join(2, Bitfield::new(PIECES));

@@ -35,16 +35,16 @@ struct Part {
 
 /// The file as far as it is here.
 #[derive(Clone, Debug)]
-pub struct Assembly {
+pub struct BlockMap {
     torrent: Arc<Torrent>,
     have: Bitfield,
     parts: Vec<Part>,
     free: u64,
 }
 
-impl Assembly {
+impl BlockMap {
     /// Everything or nothing.
-    pub fn new(torrent: Arc<Torrent>, full: bool) -> Assembly {
+    pub fn new(torrent: Arc<Torrent>, full: bool) -> BlockMap {
         let pieces = torrent.pieces();
         let part = |piece| {
             // The geometry admits no more than 65535 blocks a piece.
@@ -54,7 +54,7 @@ impl Assembly {
         let parts: Vec<Part> = (0..pieces).map(part).collect();
         let free = parts.iter().map(|part| u64::from(part.free)).sum();
         let have = if full { Bitfield::full(pieces) } else { Bitfield::new(pieces) };
-        Assembly { torrent, have, parts, free }
+        BlockMap { torrent, have, parts, free }
     }
     /// The pieces that are whole.
     pub fn have(&self) -> &Bitfield {
@@ -163,13 +163,13 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    fn assembly() -> Assembly {
-        Assembly::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), false)
+    fn block_map() -> BlockMap {
+        BlockMap::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), false)
     }
 
     #[test]
     fn blocks_are_taken_in_rising_order_and_come_back() {
-        let mut a = assembly();
+        let mut a = block_map();
         let first: Vec<u16> = (0..3).map(|_| a.take(0).unwrap().index).collect();
         assert_eq!(first, [0, 1, 2]);
         assert!(a.give_back(Block { piece: 0, index: 1 }));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_piece_is_whole_with_its_last_block() {
-        let mut a = assembly();
+        let mut a = block_map();
         let mut taken = Vec::new();
         while let Some(block) = a.take(1) {
             taken.push(block);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn more_than_sixty_four_blocks_a_piece_are_fine() {
-        let mut a = assembly();
+        let mut a = block_map();
         for index in 0..70 {
             assert_eq!(a.take(0), Some(Block { piece: 0, index }));
         }

@@ -27,7 +27,7 @@ type Pending = VecDeque<(u32, Option<Message>)>;
 
 /// One socket buffer as a peer knows it.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct WriteBuffer {
     /// What the socket buffer takes, less what the driver has still to carry out; what has more than 32
     /// bits is as much as nobody fills before the next report.
     pub(super) space: u32,
@@ -36,10 +36,10 @@ pub(super) struct Outlet {
     pending: Option<Box<Pending>>,
 }
 
-impl Outlet {
+impl WriteBuffer {
     /// Of a connection that does not stand yet.
-    pub(super) fn new() -> Outlet {
-        Outlet { space: 0, unpolled: 0, pending: None }
+    pub(super) fn new() -> WriteBuffer {
+        WriteBuffer { space: 0, unpolled: 0, pending: None }
     }
     /// Whether nothing waits.
     #[inline]

@@ -1,6 +1,6 @@
 //! How many requests to keep outstanding (`clients.md` A.7, E).
 
-use crate::profile::{Backlog, Requests};
+use crate::profile::{RequestPipeline, Requests};
 use flashcrowd_base::{Span, Time};
 
 /// What the rule looks at.
@@ -11,12 +11,12 @@ pub struct Pace {
     /// Whether the remote has sent nothing for too long.
     pub snubbed: bool,
     /// The slow start of this connection.
-    pub growth: Growth,
+    pub slow_start: RequestSlowStart,
 }
 
 /// How many requests to keep outstanding, and up to how many to go when filling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Depth {
+pub struct PipelineDepth {
     /// Requests are made only while fewer than this are outstanding.
     pub refill: u32,
     /// Once a piece is being asked for, it is asked for up to this many.
@@ -24,10 +24,10 @@ pub struct Depth {
 }
 
 /// Applies the rule.
-pub fn depth(rules: &Requests, pace: Pace) -> Depth {
+pub fn depth(rules: &Requests, pace: Pace) -> PipelineDepth {
     let limit = rules.max_queue.max(1);
     match rules.backlog {
-        Backlog::Mainline { initial } => {
+        RequestPipeline::Mainline { initial } => {
             let four_seconds =
                 2.0 + libm::floor(4.0 * pace.rate / f64::from(rules.block_bytes.max(1)));
             let wanted = if four_seconds > 50.0 {
@@ -37,30 +37,30 @@ pub fn depth(rules: &Requests, pace: Pace) -> Depth {
             };
             let refill = (wanted as u32).max(initial).clamp(1, limit);
             let fill = refill.saturating_sub(2).saturating_mul(5).saturating_add(2);
-            Depth { refill, fill: fill.clamp(1, limit) }
+            PipelineDepth { refill, fill: fill.clamp(1, limit) }
         }
-        Backlog::Fixed(number) => Depth::flat(number.clamp(1, limit)),
-        Backlog::QueueTime { queue_time_ns, min, max } => {
+        RequestPipeline::Fixed(number) => PipelineDepth::flat(number.clamp(1, limit)),
+        RequestPipeline::QueueTime { queue_time_ns, min, max } => {
             if rules.snubbing && pace.snubbed {
-                return Depth::flat(1);
+                return PipelineDepth::flat(1);
             }
             let steady = pace.rate * queue_time_ns.seconds() / f64::from(rules.block_bytes.max(1));
-            let wanted = if pace.growth.over { steady as u32 } else { pace.growth.blocks };
-            Depth::flat(wanted.max(min).min(max.max(min)).clamp(1, limit))
+            let wanted = if pace.slow_start.over { steady as u32 } else { pace.slow_start.blocks };
+            PipelineDepth::flat(wanted.max(min).min(max.max(min)).clamp(1, limit))
         }
     }
 }
 
-impl Depth {
-    fn flat(number: u32) -> Depth {
-        Depth { refill: number, fill: number }
+impl PipelineDepth {
+    fn flat(number: u32) -> PipelineDepth {
+        PipelineDepth { refill: number, fill: number }
     }
 }
 
 /// libtorrent's slow start of the request queue: one more request for every block, until a second
 /// brings no more than the one before and 5000 bytes (E).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Growth {
+pub struct RequestSlowStart {
     blocks: u32,
     over: bool,
     second: Time,
@@ -70,10 +70,10 @@ pub struct Growth {
 
 const GAIN: u32 = 5000;
 
-impl Growth {
+impl RequestSlowStart {
     /// Begins with nothing.
-    pub fn new(now: Time) -> Growth {
-        Growth { blocks: 2, over: false, second: now, this: 0, previous: 0 }
+    pub fn new(now: Time) -> RequestSlowStart {
+        RequestSlowStart { blocks: 2, over: false, second: now, this: 0, previous: 0 }
     }
     /// A block arrived.
     pub fn block(&mut self, now: Time, bytes: u32) {
@@ -96,9 +96,9 @@ mod tests {
     use super::*;
     use crate::profile::named;
 
-    fn mainline(rate: f64) -> Depth {
+    fn mainline(rate: f64) -> PipelineDepth {
         let rules = named("mainline-4.0.2").unwrap().requests;
-        depth(&rules, Pace { rate, snubbed: false, growth: Growth::new(Time::START) })
+        depth(&rules, Pace { rate, snubbed: false, slow_start: RequestSlowStart::new(Time::START) })
     }
 
     #[test]
@@ -110,42 +110,43 @@ mod tests {
 
     #[test]
     fn mainline_fills_five_times_what_is_above_two() {
-        assert_eq!(mainline(0.0), Depth { refill: 2, fill: 2 });
-        assert_eq!(mainline(5120.0), Depth { refill: 3, fill: 7 });
-        assert_eq!(mainline(10_240.0), Depth { refill: 4, fill: 12 });
+        assert_eq!(mainline(0.0), PipelineDepth { refill: 2, fill: 2 });
+        assert_eq!(mainline(5120.0), PipelineDepth { refill: 3, fill: 7 });
+        assert_eq!(mainline(10_240.0), PipelineDepth { refill: 4, fill: 12 });
     }
 
     #[test]
     fn five_x_begins_with_ten() {
         let mut rules = named("mainline-4.0.2").unwrap().requests;
-        rules.backlog = Backlog::Mainline { initial: 10 };
-        let pace = Pace { rate: 0.0, snubbed: false, growth: Growth::new(Time::START) };
+        rules.backlog = RequestPipeline::Mainline { initial: 10 };
+        let pace =
+            Pace { rate: 0.0, snubbed: false, slow_start: RequestSlowStart::new(Time::START) };
         assert_eq!(depth(&rules, pace).refill, 10);
     }
 
     #[test]
     fn a_fixed_number_is_blind_to_the_rate() {
         let mut rules = named("mainline-4.0.2").unwrap().requests;
-        rules.backlog = Backlog::Fixed(5);
+        rules.backlog = RequestPipeline::Fixed(5);
         for rate in [0.0, 1e9] {
-            let pace = Pace { rate, snubbed: true, growth: Growth::new(Time::START) };
-            assert_eq!(depth(&rules, pace), Depth { refill: 5, fill: 5 });
+            let pace = Pace { rate, snubbed: true, slow_start: RequestSlowStart::new(Time::START) };
+            assert_eq!(depth(&rules, pace), PipelineDepth { refill: 5, fill: 5 });
         }
     }
 
     #[test]
     fn modern_keeps_three_seconds_after_its_slow_start_and_one_request_while_snubbed() {
         let rules = named("modern").unwrap().requests;
-        let mut growth = Growth::new(Time::START);
+        let mut slow_start = RequestSlowStart::new(Time::START);
         let at = |millis| Time::START + Span::from_millis(millis);
         for millis in [100, 200, 300] {
-            growth.block(at(millis), 16_384);
+            slow_start.block(at(millis), 16_384);
         }
-        let pace = Pace { rate: 100_000.0, snubbed: false, growth };
+        let pace = Pace { rate: 100_000.0, snubbed: false, slow_start };
         assert_eq!(depth(&rules, pace).refill, 5);
-        growth.block(at(1000), 16_384);
-        growth.block(at(2000), 16_384);
-        let pace = Pace { rate: 100_000.0, snubbed: false, growth };
+        slow_start.block(at(1000), 16_384);
+        slow_start.block(at(2000), 16_384);
+        let pace = Pace { rate: 100_000.0, snubbed: false, slow_start };
         assert_eq!(depth(&rules, pace).refill, 18);
         assert_eq!(depth(&rules, Pace { snubbed: true, ..pace }).refill, 1);
         assert_eq!(depth(&rules, Pace { rate: 1e9, ..pace }).refill, 500);
