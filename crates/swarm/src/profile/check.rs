@@ -168,6 +168,8 @@ mod tests {
         assert_eq!(with(|p| p.choker.slots = Slots::Fixed(0)), Some("choker.slots.fixed"));
         assert_eq!(with(|p| p.limiter.write_unit = 0), Some("limiter.write_unit"));
         assert_eq!(with(|p| p.announce.retry_growth_min = 1.0), None);
+        let endless = with(|p| p.announce.retry_growth_min = f64::INFINITY);
+        assert_eq!(endless, Some("announce.retry_growth_min"));
         let low = with(|p| p.announce.retry_growth_max = 1.3);
         assert_eq!(low, Some("announce.retry_growth_max"));
     }
