@@ -19,7 +19,8 @@ FAST = {
 
 def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict[str, Any]:
     """Hosts with lines of 8 Mbit/s each way."""
-    line = FAST | {"rate_bps": 8_000_000, "queue": {"kind": "drop-tail", "packets": 100, "bytes": None}}
+    queue = {"kind": "drop-tail", "packets": 100, "bytes": None}
+    line = FAST | {"rate_bps": 8_000_000, "queue": queue}
     core = dict(FAST)
     if loss:
         core["loss"] = {"side": "receiver", "model": {"kind": "bernoulli", "probability": loss}}

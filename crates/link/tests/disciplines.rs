@@ -339,6 +339,29 @@ fn waits_are_counted_as_for_drop_tail() {
     assert_eq!(counters(Red::default().into()), plain);
 }
 
+/// What a plan says, and that a study which says nothing but a name has the defaults that are
+/// documented here: `tests/plan/test_queues.py` holds its side against the same file.
+#[test]
+fn defaults_are_those_of_a_study() {
+    let written: serde_json::Value = serde_json::from_str(include_str!("defaults.json")).unwrap();
+    let defaults: [(&str, Queue); 5] = [
+        ("codel", CoDel::default().into()),
+        ("fq-codel", FqCoDel::default().into()),
+        ("pie", Pie::default().into()),
+        ("red", Red::default().into()),
+        ("cake", Cake::default().into()),
+    ];
+    for (name, queue) in defaults {
+        assert_eq!(serde_json::to_value(&queue).unwrap(), written[name]);
+        assert_eq!(serde_json::from_value::<Queue>(written[name].clone()).unwrap(), queue);
+    }
+    let mut odd = written["codel"].clone();
+    odd["taregt_ns"] = 1.into();
+    assert!(serde_json::from_value::<Queue>(odd).is_err());
+    let limit = serde_json::json!({ "kind": "drop-tail", "packets": 5, "bytes": null });
+    assert_eq!(serde_json::from_value::<Queue>(limit).unwrap(), Queue::packets(5));
+}
+
 #[test]
 fn parameters_that_cannot_be_are_refused() {
     let refused = |queue: Queue| queue.check().err().map(|(field, _)| field);

@@ -17,12 +17,38 @@ class Strict(TypedDict):
     __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
 
-class QueueLimit(Strict):
-    """Limits of a drop-tail queue."""
+class Queue(Strict):
+    """Where packets wait: a `kind`, and the parameters that belong to it."""
 
-    kind: Literal["drop-tail"]
-    packets: int | None
-    bytes: int | None
+    kind: Literal["drop-tail", "codel", "fq-codel", "pie", "red", "cake"]
+    packets: NotRequired[int | None]
+    bytes: NotRequired[int | None]
+    limit_packets: NotRequired[int]
+    memory_limit_bytes: NotRequired[int | None]
+    flows: NotRequired[int]
+    quantum_bytes: NotRequired[int]
+    drop_batch: NotRequired[int]
+    target_ns: NotRequired[int]
+    interval_ns: NotRequired[int]
+    mtu_bytes: NotRequired[int]
+    ecn: NotRequired[bool]
+    ce_threshold_ns: NotRequired[int | None]
+    update_ns: NotRequired[int]
+    alpha_hz: NotRequired[float]
+    beta_hz: NotRequired[float]
+    max_burst_ns: NotRequired[int]
+    mean_packet_bytes: NotRequired[int]
+    most_marked: NotRequired[float]
+    min_packets: NotRequired[float]
+    max_packets: NotRequired[float]
+    weight: NotRequired[float]
+    max_probability: NotRequired[float]
+    gentle: NotRequired[bool]
+    bandwidth_bps: NotRequired[int | None]
+    framing: NotRequired[Framing | None]
+    rtt_ns: NotRequired[int]
+    isolation: NotRequired[str]
+    ack_filter: NotRequired[str]
 
 
 class Jitter(Strict):
@@ -63,7 +89,7 @@ class Conditions(Strict):
     """What one direction of a link is like."""
 
     rate_bps: int | None
-    queue: QueueLimit
+    queue: Queue
     delay_ns: int
     jitter: Jitter | None
     loss: Loss | None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
+from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, MaybeRate, Table, Word, shorthand
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
@@ -141,10 +142,10 @@ class Line(Table):
     """Rate from the host to the network."""
     down: MaybeRate = None
     """Rate from the network to the host."""
-    up_queue: Queue = Queue("200 packets")
-    """Where the queue on the host's side is full."""
-    down_queue: Queue = Queue("200 packets")
-    """Where the queue on the network's side is full."""
+    up_queue: AnyQueue = Queue("200 packets")
+    """Where the queue on the host's side is full, or its discipline."""
+    down_queue: AnyQueue = Queue("200 packets")
+    """Where the queue on the network's side is full, or its discipline."""
     delay: Delay = Delay("0 ms")
     """One-way delay, each way; a range is spread over the hosts of the group, or drawn."""
     framing: Framing = Framing("0 B")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
+from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.fields import Count, DelaySpan, MaybeRate, Name, Table, Word
 from flashcrowd.scenario.framing import Framing
@@ -74,8 +75,8 @@ class Way(Table):
 
     rate: MaybeRate
     """Rate; "unlimited" for a link without a queue."""
-    queue: Queue = Queue("100 packets")
-    """Where the drop-tail queue is full."""
+    queue: AnyQueue = Queue("100 packets")
+    """Where the drop-tail queue is full, or another discipline."""
     delay: DelaySpan = Span("0 ms")
     """One-way propagation delay."""
     framing: Framing = Framing("0 B")

@@ -8,9 +8,14 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from flashcrowd.errors import did_you_mean
 from flashcrowd.units import Size, UnitError
 
 _PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
+
+
+DISCIPLINES = ("codel", "fq-codel", "pie", "red", "cake")
+"""Disciplines that may stand where a queue does; see `flashcrowd.scenario.discipline`."""
 
 
 class Queue:
@@ -22,7 +27,10 @@ class Queue:
     """
 
     __slots__ = ("bytes", "packets")
-    allowed = 'a queue, as in "200 packets", "64 KiB", "200 packets, 64 KiB" or "unlimited"'
+    allowed = (
+        'a queue, as in "200 packets", "64 KiB", "200 packets, 64 KiB" or "unlimited", or one of '
+        + ", ".join(DISCIPLINES)
+    )
 
     packets: int | None
     bytes: Size | None
@@ -48,7 +56,8 @@ class Queue:
             try:
                 size = Size(part)
             except UnitError as error:
-                raise UnitError(self.allowed, error.hint) from None
+                hint = did_you_mean(part, DISCIPLINES) or error.hint
+                raise UnitError(self.allowed, hint) from None
             if self.bytes is not None or not size:
                 raise UnitError(self.allowed, "one limit of more than zero in bytes")
             self.bytes = size

@@ -26,7 +26,7 @@ pub struct CoDel {
 }
 
 impl Default for CoDel {
-    /// Linux: target 5 ms and interval 100 ms (RFC 8289 4.3, 4.4), 1000 packets, no ECN.
+    /// Linux: target 5 ms and interval 100 ms (RFC 8289), 1000 packets, no ECN.
     fn default() -> CoDel {
         CoDel {
             limit_packets: 1000,
@@ -72,7 +72,7 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    /// When to drop again after a drop at `then`, the `count`-th in a row: RFC 8289 5.1,
+    /// When to drop again after a drop at `then`, the `count`-th in a row: RFC 8289,
     /// `control_law`.
     fn again(&self, then: Time, count: u32) -> Time {
         control(then, self.interval, count)
@@ -84,7 +84,7 @@ pub(crate) fn control(then: Time, interval: Span, count: u32) -> Time {
     then + Span::from_seconds(interval.seconds() / libm::sqrt(f64::from(count.max(1))))
 }
 
-/// The state of the control law: RFC 8289 5.3.
+/// The state of the control law: RFC 8289.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
     /// When the wait will have been too long for an interval, if it is too long.
@@ -99,7 +99,7 @@ pub(crate) struct Control {
 
 impl Control {
     /// Takes the next packet that is to be sent; `next` gives what is at the head of the queue, and
-    /// the bytes that are left behind it. RFC 8289 5.4, `deque`.
+    /// the bytes that are left behind it. RFC 8289, `deque`.
     pub(crate) fn take(
         &mut self,
         law: &Law,
@@ -145,7 +145,7 @@ impl Control {
         packet
     }
 
-    /// Whether a packet has waited for too long, for an interval by now. RFC 8289 5.5, `dodequeue`.
+    /// Whether a packet has waited for too long, for an interval by now. RFC 8289, `dodequeue`.
     fn look(&mut self, law: &Law, now: Time, next: Option<(Held, u64)>) -> (Option<Held>, bool) {
         let Some((packet, left)) = next else {
             self.first_above = None;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// The first drop comes one interval after the wait was first found too long, and the n-th one
-    /// interval / sqrt(n - 1) after the one before (RFC 8289 3.3).
+    /// interval / sqrt(n - 1) after the one before (RFC 8289).
     #[test]
     fn drops_follow_the_control_law() {
         let mut line = standing(CoDel::default(), Ecn::NotEct);
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((line.step(), line.dropped.len()), (None, 0));
     }
 
-    /// RFC 8289 5.4: a dropping state that begins soon after the last resumes at its rate.
+    /// RFC 8289: a dropping state that begins soon after the last resumes at its rate.
     #[test]
     fn dropping_resumes_at_the_rate_that_was_reached() {
         let law = CoDel::default().law();

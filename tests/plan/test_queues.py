@@ -1,0 +1,63 @@
+"""Queue disciplines: from a name or a table to the plan."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from flashcrowd.plan.conditions import lower_queue
+from flashcrowd.plan.format import Queue as QueueDict
+from flashcrowd.scenario.discipline import DISCIPLINES, Discipline
+from flashcrowd.scenario.line import Line
+from flashcrowd.scenario.queue import DISCIPLINES as NAMES
+from flashcrowd.scenario.queue import Queue
+
+DEFAULTS = Path(__file__).parents[2] / "crates" / "link" / "tests" / "defaults.json"
+
+
+def queue_of(given: object) -> Queue | Discipline:
+    return Line.model_validate({"up": "1 Mbit/s", "up_queue": given}).up_queue
+
+
+def lowered(given: object) -> QueueDict:
+    return lower_queue(queue_of(given))
+
+
+def test_every_discipline_has_a_name():
+    assert list(DISCIPLINES) == list(NAMES)
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_a_name_has_the_defaults_of_the_engine(name: str):
+    assert lowered(name) == json.loads(DEFAULTS.read_text())[name]
+    assert lowered({"kind": name}) == lowered(name)
+
+
+def test_a_table_replaces_what_it_names():
+    assert lowered({"kind": "fq-codel", "ecn": False, "target": "10 ms"}) == {
+        **lowered("fq-codel"),
+        "ecn": False,
+        "target_ns": 10_000_000,
+    }
+    cake = {"kind": "cake", "bandwidth": "900 kbit/s", "framing": "atm", "memory_limit": "1 MiB"}
+    assert lowered(cake) == {
+        **lowered("cake"),
+        "bandwidth_bps": 900_000,
+        "framing": {"kind": "atm", "encapsulation_bytes": 40},
+        "memory_limit_bytes": 1 << 20,
+    }
+
+
+@pytest.mark.parametrize("name", ["200 packets", *DISCIPLINES])
+def test_what_is_written_out_is_read_again(name: str):
+    line = Line.model_validate({"up": "1 Mbit/s", "up_queue": name, "down_queue": name})
+    assert Line.model_validate(line.model_dump(mode="json")) == line
+
+
+@pytest.mark.parametrize(
+    "given", ["fq-codle", {"kind": "blue"}, {"target": "5 ms"}, {"kind": "codel", "flows": 3}]
+)
+def test_what_cannot_be_is_refused(given: object):
+    with pytest.raises(ValidationError):
+        queue_of(given)
