@@ -71,7 +71,6 @@ struct Carried {
     dropped: u64,
     lost: u64,
     waited: Span,
-    most_packets: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,6 +123,7 @@ pub struct Direction {
     detail: Option<Box<Detail>>,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
+    most_packets: u32,
     counters: Carried,
 }
 
@@ -139,6 +139,7 @@ impl Direction {
             stream,
             detail: None,
             bad: false,
+            most_packets: 0,
             counters: Carried::default(),
         }
     }
@@ -276,7 +277,7 @@ impl Direction {
         if !taken {
             return Outcome::Dropped;
         }
-        self.counters.most_packets = self.counters.most_packets.max(packets);
+        self.most_packets = self.most_packets.max(packets);
         Outcome::Queued
     }
 
@@ -339,10 +340,10 @@ impl Direction {
         let begins = self.free_at.max(now);
         self.counters.waited += begins - now;
         let departs = self.transmit(rate, begins, bytes, tag, lost);
-        if self.waiting.len() as u64 > u64::from(self.counters.most_packets) {
+        if self.waiting.len() as u64 > u64::from(self.most_packets) {
             self.forget_departed(now);
             let packets = self.waiting.len() as u32;
-            self.counters.most_packets = self.counters.most_packets.max(packets);
+            self.most_packets = self.most_packets.max(packets);
         }
         departs
     }
@@ -475,7 +476,7 @@ impl Direction {
 
     /// What has been carried so far.
     pub fn counters(&self) -> Counters {
-        let Carried { packets, bytes, dropped, lost, waited, most_packets } = self.counters;
+        let Carried { packets, bytes, dropped, lost, waited } = self.counters;
         let done = self.managed().map(|managed| managed.done).unwrap_or_default();
         Counters {
             packets,
@@ -486,7 +487,7 @@ impl Direction {
             marked: done.marked,
             lost,
             waited,
-            most_packets,
+            most_packets: self.most_packets,
         }
     }
 
