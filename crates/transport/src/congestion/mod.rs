@@ -28,6 +28,9 @@
 //! in TCP leaves one segment more than what may still arrive in the first three. TCP never lets
 //! the window fall below a segment, since it has no timer for a window that holds nothing.
 //!
+//! A congestion mark (ECN) counts as a loss for those without an [`on_ecn`](Controller::on_ecn) of their own,
+//! once for the data in flight.
+//!
 //! # What a controller that goes by delay makes of TCP's events
 //!
 //! - [`Ack::one_way_delay`] comes from timestamps, of acknowledgements that advance. Without a sample

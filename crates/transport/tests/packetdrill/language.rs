@@ -259,8 +259,7 @@ fn parse_packet(text: &str) -> Result<Packet, String> {
     packet.seq = number(range.split(':').next().unwrap_or(""))?;
     packet.len = number(len)?;
     while let Some(word) = words.next() {
-        let mut value =
-            || words.next().ok_or(format!("no value of {word}")).and_then(|v| number(v));
+        let mut value = || words.next().ok_or(format!("no value of {word}")).and_then(number);
         match word {
             "ack" => packet.ack = Some(value()?),
             "win" => packet.win = Some(value()?),
