@@ -201,7 +201,9 @@ impl Connection {
         if special && !self.receive_opening(now, segment) {
             return;
         }
-        if segment.flags.contains(Flags::ACK) && !self.sender.on_ack(&self.config, now, segment) {
+        if segment.flags.contains(Flags::ACK)
+            && !self.sender.on_ack(&self.config, now, segment, self.ecn)
+        {
             return;
         }
         let rtt = self.sender.round_trip();

@@ -12,9 +12,15 @@ const MOST_REORDERING: u32 = 300;
 /// What an acknowledgement says, and what the controller hears of it.
 impl Sender {
     /// A segment with ACK arrived. `false` if it acknowledges what was never sent: then nothing of it
-    /// counts (RFC 9293, section 3.10.7.4; as Linux, without an answer).
+    /// counts (RFC 9293, section 3.10.7.4; as Linux, without an answer). With `ecn` it may tell of marks.
     #[inline]
-    pub(in crate::tcp) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
+    pub(in crate::tcp) fn on_ack(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: &Segment,
+        ecn: bool,
+    ) -> bool {
         let ack = segment.ack;
         if ack > self.nxt {
             return false;
@@ -30,7 +36,7 @@ impl Sender {
             && self.outstanding() > 0;
         // No news for this half, as with most of the data that flows the other way: the lines of
         // the cache that hold the rest of it need not be fetched.
-        let marks = self.tells_marks(segment) && ack >= self.una;
+        let marks = ecn && self.tells_marks(segment) && ack >= self.una;
         if !(advanced || selects || duplicate || self.watchful || marks) {
             self.leave_window_probe();
             return true;
