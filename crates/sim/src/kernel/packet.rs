@@ -293,4 +293,13 @@ mod tests {
     fn a_packet_on_its_way_fills_one_line_of_the_cache() {
         assert_eq!(size_of::<Packet>(), 64);
     }
+
+    /// The IP header's ECN field and TCP's three bits stand in the flags.
+    #[test]
+    fn ecn_travels_with_a_packet() {
+        let ecn = Flags::CE | Flags::ECE | Flags::CWR | Flags::AE;
+        let segment = Segment { flags: Flags::ACK | ecn, ..Segment::EMPTY };
+        let packet = Packet::direct(&segment, Addressee::Socket(0), Time::START);
+        assert_eq!(packet.segment(&Sacks::default()), segment);
+    }
 }
