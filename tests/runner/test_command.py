@@ -94,7 +94,7 @@ def test_ctrl_c_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
     study.write_text(STUDY.format(leechers=60, size="50 MB"))
     folder = tmp_path / "r"
     process = command("run", study, "--out", folder)
-    while not (folder / "runs").exists():
+    while not (folder / "manifest.json").exists():
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(0.3)

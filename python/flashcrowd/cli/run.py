@@ -15,7 +15,6 @@ from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct, fitting_folder
-from flashcrowd.study.pool import Interrupted
 from flashcrowd.study.runner import default_folder, prepare
 from flashcrowd.study.threads import Threads
 
@@ -65,7 +64,7 @@ def run(
             _show(results)
         if report:
             _report(results)
-    except Interrupted:
+    except KeyboardInterrupt:
         return _stopped(folder)
     except (registry.UnknownEngine, ResultsError) as error:
         print(error, file=sys.stderr)
@@ -100,6 +99,8 @@ def _stopped(folder: Path) -> int:
         state = "All runs are finished."
     except IncompleteResults as error:
         state = f"{error.done} of {error.total} runs are finished and kept in {folder}."
+    except ResultsError:
+        state = "No run has begun."
     words = shlex.join(["flashcrowd", *sys.argv[1:]]) if sys.argv[1:] else "flashcrowd run …"
     print(f"\nStopped. {state}\nGo on with: {words}", file=sys.stderr)
     return 130

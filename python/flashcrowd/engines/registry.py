@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from flashcrowd.engines import Engine
 
 ENGINES = {"simulation": "flashcrowd.engines.simulation:Simulator"}
-"""Name to `module:class`. The class is called without arguments; it is imported when asked for."""
+"""Name to module and class. The class is called without arguments, and imported when asked for."""
 
 DEFAULT = "simulation"
 """What runs a study if nobody says otherwise."""
