@@ -313,7 +313,7 @@ pub fn shares(bytes: &[u64]) -> Vec<f64> {
 /// Jain's index.
 pub fn jain(bytes: &[u64]) -> f64 {
     let sum: f64 = bytes.iter().map(|&x| x as f64).sum();
-    let squares: f64 = bytes.iter().map(|&x| (x as f64).powi(2)).sum();
+    let squares: f64 = bytes.iter().map(|&x| x as f64 * x as f64).sum();
     sum * sum / (bytes.len() as f64 * squares)
 }
 
