@@ -45,6 +45,15 @@ def wait_for_runs(folder: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+def wait_until_opened(folder: Path, child: subprocess.Popen[bytes]) -> None:
+    """Until a process has the folder for itself, or has ended."""
+    lock = folder / ".lock"
+    while child.poll() is None:
+        if lock.exists() and f"process {child.pid}\n" in lock.read_text():
+            return
+        time.sleep(0.001)
+
+
 def test_tables_hold_every_run_in_order(tmp_path: Path) -> None:
     results = conduct(campaign(), FakeEngine(), tmp_path / "r", Threads(2))
     assert results.runs.column("run").to_pylist() == [0, 1, 2, 3, 4, 5]
@@ -103,11 +112,10 @@ def test_killed_at_any_instant_keeps_whole_batches(tmp_path: Path, batch_s: floa
     conduct(campaign(repeats=8), FakeEngine(), tmp_path / "calm", Threads(2))
     folder = tmp_path / "killed"
     before = 0
-    for number in range(12):
+    for number in range(6):
         child = start(folder, 2, 0.02, batch_s)
-        if number == 0:
-            wait_for_runs(folder, 1)
-        end = time.monotonic() + 0.25 + 0.013 * number  # python starts meanwhile, too
+        wait_until_opened(folder, child)
+        end = time.monotonic() + 0.02 * number
         while time.monotonic() < end and child.poll() is None:
             time.sleep(0.001)
         child.send_signal(signal.SIGKILL)

@@ -106,6 +106,7 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
         with _only_writer(path):
             atomic.sweep(path)
+            atomic.sweep(path / "plans")
             atomic.sweep(path / "runs")
             folder = cls(path, manifest)
             folder._describe(study, plans, source)
