@@ -6,38 +6,42 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::Waker;
 
-/// A writer is woken when it can write this much at once, or a quarter of the buffer.
+/// Low watermark of the send buffer (as `SO_SNDLOWAT`): writers are woken at this much room, or at a
+/// quarter of the buffer if that is less.
 const WRITE_AT_ONCE: u64 = 64 * 1024;
 
-/// One end of a connection: the state machine, and the bytes that it counts.
+/// A connection as the driver has it: the state machine, the bytes that the state machine only counts,
+/// and the tasks that wait.
 #[derive(Debug)]
 pub(crate) struct ConnectionState {
     pub(crate) machine: Connection,
-    /// The other end.
+    /// Address of the other end.
     pub(crate) remote: SocketAddr,
     pub(crate) send_buffer: SendBuffer,
     pub(crate) receive_buffer: ReceiveBuffer,
-    /// Who waits for the connection to open, for bytes, for room.
+    /// Task that waits for the handshake.
     pub(crate) opener: Option<Waker>,
+    /// Task that waits for readable bytes.
     pub(crate) reader: Option<Waker>,
+    /// Task that waits for room in the send buffer.
     pub(crate) writer: Option<Waker>,
-    /// Who waits for everything to be acknowledged.
+    /// Task that waits until every written byte is acknowledged.
     pub(crate) drain: Option<Waker>,
-    /// The application has ended its direction.
+    /// The application has shut its direction down.
     pub(crate) shut: bool,
-    /// Why the system or the network said that the other end cannot be reached.
+    /// What the system or an ICMP message gave as the reason that the other end cannot be reached.
     pub(crate) failure: Option<io::ErrorKind>,
-    /// When it no longer waits for the other end to close.
+    /// When an orphan stops waiting for the other end's FIN.
     pub(crate) linger_until: Time,
-    /// When the driver looks at it next.
+    /// Time of the connection's entry in the driver's timers; `NEVER` if it has none.
     pub(crate) timer: Time,
-    /// Whether it waits for the driver.
+    /// Whether the connection is in the driver's queue.
     pub(crate) dirty: bool,
-    /// Whether somebody may still read from it and write to it.
+    /// Whether an application holds a stream of this connection.
     pub(crate) owned: bool,
-    /// Whether nobody ever will.
+    /// Whether the application has dropped its stream, or none will ever get one.
     pub(crate) orphaned: bool,
-    /// Whether it has been offered to who accepts connections, or is no such connection.
+    /// Whether the connection has been put into the accept queue, or was opened from here.
     pub(crate) offered: bool,
 }
 
@@ -67,7 +71,7 @@ impl ConnectionState {
         }
     }
 
-    /// Puts this end, whose key is `key`, in the line for the driver, unless it stands there.
+    /// Appends the connection, under its `key`, to the driver's queue `dirty`, unless it is there.
     pub(crate) fn mark_dirty(&mut self, key: usize, dirty: &mut VecDeque<usize>) {
         if !self.dirty {
             self.dirty = true;
@@ -75,7 +79,7 @@ impl ConnectionState {
         }
     }
 
-    /// A packet arrived.
+    /// Handles a packet that arrived, and keeps its payload.
     pub(crate) fn receive(&mut self, now: Time, packet: &Packet, payload: &[u8]) {
         match self.machine.receive(now, packet) {
             Payload::Drop => {}
@@ -83,13 +87,13 @@ impl ConnectionState {
             Payload::Hold => self.receive_buffer.hold(packet.seq_nr, payload),
         }
         if self.orphaned && self.receive_buffer.len() > 0 {
-            // Nobody will read it.
+            // An orphan has no reader.
             self.machine.read(now, self.receive_buffer.len() as u64);
             self.receive_buffer.consume(self.receive_buffer.len());
         }
     }
 
-    /// What the next write or read fails with.
+    /// The error of the next write or read, if the connection has failed.
     pub(crate) fn error(&self) -> Option<io::Error> {
         let State::Closed { reason } = self.machine.state() else { return None };
         let (kind, text) = match reason {
@@ -108,14 +112,14 @@ impl ConnectionState {
         })
     }
 
-    /// Whether who waits for room should try again.
+    /// Whether the room in the send buffer has reached its low watermark, at which writers are woken.
     fn is_worth_writing(&self) -> bool {
         let space = self.machine.write_space();
         let room = space + self.send_buffer.len();
         space >= WRITE_AT_ONCE.min(room / 4).max(1)
     }
 
-    /// Whom to wake, after anything has happened.
+    /// Moves the wakers of tasks that can go on into `woken`.
     pub(crate) fn wake(&mut self, woken: &mut Vec<Waker>) {
         let closed = self.machine.is_closed();
         if self.opener.is_some() && (closed || self.machine.is_established()) {

@@ -25,7 +25,7 @@ impl Shared {
         Shared { udp, clock: Clock::started(), mux: Mutex::new(mux) }
     }
 
-    /// Does something with the mux; wakes whom it concerns afterwards.
+    /// Runs `work` under the lock, and calls the wakers that it has gathered once the lock is released.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Mux) -> T) -> T {
         let mut mux = self.lock();
         let done = work(&mut mux);
@@ -42,13 +42,13 @@ impl Shared {
         self.mux.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets ICMP errors end the connections that are being opened, for as long as there is a socket.
+    /// Lets ICMP errors end connections that are being opened, for as long as the socket lives.
     pub(crate) async fn watch_errors(self: Arc<Shared>) {
         let tell = |address: IpAddr| {
             let now = self.clock.now();
             self.with(|mux| mux.unreachable(now, address, io::ErrorKind::ConnectionRefused));
         };
-        // Without it an absent peer is found by its silence.
+        // If this fails, an absent peer is found by its silence.
         let _ = self.udp.watch_errors(tell).await;
     }
 }
@@ -70,7 +70,7 @@ impl Driver {
         Driver { shared, received_batch: ReceivedBatch::new(), transmit_queue, sleep }
     }
 
-    /// Sends what is gathered, down to `keep` batches. Whether the socket took everything.
+    /// Sends gathered batches until `keep` are left. Returns whether the socket took them.
     fn send(&mut self, keep: usize) -> bool {
         while self.transmit_queue.len() > keep {
             let Some(batch) = self.transmit_queue.first() else { break };
@@ -100,7 +100,7 @@ impl Driver {
         true
     }
 
-    /// Sends everything that there is to be sent. Whether the socket took everything.
+    /// Gathers and sends until no connection has packets. Returns whether the socket took all.
     fn transmit(&mut self) -> bool {
         loop {
             if !self.send(1) {
@@ -115,7 +115,7 @@ impl Driver {
     }
 }
 
-/// Whoever waits is told when there is no driver any more, because the runtime ends.
+/// A driver that is dropped (the runtime ends) fails every connection, so that no task waits for ever.
 impl Drop for Driver {
     fn drop(&mut self) {
         let now = self.shared.clock.now();

@@ -1,24 +1,24 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Bytes of a batch at most: an IPv4 datagram's payload, which is what the system cuts up.
+/// Bytes of a batch at most: the payload of an IPv4 datagram, which segmentation offload cuts up.
 const MAX_BYTES: usize = 65_507;
-/// Trains that wait for the socket at most: the one it refused, and the one behind it.
+/// Batches in the queue at most: the one that the socket refused, and the next one.
 const MAX_WAITING: usize = 2;
 
-/// Datagrams to one address, back to back: all of the same size, but for a shorter last one. The
-/// system sends them with one call where it has segmentation offload.
+/// Datagrams for one call with generic segmentation offload (GSO): to one address, back to back, all of
+/// the same size but for a shorter last one.
 #[derive(Debug)]
 pub(crate) struct GsoBatch {
     pub(crate) destination: SocketAddr,
     pub(crate) bytes: Vec<u8>,
     /// Size of every datagram but the last.
     pub(crate) each: usize,
-    /// Whether it is a single datagram that measures the path.
+    /// Whether the batch is a single probe of the path MTU.
     pub(crate) probe: bool,
     /// Whether another datagram may follow.
     open: bool,
-    /// Datagrams on it.
+    /// Number of datagrams.
     pub(crate) count: usize,
 }
 
@@ -51,8 +51,9 @@ impl TransmitQueue {
         self.batches.len()
     }
 
-    /// Makes room for a datagram of `len` bytes. A probe of the path travels alone: it must not be
-    /// fragmented, and a failure is its own. The caller appends exactly `len` bytes.
+    /// Returns the buffer to which the caller appends a datagram of exactly `len` bytes. A probe of the
+    /// path MTU gets a batch of its own: it carries the don't-fragment flag, and its failure must not
+    /// concern other datagrams.
     pub(crate) fn push(
         &mut self,
         destination: SocketAddr,
@@ -83,7 +84,7 @@ impl TransmitQueue {
         self.batches.front()
     }
 
-    /// Forgets the first batch: it was sent, or cannot be.
+    /// Drops the first batch, after it was sent or refused for good.
     pub(crate) fn pop(&mut self) {
         if let Some(mut batch) = self.batches.pop_front() {
             batch.bytes.clear();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_datagrams_travel_together_and_a_shorter_one_ends_the_train() {
+    fn equal_datagrams_travel_together_and_a_shorter_one_ends_the_batch() {
         let mut transmit_queue = TransmitQueue::new(64);
         for len in [1402, 1402, 300, 300, 1402] {
             push(&mut transmit_queue, HERE, len, false);
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn another_address_a_full_train_and_a_lone_datagram_begin_a_new_one() {
+    fn another_address_a_full_batch_and_a_lone_datagram_begin_a_new_one() {
         let mut transmit_queue = TransmitQueue::new(2);
         for (to, probe) in [
             (HERE, false),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_that_cannot_be_cut_goes_as_single_datagrams_in_order() {
+    fn a_batch_that_cannot_be_cut_goes_as_single_datagrams_in_order() {
         let mut transmit_queue = TransmitQueue::new(64);
         for len in [90, 90, 80] {
             push(&mut transmit_queue, HERE, len, false);

@@ -39,12 +39,12 @@
 //! # How it works
 //!
 //! One task a socket, the driver, receives datagrams in batches, hands them to their connections,
-//! and sends what these have to say; where the system can (Linux), up to 64 equal datagrams go
-//! through it as one. It reads the monotonic clock once a batch: the state machines themselves read
+//! and sends their packets; with segmentation offload (GSO and GRO, Linux), up to 64 datagrams of
+//! equal size are one system call. It reads the monotonic clock once a batch: the state machines themselves read
 //! none. A datagram that the system does not take yet waits, and is not counted as lost.
 //!
-//! Bytes lie in one ring per direction. A reader that does not read closes the window of the other
-//! end; a writer waits when the send buffer of its configuration is full.
+//! Each direction has one ring buffer. A reader that does not read closes the receive window that the
+//! other end sees; a writer waits when the send buffer of its configuration is full.
 
 mod clock;
 mod connection_state;

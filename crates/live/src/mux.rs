@@ -9,35 +9,38 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// Packets that one connection may send before it is another's turn.
+/// Quantum of the round robin over connections: packets that one may send before the next one's turn.
 const BURST_PACKETS: usize = 128;
 /// Connection ids that are drawn before they count as used up.
 const ATTEMPTS: usize = 1000;
-/// How long the other end has to close after this one did and nobody listens any more.
+/// Linger time: how long a connection that no application owns waits for the other end's FIN before
+/// it is released.
 const LINGER: Span = Span::from_secs(10);
 
-/// Everything that goes through one UDP socket: the ends of its connections, by key.
+/// Multiplexer of one UDP socket: its connections by key, their timers, and the queues of the driver.
 #[derive(Debug)]
 pub(crate) struct Mux {
     config: Arc<Config>,
     connections: Slab<ConnectionState>,
-    /// Whose packet it is, and what strangers may have.
+    /// Demultiplexer: the connection of each packet, and the limits on strangers.
     endpoint: Endpoint<SocketAddr, usize>,
-    /// Ends that may have something to send, or whose timer may have changed.
+    /// Connections that may have packets to send, or whose timer may have changed, in the order in which
+    /// the driver serves them.
     dirty: VecDeque<usize>,
-    /// When each end that has a timer is looked at next.
+    /// The next wake-up of each connection that has a timer; one entry a connection.
     timers: BTreeSet<(Time, usize)>,
-    /// Connections that others have opened and nobody has accepted yet.
+    /// Accept queue: connections that peers have opened and the application has not accepted.
     accepted: VecDeque<usize>,
     resets: VecDeque<(SocketAddr, Packet)>,
-    /// Who waits: the driver, for work; others, for connections.
+    /// Waker of the driver, which waits for work.
     pub(crate) driver: Option<Waker>,
+    /// Wakers of tasks that wait for a connection to accept.
     pub(crate) acceptors: Vec<Waker>,
-    /// To be woken when the lock is released.
+    /// Wakers that are called when the lock is released.
     pub(crate) woken: Vec<Waker>,
-    /// Nobody can accept or open connections any more.
+    /// The socket is being closed: no connection is accepted or opened any more.
     pub(crate) closing: bool,
-    /// The socket has failed.
+    /// Why the UDP socket has failed, if it has.
     pub(crate) fault: Option<io::ErrorKind>,
 }
 
@@ -93,14 +96,14 @@ impl Mux {
         key
     }
 
-    /// Someone else's connection, if one is ready.
+    /// The first connection of the accept queue; the caller owns it.
     pub(crate) fn accept(&mut self) -> Option<usize> {
         let key = self.accepted.pop_front()?;
         self.connections[key].owned = true;
         Some(key)
     }
 
-    /// A datagram arrived. Whether it was a packet.
+    /// Handles a datagram that arrived. Returns whether it was a uTP packet.
     pub(crate) fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Ok((packet, payload)) = wire::decode(datagram) else { return false };
         match self.endpoint.route(now, &from, &packet, random) {
@@ -127,18 +130,18 @@ impl Mux {
         true
     }
 
-    /// Have the driver look at this end.
+    /// Queues a connection for the driver.
     pub(crate) fn mark_dirty(&mut self, key: usize) {
         self.connections[key].mark_dirty(key, &mut self.dirty);
     }
 
-    /// [`mark_dirty`](Mux::mark_dirty), and wake the driver.
+    /// Queues a connection for the driver, and wakes the driver.
     pub(crate) fn wake_driver(&mut self, key: usize) {
         self.mark_dirty(key);
         self.woken.extend(self.driver.take());
     }
 
-    /// Calls the timers that are due.
+    /// Calls the timers that are due at `now`.
     pub(crate) fn fire_timers(&mut self, now: Time) {
         while let Some(&(time, key)) = self.timers.first()
             && time <= now
@@ -162,7 +165,8 @@ impl Mux {
         self.timers.first().map(|&(time, _)| time)
     }
 
-    /// Gathers what is to be sent, until nothing is left or the transmit queue is full. Whether all was.
+    /// Gathers packets until no connection has any or the transmit queue is full. Returns whether all
+    /// were gathered.
     pub(crate) fn transmit(&mut self, now: Time, transmit_queue: &mut TransmitQueue) -> bool {
         while !transmit_queue.is_full()
             && let Some((to, reset)) = self.resets.pop_front()
@@ -198,12 +202,14 @@ impl Mux {
         true
     }
 
-    /// After anything has happened to an end and it has sent what it has: its timer, who waits for
-    /// it, and whether it is done with.
+    /// Brings the driver's view of a connection up to date after the connection has sent its packets: frees
+    /// acknowledged bytes, schedules the timer, wakes waiting tasks, queues the connection for accept, and
+    /// drops it once it is closed and owned by no one.
     fn update(&mut self, key: usize) {
         let conn = &mut self.connections[key];
         conn.send_buffer.release(conn.machine.stats().bytes_acked);
-        // A timer that was put off keeps its entry, which is looked at when it is due.
+        // Lazy timers: one that moved into the future keeps its entry, and is scheduled anew when that
+        // entry is due. Acknowledgements move the retransmission timer with every packet.
         let due = conn.machine.next_timer().unwrap_or(Time::NEVER).min(conn.linger_until);
         if due < conn.timer {
             self.timers.remove(&(conn.timer, key));
@@ -231,7 +237,7 @@ impl Mux {
         self.forget(key);
     }
 
-    /// Drops an end that the endpoint knows no more.
+    /// Drops a connection that the endpoint has removed already.
     fn forget(&mut self, key: usize) {
         let conn = self.connections.remove(key);
         self.timers.remove(&(conn.timer, key));
@@ -240,7 +246,8 @@ impl Mux {
         }
     }
 
-    /// Nobody reads from this end or writes to it any more: it closes in its own time.
+    /// The application has dropped its stream: the connection becomes an orphan. It delivers what was
+    /// written and closes, or is reset if bytes that arrived were never read (RFC 1122, 4.2.2.13).
     pub(crate) fn orphan(&mut self, now: Time, key: usize) {
         let conn = &mut self.connections[key];
         conn.owned = false;
@@ -248,8 +255,8 @@ impl Mux {
         conn.reader = None;
         conn.writer = None;
         if conn.receive_buffer.len() > 0 || !conn.machine.is_established() {
-            // Bytes that nobody reads: the other end must not believe that they were. And an
-            // opening that nobody waits for.
+            // The other end must not believe that the application has read those bytes; and a
+            // connection that is still being opened has no purpose any more.
             conn.machine.abort(now);
         } else {
             conn.machine.close(now);
@@ -259,7 +266,7 @@ impl Mux {
         self.wake_driver(key);
     }
 
-    /// Whether no connection has anything to send or to wait for.
+    /// Whether no connection has packets to send or to wait for: the driver of a closed socket may end.
     pub(crate) fn is_idle(&self) -> bool {
         self.accepted.is_empty()
             && self.dirty.is_empty()
@@ -269,8 +276,8 @@ impl Mux {
                 .all(|(_, conn)| !conn.owned && conn.machine.state() == State::Lingering)
     }
 
-    /// Nobody can accept or open connections any more: those that wait to be accepted are reset,
-    /// half-open ones too.
+    /// Accepts and opens no connections any more; resets those in the accept queue and the half-open
+    /// ones.
     pub(crate) fn stop_listening(&mut self, now: Time) {
         self.closing = true;
         self.endpoint.stop_listening();
@@ -284,9 +291,9 @@ impl Mux {
         }
     }
 
-    /// A router, or the other host, says that `address` cannot be reached: connections that are
-    /// being opened to it fail, and those that have nothing to lose any more are over. Others are
-    /// not: such messages are easily forged.
+    /// Handles ICMP "destination unreachable" for `address`: connections that are being opened to it
+    /// fail, and orphans with no bytes to deliver end. Open connections go on, because such messages
+    /// are easily forged (RFC 5927).
     pub(crate) fn unreachable(&mut self, now: Time, address: IpAddr, why: io::ErrorKind) {
         for (first, last) in every_port_of(address) {
             for key in self.endpoint.between(first, last) {
@@ -303,7 +310,7 @@ impl Mux {
         self.woken.extend(self.driver.take());
     }
 
-    /// The system would not send a datagram of so many bytes to `address`: too large for the way.
+    /// Handles `EMSGSIZE`: the system refused a datagram to `address` as larger than the path MTU.
     pub(crate) fn too_large(&mut self, now: Time, address: SocketAddr) {
         for key in self.endpoint.between(address, address) {
             let conn = &mut self.connections[key];
@@ -312,7 +319,7 @@ impl Mux {
         }
     }
 
-    /// The socket has failed: nothing moves any more.
+    /// The UDP socket has failed: aborts every connection and wakes every waiting task.
     pub(crate) fn fail(&mut self, now: Time, why: io::ErrorKind) {
         self.fault = Some(why);
         for (_, conn) in &mut self.connections {
@@ -324,13 +331,13 @@ impl Mux {
     }
 }
 
-/// For what harms nobody if it can be guessed: the number of a RESET, who loses a half-open place.
+/// Randomness that need not be secret: the sequence number of a RESET, the choice of an eviction.
 fn random() -> u32 {
     getrandom::u32().unwrap_or_default()
 }
 
-/// The addresses of one host, from its first port to its last, as packets from there may have them:
-/// on a socket for both families, IPv4 addresses are mapped into IPv6.
+/// The ranges of socket addresses that belong to one host, as packets from it may carry them: a socket
+/// for both families sees IPv4 addresses as mapped into IPv6.
 fn every_port_of(address: IpAddr) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
     let v4 = match address.to_canonical() {
         IpAddr::V4(v4) => Some(v4),

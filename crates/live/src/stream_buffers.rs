@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-/// Packets that may be held ahead of a gap: less than the state machine can tell apart.
+/// Slots for packets out of order. The state machine holds no packet so far ahead of the gap.
 const SLOTS: usize = 1024;
-/// Buffers kept for the next disorder.
+/// Empty buffers that are kept for the next reordering.
 const SPARE: usize = 64;
 
-/// Bytes that the application wrote and the other end has not acknowledged, by stream offset.
+/// Send buffer: bytes that the application wrote and the other end has not acknowledged, by stream
+/// offset.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     bytes: VecDeque<u8>,
@@ -47,7 +48,7 @@ impl SendBuffer {
     }
 }
 
-/// Bytes that arrived and the application has not read: those in order, and packets ahead of a gap.
+/// Receive buffer: bytes in order that the application has not read, and packets out of order.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
     bytes: VecDeque<u8>,

@@ -24,16 +24,17 @@ pub(crate) struct Udp {
     local: SocketAddr,
 }
 
-/// What happened to a batch.
+/// Outcome of a system call that sends a batch.
 #[derive(Debug)]
 pub(crate) enum Sent {
-    /// The system took it.
+    /// The system took the batch.
     Done,
-    /// Not now: it is not lost, and the same is to be sent when the socket is writable.
+    /// The socket's buffer is full (`EWOULDBLOCK`): the batch is not lost, and goes first when the socket
+    /// is writable.
     Later,
-    /// The system cannot cut batches up: send its datagrams one by one.
+    /// The system has no segmentation offload: the datagrams are to be sent one by one.
     Split,
-    /// The system will not send this.
+    /// The system refuses the batch for this reason.
     Refused(io::Error),
 }
 
@@ -85,7 +86,7 @@ impl Udp {
         }
     }
 
-    /// Datagrams that a batch may have.
+    /// Most datagrams in a batch.
     pub(crate) fn max_gso_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
@@ -151,7 +152,7 @@ impl Udp {
         self.socket.poll_send_ready(cx)
     }
 
-    /// Waits for ICMP errors, and hands each to `tell`: the address that it speaks of.
+    /// Waits for ICMP errors, and calls `tell` with the address of each host that cannot be reached.
     pub(crate) async fn watch_errors(&self, mut tell: impl FnMut(IpAddr)) -> io::Result<()> {
         loop {
             self.socket.ready(Interest::ERROR).await?;

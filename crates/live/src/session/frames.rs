@@ -30,16 +30,16 @@ pub(super) async fn read_receipt(mut stream: &Stream) -> io::Result<Receipt> {
     let foreign = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let len = stream.read_u32().await.map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => foreign(
-            "the other end has closed without a verdict: is it `flashcrowd utp serve`?".into(),
+            "the other end has closed without a receipt: is it `flashcrowd utp serve`?".into(),
         ),
         _ => error,
     })?;
     if len > MAX_RECEIPT_BYTES {
-        return Err(foreign(format!("a verdict of {len} bytes: no flashcrowd receiver")));
+        return Err(foreign(format!("a receipt of {len} bytes: no flashcrowd receiver")));
     }
     let mut text = vec![0; len as usize];
     stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text).map_err(|error| foreign(format!("verdict: {error}")))
+    serde_json::from_slice(&text).map_err(|error| foreign(format!("receipt: {error}")))
 }
 
 /// Where a receiver is in the sender's stream.

@@ -4,14 +4,14 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// How far somebody wants to stop.
+/// How soon a measurement is to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
     #[default]
     GoOn,
-    /// Come to an end that both sides understand.
+    /// Stop sending, and let the other side verify what it got.
     End,
-    /// Now.
+    /// Abort.
     Now,
 }
 

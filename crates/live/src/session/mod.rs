@@ -12,7 +12,7 @@
 //! | sender | a length of 0, the bytes of content in all (64 bits), and their digest (128 bits) |
 //! | receiver | a length of 32 bits, and so many bytes of JSON: the [`Receipt`] |
 //!
-//! Each then closes. A receiver may give its receipt at any time, which asks the sender to stop; the
+//! Each then closes. A receiver may send its receipt at any time, which asks the sender to stop; the
 //! sender checks the receipt against its own computation.
 
 mod content;
@@ -28,7 +28,7 @@ pub use serve::{Admission, Reception, Server, Watch};
 
 use serde::{Deserialize, Serialize};
 
-/// What the receiver says of the stream.
+/// Receipt: what the receiver reports of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Bytes of content that it got.
