@@ -47,6 +47,13 @@ impl Pair {
         said(&mut self.answerer, self.now)
     }
 
+    /// The answerer gets them, and the caller what it says.
+    fn deliver(&mut self, packets: &[Packet]) {
+        for reply in self.answer(packets) {
+            self.caller.receive(self.now, &reply);
+        }
+    }
+
     /// Time passes at the caller; what it says.
     fn wait(&mut self, span: Span) -> Vec<Packet> {
         let until = self.now + span;
@@ -63,6 +70,16 @@ impl Pair {
 
 fn said(end: &mut Connection, now: Time) -> Vec<Packet> {
     std::iter::from_fn(|| end.poll_transmit(now)).collect()
+}
+
+/// Calls every timer until there is none; when the last was due.
+fn to_the_last_timer(end: &mut Connection) -> Time {
+    let mut now = Time::START;
+    while let Some(at) = end.next_timer() {
+        now = at;
+        end.on_timer(at);
+    }
+    now
 }
 
 fn wide() -> Config {
@@ -112,11 +129,7 @@ fn an_accepted_connection_that_nobody_confirms_ends() {
     let syn = caller.poll_transmit(Time::START).expect("a SYN");
     let mut answerer = Connection::accept(&config, Time::START, &syn, 70);
     said(&mut answerer, Time::START);
-    let mut now = Time::START;
-    while let Some(at) = answerer.next_timer() {
-        now = at;
-        answerer.on_timer(at);
-    }
+    let now = to_the_last_timer(&mut answerer);
     assert_eq!(answerer.state(), State::Closed { reason: CloseReason::TimedOut });
     assert_eq!(now, Time::START + config.half_open_ns);
 }
@@ -271,9 +284,7 @@ fn a_closed_window_is_probed() {
     let mut pair = Pair::new(config);
     let mut sent = pair.write(5_000);
     for _ in 0..3 {
-        for reply in pair.answer(&sent) {
-            pair.caller.receive(pair.now, &reply);
-        }
+        pair.deliver(&sent);
         sent = said(&mut pair.caller, pair.now);
     }
     assert_eq!((sent.len(), pair.caller.stats().peer_window), (0, 0));
@@ -383,9 +394,7 @@ fn facing_a_shut_window(bytes: u64) -> Pair {
     let mut pair = Pair::new(Config { initial_window_packets: 20, ..config });
     let mut sent = pair.write(bytes);
     while !sent.is_empty() {
-        for reply in pair.answer(&sent) {
-            pair.caller.receive(pair.now, &reply);
-        }
+        pair.deliver(&sent);
         sent = said(&mut pair.caller, pair.now);
     }
     assert_eq!(pair.caller.stats().peer_window, 0);
@@ -492,9 +501,7 @@ fn a_packet_that_was_sent_twice_gives_no_round_trip_and_keeps_the_longer_timeout
     pair.write(500);
     let again = pair.wait(Span::from_millis(3500));
     assert_eq!(again.len(), 2, "after 1 s and 3 s");
-    for reply in pair.answer(&again) {
-        pair.caller.receive(pair.now, &reply);
-    }
+    pair.deliver(&again);
     // Karn's algorithm: nobody knows which of the three was acknowledged (RFC 6298, 3), and the
     // timeout stays backed off until a packet that was sent once is (5.7).
     let stats = pair.caller.stats();
@@ -502,9 +509,7 @@ fn a_packet_that_was_sent_twice_gives_no_round_trip_and_keeps_the_longer_timeout
     assert_eq!(stats.rto, Span::from_secs(4));
     let once = pair.write(500);
     pair.now += RTT;
-    for reply in pair.answer(&once) {
-        pair.caller.receive(pair.now, &reply);
-    }
+    pair.deliver(&once);
     assert_eq!((pair.caller.stats().rtt, pair.caller.stats().rto), (RTT, Span::from_secs(1)));
 }
 
@@ -538,9 +543,7 @@ fn a_timeout_resends_nothing_that_a_mask_has_delivered() {
     let lost = [1, 4, 5];
     let arrived: Vec<Packet> = (0..10).filter(|at| !lost.contains(at)).map(|at| data[at]).collect();
     for packet in arrived {
-        for reply in pair.answer(&[packet]) {
-            pair.caller.receive(pair.now, &reply);
-        }
+        pair.deliver(&[packet]);
     }
     assert_eq!(pair.caller.stats().in_flight, 300);
     let mut resent = Vec::new();
@@ -582,11 +585,7 @@ fn a_released_end_that_nobody_confirms_ends_like_any_other() {
     let mut answerer = Connection::accept(&config, Time::START, &syn, 70);
     answerer.write(Time::START, 1000);
     answerer.release(Time::START);
-    let mut now = Time::START;
-    while let Some(at) = answerer.next_timer() {
-        now = at;
-        answerer.on_timer(at);
-    }
+    let now = to_the_last_timer(&mut answerer);
     assert_eq!(answerer.state(), State::Closed { reason: CloseReason::TimedOut });
     assert_eq!(now, Time::START + config.half_open_ns);
 }
