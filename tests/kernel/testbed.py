@@ -1,5 +1,8 @@
 """Real TCP of this machine's kernel through a shaped queue: two hosts and a router between them.
 
+What comes back can be delayed: the router then sends it through a TUN device, whose other end is a
+thread here that holds each packet for so long. Acknowledgements are few enough for that.
+
 The hosts and the router are network namespaces. The router's interface towards the receiver
 shapes (a token bucket over a queue limited in packets), never the sending host's, where TCP small
 queues would hold the sender back. Segmentation offloads are off, so that a packet is a packet.
@@ -9,6 +12,8 @@ import array
 import contextlib
 import fcntl
 import os
+import queue
+import select
 import socket
 import struct
 import threading
@@ -30,6 +35,8 @@ class Bottleneck:
 
     rate_bps: int
     queue_packets: int
+    back_delay_s: float = 0.0
+    """What acknowledgements are held for on their way back."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,51 @@ def _network(name: str, bottleneck: Bottleneck) -> Iterator[None]:
         with _inside(spaces[1]):
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         _shape(router, _index(router, "to-d"), bottleneck)
+        if bottleneck.back_delay_s:
+            stack.enter_context(_delay(router, spaces[1], bottleneck.back_delay_s))
         yield
+
+
+@contextlib.contextmanager
+def _delay(router: NetNS, space: str, seconds: float) -> Iterator[None]:
+    """Hold what the receiver sends to the sender for this long."""
+    with _inside(space):
+        tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        # linux/if_tun.h: TUNSETIFF, IFF_TUN | IFF_NO_PI
+        fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH22x", b"delay", 0x0001 | 0x1000))
+        for name in ("all", "delay", "to-d"):
+            Path(f"/proc/sys/net/ipv4/conf/{name}/rp_filter").write_text("0")
+    index = _index(router, "delay")
+    router.link("set", index=index, state="up")
+    router.route("add", dst=SENDER + "/32", oif=index, table=100)
+    router.rule("add", iifname="to-d", table=100)
+    held: queue.SimpleQueue[tuple[float, bytes] | None] = queue.SimpleQueue()
+
+    def take() -> None:
+        while not stopped.is_set():
+            if select.select([tun], [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):
+                    while packet := os.read(tun, 65536):
+                        held.put((time.monotonic() + seconds, packet))
+        held.put(None)
+
+    def give() -> None:
+        while (due := held.get()) is not None:
+            time.sleep(max(0.0, due[0] - time.monotonic()))
+            with contextlib.suppress(OSError):
+                os.write(tun, due[1])
+
+    stopped = threading.Event()
+    threads = [threading.Thread(target=take), threading.Thread(target=give)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+        os.close(tun)
 
 
 def _index(space: NetNS, interface: str) -> int:

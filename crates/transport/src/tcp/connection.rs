@@ -450,6 +450,9 @@ impl Connection {
             let timeout = self.sender.round_trip().timeout();
             self.receiver.acks.on_timer(&self.config.delayed_ack, timeout);
         }
+        if self.paces {
+            self.sender.wake(now);
+        }
         if !self.sender.on_timer(&self.config, now) {
             self.end(CloseReason::TimedOut);
         }

@@ -284,6 +284,7 @@ impl Sender {
     /// The connection is over: nothing is sent any more.
     pub(super) fn stop(&mut self) {
         self.alarm_at = Time::NEVER;
+        self.paced = None;
         self.board = Scoreboard::default();
     }
 

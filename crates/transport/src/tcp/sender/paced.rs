@@ -16,6 +16,15 @@ impl Sender {
         self.paced.as_ref().map_or(Time::NEVER, |paced| paced.pacer.wake_at())
     }
 
+    /// Time has passed: what waited is polled for now.
+    pub(in crate::tcp) fn wake(&mut self, now: Time) {
+        if let Some(paced) = &mut self.paced
+            && now >= paced.pacer.wake_at()
+        {
+            paced.pacer.wait(false);
+        }
+    }
+
     /// The controller draws from this stream.
     pub(in crate::tcp) fn draw_from(&mut self, stream: Stream) {
         if let Some(own) = self.controller.stream() {

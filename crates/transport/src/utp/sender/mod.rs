@@ -254,6 +254,7 @@ impl Sender {
         self.rto_at = Time::NEVER;
         self.probe_at = Time::NEVER;
         self.pace_wake = Time::NEVER;
+        self.paced = None;
     }
 }
 
