@@ -231,3 +231,15 @@ fn beside_cubic_nobody_starves() {
         .collect();
     assert!(parts.iter().all(|part| (0.1..0.9).contains(part)), "{parts:?}");
 }
+
+/// Spread over the round trip, a flow of Reno's or CUBIC's loses next to nothing of the link.
+#[test]
+fn pacing_takes_nothing_from_a_single_flow() {
+    for kind in [Kind::NewReno, Kind::CubicLinux] {
+        let paced = Config { pacing: Pacing::Fq, ..config(kind) };
+        let (plain, _) = share(&mut pair(&config(kind), 80, 0.0), 5, 65);
+        let (spread, _) = share(&mut pair(&paced, 80, 0.0), 5, 65);
+        println!("{kind:?}: {plain:.3} of the link without pacing, {spread:.3} with");
+        assert!(spread > plain - 0.03, "{kind:?}: {plain} {spread}");
+    }
+}

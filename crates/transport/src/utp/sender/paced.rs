@@ -14,11 +14,13 @@ impl Sender {
     }
 
     /// Whether everything that there is to send has to wait for its time. Where the rate is the window
-    /// per round trip, nothing waits while losses are repaired: round trips that end with a repair have
-    /// its wait in them, and pacing by them would make the next ones longer still.
+    /// per round trip, nothing waits while losses are repaired, nor with nothing in flight: round trips
+    /// that end with a repair have its wait in them, and pacing a small window by them would keep the
+    /// smoothed one long.
     pub(super) fn waits_for_its_time(&mut self, now: Time) -> bool {
-        let repairs = self.outbox.first() < self.paid && self.controller.pacing_rate().is_none();
-        let ready = !repairs && (self.has_unsent() || self.outbox.has_repairs());
+        let free = self.controller.pacing_rate().is_none()
+            && (self.outbox.first() < self.paid || self.outbox.flight == 0);
+        let ready = !free && (self.has_unsent() || self.outbox.has_repairs());
         let Some(paced) = &mut self.paced else { return false };
         let waits = ready && !paced.pacer.is_free(now);
         paced.pacer.wait(waits);
