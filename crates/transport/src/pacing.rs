@@ -55,17 +55,17 @@ impl Pacer {
     }
 
     /// `bytes` of payload were sent in so many packets. What timers were late by is made up for, up
-    /// to half of the distance to the next packet (Linux).
+    /// to half of the distance to the next packet (Linux). What was sent ahead of its time, as repairs may
+    /// be, adds no debt.
     fn on_sent(&mut self, now: Time, bytes: u64, packets: u32, rate: Option<Rate>) {
-        let begun = self.next_at.max(now);
         let late = now.since(self.next_at);
         self.sent = self.sent.saturating_add(packets);
-        self.next_at = begun;
+        self.next_at = now;
         if self.sent >= UNPACED_PACKETS
             && let Some(rate) = rate
         {
             let spacing = rate.transmission(bytes);
-            self.next_at = begun + spacing.saturating_sub(late.min(spacing / 2));
+            self.next_at = now + spacing.saturating_sub(late.min(spacing / 2));
         }
     }
 }
