@@ -28,11 +28,11 @@ TRIES = 3
 
 GOODPUT_TOLERANCE = 0.03
 DELAY_TOLERANCE = {"cubic": 0.15, "reno": 0.15, "bbr": 0.6}
-"""BBR gives its window what acknowledgements in clumps need (`extra_acked`). On this machine they come
-in clumps: the queue drains in pairs of packets, threads wake late. The kernel's window for one flow is
-then half as large again (100 packets where twice the product of bandwidth and delay is 68), at the same
-bandwidth and least round trip, and its queue moves with the load: 38 to 53 ms. In the model
-acknowledgements come evenly and there is nothing to give: 25 ms. Four flows differ by a few per cent."""
+"""BBR gives its window what acknowledgements in clumps need (`extra_acked`). On this machine they
+come in clumps: the queue drains in pairs of packets, threads wake late. The kernel's window for one
+flow is then half as large again (100 packets where twice the product of bandwidth and delay is 68),
+at the same bandwidth and least round trip, and its queue moves with the load: 38 to 53 ms. In the
+model acknowledgements come evenly and there is nothing to give: 25 ms. Four flows differ by less."""
 
 BACK_DELAY_S = {"cubic": 0.0, "reno": 0.0, "bbr": 0.02}
 """BBR divides what is delivered by the round trip: of a tenth of a millisecond it sees the clumps
@@ -145,7 +145,10 @@ def test_the_model_does_what_the_kernel_does(
         theirs = kernel(controller, flows)
         distance = (ours.goodput_bps / theirs.goodput_bps - 1, ours.rtt_s / theirs.rtt_s - 1)
         tries.append((theirs, distance))
-        if abs(distance[0]) <= GOODPUT_TOLERANCE and abs(distance[1]) <= DELAY_TOLERANCE[controller]:
+        if (
+            abs(distance[0]) <= GOODPUT_TOLERANCE
+            and abs(distance[1]) <= DELAY_TOLERANCE[controller]
+        ):
             break
     table = Table("", "goodput, Mbit/s", "distance", "mean RTT, ms", "distance")
     table.title = f"{controller}, {flows} flow{'s' if flows > 1 else ''}"

@@ -64,7 +64,7 @@ impl World {
                 if self.losses.1.unit() < self.losses.0 || wait > QUEUE {
                     continue;
                 }
-                let rate = Rate::from_bps(RATE).unwrap();
+                let rate = Rate::from_bps(RATE).expect("a rate");
                 self.free_at = begin + rate.transmission(packet.wire_bytes());
                 self.waited += wait;
                 self.carried += 1;

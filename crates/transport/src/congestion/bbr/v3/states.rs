@@ -162,7 +162,8 @@ impl BbrV3 {
         if !self.full || self.adapt_longterm(ack, sample) {
             return;
         }
-        match self.state {
+        let state = self.state;
+        match state {
             State::ProbeDown | State::ProbeCruise => {
                 if self.is_time_to_probe(ack.now) {
                     self.start_probe_refill(sample.total_delivered);
@@ -174,11 +175,9 @@ impl BbrV3 {
                 self.is_probe_sample = true;
                 self.start_probe_up(sample);
             }
-            State::ProbeUp => {
-                if self.is_time_to_go_down(ack, sample) {
-                    self.probe_was_too_high = false;
-                    self.start_probe_down(ack.now, sample.total_delivered);
-                }
+            State::ProbeUp if self.is_time_to_go_down(ack, sample) => {
+                self.probe_was_too_high = false;
+                self.start_probe_down(ack.now, sample.total_delivered);
             }
             _ => {}
         }
@@ -295,7 +294,7 @@ impl BbrV3 {
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, now: Time, delivered: u64) {
-        if !self.probe_rtt_until.is_some_and(|until| now > until) {
+        if self.probe_rtt_until.is_none_or(|until| now <= until) {
             return;
         }
         self.probe_rtt_at = now;
