@@ -31,8 +31,8 @@ DELAY_TOLERANCE = {"cubic": 0.15, "reno": 0.15, "bbr": 0.6}
 """BBR gives its window what acknowledgements in clumps need (`extra_acked`). On this machine they
 come in clumps: the queue drains in pairs of packets, threads wake late. The kernel's window for one
 flow is then half as large again (100 packets where twice the product of bandwidth and delay is 68),
-at the same bandwidth and least round trip, and its queue moves with the load: 38 to 53 ms. In the
-model acknowledgements come evenly and there is nothing to give: 25 ms. Four flows differ by less."""
+at the same bandwidth and least round trip, and its queue moves with the load: 38 to 53 ms. In
+the model acknowledgements come evenly: 25 ms. Four flows differ by less."""
 
 BACK_DELAY_S = {"cubic": 0.0, "reno": 0.0, "bbr": 0.02}
 """BBR divides what is delivered by the round trip: of a tenth of a millisecond it sees the clumps

@@ -195,10 +195,10 @@ fn together(kinds: &[Kind], queue_ms: u64) -> Vec<u64> {
             pairs[first].fill(0);
         }
         // One that has nothing to do until its start is begun by the others' clock.
-        for index in 0..pairs.len() {
-            if pairs[index].end(0).written() == 0 && now >= starts(index) {
-                pairs[index].now = now;
-                pairs[index].fill(0);
+        for (index, pair) in pairs.iter_mut().enumerate() {
+            if pair.end(0).written() == 0 && now >= starts(index) {
+                pair.now = now;
+                pair.fill(0);
             }
         }
     }
