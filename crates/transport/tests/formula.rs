@@ -180,7 +180,8 @@ fn table_of_throughput(runs: u64, seconds: u64) -> String {
         let config = Config { controller, ..base };
         for loss in [0.0, 0.001, 0.01, 0.05] {
             let name = format!("{controller:?}");
-            write!(table, "{:<11} {name:<12} {:>4.1} %", config.name, loss * 100.0).unwrap();
+            write!(table, "{:<11} {name:<12} {:>4.1} %", config.name, loss * 100.0)
+                .expect("a string takes everything");
             for rtt in [10, 100, 400] {
                 let mut goodput = 0;
                 for seed in 1..=runs {
@@ -194,7 +195,7 @@ fn table_of_throughput(runs: u64, seconds: u64) -> String {
                     goodput += pair.read[1];
                 }
                 let rate = goodput as f64 * 8.0 / (runs * seconds) as f64 / 1e6;
-                write!(table, " {rate:>7.2}").unwrap();
+                write!(table, " {rate:>7.2}").expect("a string takes everything");
             }
             table.push('\n');
         }
