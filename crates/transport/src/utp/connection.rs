@@ -2,7 +2,7 @@ use super::config::Config;
 use super::packet::{Packet, PacketKind};
 use super::receiver::{Payload, Receiver};
 use super::sack::Sack;
-use super::sender::{Parcel, Sender};
+use super::sender::{OutgoingPacket, Sender};
 use super::state::{CloseReason, State, Stats};
 use crate::congestion::Controller;
 use flashcrowd_base::{Span, Stream, Time};
@@ -23,9 +23,9 @@ enum Opening {
     /// A SYN is to be sent.
     Idle,
     /// A SYN is sent.
-    Calling,
+    SynSent,
     /// A SYN was received and is answered; nothing else has come.
-    Answering,
+    SynReceived,
     /// Done.
     Done,
 }
@@ -124,7 +124,7 @@ impl Connection {
     /// number of this end's first packet, which proves later that the other end has its address.
     pub fn accept(config: &Arc<Config>, now: Time, syn: &Packet, seq_nr: u16) -> Connection {
         let ids = (syn.connection_id.wrapping_add(1), syn.connection_id);
-        let mut connection = Connection::new(config, now, Opening::Answering, ids, seq_nr);
+        let mut connection = Connection::new(config, now, Opening::SynReceived, ids, seq_nr);
         connection.syn_nr = syn.seq_nr;
         connection.receiver.open(syn.seq_nr.wrapping_add(1));
         connection.sender.open(syn.window);
@@ -185,7 +185,7 @@ impl Connection {
         self.last_heard = now;
         let delay = self.measure(now, packet);
         self.sender.on_packet(&self.config, now, packet, delay);
-        if self.opening == Opening::Answering {
+        if self.opening == Opening::SynReceived {
             self.opening = Opening::Done;
             self.opening_at = Time::NEVER;
             self.give_up_at = Time::NEVER;
@@ -193,7 +193,7 @@ impl Connection {
             self.last_sent = now;
         } else if self.is_answer(packet) {
             // The other end waits for a confirmation.
-            self.receiver.due = true;
+            self.receiver.ack_due = true;
         }
         if self.released {
             self.watch_window(now);
@@ -247,12 +247,12 @@ impl Connection {
         if packet.kind == PacketKind::Syn {
             // Our answer was lost.
             let repeated = packet.connection_id == self.send_id && packet.seq_nr == self.syn_nr;
-            self.answer_due |= repeated && self.opening == Opening::Answering;
+            self.answer_due |= repeated && self.opening == Opening::SynReceived;
             return false;
         }
         match self.opening {
             Opening::Idle => false,
-            Opening::Calling => {
+            Opening::SynSent => {
                 // Only a STATE tells the number of the first packet to come. Data that overtook it
                 // will be sent again.
                 let answers = packet.kind == PacketKind::State
@@ -262,11 +262,11 @@ impl Connection {
                     self.receiver.open(packet.seq_nr);
                     self.opening = Opening::Done;
                     // Confirm, in case there is no data to do so.
-                    self.receiver.due = true;
+                    self.receiver.ack_due = true;
                 }
                 answers
             }
-            Opening::Answering | Opening::Done => true,
+            Opening::SynReceived | Opening::Done => true,
         }
     }
 
@@ -278,17 +278,17 @@ impl Connection {
         {
             return settled;
         }
-        if let Some(parcel) = self.sender.poll(&self.config, now, true) {
-            return Some(self.say(now, parcel));
+        if let Some(outgoing) = self.sender.poll(&self.config, now, true) {
+            return Some(self.numbered_packet(now, outgoing));
         }
-        if self.receiver.due {
-            let mut packet = self.report(now);
+        if self.receiver.ack_due {
+            let mut packet = self.state_packet(now);
             packet.sack = self.receiver.sack(self.config.sack);
             self.receiver.on_sent(false);
             return Some(packet);
         }
         if std::mem::take(&mut self.keep_alive_due) {
-            let mut packet = self.report(now);
+            let mut packet = self.state_packet(now);
             packet.ack_nr = packet.ack_nr.wrapping_sub(1);
             return Some(packet);
         }
@@ -300,7 +300,7 @@ impl Connection {
     fn poll_opening(&mut self, now: Time) -> Option<Option<Packet>> {
         if self.over.is_some() {
             return Some(self.reset_due.take().map(|(connection_id, ack_nr)| {
-                let packet = self.report(now);
+                let packet = self.state_packet(now);
                 let kind = PacketKind::Reset;
                 let timestamp_difference = 0;
                 Packet { kind, connection_id, ack_nr, timestamp_difference, window: 0, ..packet }
@@ -308,54 +308,54 @@ impl Connection {
         }
         match self.opening {
             Opening::Idle => {
-                self.opening = Opening::Calling;
-                let parcel = self.sender.call(&self.config, now);
-                Some(Some(self.call(now, parcel)))
+                self.opening = Opening::SynSent;
+                let outgoing = self.sender.send_syn(&self.config, now);
+                Some(Some(self.syn_packet(now, outgoing)))
             }
-            Opening::Calling => {
-                let parcel = self.sender.poll(&self.config, now, false);
-                Some(parcel.map(|parcel| self.call(now, parcel)))
+            Opening::SynSent => {
+                let outgoing = self.sender.poll(&self.config, now, false);
+                Some(outgoing.map(|outgoing| self.syn_packet(now, outgoing)))
             }
-            Opening::Answering if std::mem::take(&mut self.answer_due) => {
-                let packet = self.report(now);
+            Opening::SynReceived if std::mem::take(&mut self.answer_due) => {
+                let packet = self.state_packet(now);
                 let seq_nr = self.sender.first_seq();
                 Some(Some(Packet { seq_nr, ..packet }))
             }
-            Opening::Answering => Some(None),
+            Opening::SynReceived => Some(None),
             Opening::Done => None,
         }
     }
 
     /// The SYN. It carries the id for packets to this end.
-    fn call(&mut self, now: Time, parcel: Parcel) -> Packet {
-        let packet = self.say(now, parcel);
+    fn syn_packet(&mut self, now: Time, outgoing: OutgoingPacket) -> Packet {
+        let packet = self.numbered_packet(now, outgoing);
         Packet { connection_id: self.receive_id, ack_nr: 0, ..packet }
     }
 
     /// A packet with a number of its own.
     #[inline]
-    fn say(&mut self, now: Time, parcel: Parcel) -> Packet {
+    fn numbered_packet(&mut self, now: Time, outgoing: OutgoingPacket) -> Packet {
         self.receiver.on_sent(true);
-        let packet = self.report(now);
+        let packet = self.state_packet(now);
         Packet {
-            offset: parcel.offset,
-            seq_nr: parcel.seq as u16,
-            len: parcel.len,
-            kind: parcel.kind,
-            dont_fragment: parcel.dont_fragment,
+            offset: outgoing.offset,
+            seq_nr: outgoing.seq as u16,
+            len: outgoing.len,
+            kind: outgoing.kind,
+            dont_fragment: outgoing.dont_fragment,
             ..packet
         }
     }
 
     /// A packet that says where this end stands.
     #[inline]
-    fn report(&mut self, now: Time) -> Packet {
+    fn state_packet(&mut self, now: Time) -> Packet {
         self.packets_sent += 1;
         self.last_sent = now;
         Packet {
             timestamp: clock(now),
             timestamp_difference: self.delay,
-            window: self.receiver.offer(&self.config),
+            window: self.receiver.advertise(&self.config),
             connection_id: self.send_id,
             seq_nr: self.sender.next_seq(),
             ack_nr: self.receiver.ack_nr(),
@@ -389,7 +389,7 @@ impl Connection {
         if self.over.is_some() {
             return None;
         }
-        let at = self.sender.alarm_at().min(self.receiver.deadline).min(self.opening_at);
+        let at = self.sender.timer_deadline().min(self.receiver.ack_deadline).min(self.opening_at);
         let at = at.min(self.keep_alive_at()).min(self.silence_at()).min(self.give_up_at);
         (at != Time::NEVER).then_some(at)
     }
@@ -397,7 +397,7 @@ impl Connection {
     /// Whether an acknowledgement is waiting to be polled.
     #[inline]
     pub fn has_acknowledgement(&self) -> bool {
-        self.receiver.due
+        self.receiver.ack_due
     }
 
     /// Time has passed. Early calls do nothing.
@@ -553,7 +553,7 @@ impl Connection {
         self.over_at = now;
         self.opening_at = Time::NEVER;
         self.give_up_at = Time::NEVER;
-        self.receiver.deadline = Time::NEVER;
+        self.receiver.ack_deadline = Time::NEVER;
         self.sender.stop();
     }
 
@@ -563,7 +563,7 @@ impl Connection {
             return State::Closed { reason };
         }
         match (self.opening, self.sender.is_closed(), self.receiver.is_finished()) {
-            (Opening::Idle | Opening::Calling | Opening::Answering, ..) => State::Connecting,
+            (Opening::Idle | Opening::SynSent | Opening::SynReceived, ..) => State::Connecting,
             (_, false, false) => State::Established,
             (_, true, false) => State::Closing,
             (_, false, true) => State::PeerClosed,

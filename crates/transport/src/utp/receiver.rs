@@ -27,7 +27,7 @@ pub enum Payload {
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
     /// Number of the packet that comes next.
-    next: u64,
+    rcv_nxt: u64,
     /// Number of the FIN.
     fin: u64,
     reorder: Reorder,
@@ -35,45 +35,45 @@ pub(super) struct Receiver {
     arrived: u64,
     read: u64,
     /// The window as last offered.
-    offered: u64,
+    advertised: u64,
     /// The largest payload that came.
     largest: u16,
     /// An acknowledgement is to be sent now; how many times more; or at that time.
-    pub(super) due: bool,
-    again: bool,
-    pub(super) deadline: Time,
+    pub(super) ack_due: bool,
+    ack_again: bool,
+    pub(super) ack_deadline: Time,
     /// Bytes in order that were not acknowledged.
-    waiting: u64,
+    unacked_bytes: u64,
     pub(super) duplicates: u64,
 }
 
 impl Receiver {
     pub(super) fn new(config: &Config) -> Receiver {
         Receiver {
-            next: 0,
+            rcv_nxt: 0,
             fin: ENDLESS,
             reorder: Reorder::default(),
             arrived: 0,
             read: 0,
-            offered: config.receive_buffer_bytes,
+            advertised: config.receive_buffer_bytes,
             largest: 0,
-            due: false,
-            again: false,
-            deadline: Time::NEVER,
-            waiting: 0,
+            ack_due: false,
+            ack_again: false,
+            ack_deadline: Time::NEVER,
+            unacked_bytes: 0,
             duplicates: 0,
         }
     }
 
     /// The other end's first packet has the number `first`.
     pub(super) fn open(&mut self, first: u16) {
-        self.next = sequence::origin(first);
+        self.rcv_nxt = sequence::origin(first);
     }
 
     /// The acknowledgement number.
     #[inline]
     pub(super) fn ack_nr(&self) -> u16 {
-        (self.next as u16).wrapping_sub(1)
+        (self.rcv_nxt as u16).wrapping_sub(1)
     }
 
     #[inline]
@@ -101,7 +101,7 @@ impl Receiver {
     /// Whether everything up to the FIN has arrived.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
-        self.next > self.fin
+        self.rcv_nxt > self.fin
     }
     #[inline]
     pub(super) fn is_read_to_the_end(&self) -> bool {
@@ -112,14 +112,14 @@ impl Receiver {
     /// the last acknowledgement may have been lost.
     #[inline]
     pub(super) fn is_plausible(&mut self, packet: &Packet) -> bool {
-        let seq = sequence::unwrap(self.next, packet.seq_nr);
-        if seq >= self.next {
-            return seq - self.next < u64::from(MAX_PACKETS);
+        let seq = sequence::unwrap(self.rcv_nxt, packet.seq_nr);
+        if seq >= self.rcv_nxt {
+            return seq - self.rcv_nxt < u64::from(MAX_PACKETS);
         }
         let repeated = matches!(packet.kind, PacketKind::Data | PacketKind::Fin);
-        if repeated && self.next - seq <= u64::from(MAX_PACKETS) {
+        if repeated && self.rcv_nxt - seq <= u64::from(MAX_PACKETS) {
             self.duplicates += 1;
-            self.due = true;
+            self.ack_due = true;
         }
         false
     }
@@ -127,7 +127,7 @@ impl Receiver {
     /// A DATA or FIN packet that [is plausible](Receiver::is_plausible).
     #[inline]
     pub(super) fn on_data(&mut self, config: &Config, now: Time, packet: &Packet) -> Payload {
-        let seq = sequence::unwrap(self.next, packet.seq_nr);
+        let seq = sequence::unwrap(self.rcv_nxt, packet.seq_nr);
         if self.is_finished() {
             return Payload::Drop;
         }
@@ -137,48 +137,48 @@ impl Receiver {
         self.largest = self.largest.max(packet.len);
         let len = u64::from(packet.len);
         let limit = config.receive_buffer_bytes + OVERSHOOT;
-        if seq != self.next {
-            self.due = true;
+        if seq != self.rcv_nxt {
+            self.ack_due = true;
             if seq > self.fin || self.bytes_held() + len > limit {
                 return Payload::Drop;
             }
-            if self.reorder.holds(self.next, seq) {
+            if self.reorder.holds(self.rcv_nxt, seq) {
                 self.duplicates += 1;
                 return Payload::Drop;
             }
-            self.reorder.insert(self.next, seq, packet.len);
+            self.reorder.insert(self.rcv_nxt, seq, packet.len);
             return Payload::Hold;
         }
         if self.readable() + len > limit {
-            self.due = true;
+            self.ack_due = true;
             return Payload::Drop;
         }
         self.advance(packet.len);
         if self.reorder.packets() > 0 {
-            self.due = true;
+            self.ack_due = true;
             while !self.is_finished()
-                && let Some(len) = self.reorder.take(self.next)
+                && let Some(len) = self.reorder.take(self.rcv_nxt)
             {
                 self.advance(len);
             }
         }
         if self.is_finished() {
-            self.due = true;
-            self.again = config.acknowledge_end_twice;
+            self.ack_due = true;
+            self.ack_again = config.acknowledge_end_twice;
             self.reorder.clear();
-        } else if self.waiting >= config.delayed_ack.bytes {
-            self.due = true;
-        } else if self.deadline == Time::NEVER {
-            self.deadline = now + config.delayed_ack.max_ns;
+        } else if self.unacked_bytes >= config.delayed_ack.bytes {
+            self.ack_due = true;
+        } else if self.ack_deadline == Time::NEVER {
+            self.ack_deadline = now + config.delayed_ack.max_ns;
         }
         Payload::Append
     }
 
     #[inline]
     fn advance(&mut self, len: u16) {
-        self.next += 1;
+        self.rcv_nxt += 1;
         self.arrived += u64::from(len);
-        self.waiting += u64::from(len);
+        self.unacked_bytes += u64::from(len);
     }
 
     /// The application has read `bytes`.
@@ -191,7 +191,7 @@ impl Receiver {
         }
         // Tell of a window that has at least doubled (Linux), or opened (RFC 1122, 4.2.3.3).
         let window = self.window(config);
-        self.due |= window > self.offered && window >= 2 * self.offered;
+        self.ack_due |= window > self.advertised && window >= 2 * self.advertised;
     }
 
     /// What could be offered now. Rather nothing than less than a packet: a sender that waits for
@@ -205,20 +205,20 @@ impl Receiver {
 
     /// The window to be put into a packet, which thereby acknowledges.
     #[inline]
-    pub(super) fn offer(&mut self, config: &Config) -> u32 {
-        self.offered = self.window(config);
-        self.offered.min(u64::from(u32::MAX)) as u32
+    pub(super) fn advertise(&mut self, config: &Config) -> u32 {
+        self.advertised = self.window(config);
+        self.advertised.min(u64::from(u32::MAX)) as u32
     }
 
     /// A packet with the acknowledgement number is sent. With data it says nothing of disorder.
     #[inline]
     pub(super) fn on_sent(&mut self, data: bool) {
-        if data && self.due && (self.reorder.packets() > 0 || self.again) {
+        if data && self.ack_due && (self.reorder.packets() > 0 || self.ack_again) {
             return;
         }
-        self.due = std::mem::take(&mut self.again);
-        self.deadline = Time::NEVER;
-        self.waiting = 0;
+        self.ack_due = std::mem::take(&mut self.ack_again);
+        self.ack_deadline = Time::NEVER;
+        self.unacked_bytes = 0;
     }
 
     /// What arrived ahead of the gap.
@@ -228,17 +228,17 @@ impl Receiver {
         }
         match policy {
             SackPolicy::Off => Sack::NONE,
-            SackPolicy::Fixed { bytes } => self.reorder.mask_of(self.next, bytes as usize),
-            SackPolicy::AsNeeded => self.reorder.mask(self.next),
+            SackPolicy::Fixed { bytes } => self.reorder.mask_of(self.rcv_nxt, bytes as usize),
+            SackPolicy::AsNeeded => self.reorder.mask(self.rcv_nxt),
         }
     }
 
     /// The delayed acknowledgement is due.
     #[inline]
     pub(super) fn on_timer(&mut self, now: Time) {
-        if now >= self.deadline {
-            self.deadline = Time::NEVER;
-            self.due = true;
+        if now >= self.ack_deadline {
+            self.ack_deadline = Time::NEVER;
+            self.ack_due = true;
         }
     }
 }

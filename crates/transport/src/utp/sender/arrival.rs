@@ -1,7 +1,7 @@
 use super::super::config::Config;
-use super::super::outbox::Fate;
 use super::super::packet::{Packet, PacketKind};
 use super::super::sack::Sack;
+use super::super::send_queue::Fate;
 use super::super::sequence;
 use super::Sender;
 use crate::congestion::{Ack, Controller, Loss};
@@ -16,8 +16,9 @@ impl Sender {
     /// Whether something with this acknowledgement number may have been said by the other end.
     #[inline]
     pub(in super::super) fn is_plausible(&self, config: &Config, ack_nr: u16) -> bool {
-        let ack = sequence::unwrap(self.outbox.first(), ack_nr);
-        ack + 1 + u64::from(config.stale_acks) >= self.outbox.first() && ack < self.outbox.next()
+        let ack = sequence::unwrap(self.send_queue.first(), ack_nr);
+        ack + 1 + u64::from(config.stale_acks) >= self.send_queue.first()
+            && ack < self.send_queue.next()
     }
 
     /// A plausible packet arrived. `opposite_delay` is what it took to come here.
@@ -29,10 +30,10 @@ impl Sender {
         packet: &Packet,
         opposite_delay: Option<u32>,
     ) {
-        let first = self.outbox.first();
+        let first = self.send_queue.first();
         let ack = sequence::unwrap(first, packet.ack_nr);
         self.count_duplicates(config, now, packet, ack);
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         let mut delivery = Delivery { bytes: 0, rtt: None, any: false, newest: None };
         let mut seq = first;
         while seq <= ack {
@@ -49,8 +50,8 @@ impl Sender {
             self.masked = (ack, packet.sack);
         }
         if delivery.any {
-            self.outbox.trim();
-            self.una = self.outbox.front().map_or(self.nxt, |packet| packet.offset);
+            self.send_queue.trim();
+            self.snd_una = self.send_queue.front().map_or(self.snd_nxt, |packet| packet.offset);
         }
         let sample = packet.timestamp_difference;
         let one_way_delay = (sample != 0 && sample != UNINITIALISED).then_some(sample);
@@ -75,7 +76,7 @@ impl Sender {
                 self.timeouts = 0;
             }
             self.retries = 0;
-            if self.outbox.is_empty() && !config.idle_timer {
+            if self.send_queue.is_empty() && !config.idle_timer {
                 self.rto_at = Time::NEVER;
             } else {
                 self.arm(config, now);
@@ -86,7 +87,7 @@ impl Sender {
     /// Packet `seq` has arrived there.
     #[inline]
     fn deliver(&mut self, config: &Config, now: Time, seq: u64, delivery: &mut Delivery) {
-        let Some(packet) = self.outbox.deliver(seq) else { return };
+        let Some(packet) = self.send_queue.deliver(seq) else { return };
         delivery.any = true;
         delivery.bytes += u64::from(packet.len);
         delivery.newest = delivery.newest.max(Some((packet.sent_at, seq)));
@@ -95,8 +96,8 @@ impl Sender {
             self.rtt.sample(config, sample);
             delivery.rtt = Some(delivery.rtt.map_or(sample, |least| least.min(sample)));
         }
-        if self.path.probe() == Some(seq) {
-            self.path.on_delivered(&config.path_mtu, now, seq);
+        if self.mtu_search.probe() == Some(seq) {
+            self.mtu_search.on_delivered(&config.path_mtu, now, seq);
             self.resize(config);
         }
     }
@@ -131,11 +132,11 @@ impl Sender {
             window_limited: self.limited_at + srtt >= now,
             limited_at: self.limited_at,
             // Controllers that go by delay go on while a loss is repaired.
-            may_grow: config.ledbat.is_some() || self.outbox.first() >= self.paid,
+            may_grow: config.ledbat.is_some() || self.send_queue.first() >= self.recover,
             srtt,
             min_rtt: self.rtt.least(),
-            una: self.una,
-            nxt: self.nxt,
+            una: self.snd_una,
+            nxt: self.snd_nxt,
             rate,
         });
         if rate.is_some() {
@@ -145,10 +146,10 @@ impl Sender {
 
     #[inline]
     fn count_duplicates(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64) {
-        let first = self.outbox.first();
+        let first = self.send_queue.first();
         let repeats = packet.kind == PacketKind::State
             && ack + 1 == first
-            && !self.outbox.is_empty()
+            && !self.send_queue.is_empty()
             // An opened window is news.
             && u64::from(packet.window) <= self.peer_window;
         if !repeats {
@@ -159,14 +160,14 @@ impl Sender {
         }
         self.duplicates += 1;
         if self.duplicates == PROBE_DUPLICATES
-            && let Some(probe) = self.path.probe()
+            && let Some(probe) = self.mtu_search.probe()
         {
             if probe == first {
                 self.lose_probe(config, now);
-                self.outbox.hurry(first);
+                self.send_queue.retransmit_now(first);
                 self.resend_from = self.resend_from.max(first + 1);
             } else {
-                self.path.forget_probe();
+                self.mtu_search.forget_probe();
             }
         }
     }
@@ -174,7 +175,7 @@ impl Sender {
     /// The packet that measures was too large.
     pub(super) fn lose_probe(&mut self, config: &Config, now: Time) {
         self.counters.probes_lost += 1;
-        self.path.on_too_large(&config.path_mtu, now);
+        self.mtu_search.on_too_large(&config.path_mtu, now);
         self.resize(config);
     }
 
@@ -182,7 +183,7 @@ impl Sender {
     #[inline]
     fn find_losses(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64, masked: bool) {
         let detection = &config.loss_detection;
-        let first = self.outbox.first();
+        let first = self.send_queue.first();
         let mut below = first;
         if masked {
             below = self.overtaken(packet, ack, detection.sacked_after);
@@ -195,13 +196,13 @@ impl Sender {
             let mut resent = 0;
             let mut worst = None;
             while seq < below && resent < detection.resends_per_ack {
-                if self.outbox.get(seq).is_some_and(|packet| packet.fate != Fate::Delivered) {
+                if self.send_queue.get(seq).is_some_and(|packet| packet.fate != Fate::Delivered) {
                     resent += 1;
                     if self.paced.is_some() {
                         self.tell_loss(now, seq);
                     }
-                    self.outbox.hurry(seq);
-                    if self.path.probe() == Some(seq) {
+                    self.send_queue.retransmit_now(seq);
+                    if self.mtu_search.probe() == Some(seq) {
                         self.lose_probe(config, now);
                     } else {
                         worst = worst.or(Some(seq));
@@ -219,7 +220,7 @@ impl Sender {
     /// The number before which everything has been overtaken by at least `count` packets that the
     /// mask names.
     fn overtaken(&self, packet: &Packet, ack: u64, count: u32) -> u64 {
-        let first = self.outbox.first();
+        let first = self.send_queue.first();
         let mut left = count;
         for (position, &byte) in packet.sack.as_bytes().iter().enumerate().rev() {
             if byte == 0 {
@@ -227,7 +228,7 @@ impl Sender {
             }
             for bit in (0..8).rev().filter(|bit| byte & (1 << bit) != 0) {
                 let seq = ack + 2 + 8 * position as u64 + bit;
-                if seq < self.outbox.next() && seq >= first {
+                if seq < self.send_queue.next() && seq >= first {
                     left -= 1;
                     if left == 0 {
                         return seq;
@@ -243,15 +244,15 @@ impl Sender {
         // Controllers of the LEDBAT family know how often they reduce; the others do it once for
         // a window.
         if config.ledbat.is_none() {
-            if seq < self.paid {
+            if seq < self.recover {
                 return;
             }
-            self.paid = self.outbox.next();
+            self.recover = self.send_queue.next();
         }
         let window = self.controller.window();
-        let offset = self.outbox.get(seq).map_or(self.una, |packet| packet.offset);
-        let in_flight = self.outbox.flight;
-        self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt: self.nxt });
+        let offset = self.send_queue.get(seq).map_or(self.snd_una, |packet| packet.offset);
+        let in_flight = self.send_queue.in_flight;
+        self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt: self.snd_nxt });
         self.begin_recovery();
         self.counters.reductions += u32::from(self.controller.window() < window);
     }

@@ -1,22 +1,22 @@
 //! The sending half: what is queued, what is in the network, and when to say it again.
 
-mod alarm;
 mod arrival;
 mod paced;
+mod timer;
 mod transmit;
 
 use super::config::{Config, PacketSize};
-use super::ladder::Rung;
-use super::outbox::Outbox;
 use super::packet::HEADER_BYTES;
-use super::path::Path;
+use super::packet_size_steps::PacketSizeSteps;
+use super::path_mtu_search::PathMtuSearch;
 use super::rtt::RoundTrip;
 use super::sack::Sack;
+use super::send_queue::SendQueue;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
 
-pub(super) use transmit::Parcel;
+pub(super) use transmit::OutgoingPacket;
 
 /// No FIN was sent.
 const UNSENT: u64 = u64::MAX;
@@ -35,12 +35,12 @@ pub(super) struct Counters {
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     /// What was sent and is not acknowledged, the SYN and the FIN included.
-    outbox: Outbox,
+    send_queue: SendQueue,
     /// Offset of the next new byte, and the end of what the application wrote.
-    nxt: u64,
-    end: u64,
+    snd_nxt: u64,
+    write_end: u64,
     /// Offset up to which everything is acknowledged.
-    una: u64,
+    snd_una: u64,
     /// The application has closed; the numbers of SYN and FIN, once sent.
     closed: bool,
     syn: u64,
@@ -51,8 +51,8 @@ pub(super) struct Sender {
     controller: AnyController,
     /// Of the connections whose controller paces or needs rates.
     paced: Option<Box<Paced>>,
-    path: Path,
-    rung: Rung,
+    mtu_search: PathMtuSearch,
+    size_steps: PacketSizeSteps,
     /// Payload of a full packet.
     packet: u32,
     /// The window keeps us from sending; when it last did.
@@ -65,7 +65,7 @@ pub(super) struct Sender {
     /// Packets before this were resent on the word of others once, and not twice.
     resend_from: u64,
     /// Losses before this belong to a cut that was made.
-    paid: u64,
+    recover: u64,
     /// Retransmission timer, and how often in a row it fired.
     rto_at: Time,
     timeouts: u32,
@@ -81,9 +81,9 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new(config: &Config, now: Time, first: u16) -> Sender {
-        let path = Path::new(&config.path_mtu, now);
-        let rung = Rung::new(now);
-        let packet = packet_bytes(config, &path, &rung);
+        let mtu_search = PathMtuSearch::new(&config.path_mtu, now);
+        let size_steps = PacketSizeSteps::new(now);
+        let packet = packet_bytes(config, &mtu_search, &size_steps);
         let params = Params {
             now,
             mss: packet,
@@ -94,14 +94,14 @@ impl Sender {
             count_acks: false,
             paced: config.pacing == Pacing::Fq,
         };
-        let outbox = Outbox::new(first);
+        let send_queue = SendQueue::new(first);
         Sender {
-            resend_from: outbox.first(),
-            paid: outbox.first(),
-            outbox,
-            nxt: 0,
-            end: 0,
-            una: 0,
+            resend_from: send_queue.first(),
+            recover: send_queue.first(),
+            send_queue,
+            snd_nxt: 0,
+            write_end: 0,
+            snd_una: 0,
             closed: false,
             syn: UNSENT,
             fin: UNSENT,
@@ -110,8 +110,8 @@ impl Sender {
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
             paced: Paced::new(config.controller, config.pacing, now),
-            path,
-            rung,
+            mtu_search,
+            size_steps,
             packet,
             blocked: false,
             limited_at: Time::START,
@@ -130,7 +130,7 @@ impl Sender {
 
     /// The size of a full packet may have changed.
     fn resize(&mut self, config: &Config) {
-        let packet = packet_bytes(config, &self.path, &self.rung);
+        let packet = packet_bytes(config, &self.mtu_search, &self.size_steps);
         if packet != self.packet {
             self.packet = packet;
             self.controller.on_packet_size(packet);
@@ -140,12 +140,12 @@ impl Sender {
     /// The next number, as a STATE shows it.
     #[inline]
     pub(super) fn next_seq(&self) -> u16 {
-        self.outbox.next() as u16
+        self.send_queue.next() as u16
     }
 
     /// The number of the oldest packet, or the next one.
     pub(super) fn first_seq(&self) -> u16 {
-        self.outbox.first() as u16
+        self.send_queue.first() as u16
     }
 
     /// The other end's first packet says how much room it has.
@@ -162,27 +162,27 @@ impl Sender {
     pub(super) fn write(&mut self, config: &Config, bytes: u64) -> u64 {
         let taken = bytes.min(self.write_space(config));
         self.note_application_limit();
-        self.end += taken;
+        self.write_end += taken;
         taken
     }
 
     #[inline]
     pub(super) fn written(&self) -> u64 {
-        self.end
+        self.write_end
     }
 
     pub(super) fn write_space(&self, config: &Config) -> u64 {
         if self.closed {
             return 0;
         }
-        config.send_buffer_bytes.saturating_sub(self.end - self.una)
+        config.send_buffer_bytes.saturating_sub(self.write_end - self.snd_una)
     }
 
     pub(super) fn unsent(&self) -> u64 {
-        self.end - self.nxt
+        self.write_end - self.snd_nxt
     }
     pub(super) fn unacknowledged(&self) -> u64 {
-        self.end - self.una
+        self.write_end - self.snd_una
     }
 
     pub(super) fn close(&mut self) {
@@ -195,16 +195,16 @@ impl Sender {
     /// Whether the FIN is acknowledged, and with it everything.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
-        self.fin != UNSENT && self.outbox.is_empty()
+        self.fin != UNSENT && self.send_queue.is_empty()
     }
     /// Whether every byte that was written is acknowledged.
     pub(super) fn is_delivered(&self) -> bool {
-        self.una == self.end
+        self.snd_una == self.write_end
     }
     /// Whether there is anything that was not sent yet.
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
-        self.nxt < self.end || (self.closed && self.fin == UNSENT)
+        self.snd_nxt < self.write_end || (self.closed && self.fin == UNSENT)
     }
     #[inline]
     pub(super) fn round_trip(&self) -> &RoundTrip {
@@ -217,7 +217,7 @@ impl Sender {
         &self.controller
     }
     pub(super) fn in_flight(&self) -> u64 {
-        self.outbox.flight
+        self.send_queue.in_flight
     }
     pub(super) fn peer_window(&self) -> u64 {
         self.peer_window
@@ -231,10 +231,10 @@ impl Sender {
         self.peer_window < self.unacknowledged().min(u64::from(self.packet))
     }
     pub(super) fn bytes_acked(&self) -> u64 {
-        self.una
+        self.snd_una
     }
     pub(super) fn packets_held(&self) -> usize {
-        self.outbox.len()
+        self.send_queue.len()
     }
     /// The latest one-way delay above the least.
     pub(super) fn queueing_delay(&self) -> Span {
@@ -245,7 +245,7 @@ impl Sender {
 
     /// A router says that the path takes datagrams of at most so many bytes; 0 if it does not say.
     pub(super) fn on_path_limit(&mut self, config: &Config, now: Time, bytes: u32) {
-        self.path.on_limit(&config.path_mtu, now, bytes);
+        self.mtu_search.on_limit(&config.path_mtu, now, bytes);
         self.resize(config);
     }
 
@@ -258,11 +258,11 @@ impl Sender {
     }
 }
 
-fn packet_bytes(config: &Config, path: &Path, rung: &Rung) -> u32 {
-    let most = path.datagram_bytes() - HEADER_BYTES;
+fn packet_bytes(config: &Config, mtu_search: &PathMtuSearch, size_steps: &PacketSizeSteps) -> u32 {
+    let most = mtu_search.datagram_bytes() - HEADER_BYTES;
     match &config.packet_size {
         PacketSize::PathMtu => most,
         PacketSize::Fixed { bytes } => most.min(*bytes),
-        PacketSize::Ladder(ladder) => rung.packet_bytes(ladder, most),
+        PacketSize::Ladder(ladder) => size_steps.packet_bytes(ladder, most),
     }
 }

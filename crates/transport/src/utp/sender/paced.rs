@@ -1,4 +1,4 @@
-use super::super::outbox::Fate;
+use super::super::send_queue::Fate;
 use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
 use flashcrowd_base::{Stream, Time};
@@ -19,19 +19,19 @@ impl Sender {
     /// smoothed one long.
     pub(super) fn waits_for_its_time(&mut self, now: Time) -> bool {
         let free = self.controller.pacing_rate().is_none()
-            && (self.outbox.first() < self.paid || self.outbox.flight == 0);
-        let ready = !free && (self.has_unsent() || self.outbox.has_repairs());
+            && (self.send_queue.first() < self.recover || self.send_queue.in_flight == 0);
+        let ready = !free && (self.has_unsent() || self.send_queue.has_retransmissions());
         let Some(paced) = &mut self.paced else { return false };
         let waits = ready && !paced.pacer.is_free(now);
         paced.pacer.wait(waits);
         self.pace_wake = paced.pacer.wake_at();
-        self.blocked |= waits && self.outbox.flight >= self.controller.window();
+        self.blocked |= waits && self.send_queue.in_flight >= self.controller.window();
         waits
     }
 
     /// Packet `seq` was sent for the first time.
     pub(super) fn pace_new(&mut self, now: Time, seq: u64, bytes: u64) {
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };
         if let Some(sampler) = &mut paced.sampler {
@@ -41,14 +41,14 @@ impl Sender {
                 in_flight: in_flight - bytes,
                 app_limited: sampler.is_app_limited(),
             });
-            sampler.on_sent(now, seq, in_flight, self.outbox.first() == seq);
+            sampler.on_sent(now, seq, in_flight, self.send_queue.first() == seq);
         }
         paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
     }
 
     /// Packet `seq` was sent again.
     pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64) {
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };
         if let Some(sampler) = &mut paced.sampler {
@@ -59,10 +59,10 @@ impl Sender {
 
     /// The application writes: had it left the network with nothing to do?
     pub(super) fn note_application_limit(&mut self) {
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         let idle = self.unsent() < u64::from(self.packet)
             && in_flight < self.window()
-            && !self.outbox.has_repairs();
+            && !self.send_queue.has_retransmissions();
         if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
             && idle
         {
@@ -77,22 +77,22 @@ impl Sender {
         bytes: u64,
         newest: Option<(Time, u64)>,
     ) -> Option<RateSample> {
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         let least = self.rtt.least();
-        let done = self.outbox.first() - 1;
+        let done = self.send_queue.first() - 1;
         let sampler = self.paced.as_mut()?.sampler.as_mut()?;
         Some(sampler.on_delivered(now, bytes, newest, done, least, in_flight))
     }
 
     /// The controller has heard of it. What it keeps back does not measure the path.
     pub(super) fn after_sample(&mut self) {
-        let in_flight = self.outbox.flight;
+        let in_flight = self.send_queue.in_flight;
         if self.controller.is_withholding()
             && let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
         {
             sampler.limit(in_flight);
         }
-        if self.outbox.first() >= self.paid
+        if self.send_queue.first() >= self.recover
             && let Some(paced) = &mut self.paced
             && std::mem::take(&mut paced.recovering)
         {
@@ -109,7 +109,7 @@ impl Sender {
 
     /// Packet `seq` was found lost.
     pub(super) fn tell_loss(&mut self, now: Time, seq: u64) {
-        let Some(packet) = self.outbox.get(seq).filter(|packet| packet.fate != Fate::Delivered)
+        let Some(packet) = self.send_queue.get(seq).filter(|packet| packet.fate != Fate::Delivered)
         else {
             return;
         };

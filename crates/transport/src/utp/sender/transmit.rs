@@ -9,7 +9,7 @@ const ASSUMED_ROUND_TRIP: Span = Span::from_millis(50);
 
 /// A packet to be sent: its number, what it is, and the range of the stream that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Parcel {
+pub(in super::super) struct OutgoingPacket {
     pub(in super::super) seq: u64,
     pub(in super::super) offset: u64,
     pub(in super::super) len: u16,
@@ -19,10 +19,10 @@ pub(in super::super) struct Parcel {
 
 impl Sender {
     /// Sends the SYN.
-    pub(in super::super) fn call(&mut self, config: &Config, now: Time) -> Parcel {
-        self.syn = self.outbox.push(now, 0, 0);
+    pub(in super::super) fn send_syn(&mut self, config: &Config, now: Time) -> OutgoingPacket {
+        self.syn = self.send_queue.push(now, 0, 0);
         self.arm(config, now);
-        self.parcel(self.syn, 0, 0, false)
+        self.outgoing(self.syn, 0, 0, false)
     }
 
     /// What to send next. Nothing new unless the connection is `open`.
@@ -32,52 +32,52 @@ impl Sender {
         config: &Config,
         now: Time,
         open: bool,
-    ) -> Option<Parcel> {
+    ) -> Option<OutgoingPacket> {
         self.pace_wake = Time::NEVER;
         self.blocked = false;
         if self.paced.is_some() && open && self.waits_for_its_time(now) {
             return None;
         }
-        if self.outbox.has_repairs()
-            && let Some(seq) = self.poll_repair()
+        if self.send_queue.has_retransmissions()
+            && let Some(seq) = self.poll_retransmission()
         {
-            return self.send_again(now, seq);
+            return self.retransmit(now, seq);
         }
-        if !open || self.outbox.has_lost() {
+        if !open || self.send_queue.has_lost() {
             return None;
         }
-        if self.nxt < self.end {
+        if self.snd_nxt < self.write_end {
             return self.poll_data(config, now);
         }
-        let small = config.nagle && !self.outbox.is_empty();
-        let room = self.outbox.len() < MAX_PACKETS as usize;
+        let small = config.nagle && !self.send_queue.is_empty();
+        let room = self.send_queue.len() < MAX_PACKETS as usize;
         if self.closed && self.fin == UNSENT && room && !small {
-            if self.outbox.is_empty() {
+            if self.send_queue.is_empty() {
                 self.arm(config, now);
             }
-            self.fin = self.outbox.push(now, self.end, 0);
-            return Some(self.parcel(self.fin, self.end, 0, false));
+            self.fin = self.send_queue.push(now, self.write_end, 0);
+            return Some(self.outgoing(self.fin, self.write_end, 0, false));
         }
         None
     }
 
     #[inline(never)]
-    fn poll_repair(&mut self) -> Option<u64> {
-        if let Some(seq) = self.outbox.find_repair(false) {
+    fn poll_retransmission(&mut self) -> Option<u64> {
+        if let Some(seq) = self.send_queue.find_retransmission(false) {
             return Some(seq);
         }
-        let seq = self.outbox.find_repair(true)?;
+        let seq = self.send_queue.find_retransmission(true)?;
         // A packet from before the path was found to be narrow counts as one of today.
-        let len = self.outbox.get(seq)?.len.min(self.packet as u16);
-        if self.outbox.flight + u64::from(len) <= self.window() {
+        let len = self.send_queue.get(seq)?.len.min(self.packet as u16);
+        if self.send_queue.in_flight + u64::from(len) <= self.window() {
             return Some(seq);
         }
         self.blocked = true;
         None
     }
 
-    fn send_again(&mut self, now: Time, seq: u64) -> Option<Parcel> {
-        let packet = self.outbox.resend(now, seq)?;
+    fn retransmit(&mut self, now: Time, seq: u64) -> Option<OutgoingPacket> {
+        let packet = self.send_queue.resend(now, seq)?;
         if seq != self.syn {
             self.counters.packets_retransmitted += 1;
             self.counters.bytes_retransmitted += u64::from(packet.len);
@@ -85,24 +85,28 @@ impl Sender {
                 self.pace_repeat(now, seq, u64::from(packet.len));
             }
         }
-        Some(self.parcel(seq, packet.offset, packet.len, false))
+        Some(self.outgoing(seq, packet.offset, packet.len, false))
     }
 
     /// New data, if there is room for it.
     #[inline]
-    fn poll_data(&mut self, config: &Config, now: Time) -> Option<Parcel> {
-        let unsent = self.end - self.nxt;
+    fn poll_data(&mut self, config: &Config, now: Time) -> Option<OutgoingPacket> {
+        let unsent = self.write_end - self.snd_nxt;
         let mut len = unsent.min(u64::from(self.packet));
-        if len < u64::from(self.packet) && config.nagle && !self.closed && !self.outbox.is_empty() {
+        if len < u64::from(self.packet)
+            && config.nagle
+            && !self.closed
+            && !self.send_queue.is_empty()
+        {
             return None;
         }
         // One number is kept for the FIN.
-        let room = if self.outbox.len() < MAX_PACKETS as usize - 1 {
-            self.window().saturating_sub(self.outbox.flight)
+        let room = if self.send_queue.len() < MAX_PACKETS as usize - 1 {
+            self.window().saturating_sub(self.send_queue.in_flight)
         } else {
             0
         };
-        let wanted = u64::from(self.path.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
+        let wanted = u64::from(self.mtu_search.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
         if wanted > len && unsent.min(room) >= wanted && self.uses_all_of_the_path(config) {
             len = wanted;
         }
@@ -117,7 +121,7 @@ impl Sender {
         match &config.packet_size {
             PacketSize::PathMtu => true,
             PacketSize::Fixed { .. } => false,
-            PacketSize::Ladder(ladder) => self.rung.is_at_the_top(ladder),
+            PacketSize::Ladder(ladder) => self.size_steps.is_at_the_top(ladder),
         }
     }
 
@@ -128,7 +132,7 @@ impl Sender {
         {
             return Some(room);
         }
-        if self.outbox.flight > 0 || self.outbox.len() >= MAX_PACKETS as usize - 1 {
+        if self.send_queue.in_flight > 0 || self.send_queue.len() >= MAX_PACKETS as usize - 1 {
             return None;
         }
         let window = self.controller.window();
@@ -150,7 +154,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, config: &Config, now: Time, len: u32) -> Parcel {
+    fn send_new(&mut self, config: &Config, now: Time, len: u32) -> OutgoingPacket {
         let window = self.controller.window();
         if window < u64::from(len) && config.small_window == SmallWindow::Paced {
             let round = match self.rtt.least() {
@@ -159,28 +163,28 @@ impl Sender {
             };
             self.pace_at = now + round * u64::from(len) / window.max(1);
         }
-        if self.outbox.is_empty() {
+        if self.send_queue.is_empty() {
             self.arm(config, now);
         }
-        let offset = self.nxt;
-        let seq = self.outbox.push(now, offset, len as u16);
-        self.nxt += u64::from(len);
+        let offset = self.snd_nxt;
+        let seq = self.send_queue.push(now, offset, len as u16);
+        self.snd_nxt += u64::from(len);
         if self.paced.is_some() {
             self.pace_new(now, seq, u64::from(len));
         }
         let datagram = len + HEADER_BYTES;
-        let measures = self.path.on_sent(&config.path_mtu, now, seq, datagram);
+        let measures = self.mtu_search.on_sent(&config.path_mtu, now, seq, datagram);
         if let PacketSize::Ladder(ladder) = &config.packet_size {
-            let most = self.path.datagram_bytes() - HEADER_BYTES;
-            if self.rung.on_sent(ladder, now, len, window, most) {
+            let most = self.mtu_search.datagram_bytes() - HEADER_BYTES;
+            if self.size_steps.on_sent(ladder, now, len, window, most) {
                 self.resize(config);
             }
         }
-        self.parcel(seq, offset, len as u16, measures)
+        self.outgoing(seq, offset, len as u16, measures)
     }
 
     #[inline]
-    fn parcel(&self, seq: u64, offset: u64, len: u16, dont_fragment: bool) -> Parcel {
+    fn outgoing(&self, seq: u64, offset: u64, len: u16, dont_fragment: bool) -> OutgoingPacket {
         let kind = if seq == self.fin {
             PacketKind::Fin
         } else if seq == self.syn {
@@ -188,6 +192,6 @@ impl Sender {
         } else {
             PacketKind::Data
         };
-        Parcel { seq, offset, len, kind, dont_fragment }
+        OutgoingPacket { seq, offset, len, kind, dont_fragment }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Believed to be in the network.
-    Flying,
+    InFlight,
     /// Timed out: to be sent again when there is room.
     Lost,
     /// Acknowledged by a mask.
@@ -15,7 +15,7 @@ pub(super) enum Fate {
 
 /// A packet that was sent and not acknowledged in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct SentPacket {
     pub(super) offset: u64,
     pub(super) sent_at: Time,
     pub(super) len: u16,
@@ -27,27 +27,27 @@ pub(super) struct Outgoing {
 
 /// Packets that were sent and not acknowledged in order, by number.
 #[derive(Clone, Debug)]
-pub(super) struct Outbox {
+pub(super) struct SendQueue {
     first: u64,
-    packets: VecDeque<Outgoing>,
+    packets: VecDeque<SentPacket>,
     /// Payload bytes that fly.
-    pub(super) flight: u64,
+    pub(super) in_flight: u64,
     lost: u32,
     urgent: u32,
     /// No packet before this is lost or urgent.
-    repair_from: u64,
+    retransmit_from: u64,
 }
 
-impl Outbox {
-    pub(super) fn new(first: u16) -> Outbox {
+impl SendQueue {
+    pub(super) fn new(first: u16) -> SendQueue {
         let first = sequence::origin(first);
-        Outbox {
+        SendQueue {
             first,
             packets: VecDeque::new(),
-            flight: 0,
+            in_flight: 0,
             lost: 0,
             urgent: 0,
-            repair_from: first,
+            retransmit_from: first,
         }
     }
 
@@ -70,11 +70,11 @@ impl Outbox {
         self.packets.is_empty()
     }
     #[inline]
-    pub(super) fn front(&self) -> Option<&Outgoing> {
+    pub(super) fn front(&self) -> Option<&SentPacket> {
         self.packets.front()
     }
     #[inline]
-    pub(super) fn get(&self, seq: u64) -> Option<&Outgoing> {
+    pub(super) fn get(&self, seq: u64) -> Option<&SentPacket> {
         self.packets.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)
     }
 
@@ -82,13 +82,13 @@ impl Outbox {
     #[inline]
     pub(super) fn push(&mut self, now: Time, offset: u64, len: u16) -> u64 {
         let seq = self.next();
-        self.flight += u64::from(len);
-        self.packets.push_back(Outgoing {
+        self.in_flight += u64::from(len);
+        self.packets.push_back(SentPacket {
             offset,
             sent_at: now,
             len,
             transmissions: 1,
-            fate: Fate::Flying,
+            fate: Fate::InFlight,
             urgent: false,
         });
         seq
@@ -96,14 +96,14 @@ impl Outbox {
 
     /// Packet `seq` has arrived. Returns it as it was, unless that was known.
     #[inline]
-    pub(super) fn deliver(&mut self, seq: u64) -> Option<Outgoing> {
+    pub(super) fn deliver(&mut self, seq: u64) -> Option<SentPacket> {
         let index = usize::try_from(seq.checked_sub(self.first)?).ok()?;
         let packet = self.packets.get_mut(index)?;
         let was = *packet;
         packet.fate = Fate::Delivered;
         packet.urgent = false;
         match was.fate {
-            Fate::Flying => self.flight -= u64::from(was.len),
+            Fate::InFlight => self.in_flight -= u64::from(was.len),
             Fate::Lost => self.lost -= 1,
             Fate::Delivered => return None,
         }
@@ -123,17 +123,17 @@ impl Outbox {
     /// Everything that flies counts as lost.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
-            if packet.fate == Fate::Flying {
+            if packet.fate == Fate::InFlight {
                 packet.fate = Fate::Lost;
                 self.lost += 1;
             }
         }
-        self.flight = 0;
-        self.repair_from = self.first;
+        self.in_flight = 0;
+        self.retransmit_from = self.first;
     }
 
     /// Packet `seq` is to be sent again at once.
-    pub(super) fn hurry(&mut self, seq: u64) {
+    pub(super) fn retransmit_now(&mut self, seq: u64) {
         let index = (seq - self.first) as usize;
         if let Some(packet) = self.packets.get_mut(index)
             && packet.fate != Fate::Delivered
@@ -141,18 +141,18 @@ impl Outbox {
         {
             packet.urgent = true;
             self.urgent += 1;
-            self.repair_from = self.repair_from.min(seq);
+            self.retransmit_from = self.retransmit_from.min(seq);
         }
     }
 
     /// The oldest packet that is to be sent again: urgent ones, and with `lost` also those that
     /// are lost.
     #[inline]
-    pub(super) fn find_repair(&mut self, lost: bool) -> Option<u64> {
+    pub(super) fn find_retransmission(&mut self, lost: bool) -> Option<u64> {
         if self.urgent == 0 && (!lost || self.lost == 0) {
             return None;
         }
-        let from = self.repair_from.max(self.first);
+        let from = self.retransmit_from.max(self.first);
         let found = self
             .packets
             .iter()
@@ -161,7 +161,7 @@ impl Outbox {
             as u64;
         // Without `lost`, lost ones may have been passed over.
         if lost || self.lost == 0 {
-            self.repair_from = from + found;
+            self.retransmit_from = from + found;
         }
         Some(from + found)
     }
@@ -173,17 +173,17 @@ impl Outbox {
     }
     /// Whether anything is to be sent again.
     #[inline]
-    pub(super) fn has_repairs(&self) -> bool {
+    pub(super) fn has_retransmissions(&self) -> bool {
         self.lost + self.urgent > 0
     }
 
     /// Packet `seq` is sent again. Returns it.
-    pub(super) fn resend(&mut self, now: Time, seq: u64) -> Option<Outgoing> {
+    pub(super) fn resend(&mut self, now: Time, seq: u64) -> Option<SentPacket> {
         let packet = self.packets.get_mut((seq - self.first) as usize)?;
         if packet.fate == Fate::Lost {
-            packet.fate = Fate::Flying;
+            packet.fate = Fate::InFlight;
             self.lost -= 1;
-            self.flight += u64::from(packet.len);
+            self.in_flight += u64::from(packet.len);
         }
         self.urgent -= u32::from(packet.urgent);
         packet.urgent = false;

@@ -3,7 +3,7 @@ use flashcrowd_base::{Span, Time};
 
 /// Where a connection stands on the [`Ladder`] of packet sizes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rung {
+pub(super) struct PacketSizeSteps {
     /// Index into the steps; their number stands for what the path takes.
     at: usize,
     since: Time,
@@ -11,9 +11,9 @@ pub(super) struct Rung {
     sent: u64,
 }
 
-impl Rung {
-    pub(super) fn new(now: Time) -> Rung {
-        Rung { at: 0, since: now, sent: 0 }
+impl PacketSizeSteps {
+    pub(super) fn new(now: Time) -> PacketSizeSteps {
+        PacketSizeSteps { at: 0, since: now, sent: 0 }
     }
 
     /// Payload of a packet, where the path takes `most`.
@@ -80,14 +80,14 @@ mod tests {
     #[test]
     fn packets_double_while_the_rate_allows_and_shrink_with_it() {
         let PacketSize::Ladder(ladder) = profiles::alpha2().packet_size else { panic!("alpha2") };
-        let mut rung = Rung::new(Time::START);
+        let mut steps = PacketSizeSteps::new(Time::START);
         let mut sizes = Vec::new();
         // 4.4 Mbit/s with a window of 30 kB for 50 s, then 40 kbit/s.
         for second in 1..=120u64 {
             let (bytes, window) = if second <= 50 { (550_000, 30_000) } else { (5_000, 2_000) };
             let now = Time::START + Span::from_secs(second);
-            if rung.on_sent(&ladder, now, bytes, window, 1382) {
-                sizes.push((second, rung.packet_bytes(&ladder, 1382)));
+            if steps.on_sent(&ladder, now, bytes, window, 1382) {
+                sizes.push((second, steps.packet_bytes(&ladder, 1382)));
             }
         }
         let up = [(10, 300), (20, 600), (30, 1200), (40, 1382)];

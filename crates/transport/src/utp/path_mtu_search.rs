@@ -8,7 +8,7 @@ use flashcrowd_base::Time;
 /// other end may have it after all. It is resent as it is and may be fragmented; what comes after
 /// it is smaller.
 #[derive(Clone, Debug)]
-pub(super) struct Path {
+pub(super) struct PathMtuSearch {
     floor: u32,
     ceiling: u32,
     /// Size of ordinary datagrams.
@@ -18,26 +18,26 @@ pub(super) struct Path {
     again_at: Time,
 }
 
-impl Path {
-    pub(super) fn new(config: &PathMtu, now: Time) -> Path {
+impl PathMtuSearch {
+    pub(super) fn new(config: &PathMtu, now: Time) -> PathMtuSearch {
         let current = match config.begin {
             SearchBegin::Ceiling => config.ceiling_bytes,
             SearchBegin::Floor => config.floor_bytes,
         };
-        let mut path = Path {
+        let mut search = PathMtuSearch {
             floor: config.floor_bytes,
             ceiling: config.ceiling_bytes,
             current,
             probe: None,
             again_at: now + config.interval_ns,
         };
-        if path.ceiling - path.floor <= config.tolerance_bytes {
-            path.settle();
+        if search.ceiling - search.floor <= config.tolerance_bytes {
+            search.finish();
         }
-        path
+        search
     }
 
-    fn settle(&mut self) {
+    fn finish(&mut self) {
         self.ceiling = self.floor;
         self.current = self.floor;
     }
@@ -131,13 +131,13 @@ impl Path {
         self.floor = config.floor_bytes;
         self.again_at = now + config.interval_ns;
         self.probe = None;
-        self.settle();
+        self.finish();
     }
 
     fn bisect(&mut self, config: &PathMtu, now: Time) {
         self.probe = None;
         if self.ceiling - self.floor <= config.tolerance_bytes {
-            self.settle();
+            self.finish();
             self.again_at = now + config.interval_ns;
         } else {
             self.current = match config.begin {
@@ -156,20 +156,20 @@ mod tests {
     /// Sends packets of the wanted size over a path that takes `limit` bytes; the sizes that were
     /// tried, and the one that came out.
     fn search(config: &PathMtu, limit: u32) -> (Vec<u32>, u32) {
-        let mut path = Path::new(config, Time::START);
+        let mut search = PathMtuSearch::new(config, Time::START);
         let mut tried = Vec::new();
         for seq in 0..100 {
-            let bytes = path.wanted_bytes(config);
-            if path.on_sent(config, Time::START, seq, bytes) {
+            let bytes = search.wanted_bytes(config);
+            if search.on_sent(config, Time::START, seq, bytes) {
                 tried.push(bytes);
             }
             if bytes <= limit {
-                path.on_delivered(config, Time::START, seq);
+                search.on_delivered(config, Time::START, seq);
             } else {
-                path.on_too_large(config, Time::START);
+                search.on_too_large(config, Time::START);
             }
         }
-        (tried, path.datagram_bytes())
+        (tried, search.datagram_bytes())
     }
 
     #[test]
@@ -194,16 +194,16 @@ mod tests {
     #[test]
     fn a_router_may_say_it() {
         let config = profiles::libutp().path_mtu;
-        let mut path = Path::new(&config, Time::START);
-        path.on_limit(&config, Time::START, 1100);
-        assert_eq!(path.datagram_bytes(), 1100);
-        assert!(path.on_sent(&config, Time::START, 1, 1100));
-        path.on_delivered(&config, Time::START, 1);
-        assert_eq!((path.datagram_bytes(), path.floor, path.ceiling), (1100, 1100, 1100));
-        path.on_limit(&config, Time::START, 0);
-        path.fall_to_floor(&config, Time::START);
-        assert_eq!(path.datagram_bytes(), 576);
+        let mut search = PathMtuSearch::new(&config, Time::START);
+        search.on_limit(&config, Time::START, 1100);
+        assert_eq!(search.datagram_bytes(), 1100);
+        assert!(search.on_sent(&config, Time::START, 1, 1100));
+        search.on_delivered(&config, Time::START, 1);
+        assert_eq!((search.datagram_bytes(), search.floor, search.ceiling), (1100, 1100, 1100));
+        search.on_limit(&config, Time::START, 0);
+        search.fall_to_floor(&config, Time::START);
+        assert_eq!(search.datagram_bytes(), 576);
         let later = Time::START + config.interval_ns;
-        assert!(path.on_sent(&config, later, 2, 577), "the search begins anew");
+        assert!(search.on_sent(&config, later, 2, 577), "the search begins anew");
     }
 }
