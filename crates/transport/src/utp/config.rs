@@ -64,8 +64,8 @@ pub struct Config {
     /// How losses are found before the timer finds them.
     pub loss_detection: LossDetection,
     /// How far behind the oldest unacknowledged packet an acknowledgement number may lie: packets
-    /// with others are ignored, as forged. Little keeps forgers out; where there is much disorder
-    /// and data both ways, it also throws away data that was overtaken.
+    /// with others are ignored, as forged. A small value rejects forged acknowledgements; with much
+    /// reordering and data both ways, it also drops genuine packets that were overtaken.
     pub stale_acks: u32,
     /// The retransmission timer goes on when nothing is in flight, and the controller hears of it
     /// (libutp, whose window decays then).

@@ -44,7 +44,7 @@ pub struct Connection {
     send_id: u16,
     /// Number of the SYN.
     syn_nr: u16,
-    /// Delay of the last packet that arrived, to be told to the other end.
+    /// One-way delay of the last packet that arrived, which the next packet reports to the other end.
     delay: u32,
     /// An answer to a SYN, a RESET, a keep-alive is to be sent.
     answer_due: bool,
@@ -68,7 +68,7 @@ pub struct Connection {
     packets_ignored: u64,
 }
 
-/// The clock of timestamps: microseconds modulo 2^32.
+/// Timestamp of a packet: microseconds modulo 2^32.
 #[inline]
 fn clock(now: Time) -> u32 {
     (now.nanos() / 1000) as u32
@@ -332,7 +332,7 @@ impl Connection {
         Packet { connection_id: self.receive_id, ack_nr: 0, ..packet }
     }
 
-    /// A packet with a number of its own.
+    /// A packet that takes a sequence number.
     #[inline]
     fn numbered_packet(&mut self, now: Time, outgoing: OutgoingPacket) -> Packet {
         self.receiver.on_sent(true);
@@ -347,7 +347,7 @@ impl Connection {
         }
     }
 
-    /// A packet that says where this end stands.
+    /// A STATE packet: acknowledgement number, window, timestamps.
     #[inline]
     fn state_packet(&mut self, now: Time) -> Packet {
         self.packets_sent += 1;
@@ -535,7 +535,7 @@ impl Connection {
         }
     }
 
-    /// Our FIN is acknowledged: has the other end's arrived as well?
+    /// Ends the connection, or begins to linger, if both directions are finished.
     fn consider_end(&mut self, now: Time) {
         if self.over.is_some() || !self.sender.is_finished() {
             return;

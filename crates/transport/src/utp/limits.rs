@@ -12,8 +12,9 @@ pub struct Limits {
     /// Connections at once with one network.
     pub network_connections: usize,
     /// Half-open connections at once: accepted, and the other end has not shown itself since. A
-    /// SYN beyond that takes the place of one of them, drawn at random (RFC 4987, 3.4: a flood from
-    /// forged addresses must not keep others out).
+    /// SYN beyond that takes the place of one of them, drawn at random, so that a
+    /// flood from forged addresses keeps nobody out (RFC 4987, 3.4, evicts the oldest, which lasts
+    /// exactly as many SYNs as there are places).
     pub half_open: usize,
     /// Half-open connections at once with one network.
     pub network_half_open: usize,

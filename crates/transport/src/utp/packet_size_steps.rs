@@ -1,7 +1,7 @@
 use super::config::Ladder;
 use flashcrowd_base::{Span, Time};
 
-/// Where a connection stands on the [`Ladder`] of packet sizes.
+/// Packet size of a connection that adapts it to the rate, in the steps of a [`Ladder`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketSizeSteps {
     /// Index into the steps; their number stands for what the path takes.

@@ -1,8 +1,8 @@
 use super::config::{PathMtu, SearchBegin};
 use flashcrowd_base::Time;
 
-/// The search for the largest datagram that the path takes: data packets with the don't-fragment
-/// flag, one at a time, by bisection.
+/// Path MTU discovery (packetization layer, RFC 4821): a search for the largest datagram that the path
+/// takes, by bisection, with data packets that carry the don't-fragment flag, one at a time.
 ///
 /// A packet that turned out too large cannot be cut up: its number stands for its bytes, and the
 /// other end may have it after all. It is resent as it is and may be fragmented; what comes after
@@ -13,7 +13,7 @@ pub(super) struct PathMtuSearch {
     ceiling: u32,
     /// Size of ordinary datagrams.
     current: u32,
-    /// Number and size of the datagram that measures.
+    /// Sequence number and size of the probe in flight.
     probe: Option<(u64, u32)>,
     again_at: Time,
 }
@@ -99,7 +99,7 @@ impl PathMtuSearch {
         }
     }
 
-    /// The packet that measures was lost, and others were not: it was too large.
+    /// The probe was lost and other packets were not: the probe was too large.
     pub(super) fn on_too_large(&mut self, config: &PathMtu, now: Time) {
         if let Some((_, size)) = self.probe {
             self.ceiling = (size - 1).max(self.floor);
@@ -107,13 +107,13 @@ impl PathMtuSearch {
         }
     }
 
-    /// The packet that measures was lost together with others, which says nothing.
+    /// The probe was lost together with other packets, which is no evidence.
     pub(super) fn forget_probe(&mut self) {
         self.probe = None;
     }
 
-    /// The path takes no more than `bytes`, as a router says; a value that makes no sense only
-    /// halves what is left of the search.
+    /// Handles ICMP "fragmentation needed" with a next-hop MTU of `bytes`; a value that makes no sense
+    /// halves the range of the search.
     pub(super) fn on_limit(&mut self, config: &PathMtu, now: Time, bytes: u32) {
         if (config.floor_bytes..8192).contains(&bytes) {
             self.floor = self.floor.min(bytes);
@@ -126,7 +126,7 @@ impl PathMtuSearch {
         }
     }
 
-    /// Datagrams vanish that are larger than every path must take: do not send such any more.
+    /// Black hole: datagrams above the floor vanish, so packets have the size of the floor from now on.
     pub(super) fn fall_to_floor(&mut self, config: &PathMtu, now: Time) {
         self.floor = config.floor_bytes;
         self.again_at = now + config.interval_ns;

@@ -7,8 +7,8 @@ use flashcrowd_base::Time;
 
 /// No FIN has arrived.
 const ENDLESS: u64 = u64::MAX;
-/// What is taken beyond the offered window: one packet every fifteen seconds from a sender that
-/// probes a closed window and would give up if none were acknowledged (libutp).
+/// Bytes that are accepted beyond the advertised window. A sender that probes a zero window (libutp: one
+/// packet every fifteen seconds) gives up if no probe is acknowledged.
 pub(super) const OVERSHOOT: u64 = 64 * 1024;
 
 /// What the driver does with the payload of a packet that arrived.
@@ -23,10 +23,10 @@ pub enum Payload {
     Hold,
 }
 
-/// The receiving half: what arrived, and when to say so.
+/// The receiving half: which packets have arrived, and when an acknowledgement is due.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    /// Number of the packet that comes next.
+    /// Number of the next packet in order (RCV.NXT, in packets).
     rcv_nxt: u64,
     /// Number of the FIN.
     fin: u64,
@@ -34,15 +34,17 @@ pub(super) struct Receiver {
     /// Bytes that arrived in order, and of those, what the application has read.
     arrived: u64,
     read: u64,
-    /// The window as last offered.
+    /// The receive window as last advertised.
     advertised: u64,
     /// The largest payload that came.
     largest: u16,
-    /// An acknowledgement is to be sent now; how many times more; or at that time.
+    /// An acknowledgement is due now.
     pub(super) ack_due: bool,
+    /// The acknowledgement is due once more after it is sent (libutp acknowledges a FIN twice).
     ack_again: bool,
+    /// Deadline of the delayed acknowledgement.
     pub(super) ack_deadline: Time,
-    /// Bytes in order that were not acknowledged.
+    /// Bytes received in order since the last acknowledgement.
     unacked_bytes: u64,
     pub(super) duplicates: u64,
 }
@@ -189,13 +191,15 @@ impl Receiver {
         if self.is_finished() {
             return;
         }
-        // Tell of a window that has at least doubled (Linux), or opened (RFC 1122, 4.2.3.3).
+        // A window update is due when the window has at least doubled (Linux) or opened (RFC 1122,
+        // 4.2.3.3).
         let window = self.window(config);
         self.ack_due |= window > self.advertised && window >= 2 * self.advertised;
     }
 
-    /// What could be offered now. Rather nothing than less than a packet: a sender that waits for
-    /// room for a whole one looks after a closed window, not after a small one (libutp).
+    /// The window that could be advertised now; zero rather than less than a packet (silly window
+    /// avoidance): a sender that waits for a full packet's room probes a zero window, not a small one
+    /// (libutp).
     #[inline]
     fn window(&self, config: &Config) -> u64 {
         let window = config.receive_buffer_bytes.saturating_sub(self.readable());
@@ -210,7 +214,8 @@ impl Receiver {
         self.advertised.min(u64::from(u32::MAX)) as u32
     }
 
-    /// A packet with the acknowledgement number is sent. With data it says nothing of disorder.
+    /// A packet that carries the acknowledgement number is sent. A DATA packet has no mask, so it does not
+    /// replace a STATE that reports packets out of order.
     #[inline]
     pub(super) fn on_sent(&mut self, data: bool) {
         if data && self.ack_due && (self.reorder.packets() > 0 || self.ack_again) {
@@ -221,7 +226,7 @@ impl Receiver {
         self.unacked_bytes = 0;
     }
 
-    /// What arrived ahead of the gap.
+    /// Selective acknowledgement: the packets that arrived ahead of the gap.
     pub(super) fn sack(&self, policy: SackPolicy) -> Sack {
         if self.reorder.packets() == 0 || self.is_finished() {
             return Sack::NONE;

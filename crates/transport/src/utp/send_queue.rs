@@ -2,7 +2,7 @@ use super::sequence;
 use flashcrowd_base::Time;
 use std::collections::VecDeque;
 
-/// What is known of a packet that was sent.
+/// State of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Believed to be in the network.
@@ -21,7 +21,7 @@ pub(super) struct SentPacket {
     pub(super) len: u16,
     pub(super) transmissions: u16,
     pub(super) fate: Fate,
-    /// To be sent again at once, whatever the window.
+    /// To be retransmitted at once, whatever the window.
     pub(super) urgent: bool,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct SentPacket {
 pub(super) struct SendQueue {
     first: u64,
     packets: VecDeque<SentPacket>,
-    /// Payload bytes that fly.
+    /// Payload bytes in flight.
     pub(super) in_flight: u64,
     lost: u32,
     urgent: u32,
-    /// No packet before this is lost or urgent.
+    /// No packet before this number is lost or urgent: where the search for a retransmission begins.
     retransmit_from: u64,
 }
 
@@ -94,7 +94,8 @@ impl SendQueue {
         seq
     }
 
-    /// Packet `seq` has arrived. Returns it as it was, unless that was known.
+    /// Packet `seq` is acknowledged. Returns the packet as it was, or `None` if it was acknowledged
+    /// before.
     #[inline]
     pub(super) fn deliver(&mut self, seq: u64) -> Option<SentPacket> {
         let index = usize::try_from(seq.checked_sub(self.first)?).ok()?;
@@ -120,7 +121,7 @@ impl SendQueue {
         }
     }
 
-    /// Everything that flies counts as lost.
+    /// Counts every packet in flight as lost.
     pub(super) fn lose_all(&mut self) {
         for packet in &mut self.packets {
             if packet.fate == Fate::InFlight {

@@ -13,7 +13,7 @@ const PROBE_DUPLICATES: u32 = 3;
 const UNINITIALISED: u32 = 0x7fff_ffff;
 
 impl Sender {
-    /// Whether something with this acknowledgement number may have been said by the other end.
+    /// Whether the other end may have sent this acknowledgement number: neither unsent nor too old.
     #[inline]
     pub(in super::super) fn is_plausible(&self, config: &Config, ack_nr: u16) -> bool {
         let ack = sequence::unwrap(self.send_queue.first(), ack_nr);
@@ -42,7 +42,7 @@ impl Sender {
         }
         let masked = !packet.sack.is_empty() && config.loss_detection.sacked_after > 0;
         if masked {
-            // What the last mask said of the same gap is known.
+            // Bits of the last mask for the same gap have been counted.
             let known = if self.masked.0 == ack { self.masked.1 } else { Sack::NONE };
             for index in packet.sack.beyond(&known) {
                 self.deliver(config, now, ack + 2 + index as u64, &mut delivery);
@@ -68,7 +68,7 @@ impl Sender {
         self.probe_at = Time::NEVER;
         if packet.window == 0 {
             self.probe_at = config.examined(now + config.zero_window_probe_ns);
-            // It is there; it only has no room.
+            // The other end is alive and has no room: no timeout counts (RFC 9293, 3.8.6.1).
             self.retries = 0;
         }
         if delivery.any {
@@ -84,7 +84,7 @@ impl Sender {
         }
     }
 
-    /// Packet `seq` has arrived there.
+    /// Packet `seq` is acknowledged.
     #[inline]
     fn deliver(&mut self, config: &Config, now: Time, seq: u64, delivery: &mut Delivery) {
         let Some(packet) = self.send_queue.deliver(seq) else { return };
@@ -102,7 +102,7 @@ impl Sender {
         }
     }
 
-    /// The controller hears of it.
+    /// Passes the acknowledgement to the congestion controller.
     #[inline]
     fn tell(
         &mut self,
@@ -172,14 +172,14 @@ impl Sender {
         }
     }
 
-    /// The packet that measures was too large.
+    /// The probe of the path MTU was too large.
     pub(super) fn lose_probe(&mut self, config: &Config, now: Time) {
         self.counters.probes_lost += 1;
         self.mtu_search.on_too_large(&config.path_mtu, now);
         self.resize(config);
     }
 
-    /// What others have overtaken by far is lost, and sent again once.
+    /// Loss detection: a packet that enough later ones have overtaken is lost, and retransmitted once.
     #[inline]
     fn find_losses(&mut self, config: &Config, now: Time, packet: &Packet, ack: u64, masked: bool) {
         let detection = &config.loss_detection;

@@ -1,4 +1,4 @@
-//! The sending half: what is queued, what is in the network, and when to say it again.
+//! The sending half: the send queue, the window, and when to retransmit.
 
 mod arrival;
 mod paced;
@@ -34,18 +34,19 @@ pub(super) struct Counters {
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// What was sent and is not acknowledged, the SYN and the FIN included.
+    /// Packets that were sent and are not acknowledged, SYN and FIN included.
     send_queue: SendQueue,
-    /// Offset of the next new byte, and the end of what the application wrote.
+    /// Offset of the next new byte (SND.NXT).
     snd_nxt: u64,
+    /// Offset after the last byte that the application wrote.
     write_end: u64,
-    /// Offset up to which everything is acknowledged.
+    /// Offset of the oldest unacknowledged byte (SND.UNA).
     snd_una: u64,
     /// The application has closed; the numbers of SYN and FIN, once sent.
     closed: bool,
     syn: u64,
     fin: u64,
-    /// What the other end has room for.
+    /// Receive window that the other end advertised last (SND.WND).
     peer_window: u64,
     rtt: RoundTrip,
     controller: AnyController,
@@ -55,24 +56,30 @@ pub(super) struct Sender {
     size_steps: PacketSizeSteps,
     /// Payload of a full packet.
     packet: u32,
-    /// The window keeps us from sending; when it last did.
+    /// Whether the window held data back at the last poll.
     blocked: bool,
+    /// When the window last held data back, as far as an acknowledgement has looked.
     limited_at: Time,
-    /// The last mask, and the acknowledgement number that it came with.
+    /// Acknowledgement number and mask of the last selective acknowledgement: a bit that was seen with the
+    /// same number is not looked at again.
     masked: (u64, Sack),
     /// Duplicate acknowledgements in a row.
     duplicates: u32,
-    /// Packets before this were resent on the word of others once, and not twice.
+    /// Packets before this number were retransmitted for duplicates or a mask; each is so only once.
     resend_from: u64,
-    /// Losses before this belong to a cut that was made.
+    /// Recovery point (RFC 6582): losses before this number belong to a reduction that was made.
     recover: u64,
-    /// Retransmission timer, and how often in a row it fired.
+    /// Deadline of the retransmission timer.
     rto_at: Time,
+    /// Timeouts in a row that the back-off counts.
     timeouts: u32,
+    /// Timeouts in a row since anything was acknowledged, after so many of which the connection fails.
     retries: u32,
-    /// When a closed window is probed, and when a small one has paid for the next packet.
+    /// When the zero window of the other end is probed.
     probe_at: Time,
+    /// Of a window that is smaller than a packet: when the next packet may be sent.
     pace_at: Time,
+    /// Timer for `pace_at`; `NEVER` while no packet waits for it.
     pace_wake: Time,
     /// Least delay seen and the latest, for the record.
     delays: Option<(u32, u32)>,
@@ -105,7 +112,7 @@ impl Sender {
             closed: false,
             syn: UNSENT,
             fin: UNSENT,
-            // Until the other end has said (libutp: 255 packets).
+            // Assumed until the other end has advertised a window (libutp: 255 packets).
             peer_window: 255 * 1435,
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
@@ -148,12 +155,12 @@ impl Sender {
         self.send_queue.first() as u16
     }
 
-    /// The other end's first packet says how much room it has.
+    /// The other end's first packet advertises its window.
     pub(super) fn open(&mut self, window: u32) {
         self.peer_window = u64::from(window);
     }
 
-    /// How much may fly.
+    /// Bytes that may be in flight.
     #[inline]
     fn window(&self) -> u64 {
         self.controller.window().min(self.peer_window)
