@@ -72,8 +72,8 @@ pub struct Connection {
     syn_due: bool,
     /// This end closed before the other did, and stays in TIME-WAIT.
     closed_first: bool,
-    /// Congestion marks are told of.
-    ecn: bool,
+    /// Congestion marks: what was agreed, and what this end says of those that arrived.
+    echo: Echo,
     /// No more than the configuration allows.
     syn_tries: u8,
     /// Packets may wait for their time.
@@ -82,7 +82,6 @@ pub struct Connection {
     syn_sent: Time,
     unstamped: Unstamped,
     reset: Reset,
-    echo: Echo,
 }
 
 impl Connection {
@@ -106,7 +105,6 @@ impl Connection {
             reset: Reset::None,
             echo: Echo::new(),
             closed_first: false,
-            ecn: false,
             syn_tries: 0,
             opening_at: Time::NEVER,
             syn_sent: now,
@@ -159,7 +157,6 @@ impl Connection {
     /// The other end has answered our SYN.
     fn open(&mut self, now: Time) {
         self.opening = Opening::Done;
-        self.ecn = self.echo.feedback != Feedback::None;
         self.opening_at = Time::NEVER;
         self.syn_due = false;
         if self.syn_tries == 1 {
@@ -202,13 +199,13 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::ACK)
-            && !self.sender.on_ack(&self.config, now, segment, self.ecn)
+            && !self.sender.on_ack(&self.config, now, segment, self.echo.is_agreed())
         {
             return;
         }
         let rtt = self.sender.round_trip();
         self.receiver.on_segment(&self.config, now, segment, rtt, &mut self.unstamped);
-        if self.ecn && self.echo.on_segment(segment) {
+        if self.echo.is_agreed() && self.echo.on_segment(segment) {
             self.receiver.acks.due = true;
         }
         if self.receiver.is_finished() {
@@ -306,7 +303,7 @@ impl Connection {
     #[inline(always)]
     pub fn write_out(&mut self, now: Time, draft: Draft, segment: &mut Segment) -> u32 {
         let Draft(Burst { seq, len, mut flags }) = draft;
-        if self.ecn {
+        if self.echo.is_agreed() {
             flags |= self.echo.flags();
         }
         self.say(now, seq, len, Flags::ACK | flags, segment);

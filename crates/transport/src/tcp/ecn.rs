@@ -1,5 +1,6 @@
 use super::config::Ecn;
 use super::segment::{Flags, Segment};
+use std::num::NonZeroU8;
 
 /// Marks since the last acknowledgement that are worth one of their own (RFC 9768, section 3.2.2.5.1).
 const MARKS_PER_ACK: u8 = 2;
@@ -29,7 +30,7 @@ pub(super) struct Echo {
     marked: u8,
     since_ack: u8,
     /// What the next segment says in place of the counter: the codepoint of the other end's SYN.
-    handshake: Option<u8>,
+    handshake: Option<NonZeroU8>,
 }
 
 /// The three bits AE, CWR, ECE as a number.
@@ -76,6 +77,12 @@ impl Echo {
         }
     }
 
+    /// Whether the ends tell each other of marks at all.
+    #[inline]
+    pub(super) fn is_agreed(&self) -> bool {
+        self.feedback != Feedback::None
+    }
+
     /// What a first SYN asks for. A repeated one asks for nothing, in case the flags were the reason
     /// (RFC 3168, section 6.1.1.1).
     pub(super) fn request(config: Ecn) -> Flags {
@@ -93,7 +100,7 @@ impl Echo {
             0b111 | 0b011 if config != Ecn::Off => Feedback::Classic,
             _ => Feedback::None,
         };
-        self.handshake = Some(handshake_code(syn.flags));
+        self.handshake = NonZeroU8::new(handshake_code(syn.flags));
     }
 
     /// What the answer to a SYN says.
@@ -101,7 +108,9 @@ impl Echo {
         match (self.feedback, self.handshake) {
             (Feedback::None, _) => Flags::default(),
             (Feedback::Classic, _) => Flags::ECE,
-            (Feedback::Accurate, code) => with_ace(Flags::default(), code.unwrap_or(0)),
+            (Feedback::Accurate, code) => {
+                with_ace(Flags::default(), code.map_or(0, NonZeroU8::get))
+            }
         }
     }
 
@@ -114,7 +123,7 @@ impl Echo {
             0b010 | 0b011 | 0b100 | 0b110 if asked == 0b111 => Feedback::Accurate,
             _ => Feedback::None,
         };
-        self.handshake = Some(handshake_code(answer.flags));
+        self.handshake = NonZeroU8::new(handshake_code(answer.flags));
         first_cep(code)
     }
 
@@ -170,7 +179,7 @@ impl Echo {
             Feedback::Classic => Flags::default(),
             Feedback::Accurate => {
                 self.since_ack = 0;
-                let code = self.handshake.take().unwrap_or(self.marked & ACE_MASK);
+                let code = self.handshake.take().map_or(self.marked & ACE_MASK, NonZeroU8::get);
                 // Everything may be marked, acknowledgements too (RFC 9768, section 3.3; Linux).
                 with_ace(Flags::ECT_0, code)
             }
