@@ -16,7 +16,6 @@ from tests.engines import plans
 
 from flashcrowd import _core
 from flashcrowd.scenario import flows, impairments, profile, swarm
-from flashcrowd.scenario.ledbat import Controller
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
@@ -53,13 +52,14 @@ WORKLOADS = (swarm.Swarm, flows.Transfer, flows.Ping)
 
 PYTHON: dict[str, set[str]] = {
     "measures.series.what": set(typing.get_args(Sampled)),
-    "stacks.controller": set(typing.get_args(Controller)),
-    "utps.controller": set(typing.get_args(Controller)),
     **{
         f"stacks.{name}": field(Stack, name)
-        for name in ("hystart", "nagle", "reduction", "rto_floor")
+        for name in ("ecn", "hystart", "nagle", "pacing", "reduction", "rto_floor")
     },
-    **{f"utps.{name}": field(Utp, name) for name in ("backoff", "hystart", "small_window")},
+    **{
+        f"utps.{name}": field(Utp, name)
+        for name in ("backoff", "hystart", "pacing", "small_window")
+    },
     "workloads.kind": set().union(*(field(model, "kind") for model in WORKLOADS)),
     "workloads.populations.role": field(swarm.Population, "role"),
     "workloads.populations.arrivals.kind": words(swarm.ArrivalTable),
@@ -67,6 +67,7 @@ PYTHON: dict[str, set[str]] = {
     "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
     "network.links.conditions.jitter.shape": field(impairments.Jitter, "shape"),
     "profiles.choker.first_round": field(profile.Choker, "first_round"),
+    "profiles.choker.free_slot": field(profile.Choker, "free_slot"),
     "profiles.choker.leech": field(profile.Choker, "leech"),
     "profiles.choker.seed": field(profile.Choker, "seed"),
     "profiles.limiter.hand_over": field(profile.Limiter, "hand_over"),
@@ -76,7 +77,15 @@ PYTHON: dict[str, set[str]] = {
     "profiles.requests.interest": field(profile.Requests, "interest"),
 }
 
+ASKED = ("stacks.controller", "utps.controller")
+"""Lists that Python takes from the engine."""
+
 LOWERED = {
+    **{f"network.{of}.conditions.framing.kind": "bytes or `atm`" for of in ("cores", "links")},
+    **{
+        f"network.{of}.conditions.queue.kind": "a size, a name or a table"
+        for of in ("cores", "links")
+    },
     "network.cores.conditions.loss.model.kind": "`bursts` is lowered to `gilbert-elliott`",
     "profiles.choker.slots": "a number is lowered to `fixed`",
     "utps.packet_size": "tables with a `kind`, one of several",
@@ -130,5 +139,10 @@ def test_both_sides_have_the_same_words(name: str) -> None:
     assert PYTHON[name] == RUST[name]
 
 
+def test_controllers_are_those_that_a_plan_takes() -> None:
+    for place in ASKED:
+        assert set(_core.controllers()) == RUST[place]
+
+
 def test_no_list_of_the_engine_is_forgotten() -> None:
-    assert set(RUST) == {*PYTHON, *LOWERED}
+    assert set(RUST) == {*PYTHON, *LOWERED, *ASKED}

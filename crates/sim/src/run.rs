@@ -17,7 +17,7 @@ pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>,
     plan.check()?;
     let mut run = Run::new(plan, seed);
     run.begin();
-    run.to_the_end(control)?;
+    run.complete(control)?;
     Ok(record::tables(&run.world, &run.apps, &run.recorders, run.events))
 }
 
@@ -59,7 +59,7 @@ impl<'p> Run<'p> {
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(Kind::Horizon, 0));
     }
 
-    fn to_the_end(&mut self, control: &Control) -> Result<(), Error> {
+    fn complete(&mut self, control: &Control) -> Result<(), Error> {
         let mut at_once = 0;
         while self.world.outcome.is_none() {
             if self.world.sockets.are_many() && self.world.queue.is_between_batches() {
@@ -119,7 +119,7 @@ impl<'p> Run<'p> {
             }
             Kind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
             Kind::Change => self.change(event.index),
-            Kind::Sample => self.recorders.sample(&mut self.world, &mut self.apps, event.index),
+            Kind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index),
             Kind::Watch => self.watch(),
             Kind::Horizon => self.on_horizon(),
         }
