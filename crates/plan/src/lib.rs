@@ -3,6 +3,7 @@
 //!
 //! [`Plan::check`] refuses what contradicts itself, before anything is allocated for it.
 
+mod call;
 mod check;
 mod measures;
 mod network;
@@ -10,7 +11,9 @@ mod ping;
 mod swarm;
 mod timeline;
 mod transfer;
+mod web;
 
+pub use call::Call;
 pub use check::Error;
 use check::{index, require};
 use flashcrowd_base::Span;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Serialize};
 pub use swarm::{Arrivals, Departure, Population, Swarm};
 pub use timeline::{Change, What};
 pub use transfer::Transfer;
+pub use web::{PageSize, Reading, Web};
 
 /// Version of the plan's format.
 pub const FORMAT: u32 = 1;
@@ -53,16 +57,37 @@ pub struct Plan {
     pub stop: Stop,
 }
 
-/// Something that uses the network.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Workload {
+macro_rules! workloads {
+    ($($(#[$doc:meta])* $Kind:ident;)+) => {
+        /// Something that uses the network.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum Workload {
+            $($(#[$doc])* $Kind($Kind),)+
+        }
+
+        impl Workload {
+            fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
+                match self {
+                    $(Workload::$Kind(workload) => workload.check(plan, path),)+
+                }
+            }
+        }
+    };
+}
+
+// One file each; this is their list.
+workloads! {
     /// A BitTorrent swarm.
-    Swarm(Swarm),
+    Swarm;
     /// One or more flows from one host to another.
-    Transfer(Transfer),
+    Transfer;
     /// What a bystander feels.
-    Ping(Ping),
+    Ping;
+    /// Pages that users fetch one after another, over fresh connections.
+    Web;
+    /// A stream of datagrams at a constant rate, both ways.
+    Call;
 }
 
 /// What carries a connection: the configuration of both of its ends.
@@ -113,16 +138,6 @@ impl Plan {
             change.check(self, &format!("timeline[{i}]"))?;
         }
         self.measures.check()
-    }
-}
-
-impl Workload {
-    fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
-        match self {
-            Workload::Swarm(swarm) => swarm.check(plan, path),
-            Workload::Transfer(transfer) => transfer.check(plan, path),
-            Workload::Ping(ping) => ping.check(plan, path),
-        }
     }
 }
 

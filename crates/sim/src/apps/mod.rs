@@ -1,18 +1,17 @@
 //! The applications: what uses the network. Each owns its state, gets events and a [`World`], and
 //! brings its own tables, progress and reasons to stall. None knows another.
 //!
-//! To add one: a file here that implements [`App`], and its line in [`AnyApp`] and [`all`].
+//! To add one: a file here that implements [`App`], its `mod`, and its line in the list `applications!`.
 
+mod call;
 mod ping;
 mod swarm;
 mod transfer;
+mod web;
 
 use crate::kernel::{self, Datagram, Event, News, Owner};
 use crate::table::Table;
 use flashcrowd_plan::{Change, Plan, Sampled};
-use ping::Pings;
-use swarm::Swarms;
-use transfer::Transfers;
 
 /// The world, with the messages that applications exchange.
 pub(crate) type World = kernel::World<Message>;
@@ -105,103 +104,144 @@ pub(crate) enum Sample {
     Bytes(u64),
 }
 
-/// Applications by number: how events, sockets and datagrams name theirs. Also the order in which
-/// they begin, which decides what comes first at one instant: new ones go to the end.
-pub(crate) enum AnyApp<'p> {
-    Swarm(Swarms<'p>),
-    Transfer(Transfers<'p>),
-    Ping(Pings<'p>),
-}
+/// Writes out the applications by number, and passes what the run calls to the one that is meant. The
+/// constant is how events, sockets and datagrams name it.
+macro_rules! applications {
+    ($($NUMBER:ident, $Kind:ident, $Type:ty;)+) => {
+        /// Any of the applications.
+        pub(crate) enum AnyApp<'p> {
+            $($Kind($Type),)+
+        }
 
-/// Numbers of the applications: their places in [`all`].
-const SWARM: u8 = 0;
-const TRANSFER: u8 = 1;
-const PING: u8 = 2;
+        /// Places in the list.
+        enum Number {
+            $($Kind,)+
+        }
 
-/// The applications of a plan.
-pub(crate) fn all<'p>(plan: &'p Plan, world: &mut World) -> Vec<AnyApp<'p>> {
-    vec![
-        AnyApp::Swarm(Swarms::new(plan, world)),
-        AnyApp::Transfer(Transfers::new(plan, world)),
-        AnyApp::Ping(Pings::new(plan)),
-    ]
-}
+        $(const $NUMBER: u8 = Number::$Kind as u8;)+
 
-macro_rules! each {
-    ($self:ident, $app:ident => $call:expr) => {
-        match $self {
-            AnyApp::Swarm($app) => $call,
-            AnyApp::Transfer($app) => $call,
-            AnyApp::Ping($app) => $call,
+        /// The applications of a plan.
+        pub(crate) fn all<'p>(plan: &'p Plan, world: &mut World) -> Vec<AnyApp<'p>> {
+            vec![$(AnyApp::$Kind(<$Type>::new(plan, world)),)+]
+        }
+
+        impl App for AnyApp<'_> {
+            fn begin(&mut self, world: &mut World) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.begin(world),)+
+                }
+            }
+            #[inline]
+            fn on_event(&mut self, world: &mut World, event: Event) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.on_event(world, event),)+
+                }
+            }
+            #[inline]
+            fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.accept(world, owner, socket),)+
+                }
+            }
+            #[inline]
+            fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.on_news(world, socket, news),)+
+                }
+            }
+            #[inline]
+            fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.on_closed(world, socket, owner),)+
+                }
+            }
+            fn on_datagram(&mut self, world: &mut World, datagram: Datagram) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.on_datagram(world, datagram),)+
+                }
+            }
+            fn change(&mut self, world: &mut World, change: &Change) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.change(world, change),)+
+                }
+            }
+            fn is_finite(&self) -> bool {
+                match self {
+                    $(AnyApp::$Kind(app) => app.is_finite(),)+
+                }
+            }
+            fn is_done(&self) -> bool {
+                match self {
+                    $(AnyApp::$Kind(app) => app.is_done(),)+
+                }
+            }
+            fn unfinished(&self) -> Vec<String> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.unfinished(),)+
+                }
+            }
+            fn progress(&self, world: &World) -> f64 {
+                match self {
+                    $(AnyApp::$Kind(app) => app.progress(world),)+
+                }
+            }
+            fn stopped(&self) -> Option<String> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.stopped(),)+
+                }
+            }
+            fn stall(&mut self, world: &World) -> Option<String> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.stall(world),)+
+                }
+            }
+            fn payload_bytes(&self) -> u64 {
+                match self {
+                    $(AnyApp::$Kind(app) => app.payload_bytes(),)+
+                }
+            }
+            fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.sample(world, what),)+
+                }
+            }
+            fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.source_name(what, source),)+
+                }
+            }
+            fn is_on(&self, host: u32) -> bool {
+                match self {
+                    $(AnyApp::$Kind(app) => app.is_on(host),)+
+                }
+            }
+            fn tables(&self, world: &World) -> Vec<Table> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.tables(world),)+
+                }
+            }
+            #[inline]
+            fn prefetch_event(&self, event: Event) -> Option<u32> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.prefetch_event(event),)+
+                }
+            }
+            #[inline]
+            fn prefetch_reader(&self, owner: Owner) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.prefetch_reader(owner),)+
+                }
+            }
         }
     };
 }
 
-impl App for AnyApp<'_> {
-    fn begin(&mut self, world: &mut World) {
-        each!(self, app => app.begin(world))
-    }
-    #[inline]
-    fn on_event(&mut self, world: &mut World, event: Event) {
-        each!(self, app => app.on_event(world, event))
-    }
-    #[inline]
-    fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
-        each!(self, app => app.accept(world, owner, socket))
-    }
-    #[inline]
-    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
-        each!(self, app => app.on_news(world, socket, news))
-    }
-    #[inline]
-    fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
-        each!(self, app => app.on_closed(world, socket, owner))
-    }
-    fn on_datagram(&mut self, world: &mut World, datagram: Datagram) {
-        each!(self, app => app.on_datagram(world, datagram))
-    }
-    fn change(&mut self, world: &mut World, change: &Change) {
-        each!(self, app => app.change(world, change))
-    }
-    fn is_finite(&self) -> bool {
-        each!(self, app => app.is_finite())
-    }
-    fn is_done(&self) -> bool {
-        each!(self, app => app.is_done())
-    }
-    fn unfinished(&self) -> Vec<String> {
-        each!(self, app => app.unfinished())
-    }
-    fn progress(&self, world: &World) -> f64 {
-        each!(self, app => app.progress(world))
-    }
-    fn stopped(&self) -> Option<String> {
-        each!(self, app => app.stopped())
-    }
-    fn stall(&mut self, world: &World) -> Option<String> {
-        each!(self, app => app.stall(world))
-    }
-    fn payload_bytes(&self) -> u64 {
-        each!(self, app => app.payload_bytes())
-    }
-    fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
-        each!(self, app => app.sample(world, what))
-    }
-    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        each!(self, app => app.source_name(what, source))
-    }
-    fn is_on(&self, host: u32) -> bool {
-        each!(self, app => app.is_on(host))
-    }
-    fn tables(&self, world: &World) -> Vec<Table> {
-        each!(self, app => app.tables(world))
-    }
-    #[inline]
-    fn prefetch_event(&self, event: Event) -> Option<u32> {
-        each!(self, app => app.prefetch_event(event))
-    }
-    #[inline]
-    fn prefetch_reader(&self, owner: Owner) {
-        each!(self, app => app.prefetch_reader(owner))
-    }
+// The order is that in which they begin, which decides what comes first at one instant: new ones go to
+// the end.
+applications! {
+    SWARM, Swarm, swarm::Swarms<'p>;
+    TRANSFER, Transfer, transfer::Transfers<'p>;
+    PING, Ping, ping::Pings<'p>;
+    WEB, Web, web::Webs<'p>;
+    CALL, Call, call::Calls<'p>;
 }

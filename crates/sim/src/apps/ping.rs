@@ -23,7 +23,7 @@ const REQUEST: u8 = 0;
 const REPLY: u8 = 1;
 
 impl<'p> Pings<'p> {
-    pub(crate) fn new(plan: &'p Plan) -> Pings<'p> {
+    pub(crate) fn new(plan: &'p Plan, _world: &mut World) -> Pings<'p> {
         let pinger = |(index, workload): (usize, &'p Workload)| match workload {
             Workload::Ping(spec) => {
                 Some(Pinger { workload: index as u32, spec, stopped: false, echoes: Vec::new() })

@@ -1,0 +1,235 @@
+use crate::check::{index, require};
+use crate::{Error, Plan, TransportChoice};
+use flashcrowd_base::{Span, Stream};
+use serde::{Deserialize, Serialize};
+
+/// Users who fetch pages over fresh connections and read each before they ask for the next one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Web {
+    /// Unique name.
+    pub name: String,
+    /// The host of the users; it opens the connections.
+    pub from: u32,
+    /// The host that has the pages.
+    pub to: u32,
+    /// What carries the connections; none for TCP with each host's own stack.
+    pub transport: Option<TransportChoice>,
+    /// Users at the host, independent of each other.
+    pub users: u32,
+    /// Connections that each page opens at once. Each asks for an equal part of the page.
+    pub connections: u32,
+    /// Length of a request.
+    pub request_bytes: u64,
+    /// Length of the pages.
+    pub page: PageSize,
+    /// Time from the end of a page to the request for the next one.
+    pub reading: Reading,
+    /// When it starts.
+    pub start_ns: Span,
+    /// Each user asks for the first page at a random instant of this window after `start_ns`.
+    pub spread_ns: Span,
+    /// When it stops; pages that are under way are given up.
+    pub stop_ns: Option<Span>,
+}
+
+/// Distribution of the length of pages: a lognormal body, and a bounded Pareto tail in place of
+/// what of the body would lie beyond its begin (Barford and Crovella 1998, for files).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageSize {
+    /// Median of the body.
+    pub median_bytes: u64,
+    /// Standard deviation of the logarithm of the body; 0 for pages that all are as the median.
+    pub sigma: f64,
+    /// Where the tail begins.
+    pub tail_from_bytes: u64,
+    /// Shape of the tail; the heavier the smaller.
+    pub tail_shape: f64,
+    /// Where the tail ends.
+    pub largest_bytes: u64,
+}
+
+/// Distribution of the time for which a user reads a page (OFF time).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Reading {
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean_ns: Span,
+    },
+    /// Pareto, bounded.
+    Pareto {
+        /// Least time.
+        least_ns: Span,
+        /// Shape.
+        shape: f64,
+        /// Longest time.
+        longest_ns: Span,
+    },
+}
+
+/// Users of one web workload: more is surely a mistake.
+const MOST_USERS: u32 = 100_000;
+/// Connections of a page: browsers open 6 to a host at most.
+const MOST_CONNECTIONS: u32 = 100;
+
+impl Web {
+    pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
+        let hosts = plan.network.hosts.len();
+        index(self.from, hosts, &format!("{path}.from"))?;
+        index(self.to, hosts, &format!("{path}.to"))?;
+        TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;
+        let few = self.users <= MOST_USERS;
+        require(few, &format!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
+        let some = (1..=MOST_CONNECTIONS).contains(&self.connections);
+        let allowed = format_args!("must be between 1 and {MOST_CONNECTIONS}");
+        require(some, &format!("{path}.connections"), allowed)?;
+        let asks = (1..=1 << 20).contains(&self.request_bytes);
+        let allowed = "must be between 1 and 1048576";
+        require(asks, &format!("{path}.request_bytes"), allowed)?;
+        self.page.check(&format!("{path}.page"))?;
+        self.reading.check(&format!("{path}.reading"))?;
+        let order = self.stop_ns.is_none_or(|stop| stop > self.start_ns);
+        require(order, &format!("{path}.stop_ns"), "must be after start_ns")
+    }
+}
+
+impl PageSize {
+    /// Longer pages are surely a mistake.
+    const MOST: u64 = 1 << 40;
+
+    fn check(&self, path: &str) -> Result<(), Error> {
+        require(self.median_bytes > 0, &format!("{path}.median_bytes"), "must not be zero")?;
+        let spread = (0.0..=10.0).contains(&self.sigma);
+        require(spread, &format!("{path}.sigma"), "must be between 0 and 10")?;
+        let begins = self.tail_from_bytes >= self.median_bytes;
+        let allowed = "must be at least median_bytes";
+        require(begins, &format!("{path}.tail_from_bytes"), allowed)?;
+        let shaped = (0.01..=100.0).contains(&self.tail_shape);
+        require(shaped, &format!("{path}.tail_shape"), "must be between 0.01 and 100")?;
+        let ends = (self.tail_from_bytes..=Self::MOST).contains(&self.largest_bytes);
+        let allowed = format_args!("must be between tail_from_bytes and {}", Self::MOST);
+        require(ends, &format!("{path}.largest_bytes"), allowed)
+    }
+
+    /// Draws the length of a page. Every call takes three values of the stream.
+    pub fn draw(&self, stream: &mut Stream) -> u64 {
+        let (normal, unit) = (stream.normal(), stream.unit());
+        let body = self.median_bytes as f64 * libm::exp(self.sigma * normal);
+        let (from, to) = (self.tail_from_bytes as f64, self.largest_bytes as f64);
+        let bytes = if body <= from { body } else { pareto(from, to, self.tail_shape, unit) };
+        (libm::round(bytes) as u64).max(1)
+    }
+}
+
+impl Reading {
+    fn check(&self, path: &str) -> Result<(), Error> {
+        let day = Span::from_secs(86_400);
+        match self {
+            Reading::Exponential { mean_ns } => {
+                require(*mean_ns <= day, &format!("{path}.mean_ns"), "must be at most a day")
+            }
+            Reading::Pareto { least_ns, shape, longest_ns } => {
+                let some = !least_ns.is_zero();
+                require(some, &format!("{path}.least_ns"), "must be more than zero")?;
+                let shaped = (0.01..=100.0).contains(shape);
+                require(shaped, &format!("{path}.shape"), "must be between 0.01 and 100")?;
+                let order = (*least_ns..=day).contains(longest_ns);
+                let allowed = "must be between least_ns and a day";
+                require(order, &format!("{path}.longest_ns"), allowed)
+            }
+        }
+    }
+
+    /// Draws a reading time. Every call takes one value of the stream.
+    pub fn draw(&self, stream: &mut Stream) -> Span {
+        match self {
+            Reading::Exponential { mean_ns } => stream.exponential(*mean_ns),
+            Reading::Pareto { least_ns, shape, longest_ns } => {
+                let (least, longest) = (least_ns.seconds(), longest_ns.seconds());
+                Span::from_seconds(pareto(least, longest, *shape, stream.unit()))
+            }
+        }
+    }
+}
+
+/// The value of a bounded Pareto distribution below which the fraction `unit` lies.
+fn pareto(least: f64, most: f64, shape: f64, unit: f64) -> f64 {
+    let beyond = 1.0 - unit * (1.0 - libm::pow(least / most, shape));
+    (least * libm::pow(beyond, -1.0 / shape)).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean of a bounded Pareto distribution, by its formula.
+    fn pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
+        let whole = 1.0 - (least / most).powf(shape);
+        let span = least.powf(1.0 - shape) - most.powf(1.0 - shape);
+        least.powf(shape) / whole * shape / (shape - 1.0) * span
+    }
+    /// The standard normal distribution function.
+    fn phi(x: f64) -> f64 {
+        libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
+    }
+    fn mean(draw: impl FnMut(u32) -> f64) -> f64 {
+        let count = 1_000_000;
+        (0..count).map(draw).sum::<f64>() / f64::from(count)
+    }
+
+    /// Of the body the part below the tail's begin, of the tail all, with the body's weight beyond.
+    #[test]
+    fn the_mean_of_pages_is_what_the_formulas_say() {
+        let (median, sigma, from, shape, most) = (2_652e3, 0.9, 10e6, 1.1, 100e6);
+        let page = PageSize {
+            median_bytes: median as u64,
+            sigma,
+            tail_from_bytes: from as u64,
+            tail_shape: shape,
+            largest_bytes: most as u64,
+        };
+        let cut = (from / median).ln() / sigma;
+        let body = median * (sigma * sigma / 2.0).exp() * phi(cut - sigma);
+        let expected = body + phi(-cut) * pareto_mean(from, most, shape);
+        let mut stream = Stream::new(1, "test", 0);
+        let mut beyond = 0;
+        let found = mean(|_| {
+            let bytes = page.draw(&mut stream);
+            beyond += u32::from(bytes > from as u64);
+            assert!(bytes <= most as u64);
+            bytes as f64
+        });
+        assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");
+        assert!((f64::from(beyond) / 1e6 / phi(-cut) - 1.0).abs() < 0.02, "{beyond}");
+    }
+
+    #[test]
+    fn pages_without_a_spread_are_all_alike() {
+        let (median_bytes, largest_bytes) = (123_456, 1 << 30);
+        let page = PageSize {
+            median_bytes,
+            sigma: 0.0,
+            tail_from_bytes: median_bytes,
+            tail_shape: 1.1,
+            largest_bytes,
+        };
+        let mut stream = Stream::new(1, "test", 0);
+        assert!((0..1000).all(|_| page.draw(&mut stream) == median_bytes));
+    }
+
+    #[test]
+    fn the_mean_of_reading_times_is_what_the_formulas_say() {
+        let mut stream = Stream::new(1, "test", 0);
+        let exponential = Reading::Exponential { mean_ns: Span::from_secs(30) };
+        let found = mean(|_| exponential.draw(&mut stream).seconds());
+        assert!((found / 30.0 - 1.0).abs() < 0.01, "{found}");
+        let (least_ns, longest_ns) = (Span::from_secs(1), Span::from_secs(1000));
+        let pareto = Reading::Pareto { least_ns, shape: 1.5, longest_ns };
+        let found = mean(|_| pareto.draw(&mut stream).seconds());
+        let expected = pareto_mean(1.0, 1000.0, 1.5);
+        assert!((found / expected - 1.0).abs() < 0.02, "{found} for {expected}");
+    }
+}
