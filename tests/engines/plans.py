@@ -89,6 +89,44 @@ def ping() -> dict[str, Any]:
     }
 
 
+def web() -> dict[str, Any]:
+    return {
+        "kind": "web",
+        "name": "pages",
+        "from": 0,
+        "to": 1,
+        "transport": None,
+        "users": 2,
+        "connections": 2,
+        "request_bytes": 400,
+        "page": {
+            "median_bytes": 50_000,
+            "sigma": 1.0,
+            "tail_from_bytes": 200_000,
+            "tail_shape": 1.1,
+            "largest_bytes": 2_000_000,
+        },
+        "reading": {"kind": "exponential", "mean_ns": 10**9},
+        "start_ns": 0,
+        "spread_ns": 0,
+        "stop_ns": None,
+    }
+
+
+def call() -> dict[str, Any]:
+    return {
+        "kind": "call",
+        "name": "voice",
+        "from": 0,
+        "to": 1,
+        "size_bytes": 200,
+        "interval_ns": 20_000_000,
+        "every_ns": 10**9,
+        "start_ns": 0,
+        "stop_ns": None,
+    }
+
+
 def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
     common = {"profile": 0, "transport": None, "data": None, "replace": False}
     return {

@@ -12,7 +12,8 @@ from tests.engines import plans
 
 from flashcrowd import _core
 
-GOOD = plans.plan(4, [plans.swarm(3, 600_000), plans.transfer(), plans.ping()], loss=0.01)
+EACH = [plans.swarm(3, 600_000), plans.transfer(), plans.ping(), plans.web(), plans.call()]
+GOOD = plans.plan(4, EACH, loss=0.01)
 GOOD["timeline"] = [
     {"at_ns": 10**9, "kind": "link", "link": 0, "conditions": plans.FAST | {"rate_bps": 10**6}},
     {"at_ns": 2 * 10**9, "kind": "upload", "workload": 0, "population": 1, "upload_bps": None},

@@ -14,7 +14,8 @@ from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.store import schema
 
-SMALL = plans.as_json(plans.plan(6, [plans.swarm(5), plans.transfer(), plans.ping()], loss=0.01))
+EACH = [plans.swarm(5), plans.transfer(), plans.ping(), plans.web(), plans.call()]
+SMALL = plans.as_json(plans.plan(6, EACH, loss=0.01))
 LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
 
 

@@ -15,14 +15,15 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd import _core
-from flashcrowd.scenario import flows, impairments, profile, swarm
+from flashcrowd.scenario import discipline, impairments, profile, swarm, web
 from flashcrowd.scenario.measures import Sampled
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
+from flashcrowd.scenario.workloads import Workload
 
 NO_WORD = "no-such-word"
 
-PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.ping()], loss=0.01)
+PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.web()], loss=0.01)
 PLAN["utps"] = [json.loads(_core.utp_profiles())["libutp"]]
 PLAN["network"]["links"][0]["conditions"] = plans.FAST | {
     "jitter": {"shape": "uniform", "spread_ns": 1, "reorder": False}
@@ -48,7 +49,7 @@ def field(model: Any, name: str) -> set[str]:
     return words(model.model_fields[name].annotation)
 
 
-WORKLOADS = (swarm.Swarm, flows.Transfer, flows.Ping)
+QUEUES = {"drop-tail", *words(discipline.Discipline)}
 
 PYTHON: dict[str, set[str]] = {
     "measures.series.what": set(typing.get_args(Sampled)),
@@ -60,11 +61,14 @@ PYTHON: dict[str, set[str]] = {
         f"utps.{name}": field(Utp, name)
         for name in ("backoff", "hystart", "pacing", "small_window")
     },
-    "workloads.kind": set().union(*(field(model, "kind") for model in WORKLOADS)),
+    "workloads.kind": words(Workload),
+    "workloads.reading.kind": words(web.ReadingTable),
     "workloads.populations.role": field(swarm.Population, "role"),
     "workloads.populations.arrivals.kind": words(swarm.ArrivalTable),
     "workloads.populations.departure.kind": words(swarm.DepartureTable),
     "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
+    "network.cores.conditions.queue.kind": QUEUES,
+    "network.links.conditions.queue.kind": QUEUES,
     "network.links.conditions.jitter.shape": field(impairments.Jitter, "shape"),
     "profiles.choker.first_round": field(profile.Choker, "first_round"),
     "profiles.choker.free_slot": field(profile.Choker, "free_slot"),
@@ -77,15 +81,11 @@ PYTHON: dict[str, set[str]] = {
     "profiles.requests.interest": field(profile.Requests, "interest"),
 }
 
-ASKED = ("stacks.controller", "utps.controller")
-"""Lists that Python takes from the engine."""
-
 LOWERED = {
-    **{f"network.{of}.conditions.framing.kind": "bytes or `atm`" for of in ("cores", "links")},
-    **{
-        f"network.{of}.conditions.queue.kind": "a size, a name or a table"
-        for of in ("cores", "links")
-    },
+    "network.cores.conditions.framing.kind": "names of framings are lowered to `plain` and `atm`",
+    "network.links.conditions.framing.kind": "names of framings are lowered to `plain` and `atm`",
+    "stacks.controller": "Python asks the engine for its list",
+    "utps.controller": "Python asks the engine for its list",
     "network.cores.conditions.loss.model.kind": "`bursts` is lowered to `gilbert-elliott`",
     "profiles.choker.slots": "a number is lowered to `fixed`",
     "utps.packet_size": "tables with a `kind`, one of several",
@@ -139,10 +139,5 @@ def test_both_sides_have_the_same_words(name: str) -> None:
     assert PYTHON[name] == RUST[name]
 
 
-def test_controllers_are_those_that_a_plan_takes() -> None:
-    for place in ASKED:
-        assert set(_core.controllers()) == RUST[place]
-
-
 def test_no_list_of_the_engine_is_forgotten() -> None:
-    assert set(RUST) == {*PYTHON, *LOWERED, *ASKED}
+    assert set(RUST) == {*PYTHON, *LOWERED}

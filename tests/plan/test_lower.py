@@ -5,6 +5,7 @@ import pytest
 from flashcrowd.errors import StudyError
 from flashcrowd.plan import Plan, lower
 from flashcrowd.scenario import Scenario
+from flashcrowd.study import Study
 
 MS = 10**6
 S = 10**9
@@ -377,3 +378,133 @@ def test_three_hundred_hosts_on_lines_of_their_own_are_quick_to_lower():
     start = time.perf_counter()
     lower(scenario)
     assert time.perf_counter() - start < 0.5  # about 10 ms where nothing else runs
+
+
+BOTH = {"from": "a-1", "to": "b-1"}
+
+
+def lowered(workload: dict[str, Any], **parts: Any) -> list[dict[str, Any]]:
+    """The workloads of a plan with this one alone."""
+    parts = {"stop": {"horizon": "60 s"}, **parts}
+    return plan({}, workloads={"it": workload}, **parts)["workloads"]
+
+
+def test_a_web_of_defaults():
+    assert lowered({"kind": "web", **BOTH}) == [
+        {
+            "kind": "web",
+            "name": "it",
+            "from": 0,
+            "to": 2,
+            "transport": None,
+            "users": 1,
+            "connections": 1,
+            "request_bytes": 400,
+            "page": {
+                "median_bytes": 2_652_000,
+                "sigma": 0.9,
+                "tail_from_bytes": 10_000_000,
+                "tail_shape": 1.1,
+                "largest_bytes": 100_000_000,
+            },
+            "reading": {"kind": "exponential", "mean_ns": 30 * S},
+            "start_ns": 0,
+            "spread_ns": 0,
+            "stop_ns": None,
+        }
+    ]
+
+
+def test_a_web_with_plain_values_and_another_transport():
+    first, second = lowered(
+        {
+            "kind": "web",
+            "from": "a",
+            "to": "b-1",
+            "transport": "libutp",
+            "page": "20 kB",
+            "reading": {"least": "1 s", "shape": 1.5, "longest": "60 s"},
+            "stop": "30 s",
+        }
+    )
+    assert (first["name"], second["name"]) == ("it-1", "it-2")
+    assert (first["from"], second["from"], first["to"]) == (0, 1, 2)
+    assert first["transport"] == {"utp": 0}
+    page = first["page"]
+    assert (page["median_bytes"], page["sigma"], page["largest_bytes"]) == (20_000, 0, 20_000)
+    pareto = {"kind": "pareto", "least_ns": S, "shape": 1.5, "longest_ns": 60 * S}
+    assert first["reading"] == pareto
+    assert first["stop_ns"] == 30 * S
+    (plain,) = lowered({"kind": "web", **BOTH, "reading": "5 s"})
+    assert plain["reading"] == {"kind": "exponential", "mean_ns": 5 * S}
+
+
+def test_a_call():
+    video = {"kind": "call", **BOTH, "size": "1200 B", "interval": "9.6 ms", "every": "none"}
+    assert lowered(video) == [
+        {
+            "kind": "call",
+            "name": "it",
+            "from": 0,
+            "to": 2,
+            "size_bytes": 1200,
+            "interval_ns": 9_600_000,
+            "every_ns": None,
+            "start_ns": 0,
+            "stop_ns": None,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("workload", "place"),
+    [
+        ({"kind": "web", "transport": "libutpp"}, "workloads.it.transport"),
+        ({"kind": "web", "users": -1}, "workloads.it.users"),
+        ({"kind": "web", "connections": 0}, "workloads.it.connections"),
+        ({"kind": "web", "page": "0 B"}, "workloads.it.page"),
+        ({"kind": "web", "page": {"median": "20 MB"}}, "workloads.it.page.tail_from"),
+        ({"kind": "web", "page": {"largest": "1 MB"}}, "workloads.it.page.largest"),
+        ({"kind": "web", "reading": "5"}, "workloads.it.reading"),
+        ({"kind": "web", "reading": {"least": "0 s", "shape": 1.5}}, "workloads.it.reading.least"),
+        ({"kind": "web", "to": "c"}, "workloads.it.to"),
+        ({"kind": "web", "start": "5 s", "stop": "5 s"}, "workloads.it.stop"),
+        ({"kind": "call", "size": "20 B"}, "workloads.it.size"),
+        ({"kind": "call", "interval": "0 s"}, "workloads.it.interval"),
+        ({"kind": "call", "interval": "2 s"}, "workloads.it.every"),
+        ({"kind": "call", "to": "a-1"}, "workloads.it.to"),
+        ({"kind": "call", "transport": "libutp"}, "workloads.it.transport"),
+    ],
+)
+def test_mistakes_in_pages_and_calls_are_named(workload: dict[str, Any], place: str):
+    groups = {"a": {"hosts": 2}, "b": {"hosts": 2}}
+    document = {
+        "format": 1,
+        "title": "T",
+        "seed": 1,
+        "repeats": 1,
+        "network": {"groups": groups},
+        "workloads": {"it": {**BOTH, **workload}},
+        "stop": {"horizon": "60 s"},
+    }
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(document)
+    assert {problem.path for problem in caught.value.problems} == {place}
+
+
+def test_pages_and_calls_do_not_end_by_themselves():
+    for kind in ("web", "call"):
+        with pytest.raises(StudyError, match=r"stop\.horizon"):
+            lowered({"kind": kind, **BOTH, "stop": "10 s"}, stop={})
+
+
+def test_pages_and_calls_stop_by_the_timeline():
+    timeline = {"end": {"at": "10 s", "stop": "it"}}
+    for kind in ("web", "call"):
+        data = plan(
+            {},
+            workloads={"it": {"kind": kind, **BOTH}},
+            stop={"horizon": "60 s"},
+            timeline=timeline,
+        )
+        assert data["timeline"] == [{"at_ns": 10 * S, "kind": "stop", "workload": 0}]

@@ -9,9 +9,8 @@ from flashcrowd.plan.format import FORMAT, Measures, PlanDict
 from flashcrowd.plan.network import lower_network
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
-from flashcrowd.plan.workloads import lower_ping, lower_swarm, lower_transfer
+from flashcrowd.plan.workloads import lower_flow, lower_swarm
 from flashcrowd.scenario.check import check
-from flashcrowd.scenario.flows import Transfer
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.measures import Measures as MeasuresTable
 from flashcrowd.scenario.mirror import to_plan
@@ -61,10 +60,8 @@ def _lower_start(scenario: Scenario) -> PlanDict:
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):
             workloads.append(lower_swarm(name, workload, hosts, profiles, carrier))
-        elif isinstance(workload, Transfer):
-            workloads.extend(lower_transfer(name, workload, hosts, carrier))
         else:
-            workloads.extend(lower_ping(name, workload, hosts))
+            workloads.extend(lower_flow(name, workload, hosts, carrier))
     return {
         "format": FORMAT,
         "title": scenario.title,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.swarm import (
     After,
     AfterShare,
@@ -90,42 +91,18 @@ def _departure(departure: Departure) -> dict[str, Any]:
     return {"kind": departure.kind}
 
 
-def lower_transfer(
-    name: str, transfer: Transfer, hosts: HostNames, carrier: Carrier
-) -> list[dict[str, Any]]:
-    """The transfers of a plan, one for each pair of hosts."""
-    return [
-        {
-            "kind": "transfer",
-            **between,
-            "transport": carrier(transfer.transport),
-            "flows": transfer.flows,
-            "size_bytes": transfer.size.bytes if transfer.size else None,
-            "rate_bps": transfer.limit.bps if transfer.limit else None,
-            "start_ns": transfer.start.ns,
-            "spread_ns": transfer.spread.ns,
-            "stop_ns": transfer.stop.ns if transfer.stop else None,
-        }
-        for between in _pairs(name, transfer, hosts)
-    ]
+def lower_flow(name: str, flow: Flow, hosts: HostNames, carrier: Carrier) -> list[dict[str, Any]]:
+    """The workloads of a plan that are one of a scenario, one for each pair of hosts.
+
+    Its keys are those of the scenario, with units, by the rules of `mirror`.
+    """
+    made = {flow.plan_keys.get(key, key): value for key, value in to_plan(flow).items()}
+    if flow.carried_by is not None:
+        made["transport"] = carrier(flow.carried_by)
+    return [{**made, **between} for between in _pairs(name, flow, hosts)]
 
 
-def lower_ping(name: str, ping: Ping, hosts: HostNames) -> list[dict[str, Any]]:
-    """The pings of a plan, one for each pair of hosts."""
-    return [
-        {
-            "kind": "ping",
-            **between,
-            "size_bytes": ping.size.bytes,
-            "interval_ns": ping.interval.ns,
-            "start_ns": ping.start.ns,
-            "stop_ns": ping.stop.ns if ping.stop else None,
-        }
-        for between in _pairs(name, ping, hosts)
-    ]
-
-
-def _pairs(name: str, flow: Transfer | Ping, hosts: HostNames) -> list[dict[str, Any]]:
+def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
     """Name and ends of each flow: the workload's name, with a number where there are several."""
     source, to = hosts.find(flow.source), hosts.find(flow.to)
     if source is None or to is None:

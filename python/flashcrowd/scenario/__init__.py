@@ -5,6 +5,7 @@ a scenario can be written in Python as well. Quantities are texts with units, or
 `flashcrowd.units`.
 """
 
+from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.flows import Ping, Transfer
 from flashcrowd.scenario.framing import Framing
@@ -29,6 +30,7 @@ from flashcrowd.scenario.swarm import (
     Times,
 )
 from flashcrowd.scenario.timeline import Change, Halt
+from flashcrowd.scenario.web import ExponentialReading, PageSize, ParetoReading, Web
 
 __all__ = [
     "LINES",
@@ -38,9 +40,11 @@ __all__ = [
     "AtOnce",
     "Bernoulli",
     "Bursts",
+    "Call",
     "Change",
     "Delay",
     "Devices",
+    "ExponentialReading",
     "FlashCrowd",
     "Framing",
     "GilbertElliott",
@@ -53,6 +57,8 @@ __all__ = [
     "Measures",
     "Network",
     "Never",
+    "PageSize",
+    "ParetoReading",
     "Path",
     "Ping",
     "Poisson",
@@ -67,4 +73,5 @@ __all__ = [
     "Times",
     "Transfer",
     "Way",
+    "Web",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.distribution import RttDistribution
-from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
@@ -32,8 +32,8 @@ def check(scenario: Scenario) -> list[Problem]:
             problems.extend(_swarm(workload, place, scenario, hosts))
         else:
             problems.extend(_flow(workload, place, hosts))
-            if isinstance(workload, Transfer):
-                problems.extend(_transport(workload.transport, f"{place}.transport", scenario))
+            if workload.carried_by is not None:
+                problems.extend(_transport(workload.carried_by, f"{place}.transport", scenario))
         stem, _, number = name.rpartition("-")
         if stem in scenario.workloads and number.isdecimal():
             allowed = f"a name that no flow of {stem} can have"
@@ -206,7 +206,7 @@ def _host(path: str, name: str, hosts: HostNames) -> Iterator[Problem]:
         yield Problem(path, shown(name), allowed, f'write "{found[0]}"')
 
 
-def _flow(flow: Transfer | Ping, place: str, hosts: HostNames) -> Iterator[Problem]:
+def _flow(flow: Flow, place: str, hosts: HostNames) -> Iterator[Problem]:
     source, to = hosts.find(flow.source), hosts.find(flow.to)
     for key, name, found in (("from", flow.source, source), ("to", flow.to, to)):
         if found is None:
@@ -219,8 +219,6 @@ def _flow(flow: Transfer | Ping, place: str, hosts: HostNames) -> Iterator[Probl
             yield Problem(f"{place}.to", shown(flow.to), "another host than in `from`")
     if flow.stop is not None and flow.stop <= flow.start:
         yield Problem(f"{place}.stop", shown(flow.stop), f"a time after the start, {flow.start}")
-    if isinstance(flow, Ping) and not 28 <= flow.size.bytes <= 65535:
-        yield Problem(f"{place}.size", shown(flow.size), "a size between 28 B and 65535 B")
 
 
 def _variants(scenario: Scenario) -> Iterator[Problem]:
@@ -269,7 +267,7 @@ def _ends(scenario: Scenario) -> Iterator[Problem]:
     for workload in scenario.workloads.values():
         if isinstance(workload, Swarm):
             return
-        if isinstance(workload, Transfer) and (workload.size or workload.stop):
+        if workload.ends:
             return
     why = "no workload ends by itself"
     yield Problem("stop.horizon", MISSING, allowed + why, f"{hint}, or give a transfer a size")

@@ -97,6 +97,8 @@ LONGEST_DELAY = Span("10 min")
 DelaySpan = Annotated[Span, within(Span("0 ms"), LONGEST_DELAY)]
 Interval = Annotated[Span, within(Span("1 ms"), Span("1 d"))]
 """Time between two samples or two pings."""
+PacketSize = Annotated[Size, within(Size("28 B"), Size("65535 B"))]
+"""Size of an IP packet that carries a datagram."""
 MaybeInterval = Annotated[Interval | None, Word("none")]
 PositiveSpan = Annotated[Span, AfterValidator(positive)]
 PositiveSize = Annotated[Size, AfterValidator(positive)]

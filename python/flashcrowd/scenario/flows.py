@@ -1,8 +1,9 @@
-"""Workloads of one flow or few: transfers and pings."""
+"""Workloads between two hosts: what they share, and the two oldest, transfers and pings."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,18 +13,47 @@ from flashcrowd.scenario.fields import (
     MaybeRate,
     MaybeSize,
     Natural,
-    PositiveSize,
+    PacketSize,
     Table,
 )
 from flashcrowd.units import Size, Span
 
 
-class Transfer(Table):
+class Flow(Table):
+    """What goes on between two hosts, from a start to a stop.
+
+    A subclass declares the fields below, and what else it has. It is lowered by the rules of
+    `mirror`: a field has in the plan the name that it has here, with the ending of its unit.
+    """
+
+    if TYPE_CHECKING:  # Declared by each, so that each has them where they belong in its table.
+        source: str
+        to: str
+        start: Span
+        stop: MaybePositiveSpan
+
+    plan_keys: ClassVar[Mapping[str, str]] = {}
+    """Keys that are called otherwise in the plan."""
+
+    @property
+    def carried_by(self) -> str | None:
+        """The name of its transport; `None` if it goes by datagrams."""
+        return getattr(self, "transport", None)
+
+    @property
+    def ends(self) -> bool:
+        """Whether a run may wait for its end."""
+        return False
+
+
+class Transfer(Flow):
     """Flows from one host to another.
 
     `from` and `to` name hosts, or groups: one host to each host of a group, or pair by pair between
     groups of equal size.
     """
+
+    plan_keys: ClassVar[Mapping[str, str]] = {"limit_bps": "rate_bps"}
 
     kind: Literal["transfer"] = "transfer"
     source: str = Field(alias="from")
@@ -45,8 +75,13 @@ class Transfer(Table):
     stop: MaybePositiveSpan = None
     """When it stops, finished or not."""
 
+    @property
+    def ends(self) -> bool:
+        """Whether it has a size or a stop."""
+        return self.size is not None or self.stop is not None
 
-class Ping(Table):
+
+class Ping(Flow):
     """Echo requests at a fixed interval: what a bystander feels."""
 
     kind: Literal["ping"] = "ping"
@@ -54,7 +89,7 @@ class Ping(Table):
     """The asking host (in a file: `from`)."""
     to: str
     """The answering host."""
-    size: PositiveSize = Size("84 B")
+    size: PacketSize = Size("84 B")
     """Size of the IP packet, each way."""
     interval: Interval = Span("1 s")
     """Time between requests."""

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.fields import Name, Table
-from flashcrowd.scenario.flows import Ping, Transfer
 from flashcrowd.scenario.measures import Measures, Stop
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.profile import Profile
@@ -18,8 +17,7 @@ from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.scenario.timeline import Event
 from flashcrowd.scenario.utp import Utp
-
-Workload = Annotated[Swarm | Transfer | Ping, Field(discriminator="kind")]
+from flashcrowd.scenario.workloads import Workload
 
 
 def _completed_stacks(given: Any) -> Any:
@@ -106,13 +104,11 @@ class Scenario(Table):
     def transports(self) -> Iterator[str]:
         """The transports that workloads name."""
         for workload in self.workloads.values():
-            if isinstance(workload, Transfer):
-                named = [workload.transport]
-            elif isinstance(workload, Swarm):
+            if isinstance(workload, Swarm):
                 populations = workload.populations.values()
                 named = [name for p in populations for name in (p.transport, p.data_transport)]
             else:
-                named = []
+                named = [workload.carried_by]
             yield from (name for name in named if name not in (None, "inherit"))
 
     def variants(self) -> Iterator[tuple[str, str, Stack | Utp | Profile]]:

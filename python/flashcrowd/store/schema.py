@@ -135,7 +135,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     packets_delivered | count | packets | packets that reached their destination
     packets_lost | count | packets | packets lost by a link's loss model
     packets_dropped | count | packets | packets dropped by full queues
-    payload_bytes_delivered | count | B | blocks and transfers: bytes that reached applications
+    payload_bytes_delivered | count | B | blocks, transfers, pages: bytes that reached applications
     retransmitted_packets | count | packets | data packets sent again
 """),
         ),
@@ -185,6 +185,38 @@ ENGINE_TABLES: dict[str, Layout] = {
     seq | count | | number of the request, from 0
     sent_s | real | s | when it was sent
     rtt_s | real? | s | until the answer came; null if none came before the run ended
+"""),
+        ),
+        Layout(
+            "pages",
+            "one page that a user of a web workload asked for",
+            _columns("""
+    web | text | | name of the web workload
+    user | count | | number of the user in the workload, from 0
+    page | count | | number of the page, from 0; of one length in all points with one seed
+    bytes | count | B | length of the page, drawn when the user asks for it
+    start_s | real | s | when its connections were opened
+    first_byte_s | real? | s | when the first of its bytes arrived; null if none did
+    end_s | real? | s | when the last byte arrived; null if the page failed, was stopped, or was
+        under way when the run ended
+    duration_s | real? | s | from start to end; null without an end
+"""),
+        ),
+        Layout(
+            "calls",
+            "the packets that one direction of a call sent within one interval (its `every`)",
+            _columns("""
+    call | text | | name of the call
+    from | text | | sending host
+    to | text | | receiving host
+    start_s | real | s | when the first of them was sent
+    sent | count | packets | packets sent
+    lost | count | packets | those that never arrived, and those under way when the run ended
+    mean_delay_s | real? | s | mean one-way delay of those that arrived; null if none did
+    p95_delay_s | real? | s | the least delay that 95 % of those that arrived did not exceed
+    max_delay_s | real? | s | greatest delay of those that arrived
+    jitter_s | real? | s | interarrival jitter (RFC 3550, section 6.4.1) after the last of them
+        arrived: a running mean, over the whole call, of how much transit times differ
 """),
         ),
         Layout(
