@@ -50,8 +50,8 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
         "format", "seed", "repeats", "hosts", "flows", "stop_after", "length", "slots", "requests",
         "initial", "min", "max", "numwant", "segments", "quick_acks", "stale_acks",
         "gain", "base_history", "noise_filter", "gain_divisor", "decrease", "slowdown_interval",
-        "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack", "limit", "drop_batch",
-        "users", "connections", "sigma", "tail_shape",
+        "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack", "limit",
+        "drop_batch", "users", "connections", "sigma", "tail_shape",
     }  # fmt: skip
     endings = (
         "_segments", "_packets", "_retries", "_peers", "_pieces", "_rounds", "_uploads", "_queue",

@@ -48,6 +48,8 @@ def all_measures(results: Source, points: Points) -> list[Measure]:
         *swarm_measures(results),
         *_transfer_measures(results),
         *_ping_measures(results),
+        *_page_measures(results),
+        *_call_measures(results),
     ]
     return [m for m in found if any(run in m.of_run for run in points.runs)]
 
@@ -117,8 +119,64 @@ def _ping_measures(results: Source) -> list[Measure]:
     return found
 
 
-def _mean_by_run(runs: np.ndarray, values: np.ndarray, chosen: np.ndarray) -> dict[int, float]:
+def _page_measures(results: Source) -> list[Measure]:
+    rows = source.table(results, "pages")
+    if rows is None:
+        return []
+    runs, names = source.integers(rows, "run"), source.strings(rows, "web")
+    duration = source.numbers(rows, "duration_s")
+    unfinished = np.isnan(duration).astype(float) * 100
+    found = []
+    for name in dict.fromkeys(names.tolist()):
+        chosen = names == name
+        found += [
+            Measure(
+                f"page of {name}", "s", _mean_by_run(runs, duration, chosen),
+                "Mean time to fetch a page, over those of a run that came to their end.",
+            ),
+            Measure(
+                f"unfinished pages of {name}", "%", _mean_by_run(runs, unfinished, chosen),
+                "Share of the pages of a run that failed, were stopped or cut off by its end.",
+            ),
+        ]  # fmt: skip
+    return found
+
+
+def _call_measures(results: Source) -> list[Measure]:
+    rows = source.table(results, "calls")
+    if rows is None:
+        return []
+    runs, names = source.integers(rows, "run"), source.strings(rows, "call")
+    senders = source.strings(rows, "from")
+    sent, lost = source.numbers(rows, "sent"), source.numbers(rows, "lost")
+    found = []
+    for name, sender in dict.fromkeys(zip(names.tolist(), senders.tolist(), strict=True)):
+        chosen = (names == name) & (senders == sender)
+        for column, what, note in (
+            ("mean_delay_s", "one-way delay", "Mean over the packets of a run that arrived."),
+            ("jitter_s", "jitter", "RFC 3550's, mean over the intervals of a run by packets."),
+        ):
+            values = _mean_by_run(
+                runs, source.numbers(rows, column) * 1e3, chosen & (lost < sent), sent - lost
+            )
+            found.append(Measure(f"{what} of {name} from {sender}", "ms", values, note))
+        share = 100 * lost / np.maximum(sent, 1)
+        found.append(
+            Measure(
+                f"loss of {name} from {sender}", "%", _mean_by_run(runs, share, chosen, sent),
+                "Share of the packets of a run that did not arrive before its end.",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _mean_by_run(
+    runs: np.ndarray, values: np.ndarray, chosen: np.ndarray, weights: np.ndarray | None = None
+) -> dict[int, float]:
     chosen = chosen & ~np.isnan(values)
-    return {
-        int(run): float(values[chosen & (runs == run)].mean()) for run in np.unique(runs[chosen])
-    }
+    found = {}
+    for run in np.unique(runs[chosen]):
+        rows = chosen & (runs == run)
+        weight = None if weights is None else weights[rows]
+        found[int(run)] = float(np.average(values[rows], weights=weight))
+    return found
