@@ -1,4 +1,4 @@
-use crate::check::{index, require};
+use crate::check::{datagrams, ends, require};
 use crate::{Error, Plan};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
@@ -27,13 +27,8 @@ pub struct Call {
 
 impl Call {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
-        let hosts = plan.network.hosts.len();
-        index(self.from, hosts, &format!("{path}.from"))?;
-        index(self.to, hosts, &format!("{path}.to"))?;
-        let often = self.interval_ns >= Span::from_micros(1);
-        require(often, &format!("{path}.interval_ns"), "must be at least a microsecond")?;
-        let small = self.size_bytes <= 65_535;
-        require(small, &format!("{path}.size_bytes"), "must be at most 65535")?;
+        ends(plan, self.from, self.to, path)?;
+        datagrams(self.size_bytes, self.interval_ns, path)?;
         let filled = self.every_ns.is_none_or(|every| every >= self.interval_ns);
         require(filled, &format!("{path}.every_ns"), "must be at least interval_ns")
     }

@@ -1,3 +1,5 @@
+use crate::Plan;
+use flashcrowd_base::Span;
 use thiserror::Error as ThisError;
 
 /// What is wrong with a plan.
@@ -25,4 +27,19 @@ pub(crate) fn require(holds: bool, path: &str, message: impl ToString) -> Result
 /// Refuses an index beyond what there is.
 pub(crate) fn index(value: u32, len: usize, path: &str) -> Result<(), Error> {
     require((value as usize) < len, path, format_args!("{value} does not exist: there are {len}"))
+}
+
+/// Refuses ends that are no hosts.
+pub(crate) fn ends(plan: &Plan, from: u32, to: u32, path: &str) -> Result<(), Error> {
+    let hosts = plan.network.hosts.len();
+    index(from, hosts, &format!("{path}.from"))?;
+    index(to, hosts, &format!("{path}.to"))
+}
+
+/// Refuses datagrams that no IP packet holds, and those that come all at once.
+pub(crate) fn datagrams(size_bytes: u32, interval_ns: Span, path: &str) -> Result<(), Error> {
+    let often = interval_ns >= Span::from_micros(1);
+    require(often, &format!("{path}.interval_ns"), "must be at least a microsecond")?;
+    let small = size_bytes <= 65_535;
+    require(small, &format!("{path}.size_bytes"), "must be at most 65535")
 }

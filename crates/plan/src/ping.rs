@@ -1,4 +1,4 @@
-use crate::check::{index, require};
+use crate::check::{datagrams, ends};
 use crate::{Error, Plan};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
@@ -25,12 +25,7 @@ pub struct Ping {
 
 impl Ping {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
-        let hosts = plan.network.hosts.len();
-        index(self.from, hosts, &format!("{path}.from"))?;
-        index(self.to, hosts, &format!("{path}.to"))?;
-        let often = self.interval_ns >= Span::from_micros(1);
-        require(often, &format!("{path}.interval_ns"), "must be at least a microsecond")?;
-        let small = self.size_bytes <= 65_535;
-        require(small, &format!("{path}.size_bytes"), "must be at most 65535")
+        ends(plan, self.from, self.to, path)?;
+        datagrams(self.size_bytes, self.interval_ns, path)
     }
 }

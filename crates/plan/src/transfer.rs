@@ -1,4 +1,4 @@
-use crate::check::{index, require};
+use crate::check::{ends, require};
 use crate::{Error, Plan, TransportChoice};
 use flashcrowd_base::{Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -34,9 +34,7 @@ const MOST_FLOWS: u32 = 1_000_000;
 
 impl Transfer {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
-        let hosts = plan.network.hosts.len();
-        index(self.from, hosts, &format!("{path}.from"))?;
-        index(self.to, hosts, &format!("{path}.to"))?;
+        ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;
         let few = self.flows <= MOST_FLOWS;
         require(few, &format!("{path}.flows"), format_args!("must be at most {MOST_FLOWS}"))?;

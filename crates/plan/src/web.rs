@@ -1,4 +1,4 @@
-use crate::check::{index, require};
+use crate::check::{ends, require};
 use crate::{Error, Plan, TransportChoice};
 use flashcrowd_base::{Span, Stream};
 use serde::{Deserialize, Serialize};
@@ -77,9 +77,7 @@ const MOST_CONNECTIONS: u32 = 100;
 
 impl Web {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
-        let hosts = plan.network.hosts.len();
-        index(self.from, hosts, &format!("{path}.from"))?;
-        index(self.to, hosts, &format!("{path}.to"))?;
+        ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;
         let few = self.users <= MOST_USERS;
         require(few, &format!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
