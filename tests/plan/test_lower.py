@@ -489,7 +489,7 @@ def test_mistakes_in_pages_and_calls_are_named(workload: dict[str, Any], place: 
     }
     with pytest.raises(StudyError) as caught:
         Study.from_dict(document)
-    assert {problem.path for problem in caught.value.problems} == {place}
+    assert [problem.path for problem in caught.value.problems] == [place]
 
 
 def test_pages_and_calls_do_not_end_by_themselves():

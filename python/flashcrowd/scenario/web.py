@@ -11,6 +11,7 @@ from flashcrowd.scenario.fields import (
     PositiveSize,
     Table,
     kind_from,
+    positive,
     shorthand,
     within,
 )
@@ -57,7 +58,8 @@ class PageSize(Table):
 def _fixed(given: Any) -> Any:
     """A plain size: pages that all have it."""
     if isinstance(given, str | Size):
-        return {"median": given, "sigma": 0.0, "tail_from": given, "largest": given}
+        size = positive(Size(given)) if isinstance(given, str) else given
+        return {"median": size, "sigma": 0.0, "tail_from": size, "largest": size}
     return given
 
 
