@@ -47,7 +47,7 @@ pub(crate) trait App {
     fn is_finite(&self) -> bool {
         false
     }
-    /// A line for each workload that can finish and has not. None: there is nothing to wait for.
+    /// Whether nothing is left that can finish and has not.
     fn is_done(&self) -> bool {
         true
     }
