@@ -20,6 +20,17 @@ from pydantic_core import CoreSchema, core_schema
 
 from flashcrowd.errors import nearest
 
+
+def text_schema(kind: type[Any]) -> CoreSchema:
+    """The schema of a type that is made from a text or one of its own, and saved as the text."""
+    return core_schema.no_info_plain_validator_function(
+        kind,
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            str, return_schema=core_schema.str_schema()
+        ),
+    )
+
+
 _GRAMMAR = re.compile(r"\s*([+-]?)(\d[\d_]*(?:\.\d+)?|\.\d+)\s*(\S.*?)?\s*")
 
 
@@ -166,12 +177,7 @@ class Quantity:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and quantities; serialises to the text."""
-        return core_schema.no_info_plain_validator_function(
-            cls,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                str, return_schema=core_schema.str_schema()
-            ),
-        )
+        return text_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(

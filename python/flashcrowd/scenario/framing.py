@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
 from flashcrowd.errors import did_you_mean
-from flashcrowd.units import Size, UnitError
+from flashcrowd.units import Size, UnitError, text_schema
 
 FRAMES = {"ethernet": 38, "shaper": 14, "ip": 0}
 """Bytes that a frame costs beyond its IP packet, by name: Ethernet with preamble and gap, what a
@@ -89,12 +89,7 @@ class Framing:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and framings; serialises to the text."""
-        return core_schema.no_info_plain_validator_function(
-            cls,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                str, return_schema=core_schema.str_schema()
-            ),
-        )
+        return text_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:

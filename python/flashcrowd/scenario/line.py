@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import GetCoreSchemaHandler, model_validator
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.fields import LONGEST_DELAY, MaybeRate, Table, Word, shorthand
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
 from flashcrowd.scenario.queue import Queue
-from flashcrowd.units import Span, UnitError
+from flashcrowd.units import Span, UnitError, text_schema
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 
@@ -90,12 +90,7 @@ class Delay:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and delays; serialises to the text."""
-        return core_schema.no_info_plain_validator_function(
-            cls,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                str, return_schema=core_schema.str_schema()
-            ),
-        )
+        return text_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
 from flashcrowd.errors import did_you_mean
-from flashcrowd.units import Size, UnitError
+from flashcrowd.units import Size, UnitError, text_schema
 
 _PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
 
@@ -87,12 +87,7 @@ class Queue:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validates texts and queues; serialises to the text."""
-        return core_schema.no_info_plain_validator_function(
-            cls,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                str, return_schema=core_schema.str_schema()
-            ),
-        )
+        return text_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:

@@ -121,6 +121,17 @@ impl Socket {
             stack: end.stack,
         }
     }
+
+    /// The room in the send buffer, if it is more than the owner was told last; told from now on.
+    #[inline]
+    pub(crate) fn more_space(&mut self) -> Option<u64> {
+        let space = self.transport.as_ref().map_or(0, |transport| transport.write_space());
+        if clamp(space) <= self.space_told {
+            return None;
+        }
+        self.space_told = clamp(space);
+        Some(space)
+    }
 }
 
 /// Room in a buffer, as a socket keeps it.

@@ -45,12 +45,8 @@ impl Transit {
         packet: &Packet,
         sacks: &Sacks,
     ) {
-        let (Some(lane), lanes) = (lane, &mut self.lanes) else {
-            return self.keep_apart(queue, packet, sacks);
-        };
-        let Some(ordered) = lanes.get_mut(lane as usize) else {
-            return self.keep_apart(queue, packet, sacks);
-        };
+        let Some(lane) = lane else { return self.keep_apart(queue, packet, sacks) };
+        let ordered = &mut self.lanes[lane as usize];
         match ordered.packets.back() {
             None => queue.schedule(packet.due, Event::new(Kind::Lane, lane)),
             Some(last) if last.due <= packet.due => {}

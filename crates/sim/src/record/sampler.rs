@@ -80,25 +80,26 @@ impl Sampler {
 /// The present value for every source that has one: links are the world's, all else belongs to
 /// some application.
 fn values(world: &mut World, apps: &[AnyApp<'_>], what: Sampled) -> Vec<(u32, Sample)> {
+    match what {
+        Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links(world, what),
+        _ => apps.iter().flat_map(|app| app.sample(world, what)).collect(),
+    }
+}
+
+/// The same for links with a rate.
+fn links(world: &mut World, what: Sampled) -> Vec<(u32, Sample)> {
     let now = world.now;
-    let rated: Vec<u32> = (0u32..)
-        .zip(world.network.links())
-        .filter(|(_, link)| link.rate().is_some())
-        .map(|(index, _)| index)
-        .collect();
+    let indexed = (0u32..).zip(world.network.links());
+    let rated: Vec<u32> =
+        indexed.filter(|(_, link)| link.rate().is_some()).map(|(index, _)| index).collect();
     let mut value = |link: u32| match what {
-        Sampled::QueuePackets => {
-            Some(Sample::Level(f64::from(world.network.queued_packets(link, now))))
-        }
+        Sampled::QueuePackets => Sample::Level(f64::from(world.network.queued_packets(link, now))),
         Sampled::QueueDelay => {
-            Some(Sample::Level(world.network.link(link).queueing_delay(now).seconds()))
+            Sample::Level(world.network.link(link).queueing_delay(now).seconds())
         }
-        Sampled::LinkRate => Some(Sample::Bytes(world.network.link(link).counters().bytes)),
-        _ => None,
+        _ => Sample::Bytes(world.network.link(link).counters().bytes),
     };
-    let links: Vec<_> = rated.into_iter().filter_map(|link| Some((link, value(link)?))).collect();
-    let others = apps.iter().flat_map(|app| app.sample(world, what));
-    links.into_iter().chain(others).collect()
+    rated.into_iter().map(|link| (link, value(link))).collect()
 }
 
 /// The name of the link, flow or swarm that a series is about.

@@ -312,11 +312,7 @@ impl Swarms<'_> {
         if end.space_told >= end.plenty || end.owner != (End::Control { peer, conn }).owner() {
             return;
         }
-        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
-        if clamp(space) <= end.space_told {
-            return;
-        }
-        end.space_told = clamp(space);
+        let Some(space) = end.more_space() else { return };
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_space(world.now, conn, space);
             self.drain(world, peer);
@@ -338,11 +334,7 @@ impl Swarms<'_> {
         if !waits || self.peers[peer as usize].links(conn).outgoing != socket {
             return;
         }
-        let space = end.transport.as_ref().map_or(0, |transport| transport.write_space());
-        if clamp(space) <= end.space_told {
-            return;
-        }
-        end.space_told = clamp(space);
+        let Some(space) = end.more_space() else { return };
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_data_space(world.now, conn, space);
             self.drain(world, peer);
