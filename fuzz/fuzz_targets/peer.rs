@@ -4,7 +4,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{Rate, Span, RandomStream, Time};
 use flashcrowd_swarm::profile::{
     RequestPipeline, FreeSlot, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
 };
@@ -278,7 +278,7 @@ fuzz_target!(|input: Input| {
         role,
         PeerId(0),
         rate(input.limit),
-        Stream::new(1, "fuzz", 0),
+        RandomStream::new(1, "fuzz", 0),
         Time::START,
     );
     let peer = if input.split { peer.with_data_connections() } else { peer };

@@ -2,7 +2,7 @@
 //! `cargo bench -p flashcrowd-link`
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use flashcrowd_base::{Rate, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Time};
 use flashcrowd_link::{
     Ack, AckFilter, Cake, CoDel, Conditions, Direction, Ecn, Flow, FqCoDel, Frame, Outcome, Packet,
     Pie, Queue, Red,
@@ -39,7 +39,7 @@ fn line(queue: Queue) -> Conditions {
 
 fn drop_tail(criterion: &mut Criterion) {
     let line = line(Queue::packets(200));
-    let mut link = Direction::new(Stream::new(1, "bench", 0));
+    let mut link = Direction::new(RandomStream::new(1, "bench", 0));
     let (mut now, mut tag) = (Time::START, 0u32);
     let wire = line.rate_bps.map(|rate| rate.transmission(1500)).unwrap_or_default();
     criterion.bench_function("drop-tail, offer", |bencher| {
@@ -64,7 +64,7 @@ fn managed(criterion: &mut Criterion) {
     ];
     for (name, queue) in queues {
         let line = line(queue);
-        let mut link = Direction::new(Stream::new(1, "bench", 0));
+        let mut link = Direction::new(RandomStream::new(1, "bench", 0));
         let (mut now, mut tag) = (Time::START, 0u32);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {

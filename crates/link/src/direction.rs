@@ -1,7 +1,7 @@
 use crate::discipline::pool::Held;
 use crate::discipline::{Line, Managed};
 use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Queue, QueueLimit, Side};
-use flashcrowd_base::{Rate, Ring, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Ring, Span, Time};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub struct Direction {
     /// The last arrival of all packets so far: on a link that keeps the order, no newcomer arrives
     /// before that.
     last_arrival: Time,
-    stream: Stream,
+    stream: RandomStream,
     detail: Option<Box<Detail>>,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
@@ -129,7 +129,7 @@ pub struct Direction {
 
 impl Direction {
     /// An idle direction that draws its jitter and losses from `stream`.
-    pub fn new(stream: Stream) -> Direction {
+    pub fn new(stream: RandomStream) -> Direction {
         Direction {
             waiting: Ring::new(),
             waiting_bytes: 0,
@@ -266,7 +266,7 @@ impl Direction {
         let managed = self.detail(conditions.delay_ns).managed.get_or_insert_with(|| {
             // A stream of its own, so that losses are those of the link without a discipline.
             let seed = { stream }.bits();
-            Managed::new(&conditions.queue, now, Stream::new(seed, "queue", 0))
+            Managed::new(&conditions.queue, now, RandomStream::new(seed, "queue", 0))
         });
         let idle = managed.is_empty();
         let taken = managed.offer(&conditions.queue, line, packet, dropped);

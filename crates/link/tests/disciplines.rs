@@ -1,6 +1,6 @@
 //! What holds of every discipline, whatever is offered, taken and changed.
 
-use flashcrowd_base::{Probability, Rate, Span, Stream, Time};
+use flashcrowd_base::{Probability, RandomStream, Rate, Span, Time};
 use flashcrowd_link::{
     Ack, AckFilter, Cake, CoDel, Conditions, Direction, Ecn, Flow, FqCoDel, Framing, Isolation,
     Loss, LossModel, Outcome, Packet, Pie, Queue, QueueLimit, Red, Side,
@@ -92,7 +92,7 @@ impl World {
             queue,
             ..Conditions::default()
         };
-        let link = Direction::new(Stream::new(1, "test", 0));
+        let link = Direction::new(RandomStream::new(1, "test", 0));
         World { now: Time::START, link, line, packets: Vec::new(), departures: Vec::new() }
     }
 

@@ -1,5 +1,5 @@
 use crate::sys;
-use flashcrowd_base::{Stream, Time};
+use flashcrowd_base::{RandomStream, Time};
 use libutp_rs2_sys as utp;
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
@@ -89,7 +89,7 @@ struct Slot {
 #[derive(Debug)]
 pub(crate) struct Inner {
     micros: u64,
-    stream: Stream,
+    stream: RandomStream,
     draws: VecDeque<u16>,
     mtu: u16,
     outgoing: VecDeque<Datagram>,
@@ -176,7 +176,7 @@ impl Libutp {
     pub fn new(settings: &Settings) -> Libutp {
         let inner = Box::new(Inner {
             micros: 0,
-            stream: Stream::new(settings.seed, "libutp", 0),
+            stream: RandomStream::new(settings.seed, "libutp", 0),
             draws: settings.draws.iter().copied().collect(),
             mtu: settings.mtu,
             outgoing: VecDeque::new(),

@@ -3,7 +3,7 @@
 //! follow; losses and timeouts, from its log), and after each update the windows must be equal
 //! to the byte.
 
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_oracle::{Libutp, Settings, SocketId};
 use flashcrowd_transport::congestion::{
     Ack, AnyController, Controller, HyStartKind, Kind, Loss, Params, ledbat,
@@ -16,7 +16,7 @@ const STEP: Span = Span::from_millis(1);
 
 /// A one-way path whose conditions change: a rate, a queue, a delay, losses, a clock.
 struct Path {
-    stream: Stream,
+    stream: RandomStream,
     /// Microseconds a byte takes, bytes the queue holds.
     slowness: f64,
     buffer: f64,
@@ -214,8 +214,8 @@ impl Shadow {
 
 /// One transfer over one network.
 fn transfer(seed: u64) -> Shadow {
-    let mut stream = Stream::new(seed, "ledbat", 0);
-    let draw = |stream: &mut Stream, values: &[f64]| values[stream.below(values.len())];
+    let mut stream = RandomStream::new(seed, "ledbat", 0);
+    let draw = |stream: &mut RandomStream, values: &[f64]| values[stream.below(values.len())];
     let settings = Settings {
         seed,
         log: true,
@@ -225,10 +225,10 @@ fn transfer(seed: u64) -> Shadow {
     };
     let answerer = Settings { seed: !seed, log: false, ..settings.clone() };
     let (mut here, mut there) = (Libutp::new(&settings), Libutp::new(&answerer));
-    let path = |stream: &mut Stream, loss: f64| {
+    let path = |stream: &mut RandomStream, loss: f64| {
         let rate = draw(stream, &[0.25, 1.0, 10.0, 1000.0]);
         Path {
-            stream: Stream::new(stream.bits(), "loss", 0),
+            stream: RandomStream::new(stream.bits(), "loss", 0),
             slowness: 8.0 / rate,
             buffer: draw(stream, &[10_000.0, 30_000.0, 1e7]),
             delay: Span::from_millis(1 + stream.below(80) as u64),

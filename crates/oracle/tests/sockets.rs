@@ -2,7 +2,7 @@
 //! loses and reorders.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use flashcrowd_base::{Stream, Time};
+use flashcrowd_base::{RandomStream, Time};
 use flashcrowd_live::Socket;
 use flashcrowd_oracle::{Libutp, Settings, SocketId};
 use flashcrowd_transport::utp::{Config, profiles};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(100);
 const LOCALHOST: &str = "127.0.0.1:0";
 
 fn bytes(len: usize) -> Vec<u8> {
-    let mut stream = Stream::new(3, "interop", 0);
+    let mut stream = RandomStream::new(3, "interop", 0);
     (0..len).map(|_| stream.bits() as u8).collect()
 }
 
@@ -48,7 +48,7 @@ impl Relay {
         back.set_nonblocking(true).unwrap();
         let ends = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
-            let mut stream = Stream::new(5, "relay", 0);
+            let mut stream = RandomStream::new(5, "relay", 0);
             let mut caller = None;
             let mut buffer = [0; 65_536];
             // Those that are overtaken wait for the next two.

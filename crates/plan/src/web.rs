@@ -1,6 +1,6 @@
 use crate::check::{ends, require};
 use crate::{Error, Plan, TransportChoice};
-use flashcrowd_base::{Span, Stream};
+use flashcrowd_base::{RandomStream, Span};
 use serde::{Deserialize, Serialize};
 
 /// Users who fetch pages over fresh connections and read each before they ask for the next one.
@@ -113,7 +113,7 @@ impl PageSize {
     }
 
     /// Draws the length of a page. Every call takes three values of the stream.
-    pub fn draw(&self, stream: &mut Stream) -> u64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> u64 {
         let (normal, unit) = (stream.normal(), stream.unit());
         let body = self.median_bytes as f64 * libm::exp(self.sigma * normal);
         let (from, to) = (self.tail_from_bytes as f64, self.largest_bytes as f64);
@@ -142,7 +142,7 @@ impl Reading {
     }
 
     /// Draws a reading time. Every call takes one value of the stream.
-    pub fn draw(&self, stream: &mut Stream) -> Span {
+    pub fn draw(&self, stream: &mut RandomStream) -> Span {
         match self {
             Reading::Exponential { mean_ns } => stream.exponential(*mean_ns),
             Reading::Pareto { least_ns, shape, longest_ns } => {
@@ -192,7 +192,7 @@ mod tests {
         let cut = libm::log(from / median) / sigma;
         let body = median * libm::exp(sigma * sigma / 2.0) * phi(cut - sigma);
         let expected = body + phi(-cut) * pareto_mean(from, most, shape);
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         let mut beyond = 0;
         let found = mean(|_| {
             let bytes = page.draw(&mut stream);
@@ -214,13 +214,13 @@ mod tests {
             tail_shape: 1.1,
             largest_bytes,
         };
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         assert!((0..1000).all(|_| page.draw(&mut stream) == median_bytes));
     }
 
     #[test]
     fn the_mean_of_reading_times_is_what_the_formulas_say() {
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         let exponential = Reading::Exponential { mean_ns: Span::from_secs(30) };
         let found = mean(|_| exponential.draw(&mut stream).seconds());
         assert!((found / 30.0 - 1.0).abs() < 0.01, "{found}");

@@ -1,7 +1,7 @@
 //! The event queue and the link, per operation. `cargo bench -p flashcrowd-sim --bench parts`
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_link::{Conditions, Direction, Frame, Queue};
 use flashcrowd_sim::EventQueue;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use std::hint::black_box;
 fn queues(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event queue, pop and schedule");
     for pending in [1_000u32, 10_000, 100_000] {
-        let mut stream = Stream::new(1, "bench", 0);
+        let mut stream = RandomStream::new(1, "bench", 0);
         let mut gap = move || Span::from_nanos(stream.bits() >> 35);
         let mut wheel = EventQueue::new();
         let mut heap = BinaryHeap::new();
@@ -49,7 +49,7 @@ fn links(criterion: &mut Criterion) {
         ..Conditions::default()
     };
     criterion.bench_function("link, offer a packet", |bencher| {
-        let link = Direction::new(Stream::new(1, "bench", 0));
+        let link = Direction::new(RandomStream::new(1, "bench", 0));
         bencher.iter_batched_ref(
             || (link.clone(), Time::START),
             |(link, now)| {

@@ -6,7 +6,7 @@
 //! # The order of events
 //! Events happen in the order of their time; events of the same instant in the order in which they
 //! were scheduled. Both are integers and every random number comes from a named
-//! [`Stream`](flashcrowd_base::Stream), so equal plans and seeds give equal tables, bit for bit.
+//! [`RandomStream`](flashcrowd_base::RandomStream), so equal plans and seeds give equal tables, bit for bit.
 
 mod ahead;
 mod apps;

@@ -1,7 +1,7 @@
 //! What a peer costs per event: a HAVE, a turn of the limiter, a block, a round of the choker.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_swarm::picker::Picker;
 use flashcrowd_swarm::profile::{Profile, named};
 use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Role, Torrent};
@@ -23,7 +23,7 @@ fn drain(peer: &mut Peer) -> usize {
 }
 /// A peer with open connections to so many others.
 fn joined(role: Role, limit: Option<Rate>) -> Peer {
-    let stream = Stream::new(1, "bench", 0);
+    let stream = RandomStream::new(1, "bench", 0);
     let mut peer = Peer::new(mainline(), torrent(), role, PeerId(0), limit, stream, Time::START);
     peer.start(Time::START);
     for remote in 1..=NEIGHBOURS {
@@ -133,7 +133,7 @@ fn download(c: &mut Criterion) {
 }
 
 fn picker(c: &mut Criterion) {
-    let mut stream = Stream::new(1, "bench", 0);
+    let mut stream = RandomStream::new(1, "bench", 0);
     let rules = mainline().picker.clone();
     let mut picker = Picker::new(rules, PIECES, false, &mut stream);
     for piece in 0..PIECES {

@@ -10,14 +10,14 @@
 //! # Driving a peer
 //!
 //! ```
-//! use flashcrowd_base::{Rate, Span, Stream, Time};
+//! use flashcrowd_base::{Rate, Span, RandomStream, Time};
 //! use flashcrowd_swarm::{Action, Message, Peer, PeerId, Role, Torrent, profile};
 //! use std::sync::Arc;
 //!
 //! let profile = profile::named("mainline-4.0.2").ok_or("no such profile")?;
 //! let torrent = Torrent::new(50 << 20, 1 << 18, profile.requests.block_bytes)?;
 //! let limit = Rate::from_bps(20 * 8 * 1024);
-//! let stream = Stream::new(1, "peer", 0);
+//! let stream = RandomStream::new(1, "peer", 0);
 //! let (profile, torrent) = (Arc::new(profile), Arc::new(torrent));
 //! let now = Time::START;
 //! let mut peer = Peer::new(profile, torrent, Role::Leecher, PeerId(0), limit, stream, now);

@@ -1,7 +1,7 @@
 //! Which piece to ask for next (`clients.md` A.8).
 
 use crate::profile::{BegunOrder, Picker as Rules, PieceOrder};
-use flashcrowd_base::Stream;
+use flashcrowd_base::RandomStream;
 
 /// Availability counters, kept as buckets of pieces with as many owners, each in random order.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ const DONE: u32 = u32::MAX;
 
 impl Picker {
     /// Nobody has anything; `full` if we have everything.
-    pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut Stream) -> Picker {
+    pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut RandomStream) -> Picker {
         let all: Vec<u32> = (0..pieces).collect();
         let mut scrambled = all.clone();
         stream.shuffle(&mut scrambled);
@@ -38,7 +38,7 @@ impl Picker {
     }
     /// One neighbour more has `piece`.
     #[inline]
-    pub fn gained(&mut self, piece: u32, stream: &mut Stream) {
+    pub fn gained(&mut self, piece: u32, stream: &mut RandomStream) {
         let owners = self.owners[piece as usize];
         self.owners[piece as usize] = owners + 1;
         if self.place[piece as usize] != DONE {
@@ -50,7 +50,7 @@ impl Picker {
         }
     }
     /// One neighbour less has `piece`.
-    pub fn lost(&mut self, piece: u32, stream: &mut Stream) {
+    pub fn lost(&mut self, piece: u32, stream: &mut RandomStream) {
         let owners = self.owners[piece as usize];
         debug_assert!(owners > 0, "lost an owner that was never counted");
         self.owners[piece as usize] = owners.saturating_sub(1);
@@ -68,7 +68,7 @@ impl Picker {
         }
     }
     /// Swaps the piece into a random place.
-    fn list(&mut self, piece: u32, bucket: u32, stream: &mut Stream) {
+    fn list(&mut self, piece: u32, bucket: u32, stream: &mut RandomStream) {
         let bucket = &mut self.buckets[bucket as usize];
         let place = stream.below(bucket.len() + 1);
         let end = bucket.len();
@@ -104,7 +104,7 @@ impl Picker {
     pub fn next(
         &self,
         of_seed: bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
         asked: impl Fn(u32) -> u32,
     ) -> Option<u32> {
@@ -122,7 +122,7 @@ impl Picker {
     fn begun(
         &self,
         of_seed: bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
         asked: impl Fn(u32) -> u32,
     ) -> Option<u32> {
@@ -136,7 +136,7 @@ impl Picker {
     fn rarest_begun(
         &self,
         of_seed: bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
     ) -> Option<u32> {
         let begun = if of_seed { &self.started_from_seed } else { &self.started };
@@ -154,14 +154,14 @@ mod tests {
     use crate::profile::named;
     use proptest::prelude::*;
 
-    fn stream() -> Stream {
-        Stream::new(1, "picker", 0)
+    fn stream() -> RandomStream {
+        RandomStream::new(1, "picker", 0)
     }
     fn rules() -> Rules {
         named("mainline-4.0.2").unwrap().picker
     }
     /// 10 pieces of which piece p has p + 1 owners, and `complete` complete ones from the top.
-    fn graded(rules: Rules, complete: u32) -> (Picker, Stream) {
+    fn graded(rules: Rules, complete: u32) -> (Picker, RandomStream) {
         let mut stream = stream();
         let mut picker = Picker::new(rules, 10, false, &mut stream);
         for piece in 0..10 {
@@ -232,7 +232,7 @@ mod tests {
     fn ties_are_broken_at_random() {
         let mut seen = [0; 4];
         for seed in 0..400 {
-            let mut stream = Stream::new(seed, "ties", 0);
+            let mut stream = RandomStream::new(seed, "ties", 0);
             let rules = Rules { random_first_pieces: 0, ..rules() };
             let mut picker = Picker::new(rules, 4, false, &mut stream);
             (0..4).for_each(|piece| picker.gained(piece, &mut stream));

@@ -2,7 +2,7 @@
 
 use crate::profile::TrackerRules;
 use crate::{AnnounceEvent, PeerId};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use std::collections::BTreeMap;
 
 /// What a tracker answers.
@@ -61,7 +61,7 @@ impl Tracker {
         event: AnnounceEvent,
         numwant: Option<u16>,
         is_seed: bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Answer {
         self.sweep(now);
         if event == AnnounceEvent::Stopped {
@@ -103,7 +103,7 @@ impl Tracker {
         now: Time,
         wanted: usize,
         leechers_only: bool,
-        stream: &mut Stream,
+        stream: &mut RandomStream,
     ) -> Vec<PeerId> {
         let share = wanted * self.leechers() / self.members.len().max(1);
         let reshuffle = self.rules.reshuffle_ns;
@@ -133,7 +133,7 @@ impl Tracker {
         self.lists = Some(lists);
         peers
     }
-    fn shuffled(&self, now: Time, stream: &mut Stream) -> Lists {
+    fn shuffled(&self, now: Time, stream: &mut RandomStream) -> Lists {
         let list = |seed| {
             let members = self.members.iter().filter(move |(_, member)| member.seed == seed);
             members.map(|(peer, _)| *peer).collect()
@@ -156,13 +156,13 @@ mod tests {
 
     struct Swarm {
         tracker: Tracker,
-        stream: Stream,
+        stream: RandomStream,
     }
     impl Swarm {
         /// Leechers 0.., then seeds.
         fn new(leechers: u32, seeds: u32) -> Swarm {
             let tracker = Tracker::new(named("mainline-4.0.2").unwrap().tracker);
-            let mut swarm = Swarm { tracker, stream: Stream::new(1, "tracker", 0) };
+            let mut swarm = Swarm { tracker, stream: RandomStream::new(1, "tracker", 0) };
             for peer in 0..leechers + seeds {
                 swarm.ask(0, peer, AnnounceEvent::Started, Some(0), peer >= leechers);
             }

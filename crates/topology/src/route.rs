@@ -1,4 +1,4 @@
-use flashcrowd_base::{Probability, Span, Stream};
+use flashcrowd_base::{Probability, RandomStream, Span};
 use flashcrowd_link::{Conditions, Direction, Loss, LossModel, Side};
 use flashcrowd_plan as plan;
 use std::ops::Range;
@@ -51,7 +51,7 @@ impl Drawn {
     pub(crate) fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Drawn> {
         let draw = core.draw.as_ref()?;
         let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
-        let mut stream = Stream::new(seed, "pair", pair);
+        let mut stream = RandomStream::new(seed, "pair", pair);
         let rtt = draw.rtt_s.as_ref().map(|rtt| Span::from_seconds(rtt.draw(&mut stream)));
         let loss = draw.loss.as_ref().map(|loss| loss.draw(&mut stream).clamp(0.0, 1.0));
         let mut drawn = Drawn {

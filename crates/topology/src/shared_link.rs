@@ -1,5 +1,5 @@
 use crate::held::Held;
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_link::{Conditions, Counters, Direction};
 use flashcrowd_plan as plan;
 
@@ -20,7 +20,7 @@ pub struct SharedLink<K> {
 impl<K> SharedLink<K> {
     pub(crate) fn new(link: &plan::Link, seed: u64, index: u32) -> SharedLink<K> {
         let drawn = link.delay.as_ref().map(|delay| {
-            let mut stream = Stream::new(seed, "delay", u64::from(delay.number));
+            let mut stream = RandomStream::new(seed, "delay", u64::from(delay.number));
             stream.between(delay.least_ns, delay.most_ns)
         });
         let mut conditions = link.conditions.clone();
@@ -30,7 +30,7 @@ impl<K> SharedLink<K> {
             decides: conditions.queue.is_managed(),
             conditions,
             drawn,
-            direction: Direction::new(Stream::new(seed, "link", u64::from(index))),
+            direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
         }
     }

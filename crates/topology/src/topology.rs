@@ -1,7 +1,7 @@
 use crate::carried::{Carried, OnRoute};
 use crate::route::{Drawn, PAIR, PairPath, Route};
 use crate::shared_link::SharedLink;
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_link::{Cause, Conditions, Direction, Moved, Outcome};
 use flashcrowd_plan as plan;
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ impl<K> Topology<K> {
             let ordered = u64::from(from) << 32 | u64::from(to);
             Box::new(PairPath {
                 drawn: Drawn::new(self.seed, core, from, to),
-                direction: Direction::new(Stream::new(self.seed, "path", ordered)),
+                direction: Direction::new(RandomStream::new(self.seed, "path", ordered)),
             })
         });
         let route = Route {

@@ -2,7 +2,7 @@
 //! way. One element is one packet received, data or acknowledgement, with the polls that follow it.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::utp::{Config, Connection, Packet, profiles, wire};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ struct Pipe {
     now: Time,
     ends: [Connection; 2],
     queues: [VecDeque<(Time, Packet)>; 2],
-    stream: Stream,
+    stream: RandomStream,
     loss: f64,
     /// When the bottleneck is free again, and its time per data packet.
     free: Time,
@@ -33,7 +33,7 @@ impl Pipe {
             now: Time::START,
             ends: [caller, answerer],
             queues: [VecDeque::new(), VecDeque::new()],
-            stream: Stream::new(1, "loss", 0),
+            stream: RandomStream::new(1, "loss", 0),
             loss,
             free: Time::START,
             slot: Span::from_micros(12),

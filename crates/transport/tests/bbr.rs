@@ -2,7 +2,7 @@
 
 mod pipe;
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
 use flashcrowd_transport::tcp::{Config, Segment, profiles};
 use pipe::{Fate, Network, Pair, Path};
@@ -26,7 +26,7 @@ fn pair(config: &Config, queue_ms: u64, loss: f64) -> Pair<Path> {
     forth.queue = Span::from_millis(queue_ms);
     forth.loss = loss;
     let mut pair = Pair::new(config, config, [forth, Path::new(Span::from_millis(20), 2)]);
-    pair.end(0).draw_from(Stream::new(1, "congestion", 0));
+    pair.end(0).draw_from(RandomStream::new(1, "congestion", 0));
     pair
 }
 
@@ -172,7 +172,7 @@ fn together(kinds: &[Kind], queue_ms: u64) -> Vec<u64> {
         .map(|(&kind, index)| {
             let back = Shared(Rc::new(RefCell::new(Path::new(Span::from_millis(20), 2))));
             let mut pair = Pair::new(&config(kind), &config(kind), [forth.clone(), back]);
-            pair.end(0).draw_from(Stream::new(1, "congestion", index));
+            pair.end(0).draw_from(RandomStream::new(1, "congestion", index));
             pair
         })
         .collect();

@@ -2,7 +2,7 @@
 
 mod pipe;
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_transport::congestion::{HyStartKind, Kind};
 use flashcrowd_transport::tcp::{Config, Segment, profiles};
 use pipe::{Fate, Network, Pair, Path};
@@ -210,7 +210,7 @@ fn runs_repeat() {
         let config = profiles::linux_6();
         let mut forth = Path::new(Span::from_millis(20), 3);
         forth.loss = 0.01;
-        forth.stream = Stream::new(3, "loss", 7);
+        forth.stream = RandomStream::new(3, "loss", 7);
         let mut pair = Pair::new(&config, &config, [forth, Path::new(Span::from_millis(20), 4)]);
         pair.bulk_until(Time::START + Span::from_secs(20));
         (pair.delivered, pair.end(0).stats(), pair.end(1).stats())

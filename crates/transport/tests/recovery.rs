@@ -265,13 +265,13 @@ fn rate_halving_paces_recovery() {
 /// lost, and the window comes back.
 #[test]
 fn a_spurious_recovery_is_taken_back() {
-    use flashcrowd_base::{Stream, Time};
+    use flashcrowd_base::{RandomStream, Time};
     // Reordering beyond three segments, and no loss at all.
     for undo in [true, false] {
         let mut config = profiles::linux_6();
         config.undo = undo;
         config.rack = false;
-        let mut pair = reorder::pair(&config, Stream::new(7, "reorder", 0));
+        let mut pair = reorder::pair(&config, RandomStream::new(7, "reorder", 0));
         pair.bulk_until(Time::START + Span::from_secs(5));
         let stats = pair.end(0).stats();
         assert!(stats.recoveries > 0, "{stats:?}");
@@ -282,10 +282,10 @@ fn a_spurious_recovery_is_taken_back() {
 mod pipe;
 mod reorder {
     use super::pipe::{Fate, Network, Pair};
-    use flashcrowd_base::{Span, Stream, Time};
+    use flashcrowd_base::{RandomStream, Span, Time};
     use flashcrowd_transport::tcp::{Config, Segment};
 
-    pub(super) struct Reordering(Stream);
+    pub(super) struct Reordering(RandomStream);
 
     impl Network for Reordering {
         fn carry(&mut self, _: Time, segment: &Segment) -> Fate {
@@ -294,7 +294,7 @@ mod reorder {
         }
     }
 
-    pub(super) fn pair(config: &Config, stream: Stream) -> Pair<Reordering> {
+    pub(super) fn pair(config: &Config, stream: RandomStream) -> Pair<Reordering> {
         Pair::new(config, config, [Reordering(stream.clone()), Reordering(stream)])
     }
 }

@@ -2,7 +2,7 @@
 
 mod pipe;
 
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
 use flashcrowd_transport::tcp::{
     CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, Segment, State, profiles,
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 /// Loses, delays, reorders and duplicates at random until `until`, and then only delays.
 struct Storm {
-    stream: Stream,
+    stream: RandomStream,
     until: Time,
     loss: f64,
     duplication: f64,
@@ -168,7 +168,7 @@ proptest! {
         calm_after in 0u64..60,
     ) {
         let storm = |index| Storm {
-            stream: Stream::new(seed, "storm", index),
+            stream: RandomStream::new(seed, "storm", index),
             until: Time::START + Span::from_secs(calm_after),
             loss,
             duplication,

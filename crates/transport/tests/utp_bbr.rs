@@ -1,6 +1,6 @@
 //! BBR on uTP: one connection over a bottleneck with random loss.
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_transport::congestion::{Kind, Pacing};
 use flashcrowd_transport::utp::{Config, Connection, Packet, profiles};
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ struct World {
     packets: Vec<Packet>,
     queue: BinaryHeap<Reverse<(Time, usize, usize)>>,
     free_at: Time,
-    losses: (f64, Stream),
+    losses: (f64, RandomStream),
     waited: Span,
     carried: u64,
     delivered: u64,
@@ -39,7 +39,7 @@ impl World {
         };
         let config = Arc::new(config);
         let mut caller = Connection::connect(&config, Time::START, 7, 1);
-        caller.draw_from(Stream::new(1, "congestion", 0));
+        caller.draw_from(RandomStream::new(1, "congestion", 0));
         World {
             now: Time::START,
             ends: [Some(caller), None],
@@ -47,7 +47,7 @@ impl World {
             packets: Vec::new(),
             queue: BinaryHeap::new(),
             free_at: Time::START,
-            losses: (loss, Stream::new(1, "loss", 0)),
+            losses: (loss, RandomStream::new(1, "loss", 0)),
             waited: Span::ZERO,
             carried: 0,
             delivered: 0,

@@ -4,7 +4,7 @@ use flashcrowd_base::Probability;
 use proptest::prelude::*;
 
 fn direction() -> Direction {
-    Direction::new(Stream::new(1, "test", 0))
+    Direction::new(RandomStream::new(1, "test", 0))
 }
 fn offer(link: &mut Direction, line: &Conditions, now: Time, bytes: u32, tag: u32) -> Outcome {
     link.offer(line, now, &Frame { bytes, tag }, &mut |_, _| panic!("nothing is dropped later"))

@@ -14,7 +14,7 @@ pub(crate) mod testing;
 use crate::{Ecn, Queue};
 use cake::CakeQueue;
 use codel::CoDelQueue;
-use flashcrowd_base::{Rate, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Time};
 use fq_codel::FqCoDelQueue;
 use pie::PieQueue;
 use pool::{Held, List, Pool};
@@ -46,7 +46,7 @@ pub(crate) struct Context<'a> {
     pub(crate) rate: Rate,
     /// Since when the line has had nothing to do, if so.
     pub(crate) idle_since: Option<Time>,
-    pub(crate) stream: &'a mut Stream,
+    pub(crate) stream: &'a mut RandomStream,
     pub(crate) done: &'a mut Done,
     /// The packet that is being offered, and whether it was dropped.
     pub(crate) newcomer: Option<(u32, bool)>,
@@ -91,7 +91,7 @@ enum State {
 }
 
 impl State {
-    fn new(queue: &Queue, now: Time, stream: &mut Stream) -> State {
+    fn new(queue: &Queue, now: Time, stream: &mut RandomStream) -> State {
         match queue {
             Queue::DropTail(_) => State::Fifo(List::default()),
             Queue::CoDel(_) => State::CoDel(CoDelQueue::default()),
@@ -121,13 +121,13 @@ impl State {
 pub(crate) struct Managed {
     pub(crate) pool: Pool,
     state: State,
-    stream: Stream,
+    stream: RandomStream,
     pub(crate) done: Done,
 }
 
 impl Managed {
     /// An empty queue that draws from `stream`.
-    pub(crate) fn new(queue: &Queue, now: Time, mut stream: Stream) -> Managed {
+    pub(crate) fn new(queue: &Queue, now: Time, mut stream: RandomStream) -> Managed {
         let state = State::new(queue, now, &mut stream);
         Managed { pool: Pool::default(), state, stream, done: Done::default() }
     }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::discipline::testing::Bottleneck;
     use crate::{Ecn, Queue};
-    use flashcrowd_base::Stream;
+    use flashcrowd_base::RandomStream;
 
     fn red() -> Red {
         Red { max_probability: Probability::new(0.02).unwrap(), ..Red::default() }
@@ -206,7 +206,7 @@ mod tests {
     fn drops_are_evenly_spaced() {
         let params = Red { max_probability: Probability::new(0.1).unwrap(), ..red() };
         let mut queue = RedQueue { average: 10.0, ..RedQueue::default() };
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         let mut gaps = [0u32; 22];
         let (mut gap, mut drops) = (0, 0);
         while drops < 40_000 {

@@ -1,7 +1,7 @@
 use super::pool::Held;
 use super::{Cause, Context, Done};
 use crate::{Ack, Conditions, Departure, Direction, Ecn, Flow, Outcome, Packet, Queue};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 
 pub(crate) fn at(millis: u64) -> Time {
     Time::START + Span::from_millis(millis)
@@ -48,7 +48,7 @@ pub(crate) struct Bottleneck {
     pub(crate) causes: Vec<Cause>,
     /// Packets that were dropped at once.
     pub(crate) refused: u32,
-    stream: Stream,
+    stream: RandomStream,
     /// Each packet that was offered, by its tag less one, and when.
     offered: Vec<(Probe, Time)>,
 }
@@ -59,13 +59,13 @@ impl Bottleneck {
             Conditions { rate_bps: Rate::from_bps(8_000_000), queue, ..Conditions::default() };
         Bottleneck {
             now: Time::START,
-            link: Direction::new(Stream::new(1, "test", 0)),
+            link: Direction::new(RandomStream::new(1, "test", 0)),
             line,
             ecn: Ecn::NotEct,
             dropped: Vec::new(),
             causes: Vec::new(),
             refused: 0,
-            stream: Stream::new(1, "context", 0),
+            stream: RandomStream::new(1, "context", 0),
             offered: Vec::new(),
         }
     }

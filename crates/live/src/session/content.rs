@@ -1,4 +1,4 @@
-use flashcrowd_base::Stream;
+use flashcrowd_base::RandomStream;
 use twox_hash::xxhash3_128::Hasher;
 
 /// Bytes before content repeats. A prime, so that a range that is moved by any usual size differs.
@@ -13,7 +13,7 @@ pub struct Content {
 impl Content {
     /// The content of this seed.
     pub fn new(seed: u64) -> Content {
-        let mut stream = Stream::new(seed, "utp-content", 0);
+        let mut stream = RandomStream::new(seed, "utp-content", 0);
         let mut period = Vec::with_capacity(PERIOD + 8);
         while period.len() < PERIOD {
             period.extend_from_slice(&stream.bits().to_le_bytes());

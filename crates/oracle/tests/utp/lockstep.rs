@@ -4,7 +4,7 @@
 use super::host::{Application, Close, Host, Ours, message};
 use super::theirs::Theirs;
 use super::world::{Clock, Sent, Storm, World};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_oracle::Settings;
 use flashcrowd_transport::utp::{Config, Packet, PacketKind, profiles, wire};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Networks in an ordinary run.
 const NETWORKS: u64 = 150;
 
-fn pick<T: Clone>(stream: &mut Stream, values: &[T]) -> T {
+fn pick<T: Clone>(stream: &mut RandomStream, values: &[T]) -> T {
     values[stream.below(values.len())].clone()
 }
 
@@ -28,7 +28,7 @@ struct Plan {
 }
 
 fn plan(seed: u64) -> Plan {
-    let mut stream = Stream::new(seed, "lockstep", 0);
+    let mut stream = RandomStream::new(seed, "lockstep", 0);
     let stream = &mut stream;
     let mut config = pick(stream, &profiles::all());
     config.receive_buffer_bytes = pick(stream, &[2_000, 20_000, 1 << 20]);
@@ -43,11 +43,11 @@ fn plan(seed: u64) -> Plan {
         mtu: pick(stream, &[600, 1402, 1402]),
         ..Settings::default()
     };
-    let size = |stream: &mut Stream| pick(stream, &[1usize, 700, 5_000, 60_000, 400_000]);
+    let size = |stream: &mut RandomStream| pick(stream, &[1usize, 700, 5_000, 60_000, 400_000]);
     // libutp lets an answerer write only when the caller has.
     let there = size(stream);
     let back = if stream.below(2) == 0 { 0 } else { size(stream) };
-    let lazy = |stream: &mut Stream| {
+    let lazy = |stream: &mut RandomStream| {
         let pause = Span::from_millis(1 + stream.below(300) as u64);
         (stream.below(4) == 0).then_some((10_000, pause))
     };
@@ -62,7 +62,7 @@ fn plan(seed: u64) -> Plan {
     let mtu = pick(stream, &[620usize, 1000, 1500, 1500]);
     let jump = Span::from_millis(pick(stream, &[0, 0, 100, 600]));
     let storm = |index| Storm {
-        stream: Stream::new(seed, "storm", index),
+        stream: RandomStream::new(seed, "storm", index),
         until: Time::START + Span::from_secs(300),
         loss,
         duplication,
@@ -73,7 +73,7 @@ fn plan(seed: u64) -> Plan {
         black_hole: false,
         spare: None,
     };
-    let clock = |stream: &mut Stream| Clock {
+    let clock = |stream: &mut RandomStream| Clock {
         // Timestamps wrap 4295 s after a clock began. libutp counts from a little after its start.
         offset: Span::from_millis(pick(stream, &[1_000, 77_000, 4_290_000, 10_000_000])),
         // Flavours of 2009 mend no drift, and stop at a target of 25 ms: 20 ppm are 16 ms in the

@@ -1,7 +1,7 @@
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
 use crate::table::{Column, Table, names, seconds};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Workload};
 
 /// Flows from one host to another: all of all transfers.
@@ -63,7 +63,7 @@ impl<'p> Transfers<'p> {
         let mut flows = Vec::new();
         for (index, workload) in plan.workloads.iter().enumerate() {
             let Workload::Transfer(spec) = workload else { continue };
-            let mut stream = Stream::new(world.seed, "transfer", index as u64);
+            let mut stream = RandomStream::new(world.seed, "transfer", index as u64);
             for number in 0..spec.flows {
                 let late = stream.between(Span::ZERO, spec.spread_ns);
                 let trace = world.tally.trace.as_mut();

@@ -1,7 +1,7 @@
 use super::{App, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner};
 use crate::table::{Column, Table, names, seconds};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
 
 /// Users who fetch pages over fresh connections: all of all web workloads.
@@ -21,8 +21,8 @@ struct User<'p> {
     number: u32,
     /// Lengths of pages and times of reading come from streams of their own, so that the third page
     /// of a user has the same length however long the first two took.
-    lengths: Stream,
-    readings: Stream,
+    lengths: RandomStream,
+    readings: RandomStream,
     stopped: bool,
     pages: Vec<Page>,
     /// The connections of the last page, while it is under way.
@@ -81,8 +81,8 @@ impl<'p> Webs<'p> {
                     workload: index as u32,
                     spec,
                     number,
-                    lengths: Stream::new(world.seed, "page-lengths", stream),
-                    readings: Stream::new(world.seed, "page-readings", stream),
+                    lengths: RandomStream::new(world.seed, "page-lengths", stream),
+                    readings: RandomStream::new(world.seed, "page-readings", stream),
                     stopped: false,
                     pages: Vec::new(),
                     connections: Vec::new(),

@@ -6,7 +6,7 @@ use super::network::Network;
 use super::packet::{Addressee, Look, Packet};
 use super::parcels::Parcels;
 use super::transport::{Stack, Transport};
-use flashcrowd_base::{Lines, Span, Stream, Time};
+use flashcrowd_base::{Lines, RandomStream, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Segment};
 use flashcrowd_transport::utp;
 
@@ -185,7 +185,7 @@ pub(crate) struct Sockets<M> {
     /// uTP packets on their way.
     pub(crate) parcels: Parcels,
     /// The ids and first numbers of uTP connections.
-    numbers: Stream,
+    numbers: RandomStream,
     /// Connections whose controllers draw have a stream each.
     seed: u64,
     drawing: u64,
@@ -211,7 +211,7 @@ impl<M> Sockets<M> {
             free: Vec::new(),
             retransmitted: 0,
             parcels: Parcels::default(),
-            numbers: Stream::new(seed, "utp", 0),
+            numbers: RandomStream::new(seed, "utp", 0),
             seed,
             drawing: 0,
         }
@@ -265,7 +265,7 @@ impl<M> Sockets<M> {
             Stack::Utp(stack) => stack.controller,
         };
         if kind.draws() {
-            let stream = Stream::new(self.seed, "congestion", self.drawing);
+            let stream = RandomStream::new(self.seed, "congestion", self.drawing);
             self.drawing += 1;
             match transport {
                 Transport::Tcp(tcp) => tcp.draw_from(stream),

@@ -8,7 +8,7 @@ pub mod ns2;
 
 use crate::profile::Slots;
 use crate::{ConnId, UnchokeEnd};
-use flashcrowd_base::{Rate, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Time};
 
 /// What a rule may know about a neighbour.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ pub struct Choker {
 
 impl Choker {
     /// A new neighbour comes in at a random position.
-    pub fn insert(&mut self, conn: ConnId, stream: &mut Stream) {
+    pub fn insert(&mut self, conn: ConnId, stream: &mut RandomStream) {
         let position = stream.below(self.order.len() + 1);
         self.order.insert(position, conn);
     }
@@ -164,7 +164,7 @@ mod tests {
     fn new_neighbours_come_in_anywhere() {
         let mut first = 0;
         for seed in 0..300 {
-            let mut stream = Stream::new(seed, "order", 0);
+            let mut stream = RandomStream::new(seed, "order", 0);
             let mut choker = Choker::default();
             (0..3).for_each(|conn| choker.insert(ConnId(conn), &mut stream));
             first += u32::from(choker.order()[0] == ConnId(2));

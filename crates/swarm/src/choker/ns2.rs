@@ -4,7 +4,7 @@
 use super::{Candidate, Decision};
 use crate::UnchokeEnd;
 use crate::profile::Choker as Rules;
-use flashcrowd_base::Stream;
+use flashcrowd_base::RandomStream;
 
 /// What the rule needs besides the neighbours.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub fn decide(
     candidates: &[Candidate],
     rules: &Rules,
     round: Round,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     decisions: &mut Vec<Decision>,
 ) -> Place {
     decisions.clear();
@@ -88,7 +88,7 @@ pub fn decide(
 fn win(
     candidates: &[Candidate],
     rules: &Rules,
-    stream: &mut Stream,
+    stream: &mut RandomStream,
     open: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     let weight = |i: usize| {
@@ -133,7 +133,7 @@ mod tests {
         round: Round,
         seed: u64,
     ) -> (Vec<usize>, Option<usize>, Place) {
-        let (mut decisions, mut stream) = (Vec::new(), Stream::new(seed, "choker", 0));
+        let (mut decisions, mut stream) = (Vec::new(), RandomStream::new(seed, "choker", 0));
         let place = decide(crowd, &rules(), round, &mut stream, &mut decisions);
         let with = |decision| (0..decisions.len()).filter(move |i| decisions[*i] == decision);
         let turn = with.clone()(Decision::Optimistic).next();
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(unchoked(&[giver(0, 0); 6], round(false), 1).0, [0, 1, 2]);
         let one_round = Rules { rank_rounds: 1, ..rules() };
         let mut decisions = Vec::new();
-        let mut stream = Stream::new(1, "choker", 0);
+        let mut stream = RandomStream::new(1, "choker", 0);
         decide(&crowd, &one_round, round(false), &mut stream, &mut decisions);
         let best = (0..6).filter(|i| decisions[*i] == Decision::Prefer);
         assert_eq!(best.collect::<Vec<_>>(), [1, 2, 3]);
@@ -192,7 +192,7 @@ mod tests {
         let mut crowd = [giver(9, 0), giver(8, 0), giver(7, 0), giver(0, 0), giver(0, 0)];
         let unchoked = Candidate { choked: false, ..Candidate::STRANGER };
         let decision = |crowd: &[Candidate]| {
-            let (mut decisions, mut stream) = (Vec::new(), Stream::new(1, "choker", 0));
+            let (mut decisions, mut stream) = (Vec::new(), RandomStream::new(1, "choker", 0));
             decide(crowd, &rules(), round(true), &mut stream, &mut decisions);
             decisions[4]
         };

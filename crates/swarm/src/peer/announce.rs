@@ -2,7 +2,7 @@
 
 use crate::AnnounceEvent;
 use crate::profile::Announce as Rules;
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 
 /// One peer's dealings with its tracker. It looks every minute whether something is due.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Announcer {
         self.answered = Some(now);
         self.retry = None;
     }
-    pub(super) fn on_failure(&mut self, now: Time, rules: &Rules, stream: &mut Stream) {
+    pub(super) fn on_failure(&mut self, now: Time, rules: &Rules, stream: &mut RandomStream) {
         self.in_flight = false;
         self.answered = Some(now);
         let width = rules.retry_growth_max - rules.retry_growth_min;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn retries_wait_longer_and_longer() {
-        let mut stream = Stream::new(1, "retry", 0);
+        let mut stream = RandomStream::new(1, "retry", 0);
         let mut announcer = answered();
         announcer.on_failure(at(100), &rules(), &mut stream);
         assert_eq!(announcer.due(at(149), &rules(), 40, true), None);

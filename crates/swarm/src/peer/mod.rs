@@ -22,7 +22,7 @@ use crate::profile::FirstRound;
 use crate::{Action, AnnounceEvent, Bitfield, ConnId, Message, PeerId, Profile, Torrent};
 use announce::Announcer;
 use connection::{BlockRequest, Conns, Stage};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub struct Peer {
     profile: Arc<Profile>,
     id: PeerId,
     limit: Option<Rate>,
-    stream: Stream,
+    stream: RandomStream,
     actions: VecDeque<Action>,
     conns: Conns,
     /// Connections whose handshake is complete.
@@ -100,7 +100,7 @@ impl Peer {
         role: Role,
         id: PeerId,
         upload_limit: Option<Rate>,
-        mut stream: Stream,
+        mut stream: RandomStream,
         now: Time,
     ) -> Peer {
         let full = role == Role::Seed;

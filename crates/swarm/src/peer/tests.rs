@@ -24,7 +24,7 @@ fn profile() -> Profile {
 }
 fn peer(profile: Profile, role: Role) -> Peer {
     let limit = Rate::from_bps(80_000);
-    let stream = Stream::new(1, "peer", 0);
+    let stream = RandomStream::new(1, "peer", 0);
     Peer::new(Arc::new(profile), torrent(), role, PeerId(0), limit, stream, Time::START)
 }
 
@@ -238,7 +238,7 @@ fn a_block_of_sixteen_kibibytes_is_eleven_units_and_a_rest() {
     let torrent = Arc::new(Torrent::new(1 << 18, 1 << 18, 1 << 14).unwrap());
     let profile = Arc::new(named("mainline-4.0.2").unwrap());
     let limit = Rate::from_bps(20 * 8192);
-    let stream = Stream::new(1, "peer", 0);
+    let stream = RandomStream::new(1, "peer", 0);
     let peer = Peer::new(profile, torrent, Role::Seed, PeerId(0), limit, stream, Time::START);
     let mut rig = Rig::new(peer);
     rig.peer.start(rig.now);
@@ -266,7 +266,7 @@ fn ns2(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
     let mut profile = named("ns2-2011").unwrap();
     profile.requests.block_bytes = 1000;
     change(&mut profile);
-    let stream = Stream::new(1, "peer", 0);
+    let stream = RandomStream::new(1, "peer", 0);
     let (profile, id) = (Arc::new(profile), PeerId(0));
     let peer = Peer::new(profile, torrent(), role, id, None, stream, Time::START);
     let mut rig = Rig::new(peer);
@@ -497,7 +497,7 @@ fn simultaneous_connections_leave_one() {
     low.peer.on_peers(Time::START, INTERVAL, &[PeerId(7)]);
     low.drain();
     assert_eq!(low.peer.accept(Time::START, PeerId(7)), None, "the lower number's stays");
-    let stream = Stream::new(1, "peer", 0);
+    let stream = RandomStream::new(1, "peer", 0);
     let high = Peer::new(
         Arc::new(profile()),
         torrent(),

@@ -3,7 +3,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part")]
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_swarm::{
     Action, AnnounceEvent, Answer, ConnId, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
     UnchokeEnd,
@@ -71,7 +71,7 @@ pub struct Swarm {
     pub verbose: bool,
     /// Leechers leave as soon as they are complete.
     pub leave_complete: bool,
-    stream: Stream,
+    stream: RandomStream,
     queue: BTreeMap<(Time, u64), Happening>,
     halves: BTreeMap<End, Half>,
     timers: Vec<Option<Time>>,
@@ -139,7 +139,7 @@ impl Make {
             buffer: self.buffer,
             verbose: false,
             leave_complete: false,
-            stream: Stream::new(self.seed, "tracker", 0),
+            stream: RandomStream::new(self.seed, "tracker", 0),
             queue: BTreeMap::new(),
             halves: BTreeMap::new(),
             timers: Vec::new(),
@@ -150,7 +150,7 @@ impl Make {
             let role = if seed { Role::Seed } else { Role::Leecher };
             let limit = if seed { self.seed_kilobytes } else { self.kilobytes };
             let limit = limit.and_then(|kilobytes| Rate::from_bps(kilobytes * 8192));
-            let stream = Stream::new(self.seed, "peer", number as u64);
+            let stream = RandomStream::new(self.seed, "peer", number as u64);
             let peer = Peer::new(
                 profile.clone(),
                 torrent.clone(),

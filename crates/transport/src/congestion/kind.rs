@@ -116,7 +116,7 @@ macro_rules! controllers {
             on_undo(&mut self) => ();
             on_decay(&mut self, window: u64) => (window);
             on_resume(&mut self, now: Time, idle: Span) => (now, idle);
-            stream(&mut self) -> Option<&mut Stream> => ();
+            stream(&mut self) -> Option<&mut RandomStream> => ();
             window(&self) -> u64 => ();
             threshold(&self) -> u64 => ();
             pacing_rate(&self) -> Option<Rate> => ();

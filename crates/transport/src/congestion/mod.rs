@@ -68,7 +68,7 @@ pub use kind::Build;
 pub use ledbat::Ledbat;
 pub use new_reno::NewReno;
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 controllers! {
@@ -261,7 +261,7 @@ pub trait Controller {
         false
     }
     /// Its random stream, if it draws: the driver puts one there that no other connection has.
-    fn stream(&mut self) -> Option<&mut Stream> {
+    fn stream(&mut self) -> Option<&mut RandomStream> {
         None
     }
 }

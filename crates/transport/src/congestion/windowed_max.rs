@@ -56,7 +56,7 @@ impl WindowedMax {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashcrowd_base::Stream;
+    use flashcrowd_base::RandomStream;
 
     #[test]
     fn the_greatest_leaves_with_the_window() {
@@ -73,7 +73,7 @@ mod tests {
     /// Never above the true maximum of the window, never below the latest sample.
     #[test]
     fn it_lies_between_the_latest_and_the_true_maximum() {
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         let mut filter = WindowedMax::new();
         let mut all = Vec::new();
         for now in 0..2000u64 {

@@ -4,7 +4,7 @@ use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender, clock};
 use super::state::{CloseReason, State, Stats};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use std::sync::Arc;
 
 /// The smallest segment size that is believed (RFC 9293, section 3.7.1).
@@ -129,7 +129,7 @@ impl Connection {
 
     /// The stream from which a controller draws that draws at all (BBR: when to probe); to be
     /// given before anything else is done. Without, all connections draw the same.
-    pub fn draw_from(&mut self, stream: Stream) {
+    pub fn draw_from(&mut self, stream: RandomStream) {
         self.sender.draw_from(stream);
     }
 

@@ -5,7 +5,7 @@ use super::sack::Sack;
 use super::sender::{OutgoingPacket, Sender};
 use super::state::{CloseReason, State, Stats};
 use crate::congestion::Controller;
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use std::sync::Arc;
 
 /// How long a released connection (an orphan, in Linux) lives while the other end keeps its window
@@ -137,7 +137,7 @@ impl Connection {
 
     /// The stream from which a controller draws that draws at all (BBR: when to probe); to be
     /// given before anything else is done. Without, all connections draw the same.
-    pub fn draw_from(&mut self, stream: Stream) {
+    pub fn draw_from(&mut self, stream: RandomStream) {
         self.sender.draw_from(stream);
     }
 

@@ -1,7 +1,7 @@
 //! Two ends and a network between them, in virtual time.
 #![allow(dead_code, unreachable_pub)]
 
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_transport::tcp::{Config, Connection, Flags, Segment};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,7 +31,7 @@ pub struct Path {
     pub rate: Option<Rate>,
     /// Longest wait in the queue.
     pub queue: Span,
-    pub stream: Stream,
+    pub stream: RandomStream,
     pub drops: u64,
     pub carried: u64,
     busy_until: Time,
@@ -46,7 +46,7 @@ impl Path {
             loss: 0.0,
             rate: None,
             queue: Span::MAX,
-            stream: Stream::new(seed, "loss", 0),
+            stream: RandomStream::new(seed, "loss", 0),
             drops: 0,
             carried: 0,
             busy_until: Time::START,

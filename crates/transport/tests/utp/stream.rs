@@ -2,7 +2,7 @@
 
 use super::host::{Application, Close, Host, Ours, message};
 use super::world::{Clock, Storm, World};
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::congestion::{Kind, Pacing, ledbat};
 use flashcrowd_transport::utp::{
     Backoff, Config, DelayedAck, PacketKind, PacketSize, SackPolicy, SmallWindow, WindowFill,
@@ -149,7 +149,7 @@ proptest! {
         }
         let totals = applications.each_ref().map(|application| application.message.clone());
         let storm = |index| Storm {
-            stream: Stream::new(seed, "storm", index),
+            stream: RandomStream::new(seed, "storm", index),
             until: Time::START + Span::from_secs(calm_after),
             loss,
             duplication,

@@ -1,7 +1,7 @@
 //! Two hosts, a network between them, and a clock for each, in virtual time.
 
 use super::host::Host;
-use flashcrowd_base::{Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::utp::{PacketKind, wire};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,7 +48,7 @@ impl Network for Quiet {
 /// Loses, delays, reorders and duplicates at random until `until`, and then only delays.
 #[derive(Clone, Debug)]
 pub struct Storm {
-    pub stream: Stream,
+    pub stream: RandomStream,
     pub until: Time,
     pub loss: f64,
     pub duplication: f64,

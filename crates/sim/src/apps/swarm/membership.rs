@@ -10,7 +10,7 @@ impl Swarms<'_> {
             let Some(spec) = self.spec(swarm) else { continue };
             for (population, spec) in spec.populations.iter().enumerate() {
                 let stream = u64::from(swarm) << 32 | population as u64;
-                let mut stream = Stream::new(world.seed, "arrivals", stream);
+                let mut stream = RandomStream::new(world.seed, "arrivals", stream);
                 let mut last = Span::ZERO;
                 for place in 0..spec.hosts.len() {
                     let at = match &spec.arrivals {
@@ -36,7 +36,7 @@ impl Swarms<'_> {
         let profile = population.profile as usize;
         let departure = population.departure.clone();
         let split = population.data.is_some();
-        let stream = Stream::new(world.seed, "peer", u64::from(peer));
+        let stream = RandomStream::new(world.seed, "peer", u64::from(peer));
         let state = &mut self.peers[peer as usize];
         let swarm = &mut self.all[state.swarm as usize];
         if swarm.stopped {
@@ -72,7 +72,7 @@ impl Swarms<'_> {
         departure: &Departure,
         download: Span,
     ) {
-        let mut stream = Stream::new(world.seed, "departure", u64::from(peer));
+        let mut stream = RandomStream::new(world.seed, "departure", u64::from(peer));
         let stay = match departure {
             Departure::AtOnce => Span::ZERO,
             Departure::After { mean_ns } => stream.exponential(*mean_ns),

@@ -9,7 +9,7 @@ mod record;
 use super::{App, Message, SWARM, Sample, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
 use crate::table::Table;
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_plan::{
     self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
     Workload,
@@ -96,7 +96,7 @@ struct Swarm {
     workload: u32,
     torrent: Arc<Torrent>,
     tracker: Tracker,
-    tracker_stream: Stream,
+    tracker_stream: RandomStream,
     /// Peers of this swarm, by `PeerId`.
     members: Vec<u32>,
     /// First class of its populations in the tally.
@@ -238,7 +238,7 @@ impl<'p> Swarms<'p> {
                 workload: index as u32,
                 torrent: Arc::new(torrent),
                 tracker: Tracker::new(swarms.profiles[rules].tracker.clone()),
-                tracker_stream: Stream::new(world.seed, "tracker", index as u64),
+                tracker_stream: RandomStream::new(world.seed, "tracker", index as u64),
                 members: Vec::new(),
                 first_class: world.tally.classes(),
                 uploads: spec.populations.iter().map(|p| p.upload_bps).collect(),

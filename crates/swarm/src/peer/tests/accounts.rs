@@ -140,7 +140,7 @@ fn modern() -> Rig {
     let mut profile = named("modern").unwrap();
     profile.requests.block_bytes = 1000;
     profile.choker.slots = crate::profile::Slots::Fixed(2);
-    let stream = Stream::new(1, "peer", 0);
+    let stream = RandomStream::new(1, "peer", 0);
     let peer =
         Peer::new(Arc::new(profile), torrent(), Role::Seed, PeerId(0), None, stream, Time::START);
     let mut rig = Rig::new(peer);

@@ -7,7 +7,7 @@ use super::{
 use crate::congestion::windowed_max::WindowedMax;
 use crate::congestion::{Ack, Build, Controller, Loss, Params, RateSample, SentData};
 use crate::rate::{as_rate, per_second};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 
 /// A gain of one, in the kernel's fixed point.
 const UNIT: u64 = 256;
@@ -50,7 +50,7 @@ pub struct Bbr {
     window: u64,
     packet: u64,
     initial_window: u64,
-    stream: Stream,
+    stream: RandomStream,
 
     rounds: Rounds,
     /// Bytes per second.
@@ -92,7 +92,7 @@ impl Bbr {
             window: params.initial_window,
             packet: u64::from(params.mss),
             initial_window: params.initial_window,
-            stream: Stream::new(0, "congestion", 0),
+            stream: RandomStream::new(0, "congestion", 0),
             rounds: Rounds::default(),
             bandwidth: WindowedMax::new(),
             policer: Policer::default(),
@@ -431,7 +431,7 @@ impl Controller for Bbr {
         self.mode == Mode::ProbeRtt
     }
 
-    fn stream(&mut self) -> Option<&mut Stream> {
+    fn stream(&mut self) -> Option<&mut RandomStream> {
         Some(&mut self.stream)
     }
 }

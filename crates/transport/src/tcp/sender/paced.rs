@@ -2,7 +2,7 @@ use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
 use crate::tcp::recovery::Phase;
 use crate::tcp::scoreboard::Delivery;
-use flashcrowd_base::{Stream, Time};
+use flashcrowd_base::{RandomStream, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either.
 impl Sender {
@@ -26,7 +26,7 @@ impl Sender {
     }
 
     /// The controller draws from this stream.
-    pub(in crate::tcp) fn draw_from(&mut self, stream: Stream) {
+    pub(in crate::tcp) fn draw_from(&mut self, stream: RandomStream) {
         if let Some(own) = self.controller.stream() {
             *own = stream;
         }

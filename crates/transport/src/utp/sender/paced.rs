@@ -1,13 +1,13 @@
 use super::super::send_queue::Fate;
 use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
-use flashcrowd_base::{Stream, Time};
+use flashcrowd_base::{RandomStream, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either. Packets are told
 /// apart by their numbers.
 impl Sender {
     /// The controller draws from this stream.
-    pub(in super::super) fn draw_from(&mut self, stream: Stream) {
+    pub(in super::super) fn draw_from(&mut self, stream: RandomStream) {
         if let Some(own) = self.controller.stream() {
             *own = stream;
         }

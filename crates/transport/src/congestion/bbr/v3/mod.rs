@@ -6,7 +6,7 @@ use super::{ASSUMED_ROUND_TRIP, LEAST_PACKETS, Rounds, USED_PER_CENT, bytes_in, 
 use crate::congestion::windowed_max::WindowedMax;
 use crate::congestion::{Ack, Build, Controller, Loss, LostData, Params, RateSample, SentData};
 use crate::rate::{as_rate, per_second};
-use flashcrowd_base::{Rate, Span, Stream, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use model::Model;
 use states::State;
 
@@ -36,7 +36,7 @@ pub struct BbrV3 {
     window: u64,
     packet: u64,
     initial_window: u64,
-    stream: Stream,
+    stream: RandomStream,
     model: Model,
     rounds: Rounds,
 
@@ -98,7 +98,7 @@ impl BbrV3 {
             window: params.initial_window,
             packet: u64::from(params.mss),
             initial_window: params.initial_window,
-            stream: Stream::new(0, "congestion", 0),
+            stream: RandomStream::new(0, "congestion", 0),
             model: Model::new(),
             rounds: Rounds::default(),
             min_rtt: Span::MAX,
@@ -334,7 +334,7 @@ impl Controller for BbrV3 {
         self.state == State::ProbeRtt
     }
 
-    fn stream(&mut self) -> Option<&mut Stream> {
+    fn stream(&mut self) -> Option<&mut RandomStream> {
         Some(&mut self.stream)
     }
 }

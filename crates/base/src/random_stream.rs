@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// is hashed with 64-bit FNV-1a, and two SplitMix64 outputs of each mixed word form the 128-bit
 /// state of a PCG-XSL-RR 128/64 (MCG) generator (O'Neill 2014).
 #[derive(Clone, Debug)]
-pub struct Stream(Pcg64Mcg);
+pub struct RandomStream(Pcg64Mcg);
 
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -27,13 +27,13 @@ fn mix(mut word: u64) -> u64 {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Stream {
+impl RandomStream {
     /// The stream for `purpose` number `index` of a run with this `seed`.
-    pub fn new(seed: u64, purpose: &str, index: u64) -> Stream {
+    pub fn new(seed: u64, purpose: &str, index: u64) -> RandomStream {
         let key = mix(mix(mix(seed.wrapping_add(GOLDEN)) ^ fnv1a(purpose)).wrapping_add(index));
         let high = mix(key.wrapping_add(GOLDEN));
         let low = mix(key.wrapping_add(GOLDEN.wrapping_mul(2)));
-        Stream(Pcg64Mcg::new((u128::from(high) << 64) | u128::from(low)))
+        RandomStream(Pcg64Mcg::new((u128::from(high) << 64) | u128::from(low)))
     }
 
     /// 64 uniform bits.
@@ -104,7 +104,7 @@ impl Quantiles {
         }
     }
     /// Draws one value.
-    pub fn draw(&self, stream: &mut Stream) -> f64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> f64 {
         self.at(stream.unit())
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     /// separate program from the definition above.
     #[test]
     fn the_derivation_is_pinned() {
-        let first = |seed, purpose, index| Stream::new(seed, purpose, index).bits();
+        let first = |seed, purpose, index| RandomStream::new(seed, purpose, index).bits();
         assert_eq!(first(0, "", 0), PINNED[0]);
         assert_eq!(first(1, "loss", 0), PINNED[1]);
         assert_eq!(first(1, "loss", 1), PINNED[2]);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn moments_are_right() {
-        let mut stream = Stream::new(1, "test", 0);
+        let mut stream = RandomStream::new(1, "test", 0);
         let n = 100_000;
         let mean = (0..n).map(|_| stream.exponential(Span::from_secs(2)).seconds()).sum::<f64>()
             / f64::from(n);
