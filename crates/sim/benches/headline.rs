@@ -1,6 +1,6 @@
 //! The headline numbers: a whole swarm and a star of bulk TCP flows, on one core.
 //!
-//! `cargo bench -p flashcrowd-sim --bench headline [-- crowd | star | libtorrent | adsl | growth]`
+//! `cargo bench -p flashcrowd-sim --bench headline [-- crowd | star | libtorrent | adsl | growth | city]`
 //! prints seconds, packets delivered end to end per second, and peak memory.
 //! `benches/README.md` keeps the results.
 
@@ -76,5 +76,10 @@ fn main() {
             measure(&format!("{leechers} leechers x 10 MiB, 20 KB/s, 400 ms"), &crowd)
         });
         println!("growth of the time per packet from 100 to 1000 peers: x {:.2}", large / small);
+    }
+    // Takes minutes: by name only.
+    if chosen.iter().any(|name| name == "city") {
+        let crowd = flash_crowd(10_000, 10 << 20, kilobytes(20), far());
+        measure("10,000 leechers x 10 MiB, 20 KB/s, 400 ms", &crowd);
     }
 }
