@@ -1,5 +1,6 @@
 //! What every room of the house shares: simulated [`Time`] and [`Span`], [`Rate`], [`Probability`],
-//! the derivation of random [`RandomStream`]s from one seed, and a small queue, [`Ring`].
+//! the derivation of random [`RandomStream`]s from one seed, a small queue, [`Ring`], and
+//! places that are used again, [`Slab`].
 //!
 //! Nothing here reads a clock or draws from an ambient generator.
 
@@ -7,10 +8,12 @@ mod prefetch;
 mod random_stream;
 mod rate;
 mod ring;
+mod slab;
 mod time;
 
 pub use prefetch::{Lines, prefetch};
 pub use random_stream::{Quantiles, RandomStream};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;
+pub use slab::{NOWHERE, Slab};
 pub use time::{Span, Time};

@@ -1,5 +1,5 @@
 use crate::{Ack, Ecn, Flow};
-use flashcrowd_base::Time;
+use flashcrowd_base::{NOWHERE, Slab, Time};
 
 /// A packet that waits in a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,6 @@ pub(crate) struct Held {
     pub(crate) ecn: Ecn,
     /// Whether this link has marked it.
     pub(crate) marked: bool,
-    next: u32,
     /// Rises from packet to packet, whichever list they are in.
     pub(crate) number: u64,
 }
@@ -31,13 +30,10 @@ impl Held {
             shaped_bytes: bytes,
             ecn: packet.ecn(),
             marked: false,
-            next: NONE,
             number: 0,
         }
     }
 }
-
-const NONE: u32 = u32::MAX;
 
 /// Packets one behind the other, in a [`Pool`].
 #[derive(Clone, Copy, Debug)]
@@ -48,37 +44,29 @@ pub(crate) struct List {
 
 impl Default for List {
     fn default() -> List {
-        List { head: NONE, tail: NONE }
+        List { head: NOWHERE, tail: NOWHERE }
     }
 }
 
 impl List {
     pub(crate) fn is_empty(&self) -> bool {
-        self.head == NONE
+        self.head == NOWHERE
     }
 }
 
 /// All packets of a discipline, in whichever of its lists. Places are used again, so that nothing
 /// is allocated once the queue has been as long as it gets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
-    places: Vec<Held>,
-    free: u32,
-    packets: u32,
+    places: Slab<Held>,
     bytes: u64,
     pushed: u64,
-}
-
-impl Default for Pool {
-    fn default() -> Pool {
-        Pool { places: Vec::new(), free: NONE, packets: 0, bytes: 0, pushed: 0 }
-    }
 }
 
 impl Pool {
     /// Packets that wait.
     pub(crate) fn packets(&self) -> u32 {
-        self.packets
+        self.places.len() as u32
     }
     /// Their bytes on the wire.
     pub(crate) fn bytes(&self) -> u64 {
@@ -86,49 +74,33 @@ impl Pool {
     }
 
     pub(crate) fn push(&mut self, list: &mut List, packet: Held) {
-        let packet = Held { next: NONE, number: self.pushed, ..packet };
+        self.bytes += u64::from(packet.bytes);
+        let place = self.places.insert(Held { number: self.pushed, ..packet });
         self.pushed += 1;
-        let place = self.free;
-        let place = if place == NONE {
-            self.places.push(packet);
-            (self.places.len() - 1) as u32
-        } else {
-            self.free = self.places[place as usize].next;
-            self.places[place as usize] = packet;
-            place
-        };
         match list.tail {
-            NONE => list.head = place,
-            tail => self.places[tail as usize].next = place,
+            NOWHERE => list.head = place,
+            tail => self.places.link(tail, place),
         }
         list.tail = place;
-        self.packets += 1;
-        self.bytes += u64::from(packet.bytes);
     }
 
     pub(crate) fn pop(&mut self, list: &mut List) -> Option<Held> {
-        (!list.is_empty()).then(|| self.remove(list, None))
+        self.remove(list, None)
     }
 
     /// Removes the packet behind the one at place `before`, or else the first.
-    fn remove(&mut self, list: &mut List, before: Option<u32>) -> Held {
-        let place = match before {
-            None => list.head,
-            Some(before) => self.places[before as usize].next,
-        };
-        let packet = self.places[place as usize];
+    fn remove(&mut self, list: &mut List, before: Option<u32>) -> Option<Held> {
+        let place = before.map_or(list.head, |before| self.places.next(before));
+        let (packet, next) = self.places.unlink(place)?;
         match before {
-            None => list.head = packet.next,
-            Some(before) => self.places[before as usize].next = packet.next,
+            None => list.head = next,
+            Some(before) => self.places.link(before, next),
         }
         if list.tail == place {
-            list.tail = before.unwrap_or(NONE);
+            list.tail = before.unwrap_or(NOWHERE);
         }
-        self.places[place as usize].next = self.free;
-        self.free = place;
-        self.packets -= 1;
         self.bytes -= u64::from(packet.bytes);
-        packet
+        Some(packet)
     }
 
     /// Removes the first packet that `found` chooses; it sees them in order.
@@ -138,12 +110,11 @@ impl Pool {
         mut found: impl FnMut(&Held) -> bool,
     ) -> Option<Held> {
         let (mut before, mut place) = (None, list.head);
-        while place != NONE {
-            let packet = &self.places[place as usize];
+        while let Some(packet) = self.places.get(place) {
             if found(packet) {
-                return Some(self.remove(list, before));
+                return self.remove(list, before);
             }
-            (before, place) = (Some(place), packet.next);
+            (before, place) = (Some(place), self.places.next(place));
         }
         None
     }
@@ -152,14 +123,14 @@ impl Pool {
     pub(crate) fn iter(&self, list: &List) -> impl Iterator<Item = &Held> {
         let mut place = list.head;
         std::iter::from_fn(move || {
-            let packet = self.places.get(place as usize)?;
-            place = packet.next;
+            let packet = self.places.get(place)?;
+            place = self.places.next(place);
             Some(packet)
         })
     }
 
     /// The last packet of a list.
     pub(crate) fn last(&self, list: &List) -> Option<&Held> {
-        self.places.get(list.tail as usize)
+        self.places.get(list.tail)
     }
 }

@@ -1,4 +1,4 @@
-use flashcrowd_base::Time;
+use flashcrowd_base::{NOWHERE, Slab, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,8 +15,8 @@ pub struct EventQueue<T> {
     current: Vec<Entry<T>>,
     /// One more of these, which is likely to be the next; see [`EventQueue::schedule_next`].
     held: Option<Entry<T>>,
-    nodes: Vec<Node<T>>,
-    free: u32,
+    /// What waits in slots: each slot is a list.
+    waiting: Slab<Entry<T>>,
     fine: FineLevel,
     coarse: Level<COARSE_WORDS>,
     far: BinaryHeap<Reverse<Entry<T>>>,
@@ -45,7 +45,6 @@ const FEW: usize = 4;
 const BATCH: usize = 16;
 /// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
 const BATCH_SLOTS: u64 = 128;
-const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<T> {
@@ -85,13 +84,7 @@ impl<T> Ord for Entry<T> {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Node<T> {
-    entry: Entry<T>,
-    next: u32,
-}
-
-/// A ring of slots, each a list of nodes, with a bit set for each slot that has any.
+/// A ring of slots, each a list of events, with a bit set for each slot that has any.
 #[derive(Debug)]
 struct Level<const WORDS: usize> {
     heads: Vec<u32>,
@@ -102,7 +95,7 @@ type FineLevel = Level<FINE_WORDS>;
 
 impl<const WORDS: usize> Level<WORDS> {
     fn new() -> Self {
-        Level { heads: vec![NIL; WORDS * 64], occupied: [0; WORDS] }
+        Level { heads: vec![NOWHERE; WORDS * 64], occupied: [0; WORDS] }
     }
     #[inline]
     fn place(slot: u64) -> usize {
@@ -118,7 +111,7 @@ impl<const WORDS: usize> Level<WORDS> {
     fn take(&mut self, slot: u64) -> u32 {
         let place = Self::place(slot);
         self.occupied[place / 64] &= !(1 << (place % 64));
-        std::mem::replace(&mut self.heads[place], NIL)
+        std::mem::replace(&mut self.heads[place], NOWHERE)
     }
     /// The first occupied slot at or after `from`, which must lie within one turn of all others.
     fn next_occupied(&self, from: u64) -> Option<u64> {
@@ -147,8 +140,7 @@ impl<T: Copy> EventQueue<T> {
         EventQueue {
             current: Vec::new(),
             held: None,
-            nodes: Vec::new(),
-            free: NIL,
+            waiting: Slab::default(),
             fine: Level::new(),
             coarse: Level::new(),
             far: BinaryHeap::new(),
@@ -203,37 +195,14 @@ impl<T: Copy> EventQueue<T> {
             let sooner = self.current.iter().rev().take_while(|other| **other < entry).count();
             self.current.insert(self.current.len() - sooner, entry);
         } else if coarse < self.opened {
-            let node = self.node(entry);
             let head = self.fine.head(slot);
-            self.nodes[node as usize].next = std::mem::replace(head, node);
+            *head = self.waiting.insert_before(entry, *head);
         } else if coarse - self.opened < COARSE_SLOTS {
-            let node = self.node(entry);
             let head = self.coarse.head(coarse);
-            self.nodes[node as usize].next = std::mem::replace(head, node);
+            *head = self.waiting.insert_before(entry, *head);
         } else {
             self.far.push(Reverse(entry));
         }
-    }
-
-    #[inline]
-    fn node(&mut self, entry: Entry<T>) -> u32 {
-        let node = Node { entry, next: NIL };
-        if self.free == NIL {
-            self.nodes.push(node);
-            return (self.nodes.len() - 1) as u32;
-        }
-        let index = self.free;
-        self.free = self.nodes[index as usize].next;
-        self.nodes[index as usize] = node;
-        index
-    }
-
-    #[inline]
-    fn release(&mut self, index: u32) -> (Entry<T>, u32) {
-        let node = &mut self.nodes[index as usize];
-        let next = std::mem::replace(&mut node.next, self.free);
-        self.free = index;
-        (node.entry, next)
     }
 
     /// Takes the next event.
@@ -284,8 +253,7 @@ impl<T: Copy> EventQueue<T> {
             let mut slot = first;
             loop {
                 let mut index = self.fine.take(slot);
-                while index != NIL {
-                    let (entry, next) = self.release(index);
+                while let Some((entry, next)) = self.waiting.unlink(index) {
                     self.current.push(entry);
                     index = next;
                 }
@@ -325,8 +293,7 @@ impl<T: Copy> EventQueue<T> {
             self.opened = coarse + 1;
             if next == coarse {
                 let mut index = self.coarse.take(coarse);
-                while index != NIL {
-                    let (entry, next) = self.release(index);
+                while let Some((entry, next)) = self.waiting.unlink(index) {
                     self.insert(entry);
                     index = next;
                 }

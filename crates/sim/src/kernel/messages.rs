@@ -1,3 +1,5 @@
+use flashcrowd_base::{NOWHERE, Slab};
+
 /// The messages on their way to one socket, as a list in [`Messages`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inbox {
@@ -5,52 +7,37 @@ pub(crate) struct Inbox {
     last: u32,
 }
 
-const NONE: u32 = u32::MAX;
-
 impl Inbox {
-    pub(crate) const EMPTY: Inbox = Inbox { first: NONE, last: NONE };
+    pub(crate) const EMPTY: Inbox = Inbox { first: NOWHERE, last: NOWHERE };
 }
 
-/// All messages on their way. They share one place: what has just been read is where the next one
-/// is written, so the memory in use is that of the messages under way, while a queue in each socket
-/// would be two pages per message that nothing else has touched for seconds.
+/// All messages on their way, in one slab: what has just been read is where the next one is written, so
+/// the memory in use is that of the messages under way, while a queue in each socket would be two pages
+/// per message that nothing else has touched for seconds.
 #[derive(Debug)]
-pub(crate) struct Messages<M> {
-    nodes: Vec<Node<M>>,
-    free: u32,
-}
+pub(crate) struct Messages<M>(Slab<Ending<M>>);
 
+/// A message, and the offset of the stream at which it ends.
 #[derive(Debug)]
-struct Node<M> {
-    /// Offset of the stream at which the message ends.
-    end: u64,
-    message: Option<M>,
-    next: u32,
+struct Ending<M> {
+    at: u64,
+    message: M,
 }
 
 impl<M> Default for Messages<M> {
     fn default() -> Self {
-        Messages { nodes: Vec::new(), free: NONE }
+        Messages(Slab::default())
     }
 }
 
 impl<M> Messages<M> {
     /// A message that ends at this offset is written to the socket with this inbox.
     #[inline]
-    pub(crate) fn push(&mut self, inbox: &mut Inbox, end: u64, message: M) {
-        let node = Node { end, message: Some(message), next: NONE };
-        let place = if self.free == NONE {
-            self.nodes.push(node);
-            (self.nodes.len() - 1) as u32
-        } else {
-            let place = self.free;
-            self.free = std::mem::replace(&mut self.nodes[place as usize], node).next;
-            place
-        };
-        if inbox.first == NONE {
-            inbox.first = place;
-        } else {
-            self.nodes[inbox.last as usize].next = place;
+    pub(crate) fn push(&mut self, inbox: &mut Inbox, at: u64, message: M) {
+        let place = self.0.insert(Ending { at, message });
+        match inbox.last {
+            NOWHERE => inbox.first = place,
+            last => self.0.link(last, place),
         }
         inbox.last = place;
     }
@@ -58,18 +45,18 @@ impl<M> Messages<M> {
     /// Takes the first message.
     #[inline]
     pub(crate) fn pop(&mut self, inbox: &mut Inbox) -> Option<M> {
-        let place = inbox.first;
-        let node = self.nodes.get_mut(place as usize)?;
-        let message = node.message.take();
-        inbox.first = std::mem::replace(&mut node.next, self.free);
-        self.free = place;
-        message
+        let (Ending { message, .. }, next) = self.0.unlink(inbox.first)?;
+        inbox.first = next;
+        if next == NOWHERE {
+            inbox.last = NOWHERE;
+        }
+        Some(message)
     }
 
     /// Offset at which the first message ends; the greatest of all if there is none.
     #[inline]
     pub(crate) fn next_end(&self, inbox: &Inbox) -> u64 {
-        self.nodes.get(inbox.first as usize).map_or(u64::MAX, |node| node.end)
+        self.0.get(inbox.first).map_or(u64::MAX, |ending| ending.at)
     }
 
     /// Nobody will read these.
@@ -101,6 +88,7 @@ mod tests {
                 assert_eq!((messages.pop(inbox), messages.next_end(inbox)), (None, u64::MAX));
             }
         }
-        assert_eq!(messages.nodes.len(), 30);
+        assert_eq!(messages.0.places(), 30);
+        assert!(messages.0.is_empty());
     }
 }

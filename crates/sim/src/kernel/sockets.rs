@@ -83,8 +83,39 @@ pub(crate) struct Socket {
     stack: Stack,
 }
 
+/// How packets get to the other end: [`Socket::delay`] and [`Socket::way`].
+#[derive(Clone, Copy)]
+struct Way {
+    delay: Span,
+    number: u32,
+}
+
 /// In place of a delay: packets take the route.
 const ROUTED: Span = Span::MAX;
+
+impl Way {
+    /// Puts a segment of so many frames on its way; how many packets are on their way because of it.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "in the hottest loop, in registers")]
+    fn send(
+        self,
+        network: &mut Network,
+        queue: &mut EventQueue<Event>,
+        now: Time,
+        frames: u32,
+        segment: &Segment,
+        to: Addressee,
+        bytes: impl FnOnce() -> u32,
+    ) -> u32 {
+        if self.delay != ROUTED {
+            let packet = Packet::direct(segment, to, now + self.delay);
+            network.send_direct(queue, self.number, frames, &packet, &segment.sack);
+            return 1;
+        }
+        let mut packet = Packet::new(segment, to, self.number, bytes());
+        network.send(queue, now, frames, segment, &mut packet)
+    }
+}
 
 /// What a new socket is made of.
 pub(crate) struct End {
@@ -392,6 +423,7 @@ impl<M> Sockets<M> {
         tally: &mut Tally,
     ) {
         let end = &mut self.all[socket as usize];
+        let way = Way { delay: end.delay, number: end.way };
         let tcp = match &mut end.transport {
             Some(Transport::Tcp(tcp)) => tcp,
             Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, tally),
@@ -405,15 +437,8 @@ impl<M> Sockets<M> {
                 if tally.trace.is_some() {
                     trace(tally, end.captured, now, &segment);
                 }
-                if end.delay != ROUTED {
-                    let packet = Packet::direct(&segment, to, now + end.delay);
-                    network.send_direct(queue, end.way, 1, &packet, &segment.sack);
-                    sent += 1;
-                } else {
-                    let bytes = segment.wire_bytes() as u32;
-                    let mut packet = Packet::new(&segment, to, end.way, bytes);
-                    sent += network.send(queue, now, 1, &segment, &mut packet);
-                }
+                sent +=
+                    way.send(network, queue, now, 1, &segment, to, || segment.wire_bytes() as u32);
             }
         } else {
             while let Some(draft) = tcp.poll_draft(now) {
@@ -425,15 +450,9 @@ impl<M> Sockets<M> {
                 if tally.trace.is_some() {
                     trace(tally, end.captured, now, &segment);
                 }
-                if end.delay != ROUTED {
-                    let packet = Packet::direct(&segment, to, now + end.delay);
-                    network.send_direct(queue, end.way, frames, &packet, &segment.sack);
-                    sent += 1;
-                } else {
-                    let bytes = segment.len + frames * segment.header_bytes();
-                    let mut packet = Packet::new(&segment, to, end.way, bytes);
-                    sent += network.send(queue, now, frames, &segment, &mut packet);
-                }
+                sent += way.send(network, queue, now, frames, &segment, to, || {
+                    segment.len + frames * segment.header_bytes()
+                });
             }
         }
         end.balance = end.balance.wrapping_add(sent);
@@ -451,6 +470,7 @@ impl<M> Sockets<M> {
         tally: &mut Tally,
     ) {
         let end = &mut self.all[socket as usize];
+        let way = Way { delay: end.delay, number: end.way };
         let Some(Transport::Utp(utp)) = &mut end.transport else { return };
         while let Some(parcel) = utp.poll_transmit(now) {
             let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
@@ -458,24 +478,12 @@ impl<M> Sockets<M> {
             if let Some(trace) = &mut tally.trace {
                 trace.sent(end.captured, now, bytes, len, parcel.offset + u64::from(len));
             }
-            let place = self.parcels.put(parcel);
+            let place = self.parcels.insert(parcel);
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
             let to = Addressee::Parcel(other(socket));
-            let sent = if end.delay != ROUTED {
-                let packet = Packet::direct(&segment, to, now + end.delay);
-                network.send_direct(queue, end.way, 1, &packet, &segment.sack);
-                1
-            } else {
-                network.send(
-                    queue,
-                    now,
-                    1,
-                    &segment,
-                    &mut Packet::new(&segment, to, end.way, bytes),
-                )
-            };
+            let sent = way.send(network, queue, now, 1, &segment, to, || bytes);
             if sent == 0 {
-                self.parcels.take(place);
+                self.parcels.remove(place);
             }
             end.balance = end.balance.wrapping_add(sent);
         }

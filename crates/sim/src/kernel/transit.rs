@@ -1,7 +1,7 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
 use super::packet::{Look, Packet, Sacks};
-use flashcrowd_base::{Ring, Time, prefetch};
+use flashcrowd_base::{Ring, Slab, Time, prefetch};
 
 /// Where packets are between two instants.
 ///
@@ -11,8 +11,7 @@ use flashcrowd_base::{Ring, Time, prefetch};
 /// its lane (jitter, paths that differ) is kept apart with an event of its own.
 pub(crate) struct Transit {
     lanes: Vec<Lane>,
-    apart: Vec<(Packet, Sacks)>,
-    free: Vec<u32>,
+    apart: Slab<(Packet, Sacks)>,
 }
 
 #[derive(Default)]
@@ -29,11 +28,7 @@ const TOGETHER: usize = 8;
 
 impl Transit {
     pub(crate) fn new(lanes: usize) -> Transit {
-        Transit {
-            lanes: (0..lanes).map(|_| Lane::default()).collect(),
-            apart: Vec::new(),
-            free: Vec::new(),
-        }
+        Transit { lanes: (0..lanes).map(|_| Lane::default()).collect(), apart: Slab::default() }
     }
 
     /// Keeps a packet until it is due, and schedules its event if it is the next of its lane.
@@ -60,17 +55,7 @@ impl Transit {
 
     #[inline(never)]
     fn keep_apart(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
-        let stored = (*packet, *sacks);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.apart[slot as usize] = stored;
-                slot
-            }
-            None => {
-                self.apart.push(stored);
-                (self.apart.len() - 1) as u32
-            }
-        };
+        let slot = self.apart.insert((*packet, *sacks));
         queue.schedule(packet.due, Event::new(Kind::Packet, slot));
     }
 
@@ -100,14 +85,8 @@ impl Transit {
     /// The packet kept apart whose event is due, unless the event is out of date.
     #[inline]
     pub(crate) fn apart(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
-        let kept = &mut self.apart[slot as usize];
-        if kept.0.due != now {
-            return None;
-        }
-        let taken = *kept;
-        kept.0.due = Time::NEVER;
-        self.free.push(slot);
-        Some(taken)
+        self.apart.get(slot).filter(|(packet, _)| packet.due == now)?;
+        self.apart.remove(slot)
     }
 
     /// What the packet that an event is about will need.
@@ -115,7 +94,7 @@ impl Transit {
     pub(crate) fn peek(&self, lane: Option<u32>, slot: u32) -> Option<Look> {
         match lane {
             Some(lane) => self.lanes[lane as usize].packets.front(),
-            None => self.apart.get(slot as usize).map(|(stored, _)| stored),
+            None => self.apart.get(slot).map(|(stored, _)| stored),
         }
         .and_then(Packet::look)
     }
@@ -142,11 +121,11 @@ impl Transit {
         moved: impl Fn(u32) -> Option<(Time, Time)>,
     ) {
         let shift = |stored: &mut Packet| match moved(stored.tag) {
-            Some((before, after)) if stored.due != Time::NEVER => {
+            Some((before, after)) => {
                 stored.due = after + stored.due.since(before);
                 true
             }
-            _ => false,
+            None => false,
         };
         let ordered = &mut self.lanes[lane as usize];
         let mut packets = Vec::with_capacity(ordered.packets.len());
@@ -165,9 +144,9 @@ impl Transit {
         if let Some(first) = ordered.packets.front() {
             queue.schedule(first.due, Event::new(Kind::Lane, lane));
         }
-        for (slot, (stored, _)) in self.apart.iter_mut().enumerate() {
+        for (slot, (stored, _)) in self.apart.iter_mut() {
             if shift(stored) {
-                queue.schedule(stored.due, Event::new(Kind::Packet, slot as u32));
+                queue.schedule(stored.due, Event::new(Kind::Packet, slot));
             }
         }
     }

@@ -119,9 +119,9 @@ impl<M> World<M> {
 
     /// A packet has left a link, and goes on to the next one.
     #[inline]
-    pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
-        if !self.network.travel(&mut self.queue, self.now, &mut packet, sacks) {
-            self.forget(&packet);
+    pub(crate) fn forward(&mut self, packet: &mut Packet, sacks: &Sacks) {
+        if !self.network.travel(&mut self.queue, self.now, packet, sacks) {
+            self.forget(packet);
         }
     }
 
@@ -146,7 +146,7 @@ impl<M> World<M> {
             Addressee::Socket(socket) => self.sockets.settle(socket),
             Addressee::Parcel(socket) => {
                 self.sockets.settle(socket);
-                self.sockets.parcels.take(packet.seq as u32);
+                self.sockets.parcels.remove(packet.seq as u32);
             }
             Addressee::Datagram => {}
         }

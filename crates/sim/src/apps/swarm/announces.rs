@@ -15,25 +15,14 @@ impl Swarms<'_> {
         let state = &self.peers[peer as usize];
         let spec = self.spec(state.swarm);
         let host = state.host;
-        let announce = Announce { peer, event, numwant };
-        let index = match self.free_announces.pop() {
-            Some(index) => {
-                self.announces[index as usize] = announce;
-                index
-            }
-            None => {
-                self.announces.push(announce);
-                (self.announces.len() - 1) as u32
-            }
-        };
+        let index = self.announces.insert(Announce { peer, event, numwant });
         let tracker = spec.and_then(|spec| spec.tracker);
         let rtt = tracker.map_or(Span::ZERO, |tracker| world.network.base_rtt(host, tracker));
         self.schedule(world, world.now + rtt * 2, Code::Tracker, index);
     }
 
     pub(super) fn on_tracker(&mut self, world: &mut World, index: u32) {
-        let Announce { peer, event, numwant } = self.announces[index as usize];
-        self.free_announces.push(index);
+        let Some(Announce { peer, event, numwant }) = self.announces.remove(index) else { return };
         let state = &mut self.peers[peer as usize];
         let swarm = &mut self.all[state.swarm as usize];
         let seed = state.machine.as_ref().is_some_and(|machine| machine.is_complete());

@@ -90,7 +90,10 @@ impl Swarms<'_> {
                 self.close_links(world, links, NO_SOCKET);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
-            Action::PieceCompleted { .. } => {}
+            Action::PieceCompleted { piece } => {
+                let swarm = self.peers[peer as usize].swarm;
+                self.all[swarm as usize].availability.gained(piece);
+            }
             Action::Completed => self.completed(world, peer),
             Action::UnchokeEnded { remote, started, bytes, blocks, cause, .. } => {
                 if self.plan.measures.unchokes {

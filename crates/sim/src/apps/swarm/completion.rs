@@ -11,18 +11,7 @@ impl Swarms<'_> {
         if swarm.done(spec.stop_after_completions) || swarm.seeds_to_come > 0 {
             return None;
         }
-        let pieces = swarm.torrent.pieces();
-        let mut present = Bitfield::new(pieces);
-        let online = swarm.members.iter().filter_map(|p| self.peers[*p as usize].machine.as_ref());
-        for machine in online {
-            if machine.is_complete() {
-                return None;
-            }
-            for piece in (0..pieces).filter(|piece| machine.bitfield().has(*piece)) {
-                present.set(piece);
-            }
-        }
-        let missing = pieces - present.count();
+        let (pieces, missing) = (swarm.torrent.pieces(), swarm.availability.missing());
         (missing > 0).then(|| {
             format!(
                 "swarm {}: no seed left, {missing} of {pieces} pieces missing, \

@@ -56,6 +56,7 @@ impl Swarms<'_> {
         if split {
             machine = machine.with_data_connections();
         }
+        swarm.availability.joined(machine.bitfield());
         machine.start(world.now);
         state.machine = Some(Box::new(machine));
         if role == Role::Seed {
@@ -115,7 +116,9 @@ impl Swarms<'_> {
         if state.role == Role::Leecher {
             swarm.departed_bytes += state.last.down;
         }
-        state.machine.take().map(|machine| machine.is_complete())
+        let machine = state.machine.take()?;
+        swarm.availability.left(machine.bitfield());
+        Some(machine.is_complete())
     }
 
     pub(super) fn completed(&mut self, world: &mut World, peer: u32) {

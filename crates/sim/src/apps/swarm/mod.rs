@@ -9,13 +9,14 @@ mod record;
 use super::{App, Message, SWARM, Sample, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
 use crate::table::Table;
-use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_base::{RandomStream, Rate, Slab, Span, Time};
 use flashcrowd_plan::{
     self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
     Workload,
 };
 use flashcrowd_swarm::{
-    self as swarm, Action, Bitfield, ConnId, PeerId, Profile, Role, Torrent, Tracker, UnchokeEnd,
+    self as swarm, Action, Availability, ConnId, PeerId, Profile, Role, Torrent, Tracker,
+    UnchokeEnd,
 };
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ pub(crate) struct Swarms<'p> {
     profiles: Vec<Arc<Profile>>,
     /// How many peers run on each host.
     on_host: Vec<u32>,
-    announces: Vec<Announce>,
-    free_announces: Vec<u32>,
+    /// Announces on their way.
+    announces: Slab<Announce>,
     unchokes: Vec<Unchoke>,
     /// How many pieces leechers have, counted at intervals.
     pieces: Vec<Pieces>,
@@ -97,6 +98,8 @@ struct Swarm {
     torrent: Arc<Torrent>,
     tracker: Tracker,
     tracker_stream: RandomStream,
+    /// Copies of each piece among those who are there.
+    availability: Availability,
     /// Peers of this swarm, by `PeerId`.
     members: Vec<u32>,
     /// First class of its populations in the tally.
@@ -221,8 +224,7 @@ impl<'p> Swarms<'p> {
             peers: Vec::new(),
             profiles,
             on_host: vec![0; plan.network.hosts.len()],
-            announces: Vec::new(),
-            free_announces: Vec::new(),
+            announces: Slab::default(),
             unchokes: Vec::new(),
             pieces: Vec::new(),
         };
@@ -236,6 +238,7 @@ impl<'p> Swarms<'p> {
             let rules = spec.populations.first().map(|p| p.profile as usize).unwrap_or(0);
             let mut all = Swarm {
                 workload: index as u32,
+                availability: Availability::new(torrent.pieces()),
                 torrent: Arc::new(torrent),
                 tracker: Tracker::new(swarms.profiles[rules].tracker.clone()),
                 tracker_stream: RandomStream::new(world.seed, "tracker", index as u64),

@@ -1,0 +1,166 @@
+/// Values at places that are numbered, and used again: what has just been taken out is where the
+/// next value goes, so the memory in use is that of the values that are there.
+///
+/// Each place also names another one, its *next*, from which an owner can make lists in it.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    places: Vec<Place<T>>,
+    /// The first free place; each of these names the next.
+    free: u32,
+    len: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Place<T> {
+    value: Option<T>,
+    next: u32,
+}
+
+/// No place: the end of a list.
+pub const NOWHERE: u32 = u32::MAX;
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { places: Vec::new(), free: NOWHERE, len: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Number of places that memory is held for, free ones included.
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Puts a value at a free place, whose next is [`NOWHERE`]; the number of the place.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> u32 {
+        self.insert_before(value, NOWHERE)
+    }
+
+    /// The same for a value that `next` follows.
+    #[inline]
+    pub fn insert_before(&mut self, value: T, next: u32) -> u32 {
+        let place = Place { value: Some(value), next };
+        self.len += 1;
+        match self.places.get_mut(self.free as usize) {
+            Some(free) => {
+                let index = self.free;
+                self.free = free.next;
+                *free = place;
+                index
+            }
+            None => {
+                self.places.push(place);
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Takes out the value at a place; `None` if there is none.
+    #[inline]
+    pub fn remove(&mut self, index: u32) -> Option<T> {
+        self.unlink(index).map(|(value, _)| value)
+    }
+
+    /// The same, with the place that followed it in its list.
+    #[inline]
+    pub fn unlink(&mut self, index: u32) -> Option<(T, u32)> {
+        let place = self.places.get_mut(index as usize)?;
+        let value = place.value.take()?;
+        let next = std::mem::replace(&mut place.next, self.free);
+        self.free = index;
+        self.len -= 1;
+        Some((value, next))
+    }
+
+    /// The value at a place.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.places.get(index as usize)?.value.as_ref()
+    }
+    /// The value at a place, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.places.get_mut(index as usize)?.value.as_mut()
+    }
+    /// All values, with their places, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let numbered = (0u32..).zip(&mut self.places);
+        numbered.filter_map(|(index, place)| Some((index, place.value.as_mut()?)))
+    }
+
+    /// The place that follows the value at `index` in its list; [`NOWHERE`] at the end of the list
+    /// and where no value is.
+    #[inline]
+    pub fn next(&self, index: u32) -> u32 {
+        match self.places.get(index as usize) {
+            Some(Place { value: Some(_), next }) => *next,
+            _ => NOWHERE,
+        }
+    }
+    /// Has `next` follow the value at `index`. Changes nothing where no value is.
+    #[inline]
+    pub fn link(&mut self, index: u32, next: u32) {
+        if let Some(Place { value: Some(_), next: follows }) = self.places.get_mut(index as usize) {
+            *follows = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// It is a map from numbers that it hands out, and takes no more places than there ever
+        /// were values.
+        #[test]
+        fn a_slab_is_a_map(steps in prop::collection::vec((0u8..6, 0u32..40), 1..300)) {
+            let (mut slab, mut map, mut most) = (Slab::default(), BTreeMap::new(), 0);
+            for (step, value) in steps {
+                match step {
+                    0 | 1 => {
+                        let index = slab.insert(value);
+                        prop_assert_eq!(map.insert(index, (value, NOWHERE)), None);
+                    }
+                    2 => {
+                        let index = slab.insert_before(value, 7);
+                        prop_assert_eq!(map.insert(index, (value, 7)), None);
+                    }
+                    3 => {
+                        prop_assert_eq!(slab.unlink(value), map.remove(&value));
+                        prop_assert_eq!(slab.remove(value), None);
+                    }
+                    4 => {
+                        slab.link(value, step.into());
+                        map.entry(value).and_modify(|(_, next)| *next = step.into());
+                    }
+                    _ => {
+                        slab.iter_mut().for_each(|(_, value)| *value += 1);
+                        map.values_mut().for_each(|(value, _)| *value += 1);
+                    }
+                }
+                most = most.max(map.len());
+                prop_assert_eq!(slab.len(), map.len());
+                prop_assert_eq!(slab.is_empty(), map.is_empty());
+                prop_assert_eq!(slab.places(), most);
+                for index in 0..=most as u32 {
+                    let expected = map.get(&index);
+                    prop_assert_eq!(slab.get(index), expected.map(|(value, _)| value));
+                    prop_assert_eq!(slab.get_mut(index).copied(), expected.map(|(value, _)| *value));
+                    prop_assert_eq!(slab.next(index), expected.map_or(NOWHERE, |(_, next)| *next));
+                }
+            }
+        }
+    }
+}
