@@ -99,13 +99,13 @@ impl<'p> Run<'p> {
                 if self.world.sockets.are_many() {
                     self.ahead.of_lane(&mut self.world, &self.apps, event.index);
                 }
-                if let Some((mut packet, sacks)) = self.world.take_packet(event) {
-                    self.pass(&mut packet, &sacks);
+                if let Some((packet, sacks)) = self.world.take_packet(event) {
+                    self.pass(packet, &sacks);
                 }
             }
             Kind::Packet => {
-                if let Some((mut packet, sacks)) = self.world.take_packet(event) {
-                    self.pass(&mut packet, &sacks);
+                if let Some((packet, sacks)) = self.world.take_packet(event) {
+                    self.pass(packet, &sacks);
                 }
             }
             Kind::Link => self.world.on_link(event.index),
@@ -127,7 +127,7 @@ impl<'p> Run<'p> {
 
     /// A packet has left a link: it is there, or goes on to the next one.
     #[inline]
-    fn pass(&mut self, packet: &mut Packet, sacks: &Sacks) {
+    fn pass(&mut self, packet: Packet, sacks: &Sacks) {
         if !packet.is_arriving() {
             return self.world.forward(packet, sacks);
         }

@@ -9,6 +9,7 @@ use super::transport::{Stack, Transport};
 use flashcrowd_base::{Lines, RandomStream, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Segment};
 use flashcrowd_transport::utp;
+use std::collections::BTreeMap;
 
 /// Who reads and writes a socket: an application, and what it calls this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +79,8 @@ pub(crate) struct Socket {
     pub(crate) class: u32,
     /// Its number in the capture, if it has one.
     captured: u32,
-    /// When this end last sent block data, for the distribution of send gaps.
-    pub(crate) last_send: Option<Time>,
-    stack: Stack,
+    /// When this end last sent block data, for the distribution of send gaps; [`Time::NEVER`] before.
+    pub(crate) last_send: Time,
 }
 
 /// How packets get to the other end: [`Socket::delay`] and [`Socket::way`].
@@ -129,7 +129,7 @@ pub(crate) struct End {
 }
 
 impl Socket {
-    fn new(end: End) -> Socket {
+    fn new(end: End, transport: Option<Transport>) -> Socket {
         let (delay, way) = end.direct.unwrap_or((ROUTED, end.route));
         Socket {
             lines: Lines::HERE,
@@ -145,11 +145,10 @@ impl Socket {
             announced: false,
             free: false,
             awaited: WaitFor::Room,
-            transport: None,
+            transport,
             class: end.class,
             captured: end.captured,
-            last_send: None,
-            stack: end.stack,
+            last_send: Time::NEVER,
         }
     }
 
@@ -209,6 +208,8 @@ impl Timer {
 pub(crate) struct Sockets<M> {
     all: Vec<Socket>,
     timers: Vec<Timer>,
+    /// What ends that listen will speak.
+    listening: BTreeMap<u32, Stack>,
     messages: Messages<M>,
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
@@ -238,6 +239,7 @@ impl<M> Sockets<M> {
         Sockets {
             all: Vec::new(),
             timers: Vec::new(),
+            listening: BTreeMap::new(),
             messages: Messages::default(),
             free: Vec::new(),
             retransmitted: 0,
@@ -307,7 +309,6 @@ impl<M> Sockets<M> {
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
     pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
-        let mut active = Socket::new(active);
         let mut transport = match &active.stack {
             Stack::Tcp(stack) => Transport::Tcp(Connection::connect(stack, now)),
             Stack::Utp(stack) => {
@@ -317,21 +318,23 @@ impl<M> Sockets<M> {
             }
         };
         self.give_stream(&active.stack, &mut transport);
-        active.transport = Some(transport);
-        let passive = Socket::new(passive);
-        match self.free.pop() {
+        let listens = passive.stack.clone();
+        let ends = [Socket::new(active, Some(transport)), Socket::new(passive, None)];
+        let first = match self.free.pop() {
             Some(first) => {
-                self.all[first as usize] = active;
-                self.all[first as usize + 1] = passive;
+                for (place, end) in (first as usize..).zip(ends) {
+                    self.all[place] = end;
+                }
                 first
             }
             None => {
-                self.all.push(active);
-                self.all.push(passive);
+                self.all.extend(ends);
                 self.timers.extend([Timer::OFF; 2]);
                 (self.all.len() - 2) as u32
             }
-        }
+        };
+        self.listening.insert(other(first), listens);
+        first
     }
 
     /// Gives a pair back when both ends are over and nothing is on its way between them.
@@ -355,6 +358,7 @@ impl<M> Sockets<M> {
             end.free = true;
             self.messages.clear(&mut end.inbox);
         }
+        self.listening.remove(&other(first));
         self.free.push(first);
     }
 
@@ -498,21 +502,19 @@ impl<M> Sockets<M> {
         };
         let end = &mut self.all[socket as usize];
         end.owner = owner;
-        end.transport = match (&end.stack, syn) {
+        let Some(stack) = self.listening.get(&socket).cloned() else { return };
+        let mut transport = match (&stack, syn) {
             (Stack::Tcp(stack), Syn::Tcp(syn)) => {
-                Some(Transport::Tcp(Connection::accept(stack, now, syn)))
+                Transport::Tcp(Connection::accept(stack, now, syn))
             }
             (Stack::Utp(stack), Syn::Utp(syn)) => {
-                let utp = utp::Connection::accept(stack, now, syn, seq_nr);
-                Some(Transport::Utp(Box::new(utp)))
+                Transport::Utp(Box::new(utp::Connection::accept(stack, now, syn, seq_nr)))
             }
-            _ => None,
+            _ => return,
         };
-        if let Some(mut transport) = end.transport.take() {
-            let stack = end.stack.clone();
-            self.give_stream(&stack, &mut transport);
-            self.all[socket as usize].transport = Some(transport);
-        }
+        self.listening.remove(&socket);
+        self.give_stream(&stack, &mut transport);
+        self.all[socket as usize].transport = Some(transport);
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.
@@ -596,6 +598,6 @@ mod tests {
     fn a_socket_begins_with_what_every_packet_needs() {
         assert_eq!(offset_of!(Socket, transport), 64);
         assert_eq!(size_of::<Option<Transport>>(), size_of::<Connection>());
-        assert!(size_of::<Socket>() <= 960, "{}", size_of::<Socket>());
+        assert!(size_of::<Socket>() <= 768, "{}", size_of::<Socket>());
     }
 }

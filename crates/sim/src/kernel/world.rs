@@ -119,9 +119,9 @@ impl<M> World<M> {
 
     /// A packet has left a link, and goes on to the next one.
     #[inline]
-    pub(crate) fn forward(&mut self, packet: &mut Packet, sacks: &Sacks) {
-        if !self.network.travel(&mut self.queue, self.now, packet, sacks) {
-            self.forget(packet);
+    pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
+        if !self.network.travel(&mut self.queue, self.now, &mut packet, sacks) {
+            self.forget(&packet);
         }
     }
 

@@ -15,8 +15,6 @@ const TICK_NANOS: u64 = 1_000_000;
 /// growth is one segment per `every` acknowledged ones, never more than one in two, and at
 /// least one in twenty before the first loss. Where a window is small, this is not RFC 9438 to
 /// within rounding: it is what runs.
-///
-/// Slow start, in which connections that are not limited by their window stay, needs the first part.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct CubicLinux {
@@ -28,6 +26,13 @@ pub struct CubicLinux {
     hystart: Option<HyStart>,
     hystart_kind: HyStartKind,
     paced: bool,
+    /// From the first loss or the end of slow start.
+    curve: Option<Box<Curve>>,
+}
+
+/// What congestion avoidance needs. Connections that are not limited by their window never do.
+#[derive(Clone, Debug, Default)]
+struct Curve {
     /// Segments acknowledged towards the next one of growth, in bytes.
     credit: u64,
     /// Window at the last reduction in segments, or less by fast convergence; 0 before the first
@@ -55,83 +60,80 @@ impl CubicLinux {
             hystart: HyStart::new(params.hystart, params.paced),
             hystart_kind: params.hystart,
             paced: params.paced,
-            credit: 0,
-            last_max: 0,
             epoch: NO_EPOCH,
-            origin: 0,
-            k: 0,
-            every: 0,
-            looked: (0, 0),
-            reno: 0,
-            reno_credit: 0,
             least_rtt: Span::ZERO,
+            curve: None,
         }
     }
 
     /// Sets `every`, at most once a tick.
     fn look_at_the_curve(&mut self, now: Time, acked: u64) {
+        let curve = self.curve.get_or_insert_default();
         let tick = now.nanos() / TICK_NANOS;
         let cwnd = self.window.segments();
-        self.reno_credit += acked;
-        if self.looked.1 == cwnd && tick - self.looked.0 <= 1000 / 32 {
+        curve.reno_credit += acked;
+        if curve.looked.1 == cwnd && tick - curve.looked.0 <= 1000 / 32 {
             return;
         }
-        if self.epoch == NO_EPOCH || tick != self.looked.0 {
-            self.looked = (tick, cwnd);
+        if self.epoch == NO_EPOCH || tick != curve.looked.0 {
+            curve.looked = (tick, cwnd);
             if self.epoch == NO_EPOCH {
-                self.reno_credit = acked;
-                self.reno = cwnd;
-                let below = self.last_max.saturating_sub(cwnd);
-                self.k = libm::cbrt(((1u64 << 40) / C_SCALED * below) as f64) as u64;
-                self.origin = self.last_max.max(cwnd);
+                curve.reno_credit = acked;
+                curve.reno = cwnd;
+                let below = curve.last_max.saturating_sub(cwnd);
+                curve.k = libm::cbrt(((1u64 << 40) / C_SCALED * below) as f64) as u64;
+                curve.origin = curve.last_max.max(cwnd);
                 self.epoch = tick;
             }
             let t = (tick - self.epoch + self.least_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
-            let from_top = t.abs_diff(self.k);
+            let from_top = t.abs_diff(curve.k);
             // A connection that has been growing for days is as good as at the greatest offset.
             let from_top = from_top.min(1 << 17);
             let distance = (C_SCALED * from_top * from_top / 1024 * from_top) >> 30;
-            let target = if t < self.k {
-                self.origin.saturating_sub(distance)
+            let target = if t < curve.k {
+                curve.origin.saturating_sub(distance)
             } else {
-                self.origin + distance
+                curve.origin + distance
             };
-            self.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-            if self.last_max == 0 {
-                self.every = self.every.min(20);
+            curve.every = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+            if curve.last_max == 0 {
+                curve.every = curve.every.min(20);
             }
         }
         let per_segment = (self.window.bytes * RENO_EIGHTHS) >> 3;
-        if self.reno_credit > per_segment {
-            let grown = self.reno_credit / per_segment;
-            self.reno_credit -= grown * per_segment;
-            self.reno += grown;
+        if curve.reno_credit > per_segment {
+            let grown = curve.reno_credit / per_segment;
+            curve.reno_credit -= grown * per_segment;
+            curve.reno += grown;
         }
-        if self.reno > cwnd {
-            self.every = self.every.min(cwnd / (self.reno - cwnd));
+        if curve.reno > cwnd {
+            curve.every = curve.every.min(cwnd / (curve.reno - cwnd));
         }
-        self.every = self.every.max(2);
+        curve.every = curve.every.max(2);
     }
 
     fn grow(&mut self, acked: u64) {
-        let price = self.every * self.window.mss;
+        let curve = self.curve.get_or_insert_default();
+        let price = curve.every * self.window.mss;
         // Credit earned at a higher price is spent gently.
-        if self.credit >= price {
-            self.credit = 0;
+        if curve.credit >= price {
+            curve.credit = 0;
             self.window.bytes += self.window.mss;
         }
-        self.credit += acked;
-        if self.credit >= price {
-            let segments = self.credit / price;
-            self.credit -= segments * price;
+        curve.credit += acked;
+        if curve.credit >= price {
+            let segments = curve.credit / price;
+            curve.credit -= segments * price;
             self.window.bytes += segments * self.window.mss;
         }
     }
 
     fn forget(&mut self) {
-        self.last_max = 0;
+        if let Some(curve) = &mut self.curve {
+            curve.last_max = 0;
+            curve.looked = (0, 0);
+        }
         self.epoch = NO_EPOCH;
-        self.looked = (0, 0);
         self.least_rtt = Span::ZERO;
         self.hystart = HyStart::new(self.hystart_kind, self.paced);
     }
@@ -185,8 +187,10 @@ impl Controller for CubicLinux {
     fn on_loss(&mut self, loss: &Loss) {
         let window = loss.window.div_ceil(self.window.mss);
         self.epoch = NO_EPOCH;
-        self.last_max = if window < self.last_max { window * (1024 + BETA) / 2048 } else { window };
-        self.credit = 0;
+        let curve = self.curve.get_or_insert_default();
+        let fast = window < curve.last_max;
+        curve.last_max = if fast { window * (1024 + BETA) / 2048 } else { window };
+        curve.credit = 0;
         self.window.reduce(window * BETA / 1024 * self.window.mss);
     }
 
@@ -221,6 +225,10 @@ mod tests {
     use super::super::tests::{ack, loss, params};
     use super::*;
 
+    fn curve(cubic: &mut CubicLinux) -> &mut Curve {
+        cubic.curve.get_or_insert_default()
+    }
+
     fn after_loss(window: u64) -> CubicLinux {
         let mut cubic = CubicLinux::new(params(10));
         cubic.on_loss(&loss(window));
@@ -230,19 +238,23 @@ mod tests {
     #[test]
     fn the_curve_is_that_of_the_rfc_in_the_kernels_units() {
         let mut cubic = after_loss(100_000);
-        assert_eq!((cubic.window(), cubic.last_max), (70_000, 100));
+        assert_eq!((cubic.window(), curve(&mut cubic).last_max), (70_000, 100));
         cubic.look_at_the_curve(Time::START + Span::from_millis(1), 1000);
-        assert!((cubic.k as f64 / 1024.0 - 4.217).abs() < 3e-3, "{}", cubic.k);
-        assert_eq!(cubic.origin, 100);
+        assert!(
+            (curve(&mut cubic).k as f64 / 1024.0 - 4.217).abs() < 3e-3,
+            "{}",
+            curve(&mut cubic).k
+        );
+        assert_eq!(curve(&mut cubic).origin, 100);
         // At the top the curve is flat: one segment per 100 windows, unless Reno is faster.
-        cubic.reno = 0;
+        curve(&mut cubic).reno = 0;
         cubic.window.bytes = 100_000;
         cubic.look_at_the_curve(Time::START + Span::from_millis(4218), 1000);
-        assert_eq!(cubic.every, 100 * 100);
+        assert_eq!(curve(&mut cubic).every, 100 * 100);
         // Twice as late it is as far above as it was below.
         cubic.window.bytes = 100_000;
         cubic.look_at_the_curve(Time::START + Span::from_millis(2 * 4217 + 20), 1000);
-        assert_eq!(cubic.every, 100 / 30);
+        assert_eq!(curve(&mut cubic).every, 100 / 30);
     }
 
     /// packetdrill, cubic-bulk-166k and cubic-bulk-166k-idle-restart, from where HyStart ended slow
@@ -284,6 +296,9 @@ mod tests {
     fn a_timeout_forgets_the_curve() {
         let mut cubic = after_loss(10_000);
         cubic.on_timeout(&loss(10_000), false);
-        assert_eq!((cubic.threshold(), cubic.window(), cubic.last_max), (7000, 1000, 0));
+        assert_eq!(
+            (cubic.threshold(), cubic.window(), curve(&mut cubic).last_max),
+            (7000, 1000, 0)
+        );
     }
 }

@@ -75,7 +75,7 @@ controllers! {
     /// Additive increase, halving on loss (RFC 5681).
     NewReno, "new-reno", NewReno;
     /// RFC 9438, in real numbers.
-    Cubic, "cubic", Cubic;
+    Cubic, "cubic", Box<Cubic>;
     /// CUBIC as Linux computes it: whole segments, whole milliseconds, and its own clamps.
     CubicLinux, "cubic-linux", CubicLinux;
     /// HighSpeed TCP (RFC 3649).

@@ -591,7 +591,7 @@ impl Connection {
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
-        let counters = self.sender.counters;
+        let counters = self.sender.repairs.counters;
         let least = rtt.least();
         Stats {
             srtt: rtt.smoothed(),
@@ -633,7 +633,7 @@ mod tests {
     /// every segment and a fourth for what the sending half says of it.
     #[test]
     fn a_connection_is_small() {
-        assert!(size_of::<Connection>() <= 832, "{}", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 688, "{}", size_of::<Connection>());
         assert_eq!(offset_of!(Connection, sender), 3 * 64);
     }
 }

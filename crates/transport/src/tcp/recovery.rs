@@ -38,20 +38,19 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    pub(super) fn new() -> Recovery {
-        Recovery {
-            high: 0,
-            window: 0,
-            target: 0,
-            prior: 0,
-            delivered: 0,
-            sent: 0,
-            odd: false,
-            force: false,
-            first_repeat: None,
-            can_undo: false,
-        }
-    }
+    /// Before the first loss.
+    pub(super) const NONE: Recovery = Recovery {
+        high: 0,
+        window: 0,
+        target: 0,
+        prior: 0,
+        delivered: 0,
+        sent: 0,
+        odd: false,
+        force: false,
+        first_repeat: None,
+        can_undo: false,
+    };
 
     /// Fast recovery begins: from `prior` the window is to come down to `target`.
     pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, high: u64) {
@@ -62,7 +61,7 @@ impl Recovery {
             prior,
             force: true,
             can_undo: true,
-            ..Recovery::new()
+            ..Recovery::NONE
         };
     }
 
@@ -70,7 +69,7 @@ impl Recovery {
     pub(super) fn time_out(&mut self, high: u64, keep_undo: bool) {
         let (first_repeat, can_undo) =
             if keep_undo { (self.first_repeat, self.can_undo) } else { (None, true) };
-        *self = Recovery { high, first_repeat, can_undo, force: true, ..Recovery::new() };
+        *self = Recovery { high, first_repeat, can_undo, force: true, ..Recovery::NONE };
     }
 
     /// Something was sent.
@@ -130,7 +129,7 @@ mod tests {
     #[test]
     fn prr_sends_seven_for_ten() {
         let mss = 1000;
-        let mut recovery = Recovery::new();
+        let mut recovery = Recovery::NONE;
         recovery.begin(Reduction::Prr, 10 * mss, 7 * mss, 10 * mss);
         // Three SACKs arrived; the head is lost. One repeat is forced.
         let mut in_flight = 6 * mss;
@@ -150,7 +149,7 @@ mod tests {
     #[test]
     fn prr_leaves_room_for_a_segment() {
         let mss = 1000;
-        let mut recovery = Recovery::new();
+        let mut recovery = Recovery::NONE;
         recovery.begin(Reduction::Prr, 10 * mss, 7 * mss, 10 * mss);
         recovery.on_sent(2 * mss);
         recovery.on_ack(Reduction::Prr, mss, 1, 0, false);
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn rate_halving_takes_one_segment_off_for_two_acknowledgements() {
-        let mut recovery = Recovery::new();
+        let mut recovery = Recovery::NONE;
         recovery.begin(Reduction::RateHalving, 20_000, 10_000, 0);
         for _ in 0..8 {
             recovery.on_ack(Reduction::RateHalving, 1000, 1000, 50_000, false);

@@ -130,7 +130,8 @@ impl Swarms<'_> {
         }
         if world.tally.watches_sends() && matches!(completes, None | Some(Message::Piece { .. })) {
             let end = world.sockets.get_mut(socket);
-            let last = end.last_send.replace(world.now);
+            let last = std::mem::replace(&mut end.last_send, world.now);
+            let last = (last != Time::NEVER).then_some(last);
             world.tally.send(end.class, last, world.now, end.transport.as_ref());
         }
         let block = matches!(completes, Some(Message::Piece { .. }));

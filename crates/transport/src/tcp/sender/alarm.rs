@@ -74,7 +74,7 @@ impl Sender {
                     if self.phase == Phase::Recovery {
                         let mss = u64::from(self.mss);
                         let in_flight = self.in_flight();
-                        self.recovery.on_ack(config.reduction, mss, mss, in_flight, false);
+                        self.repairs.recovery.on_ack(config.reduction, mss, mss, in_flight, false);
                     }
                 }
                 if self.alarm_at == Time::NEVER {
@@ -94,7 +94,7 @@ impl Sender {
         if self.outstanding() == 0 {
             return true;
         }
-        self.counters.timeouts += 1;
+        self.repairs.counters.timeouts += 1;
         self.watchful = true;
         if u32::from(self.retries) >= config.data_retries {
             return false;
@@ -125,7 +125,7 @@ impl Sender {
         let loss = Loss { now, in_flight: self.in_flight(), ..before };
         self.controller.on_timeout(&loss, again);
         self.phase = Phase::Loss;
-        self.recovery.time_out(self.nxt, again);
+        self.repairs.recovery.time_out(self.nxt, again);
         if !again {
             self.board.dsack_mut().begin(self.una);
         }
@@ -147,7 +147,7 @@ impl Sender {
             // The probe repaired a loss: the window must pay for it.
             self.probed = UNPROBED;
             if self.phase == Phase::Open {
-                self.recovery.can_undo = false;
+                self.repairs.recovery.can_undo = false;
                 let window = self.controller.window();
                 let in_flight = self.in_flight();
                 let (offset, nxt) = (self.una, self.nxt);

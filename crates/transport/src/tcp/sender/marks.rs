@@ -82,13 +82,13 @@ impl Sender {
         let target = self.controller.window();
         if self.phase == Phase::Open && target < prior {
             self.phase = Phase::Cwr;
-            self.recovery.begin(config.reduction, prior, target, self.nxt);
+            self.repairs.recovery.begin(config.reduction, prior, target, self.nxt);
             // A mark is no mistake.
-            self.recovery.can_undo = false;
-            self.recovery.force = false;
+            self.repairs.recovery.can_undo = false;
+            self.repairs.recovery.force = false;
             self.cwr_due = true;
             let in_flight = self.in_flight();
-            self.recovery.on_ack(config.reduction, mss, delivery.bytes, in_flight, false);
+            self.repairs.recovery.on_ack(config.reduction, mss, delivery.bytes, in_flight, false);
         }
     }
 }

@@ -3,18 +3,21 @@ mod arrival;
 mod marks;
 mod paced;
 mod repair;
+mod repairs;
 mod transmit;
 mod validation;
 
 use super::config::Config;
 use super::ecn::Feedback;
-use super::recovery::{Phase, Recovery};
+use super::recovery::Phase;
 use super::rtt::RoundTrip;
 use super::scoreboard::{MarkedBytes, Scoreboard};
 use super::segment::Flags;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
+
+use repairs::Repairs;
 
 /// Duplicate acknowledgements that stand for a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
@@ -40,16 +43,6 @@ pub(super) struct Burst {
     pub(super) len: u32,
     /// FIN and PSH.
     pub(super) flags: Flags,
-}
-
-/// Counters of the sending half.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) bytes_retransmitted: u64,
-    pub(super) segments_retransmitted: u32,
-    pub(super) timeouts: u32,
-    pub(super) recoveries: u32,
-    pub(super) undone: u32,
 }
 
 /// The sending half: what is queued, what is in the network, and when to say it again.
@@ -128,8 +121,7 @@ pub(super) struct Sender {
     reordering: u32,
     /// Packets that arrived marked, as the accurate answer tells.
     pub(super) delivered_marked: u32,
-    recovery: Recovery,
-    pub(super) counters: Counters,
+    pub(super) repairs: Repairs,
 }
 
 impl Sender {
@@ -175,7 +167,6 @@ impl Sender {
             cwr_due: false,
             paced: Paced::new(config.controller, config.pacing, now),
             phase: Phase::Open,
-            recovery: Recovery::new(),
             duplicates: 0,
             // A thousand segments of 64 KiB at most.
             largest_cwnd: initial_window as u32,
@@ -199,7 +190,7 @@ impl Sender {
             usage_end: 0,
             most_used: 0,
             used_since: now,
-            counters: Counters::default(),
+            repairs: Repairs::default(),
         }
     }
 
@@ -339,7 +330,7 @@ impl Sender {
     #[inline]
     pub(super) fn window(&self) -> u64 {
         if self.is_reducing() && !self.controller.governs_recovery() {
-            self.recovery.window
+            self.repairs.recovery.window
         } else {
             self.controller.window()
         }

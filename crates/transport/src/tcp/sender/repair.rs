@@ -31,7 +31,7 @@ impl Sender {
         } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
-            } else if self.una >= self.recovery.high + u64::from(self.phase == Phase::Cwr) {
+            } else if self.una >= self.repairs.recovery.high + u64::from(self.phase == Phase::Cwr) {
                 // With marks something above, so that the other end has heard of the reduction (Linux).
                 self.recovered(config);
             }
@@ -48,7 +48,7 @@ impl Sender {
             let in_flight = self.in_flight();
             // An acknowledgement that tells of congestion is not safe (RFC 9937).
             let safe = advanced && !lost && !self.is_ece(segment);
-            self.recovery.on_ack(config.reduction, mss, delivered, in_flight, safe);
+            self.repairs.recovery.on_ack(config.reduction, mss, delivered, in_flight, safe);
         }
     }
 
@@ -67,7 +67,7 @@ impl Sender {
             let announced = u64::from(self.duplicates) * mss;
             delivery.bytes = delivery.bytes.saturating_sub(announced).max(delivery.bytes.min(mss));
             self.duplicates = match self.phase {
-                Phase::Recovery if self.una < self.recovery.high => {
+                Phase::Recovery if self.una < self.repairs.recovery.high => {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
                 }
                 _ => 0,
@@ -91,7 +91,7 @@ impl Sender {
         }
         let segments = (end - start).div_ceil(u64::from(self.mss)) as u32;
         let dsack = self.board.dsack_mut();
-        if !dsack.report(segments, self.counters.segments_retransmitted) {
+        if !dsack.report(segments, self.repairs.counters.segments_retransmitted) {
             return false;
         }
         if self.probed == end {
@@ -109,8 +109,8 @@ impl Sender {
 
     /// Whether everything that the last episode retransmitted arrived twice.
     fn is_disproved(&mut self) -> bool {
-        self.recovery.can_undo
-            && self.recovery.first_repeat.is_some()
+        self.repairs.recovery.can_undo
+            && self.repairs.recovery.first_repeat.is_some()
             && self.board.dsack_mut().disproves_all()
     }
 
@@ -172,19 +172,19 @@ impl Sender {
     }
 
     pub(super) fn begin_recovery(&mut self, config: &Config) {
-        self.counters.recoveries += 1;
+        self.repairs.counters.recoveries += 1;
         self.probed = UNPROBED;
         if self.phase == Phase::Cwr {
             // The window is on its way down already.
             self.phase = Phase::Recovery;
-            (self.recovery.high, self.recovery.force) = (self.nxt, true);
+            (self.repairs.recovery.high, self.repairs.recovery.force) = (self.nxt, true);
             return;
         }
         let prior = self.controller.window();
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
         self.phase = Phase::Recovery;
-        self.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
+        self.repairs.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
         self.cwr_due = self.feedback == Feedback::Classic;
         self.board.dsack_mut().begin(self.una);
     }
@@ -204,7 +204,9 @@ impl Sender {
             let limit = match config.reduction {
                 // RFC 6582, section 3.2, step 3, option 1: no burst.
                 Reduction::Classic => self.in_flight().max(mss) + mss,
-                Reduction::RateHalving => self.recovery.window.max(self.in_flight() + 3 * mss),
+                Reduction::RateHalving => {
+                    self.repairs.recovery.window.max(self.in_flight() + 3 * mss)
+                }
                 Reduction::Prr => u64::MAX,
             };
             self.controller.on_recovered(limit);
@@ -215,25 +217,25 @@ impl Sender {
         self.duplicates = 0;
         self.phase = Phase::Open;
         // Only a D-SACK can still prove that the repeats were not needed.
-        self.recovery.can_undo &= config.dsack && self.sack;
+        self.repairs.recovery.can_undo &= config.dsack && self.sack;
     }
 
     /// Whether the acknowledgement answers an original although a repeat was sent (Eifel, RFC 3522).
     pub(super) fn was_spurious(&self, segment: &Segment) -> bool {
-        self.recovery.can_undo
-            && match self.recovery.first_repeat {
+        self.repairs.recovery.can_undo
+            && match self.repairs.recovery.first_repeat {
                 None => true,
                 Some(at) => self.timestamps && segment.echo.wrapping_sub(at) as i32 >> 31 != 0,
             }
     }
 
     pub(super) fn undo(&mut self) {
-        self.counters.undone += 1;
+        self.repairs.counters.undone += 1;
         self.controller.on_undo();
         self.board.lose_nothing();
         self.forgive_losses();
         self.duplicates = 0;
         self.phase = Phase::Open;
-        self.recovery.can_undo = false;
+        self.repairs.recovery.can_undo = false;
     }
 }

@@ -47,18 +47,18 @@ impl Sender {
     pub(super) fn repeat(&mut self, config: &Config, now: Time) -> Option<Burst> {
         let mss = u64::from(self.mss);
         let room = self.window().saturating_sub(self.in_flight());
-        if room < mss && !self.recovery.force {
+        if room < mss && !self.repairs.recovery.force {
             return None;
         }
         let limit = u64::from(config.tso_bytes).min(room).max(mss);
         let (seq, bytes, segments) = self.board.repeat_lost(limit, now, self.nxt)?;
-        self.recovery.force = false;
-        self.recovery.on_sent(bytes);
+        self.repairs.recovery.force = false;
+        self.repairs.recovery.on_sent(bytes);
         if self.paced.is_some() {
             self.pace_repeat(now, seq, bytes, segments);
         }
-        if self.recovery.first_repeat.is_none() {
-            self.recovery.first_repeat = Some(clock(now));
+        if self.repairs.recovery.first_repeat.is_none() {
+            self.repairs.recovery.first_repeat = Some(clock(now));
         }
         if seq == self.una || self.alarm_at == Time::NEVER {
             self.set_timeout(config, now);
@@ -72,8 +72,8 @@ impl Sender {
         let fin = self.closed && seq + bytes > self.end;
         let len = (bytes - u64::from(fin)) as u32;
         self.board.dsack_mut().on_retransmit(segments);
-        self.counters.segments_retransmitted += segments;
-        self.counters.bytes_retransmitted += u64::from(len);
+        self.repairs.counters.segments_retransmitted += segments;
+        self.repairs.counters.bytes_retransmitted += u64::from(len);
         Burst { seq, len, flags: self.flags(seq, len, fin) }
     }
 
@@ -262,7 +262,7 @@ impl Sender {
         self.last_sent = now;
         self.sent_now = true;
         if self.phase != Phase::Open {
-            self.recovery.on_sent(u64::from(len));
+            self.repairs.recovery.on_sent(u64::from(len));
         }
         if self.alarm != Alarm::Reordering || self.alarm_at == Time::NEVER {
             let fresh =
