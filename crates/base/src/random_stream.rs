@@ -37,23 +37,19 @@ impl RandomStream {
     }
 
     /// 64 uniform bits.
-    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
     /// Uniform in [0, 1), with 53 bits.
-    #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
     /// Uniform in 0..n; 0 if `n` is 0 or 1. The bias is below n / 2^64.
-    #[inline]
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
     /// True with the given probability. Draws even when the answer is certain, so that two
     /// variants of a study stay in step.
-    #[inline]
     pub fn chance(&mut self, probability: Probability) -> bool {
         self.unit() < probability.value()
     }

@@ -20,7 +20,6 @@ impl Rate {
         self.0 as f64 / 8.0
     }
     /// How long `bytes` take at this rate, rounded up to a nanosecond.
-    #[inline]
     pub fn transmission(self, bytes: u64) -> Span {
         // 2^64 / 8e9 = 2.3 GB fit in 64 bits; longer trains take the slow path.
         match bytes.checked_mul(8_000_000_000) {

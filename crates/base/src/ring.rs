@@ -27,55 +27,45 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// How many entries there are.
-    #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
     /// Whether there are none.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
     /// How many entries memory is held for.
-    #[inline]
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    #[inline]
     fn place(&self, position: usize) -> usize {
         (self.head as usize + position) & self.slots.len().wrapping_sub(1)
     }
 
     /// The entry at `position`, counted from the front.
-    #[inline]
     pub fn get(&self, position: usize) -> Option<&T> {
         if position < self.len() { self.slots.get(self.place(position)) } else { None }
     }
     /// The entry at `position`, to be changed.
-    #[inline]
     pub fn get_mut(&mut self, position: usize) -> Option<&mut T> {
         let place = self.place(position);
         if position < self.len() { self.slots.get_mut(place) } else { None }
     }
     /// The first entry.
-    #[inline]
     pub fn front(&self) -> Option<&T> {
         self.get(0)
     }
     /// The first entry, to be changed.
-    #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         self.get_mut(0)
     }
     /// The last entry.
-    #[inline]
     pub fn back(&self) -> Option<&T> {
         self.len().checked_sub(1).and_then(|last| self.get(last))
     }
 
     /// Appends an entry, and returns where it stands now.
-    #[inline]
     pub fn push_back(&mut self, entry: T) -> &mut T {
         if self.len() == self.slots.len() {
             self.grow();
@@ -99,7 +89,6 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// Takes the first entry.
-    #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let entry = *self.front()?;
         self.head = self.place(1) as u32;
@@ -108,7 +97,6 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// The entries, the first one first.
-    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let [front, back] = self.spans();
         self.slots[front].iter().chain(self.slots[back].iter())

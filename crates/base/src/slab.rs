@@ -40,13 +40,11 @@ impl<T> Slab<T> {
     }
 
     /// Puts a value at a free place, whose next is [`NOWHERE`]; the number of the place.
-    #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         self.insert_before(value, NOWHERE)
     }
 
     /// The same for a value that `next` follows.
-    #[inline]
     pub fn insert_before(&mut self, value: T, next: u32) -> u32 {
         let place = Place { value: Some(value), next };
         self.len += 1;
@@ -65,13 +63,11 @@ impl<T> Slab<T> {
     }
 
     /// Takes out the value at a place; `None` if there is none.
-    #[inline]
     pub fn remove(&mut self, index: u32) -> Option<T> {
         self.unlink(index).map(|(value, _)| value)
     }
 
     /// The same, with the place that followed it in its list.
-    #[inline]
     pub fn unlink(&mut self, index: u32) -> Option<(T, u32)> {
         let place = self.places.get_mut(index as usize)?;
         let value = place.value.take()?;
@@ -82,12 +78,10 @@ impl<T> Slab<T> {
     }
 
     /// The value at a place.
-    #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
         self.places.get(index as usize)?.value.as_ref()
     }
     /// The value at a place, to be changed.
-    #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         self.places.get_mut(index as usize)?.value.as_mut()
     }
@@ -99,7 +93,6 @@ impl<T> Slab<T> {
 
     /// The place that follows the value at `index` in its list; [`NOWHERE`] at the end of the list
     /// and where no value is.
-    #[inline]
     pub fn next(&self, index: u32) -> u32 {
         match self.places.get(index as usize) {
             Some(Place { value: Some(_), next }) => *next,
@@ -107,7 +100,6 @@ impl<T> Slab<T> {
         }
     }
     /// Has `next` follow the value at `index`. Changes nothing where no value is.
-    #[inline]
     pub fn link(&mut self, index: u32, next: u32) {
         if let Some(Place { value: Some(_), next: follows }) = self.places.get_mut(index as usize) {
             *follows = next;

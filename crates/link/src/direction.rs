@@ -147,7 +147,6 @@ impl Direction {
     /// Offers a packet at `now`. A discipline that makes room for it, or finds something else in its
     /// queues that it makes superfluous, tells `dropped` the tags of what it drops; the packet itself is
     /// never among them.
-    #[inline]
     pub fn offer<P: Packet>(
         &mut self,
         conditions: &Conditions,
@@ -184,7 +183,6 @@ impl Direction {
     }
 
     /// A link without a rate: nothing waits.
-    #[inline]
     fn offer_to_wire(&mut self, conditions: &Conditions, now: Time, bytes: u32) -> Outcome {
         let lost = self.loses(conditions);
         if lost && loses_at(conditions, Side::Sender) {
@@ -335,7 +333,6 @@ impl Direction {
     }
 
     /// Puts a packet behind those that wait, and gives the end of its transmission.
-    #[inline]
     fn queue(&mut self, rate: Rate, now: Time, bytes: u32, tag: u32, lost: bool) -> Time {
         let begins = self.free_at.max(now);
         self.counters.waited += begins - now;
@@ -349,7 +346,6 @@ impl Direction {
     }
 
     /// Has the line send a packet from `begins` on, and gives the end of that.
-    #[inline]
     fn transmit(&mut self, rate: Rate, begins: Time, bytes: u32, tag: u32, lost: bool) -> Time {
         self.count(bytes, lost);
         let departs = begins + rate.transmission(u64::from(bytes));
@@ -367,7 +363,6 @@ impl Direction {
         self.in_order(conditions, own)
     }
 
-    #[inline]
     fn count(&mut self, bytes: u32, lost: bool) {
         self.counters.packets += 1;
         self.counters.bytes += u64::from(bytes);
@@ -491,7 +486,6 @@ impl Direction {
         }
     }
 
-    #[inline]
     fn forget_departed(&mut self, now: Time) {
         while let Some(first) = self.waiting.front() {
             if first.departs > now {
@@ -503,13 +497,11 @@ impl Direction {
         }
     }
 
-    #[inline]
     fn is_full(&self, limit: &QueueLimit, bytes: u32) -> bool {
         limit.packets.is_some_and(|most| self.waiting.len() as u64 >= u64::from(most))
             || limit.bytes.is_some_and(|most| self.waiting_bytes + u64::from(bytes) > most)
     }
 
-    #[inline]
     fn loses(&mut self, conditions: &Conditions) -> bool {
         let Some(loss) = conditions.loss else { return false };
         match loss.model {
@@ -522,7 +514,6 @@ impl Direction {
         }
     }
 
-    #[inline]
     fn delay(&mut self, conditions: &Conditions) -> Span {
         let Some(jitter) = conditions.jitter else { return conditions.delay_ns };
         let spread = jitter.spread_ns.seconds();
@@ -538,7 +529,6 @@ impl Direction {
     }
 
     /// A link is first in, first out, unless its jitter says otherwise.
-    #[inline]
     fn in_order(&mut self, conditions: &Conditions, own: Time) -> Time {
         self.last_arrival = self.last_arrival.max(own);
         if keeps_order(conditions) { self.last_arrival } else { own }

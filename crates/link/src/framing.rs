@@ -32,7 +32,6 @@ impl Default for Framing {
 
 impl Framing {
     /// What an IP packet of `bytes` takes on the wire; at most [`u32::MAX`].
-    #[inline]
     pub fn wire_bytes(self, bytes: u32) -> u32 {
         match self {
             Framing::Plain { overhead_bytes } => bytes.saturating_add(overhead_bytes),

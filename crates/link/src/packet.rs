@@ -31,11 +31,9 @@ pub struct Frame {
 }
 
 impl Packet for Frame {
-    #[inline]
     fn bytes(&self) -> u32 {
         self.bytes
     }
-    #[inline]
     fn tag(&self) -> u32 {
         self.tag
     }

@@ -33,7 +33,6 @@ impl Ahead {
     }
 
     /// Asks for what the packets that follow in a lane will need, if it is time to look at that.
-    #[inline]
     pub(crate) fn of_lane(&mut self, world: &mut World, apps: &[AnyApp<'_>], lane: u32) {
         if world.network.transit.look_ahead(lane, &mut self.sockets) {
             self.ask(world, apps);

@@ -92,7 +92,6 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    #[inline]
     fn handle(&mut self, event: Event) {
         match event.kind {
             Kind::Lane => {
@@ -126,7 +125,6 @@ impl<'p> Run<'p> {
     }
 
     /// A packet has left a link: it is there, or goes on to the next one.
-    #[inline]
     fn pass(&mut self, packet: Packet, sacks: &Sacks) {
         if !packet.is_arriving() {
             return self.world.forward(packet, sacks);
@@ -166,7 +164,6 @@ impl<'p> Run<'p> {
     }
 
     /// Tells the owner what is new at its socket, then sends what that led to.
-    #[inline]
     fn attend(&mut self, socket: u32) {
         let Some(news) = self.world.news(socket) else { return };
         match self.apps.get_mut(usize::from(news.owner.app)) {

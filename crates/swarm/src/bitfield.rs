@@ -34,11 +34,9 @@ impl Bitfield {
         }
         full
     }
-    #[inline]
     fn words(&self) -> &[u64] {
         if self.many.is_empty() { &self.few } else { &self.many }
     }
-    #[inline]
     fn words_mut(&mut self) -> &mut [u64] {
         if self.many.is_empty() { &mut self.few } else { &mut self.many }
     }
@@ -59,12 +57,10 @@ impl Bitfield {
         self.count == self.len
     }
     /// Whether `piece` is in it; false beyond the end.
-    #[inline]
     pub fn has(&self, piece: u32) -> bool {
         self.words().get((piece / 64) as usize).is_some_and(|word| word >> (piece % 64) & 1 == 1)
     }
     /// Puts `piece` in. True if it is new and exists.
-    #[inline]
     pub fn set(&mut self, piece: u32) -> bool {
         if piece >= self.len || self.has(piece) {
             return false;

@@ -65,7 +65,6 @@ impl BlockMap {
         &self.torrent
     }
     /// Whether a block of `piece` has not been asked for.
-    #[inline]
     pub fn has_free(&self, piece: u32) -> bool {
         self.parts.get(piece as usize).is_some_and(|part| part.free > 0)
     }

@@ -38,7 +38,6 @@ impl Limiter {
         self
     }
     /// Bytes that one grant allows a connection to write.
-    #[inline]
     pub fn quantum(&self) -> u32 {
         match self.rate {
             Some(_) => self.rules.write_unit.min(self.rules.unlimited_write_unit),
@@ -47,12 +46,10 @@ impl Limiter {
         .max(1)
     }
     /// Whose turn is next.
-    #[inline]
     pub fn next_grant(&self) -> Option<ConnId> {
         self.round_robin.front().copied()
     }
     /// When the next turn is, or `NEVER` while nobody waits.
-    #[inline]
     pub fn wake(&self) -> Time {
         self.wake
     }
@@ -77,7 +74,6 @@ impl Limiter {
         }
     }
     /// Time has passed: the debt shrinks.
-    #[inline]
     pub fn settle(&mut self, now: Time) {
         let earned = self.earned(now.since(self.settled));
         self.debt = self.debt.saturating_sub(earned);
@@ -94,13 +90,11 @@ impl Limiter {
     }
     /// Grants a quantum to the connection whose turn it is, if the debt allows; it leaves the round
     /// robin. Answer with [`Limiter::wrote`].
-    #[inline]
     pub fn grant(&mut self) -> Option<ConnId> {
         if self.debt > 0 && self.rate.is_some() { None } else { self.round_robin.pop_front() }
     }
     /// The connection whose turn it was wrote so much, and comes back to the end of the round
     /// robin if it `stays`.
-    #[inline]
     pub fn wrote(&mut self, conn: ConnId, bytes: u32, stays: bool) {
         self.debt = self.debt.saturating_add(i64::from(bytes) * BYTE);
         if stays {
@@ -108,7 +102,6 @@ impl Limiter {
         }
     }
     /// Nothing more is granted now: arms the timer for when the debt is paid.
-    #[inline]
     pub fn arm(&mut self, now: Time) {
         self.wake = match self.rate {
             Some(rate) if !self.round_robin.is_empty() => {

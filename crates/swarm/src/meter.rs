@@ -33,7 +33,6 @@ impl Meter {
         Meter { rate: 0.0, since: nanos(now), last: nanos(now) }
     }
     /// `bytes` arrived.
-    #[inline]
     pub fn update(&mut self, now: Time, bytes: u32, rules: &MeterRules) {
         let now = nanos(now);
         let before = (self.last - self.since) as f64;

@@ -37,7 +37,6 @@ impl Picker {
         }
     }
     /// One neighbour more has `piece`.
-    #[inline]
     pub fn gained(&mut self, piece: u32, stream: &mut RandomStream) {
         let owners = self.owners[piece as usize];
         self.owners[piece as usize] = owners + 1;

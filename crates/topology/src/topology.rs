@@ -178,7 +178,6 @@ impl<K> Topology<K> {
     }
 
     /// Whether a super-segment stays whole on a route: nothing on it has a queue, or loses frames.
-    #[inline]
     pub fn keeps_whole(&self, route: u32) -> bool {
         let route = &self.routes[route as usize];
         route.constant.is_some() && !route.queues
@@ -186,7 +185,6 @@ impl<K> Topology<K> {
 
     /// A name for a packet, newer than all others': each needs one when it sets out. A queue whose
     /// discipline decides gives it another. Never 0.
-    #[inline]
     pub fn new_tag(&mut self) -> u32 {
         self.last_tag = next_tag(self.last_tag);
         self.last_tag

@@ -131,25 +131,21 @@ macro_rules! applications {
                     $(AnyApp::$Kind(app) => app.begin(world),)+
                 }
             }
-            #[inline]
             fn on_event(&mut self, world: &mut World, event: Event) {
                 match self {
                     $(AnyApp::$Kind(app) => app.on_event(world, event),)+
                 }
             }
-            #[inline]
             fn accept(&mut self, world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
                 match self {
                     $(AnyApp::$Kind(app) => app.accept(world, owner, socket),)+
                 }
             }
-            #[inline]
             fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
                 match self {
                     $(AnyApp::$Kind(app) => app.on_news(world, socket, news),)+
                 }
             }
-            #[inline]
             fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
                 match self {
                     $(AnyApp::$Kind(app) => app.on_closed(world, socket, owner),)+
@@ -220,13 +216,11 @@ macro_rules! applications {
                     $(AnyApp::$Kind(app) => app.tables(world),)+
                 }
             }
-            #[inline]
             fn prefetch_event(&self, event: Event) -> Option<u32> {
                 match self {
                     $(AnyApp::$Kind(app) => app.prefetch_event(event),)+
                 }
             }
-            #[inline]
             fn prefetch_reader(&self, owner: Owner) {
                 match self {
                     $(AnyApp::$Kind(app) => app.prefetch_reader(owner),)+

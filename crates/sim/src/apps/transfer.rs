@@ -211,7 +211,6 @@ impl App for Transfers<'_> {
         }
     }
 
-    #[inline]
     fn on_event(&mut self, world: &mut World, event: Event) {
         match Code::ALL[usize::from(event.code)] {
             Code::Start => self.start(world, event.index),
@@ -220,7 +219,6 @@ impl App for Transfers<'_> {
         }
     }
 
-    #[inline]
     fn on_news(&mut self, world: &mut World, _socket: u32, news: News) {
         let index = news.owner.index;
         if news.owner.role == SENDER {

@@ -211,7 +211,6 @@ impl App for Webs<'_> {
         }
     }
 
-    #[inline]
     fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
         let Owner { role, index, part, .. } = news.owner;
         let user = &mut self.users[index as usize];

@@ -35,13 +35,11 @@ pub(crate) enum Kind {
 
 impl Event {
     /// An event of the simulator itself.
-    #[inline]
     pub(crate) fn new(kind: Kind, index: u32) -> Event {
         Event { kind, app: 0, code: 0, index }
     }
 
     /// An event of an application.
-    #[inline]
     pub(crate) fn app(app: u8, code: u8, index: u32) -> Event {
         Event { kind: Kind::App, app, code, index }
     }

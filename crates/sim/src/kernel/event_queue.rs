@@ -56,7 +56,6 @@ struct Entry<T> {
 impl<T> Entry<T> {
     /// Time, then order. As one number: two of them are compared without a jump that the processor
     /// would have to guess, and in a batch of events to be sorted it guesses wrong half the time.
-    #[inline]
     fn key(&self) -> u128 {
         u128::from(self.at.nanos()) << 64 | u128::from(self.order)
     }
@@ -68,17 +67,14 @@ impl<T> PartialEq for Entry<T> {
 }
 impl<T> Eq for Entry<T> {}
 impl<T> PartialOrd for Entry<T> {
-    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
-    #[inline]
     fn lt(&self, other: &Self) -> bool {
         self.key() < other.key()
     }
 }
 impl<T> Ord for Entry<T> {
-    #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key().cmp(&other.key())
     }
@@ -97,17 +93,14 @@ impl<const WORDS: usize> Level<WORDS> {
     fn new() -> Self {
         Level { heads: vec![NOWHERE; WORDS * 64], occupied: [0; WORDS] }
     }
-    #[inline]
     fn place(slot: u64) -> usize {
         (slot % (WORDS as u64 * 64)) as usize
     }
-    #[inline]
     fn head(&mut self, slot: u64) -> &mut u32 {
         let place = Self::place(slot);
         self.occupied[place / 64] |= 1 << (place % 64);
         &mut self.heads[place]
     }
-    #[inline]
     fn take(&mut self, slot: u64) -> u32 {
         let place = Self::place(slot);
         self.occupied[place / 64] &= !(1 << (place % 64));
@@ -163,7 +156,6 @@ impl<T: Copy> EventQueue<T> {
 
     /// Schedules `event`. An instant before the event taken last would let time run backwards,
     /// so it counts as that instant.
-    #[inline]
     pub fn schedule(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
@@ -173,7 +165,6 @@ impl<T: Copy> EventQueue<T> {
 
     /// The same for an event that is likely to come before any other, as the next of many that follow
     /// close upon each other. It is kept aside, which saves finding its place.
-    #[inline]
     pub fn schedule_next(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
@@ -185,7 +176,6 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
-    #[inline]
     fn insert(&mut self, entry: Entry<T>) {
         let nanos = entry.at.nanos();
         let slot = nanos >> FINE_BITS;
@@ -206,7 +196,6 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// Takes the next event.
-    #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
         // What is held lies within the slots in progress, so only they can have something sooner.
         if let Some(held) = self.held
@@ -231,14 +220,12 @@ impl<T: Copy> EventQueue<T> {
 
     /// Whether the next [`EventQueue::pop`] would have to look for events: the time for
     /// [`EventQueue::look_ahead`].
-    #[inline]
     pub fn is_between_batches(&self) -> bool {
         self.current.is_empty() && self.held.is_none()
     }
 
     /// The events that are next, but for those scheduled meanwhile. An engine that knows what comes
     /// next can fetch what it needs.
-    #[inline]
     pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + '_ {
         while self.current.is_empty() && !self.is_empty() {
             self.advance(BATCH);

@@ -72,7 +72,6 @@ impl Tally {
     }
 
     /// A segment with `len` bytes of payload goes out; those without are not counted.
-    #[inline]
     pub(crate) fn payload(&mut self, class: u32, len: u32) {
         if self.payloads
             && len > 0
@@ -83,13 +82,11 @@ impl Tally {
     }
 
     /// Whether payloads have to be reported.
-    #[inline]
     pub(crate) fn watches_payloads(&self) -> bool {
         self.payloads
     }
 
     /// Whether sends have to be reported.
-    #[inline]
     pub(crate) fn watches_sends(&self) -> bool {
         self.gaps || self.rtts
     }

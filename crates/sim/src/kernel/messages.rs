@@ -32,7 +32,6 @@ impl<M> Default for Messages<M> {
 
 impl<M> Messages<M> {
     /// A message that ends at this offset is written to the socket with this inbox.
-    #[inline]
     pub(crate) fn push(&mut self, inbox: &mut Inbox, at: u64, message: M) {
         let place = self.0.insert(Ending { at, message });
         match inbox.last {
@@ -43,7 +42,6 @@ impl<M> Messages<M> {
     }
 
     /// Takes the first message.
-    #[inline]
     pub(crate) fn pop(&mut self, inbox: &mut Inbox) -> Option<M> {
         let (Ending { message, .. }, next) = self.0.unlink(inbox.first)?;
         inbox.first = next;
@@ -54,7 +52,6 @@ impl<M> Messages<M> {
     }
 
     /// Offset at which the first message ends; the greatest of all if there is none.
-    #[inline]
     pub(crate) fn next_end(&self, inbox: &Inbox) -> u64 {
         self.0.get(inbox.first).map_or(u64::MAX, |ending| ending.at)
     }

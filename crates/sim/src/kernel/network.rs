@@ -126,7 +126,6 @@ impl Network {
 
     /// Sends a [direct](Packet::direct) packet over a route that is nothing but a constant delay:
     /// without touching the route, which with thousands of them is a cache miss.
-    #[inline]
     pub(crate) fn send_direct(
         &mut self,
         queue: &mut EventQueue<Event>,

@@ -41,7 +41,6 @@ pub(crate) struct Look {
 
 impl Look {
     /// A socket that will be written to.
-    #[inline]
     pub(crate) fn write(socket: u32) -> Look {
         Look { socket, sends: true, offset: 0 }
     }
@@ -229,7 +228,6 @@ impl Packet {
     }
 
     /// For whom it is.
-    #[inline]
     pub(crate) fn addressee(&self) -> Addressee {
         match self.kind {
             Kind::Socket => Addressee::Socket(self.to),
@@ -239,7 +237,6 @@ impl Packet {
     }
 
     /// How many frames it is.
-    #[inline]
     pub(crate) fn frames(&self) -> u32 {
         self.extent().frames()
     }
@@ -251,25 +248,21 @@ impl Packet {
         Segment { seq, len, mss, flags, ..Segment::EMPTY }
     }
 
-    #[inline]
     pub(crate) fn has_sacks(&self) -> bool {
         self.marks > 1
     }
 
     /// Whether its event is the arrival.
-    #[inline]
     pub(crate) fn is_arriving(&self) -> bool {
         self.marks & 1 == 1
     }
 
     /// Its event will be the arrival.
-    #[inline]
     pub(crate) fn set_arriving(&mut self) {
         self.marks |= 1;
     }
 
     /// The socket that its event will reach, and what it will need of it.
-    #[inline]
     pub(crate) fn look(&self) -> Option<Look> {
         if self.kind != Kind::Socket || !self.is_arriving() {
             return None;

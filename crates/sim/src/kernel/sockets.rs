@@ -153,7 +153,6 @@ impl Socket {
     }
 
     /// The room in the send buffer, if it is more than the owner was told last; told from now on.
-    #[inline]
     pub(crate) fn more_space(&mut self) -> Option<u64> {
         let space = self.transport.as_ref().map_or(0, |transport| transport.write_space());
         if clamp(space) <= self.space_told {
@@ -165,7 +164,6 @@ impl Socket {
 }
 
 /// Room in a buffer, as a socket keeps it.
-#[inline]
 pub(crate) fn clamp(space: u64) -> u32 {
     space.min(u64::from(u32::MAX)) as u32
 }
@@ -185,7 +183,6 @@ impl Timer {
 
     /// Schedules an event for the deadline, unless an earlier one will look after it. What is not
     /// `patient` wants to be looked at whenever there is an event.
-    #[inline]
     fn arm(
         &mut self,
         socket: u32,
@@ -262,13 +259,11 @@ impl<M> Sockets<M> {
 
     /// Whether there are so many that the processor's nearer caches do not hold them, and looking
     /// ahead pays: a socket takes a kilobyte.
-    #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.all.len() > 1500
     }
 
     /// Asks for what a packet or a write needs of a socket.
-    #[inline]
     pub(crate) fn prefetch(&self, look: &Look) {
         let lines =
             if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
@@ -276,7 +271,6 @@ impl<M> Sockets<M> {
     }
 
     /// Asks for what a socket that has come points to.
-    #[inline]
     pub(crate) fn prefetch_beyond(&self, look: &Look) {
         if look.sends
             && let Some(transport) = &self.all[look.socket as usize].transport
@@ -286,7 +280,6 @@ impl<M> Sockets<M> {
     }
 
     /// Asks for what a write to `socket` changes at the other end.
-    #[inline]
     pub(crate) fn prefetch_reader(&self, socket: u32) {
         self.all[other(socket) as usize].lines.prefetch(0..1);
     }
@@ -370,7 +363,6 @@ impl<M> Sockets<M> {
 
     /// Whether a timer event at `now` is the one that this socket waits for. One that the transport
     /// has put off meanwhile is scheduled anew, without a look at the socket.
-    #[inline]
     pub(crate) fn take_timer(
         &mut self,
         socket: u32,
@@ -393,14 +385,12 @@ impl<M> Sockets<M> {
     }
 
     /// Whether the socket's next timer event will need it, as far as is known.
-    #[inline]
     pub(crate) fn expects_timer(&self, socket: u32) -> bool {
         let timer = self.timers[socket as usize];
         timer.due <= timer.armed && timer.armed != Time::NEVER
     }
 
     /// Puts what the transport has to send on the wire, and arms its timer.
-    #[inline]
     pub(crate) fn flush(
         &mut self,
         socket: u32,
@@ -536,7 +526,6 @@ impl<M> Sockets<M> {
     }
 
     /// Whether what the owner waits for has come about.
-    #[inline]
     pub(crate) fn is_done(&self, socket: u32) -> bool {
         let end = &self.all[socket as usize];
         match (end.awaited, &end.transport) {
@@ -559,7 +548,6 @@ impl<M> Sockets<M> {
     }
 
     /// The next message that has been read to its end.
-    #[inline]
     pub(crate) fn next_message(&mut self, socket: u32) -> Option<M> {
         let end = &mut self.all[socket as usize];
         if end.next_end > end.read {
@@ -571,7 +559,6 @@ impl<M> Sockets<M> {
     }
 
     /// The owner, if what will have arrived brings it a message.
-    #[inline]
     pub(crate) fn next_reader(&self, look: &Look) -> Option<Owner> {
         let end = &self.all[look.socket as usize];
         (end.next_end <= look.offset).then_some(end.owner)

@@ -60,7 +60,6 @@ impl Transit {
     }
 
     /// The packet of a lane whose event is due, unless the event is out of date.
-    #[inline]
     pub(crate) fn next_of(
         &mut self,
         queue: &mut EventQueue<Event>,
@@ -83,14 +82,12 @@ impl Transit {
     }
 
     /// The packet kept apart whose event is due, unless the event is out of date.
-    #[inline]
     pub(crate) fn apart(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
         self.apart.get(slot).filter(|(packet, _)| packet.due == now)?;
         self.apart.remove(slot)
     }
 
     /// What the packet that an event is about will need.
-    #[inline]
     pub(crate) fn peek(&self, lane: Option<u32>, slot: u32) -> Option<Look> {
         match lane {
             Some(lane) => self.lanes[lane as usize].packets.front(),
@@ -100,7 +97,6 @@ impl Transit {
     }
 
     /// Adds what the next packets of a lane will need to `ahead`, if it is time to look at that.
-    #[inline]
     pub(crate) fn look_ahead(&mut self, lane: u32, ahead: &mut Vec<Look>) -> bool {
         let ordered = &mut self.lanes[lane as usize];
         if ordered.asked > 0 || ordered.packets.is_empty() {

@@ -57,52 +57,40 @@ impl From<utp::Stats> for Stats {
 
 /// What every transport can do, by the names that they share; see [`tcp::Connection`].
 impl Transport {
-    #[inline]
     pub(crate) fn on_timer(&mut self, now: Time) {
         each!(self, t => t.on_timer(now))
     }
-    #[inline]
     pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
         each!(self, t => t.write(now, bytes))
     }
     /// Bytes that [`write`](Transport::write) has taken so far.
-    #[inline]
     pub(crate) fn written(&self) -> u64 {
         each!(self, t => t.written())
     }
-    #[inline]
     pub(crate) fn write_space(&self) -> u64 {
         each!(self, t => t.write_space())
     }
-    #[inline]
     pub(crate) fn unsent(&self) -> u64 {
         each!(self, t => t.unsent())
     }
-    #[inline]
     pub(crate) fn unacknowledged(&self) -> u64 {
         each!(self, t => t.unacknowledged())
     }
-    #[inline]
     pub(crate) fn readable(&self) -> u64 {
         each!(self, t => t.readable())
     }
-    #[inline]
     pub(crate) fn read(&mut self, now: Time, bytes: u64) {
         each!(self, t => t.read(now, bytes))
     }
-    #[inline]
     pub(crate) fn close(&mut self, now: Time) {
         each!(self, t => t.close(now))
     }
-    #[inline]
     pub(crate) fn abort(&mut self, now: Time) {
         each!(self, t => t.abort(now))
     }
-    #[inline]
     pub(crate) fn is_established(&self) -> bool {
         each!(self, t => t.is_established())
     }
-    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         each!(self, t => t.is_closed())
     }
@@ -117,16 +105,13 @@ impl Transport {
             }
         }
     }
-    #[inline]
     pub(crate) fn peer_closed(&self) -> bool {
         each!(self, t => t.peer_closed())
     }
-    #[inline]
     pub(crate) fn has_acknowledgement(&self) -> bool {
         each!(self, t => t.has_acknowledgement())
     }
     /// Whether what it has to send waits for the network, so that a write would lead to nothing.
-    #[inline]
     pub(crate) fn is_held_back(&self) -> bool {
         match self {
             Transport::Tcp(tcp) => tcp.is_held_back(),
@@ -140,7 +125,6 @@ impl Transport {
         }
     }
     /// Asks for what sending and acknowledgements need of what it points to.
-    #[inline]
     pub(crate) fn prefetch_beyond(&self) {
         if let Transport::Tcp(tcp) = self {
             tcp.prefetch_beyond();

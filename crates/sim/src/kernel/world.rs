@@ -103,7 +103,6 @@ impl<M> World<M> {
     }
 
     /// Something of an application happens at `at`.
-    #[inline]
     pub(crate) fn schedule(&mut self, at: Time, app: u8, code: u8, index: u32) {
         self.queue.schedule(at, Event::app(app, code, index));
     }
@@ -118,7 +117,6 @@ impl<M> World<M> {
     }
 
     /// A packet has left a link, and goes on to the next one.
-    #[inline]
     pub(crate) fn forward(&mut self, mut packet: Packet, sacks: &Sacks) {
         if !self.network.travel(&mut self.queue, self.now, &mut packet, sacks) {
             self.forget(&packet);
@@ -133,7 +131,6 @@ impl<M> World<M> {
     }
 
     /// Forgets what disciplines dropped to make room.
-    #[inline]
     pub(crate) fn forget_evicted(&mut self) {
         while let Some(packet) = self.network.next_evicted() {
             self.forget(&packet);
@@ -153,7 +150,6 @@ impl<M> World<M> {
     }
 
     /// A segment arrived: the transport answers first, as a kernel would, then its owner.
-    #[inline]
     pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
         self.sockets.settle(socket);
         match &mut self.sockets.get_mut(socket).transport {
@@ -204,7 +200,6 @@ impl<M> World<M> {
     }
 
     /// Reads what has arrived at a socket; what its owner has to hear.
-    #[inline]
     pub(crate) fn news(&mut self, socket: u32) -> Option<News> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
@@ -217,7 +212,6 @@ impl<M> World<M> {
 
     /// Sends what the owner's reading leads to; whether the other end has closed, or the connection
     /// failed.
-    #[inline]
     pub(crate) fn after_news(&mut self, socket: u32, news: News) -> bool {
         let Some(transport) = &self.sockets.get(socket).transport else { return false };
         let over = transport.peer_closed() || transport.is_closed();
@@ -260,7 +254,6 @@ impl<M> World<M> {
     }
 
     /// Puts what a socket has to send on the wire.
-    #[inline]
     pub(crate) fn flush(&mut self, socket: u32) {
         let (network, queue) = (&mut self.network, &mut self.queue);
         self.sockets.flush(socket, self.now, network, queue, &mut self.tally);

@@ -186,18 +186,15 @@ impl Conn {
         self.have = Bitfield::new(pieces);
     }
     /// The state that blocks need, which is there from now on.
-    #[inline]
     pub(super) fn work(&mut self, meter: &MeterRules) -> &mut Work {
         let opened = self.opened;
         self.work.get_or_insert_with(|| Box::new(Work::new(opened, meter)))
     }
     /// What we asked of it.
-    #[inline]
     pub(super) fn active(&self) -> &[Block] {
         self.work.as_ref().map_or(&[], |work| &work.active)
     }
     /// How many blocks it has asked of us that have not been begun.
-    #[inline]
     pub(super) fn queued(&self) -> usize {
         self.work.as_ref().map_or(0, |work| work.queue.len())
     }
@@ -212,7 +209,6 @@ impl Conn {
         self.work.as_ref().map_or(RequestSlowStart::new(self.opened), |work| work.slow_start)
     }
     /// Whether it has sent us no block for too long.
-    #[inline]
     pub(super) fn has_snubbed(&self, now: Time, rules: &Requests) -> bool {
         self.last_block.is_none_or(|last| now.since(last) > rules.snub_after_ns)
     }
@@ -234,22 +230,18 @@ impl Conn {
         self.data.is_some()
     }
     /// Nothing waits for room in the socket buffer that blocks go to.
-    #[inline]
     pub(super) fn is_flushed(&self) -> bool {
         self.data.as_deref().unwrap_or(&self.out).is_empty()
     }
     /// Nothing waits for room in the socket buffer of the connection between the two.
-    #[inline]
     pub(super) fn is_control_flushed(&self) -> bool {
         self.out.is_empty()
     }
     /// A block may be handed to the transport, if there is one.
-    #[inline]
     pub(super) fn takes_blocks(&self) -> bool {
         !self.awaiting_transport && self.is_flushed()
     }
     /// A PIECE is half-written.
-    #[inline]
     pub(super) fn is_sending(&self) -> bool {
         self.left > 0
     }
@@ -259,7 +251,6 @@ impl Conn {
     }
 
     /// Sends a control message, if need be behind the half-written PIECE.
-    #[inline]
     pub(super) fn send(
         &mut self,
         id: ConnId,
@@ -276,18 +267,15 @@ impl Conn {
         }
     }
     /// Whether a control message would have to wait for the end of a PIECE.
-    #[inline]
     pub(super) fn is_behind(&self, behind_piece: bool) -> bool {
         behind_piece && self.is_sending() && self.data.is_none()
     }
     /// The driver took a write of so many bytes.
-    #[inline]
     pub(super) fn polled(&mut self, channel: Channel, bytes: u32) {
         let write_buffer = if channel == Channel::Data { self.blocks() } else { &mut self.out };
         write_buffer.unpolled = write_buffer.unpolled.saturating_sub(bytes);
     }
     /// A socket buffer takes `space`. True if something waited for it and nothing does any more.
-    #[inline]
     pub(super) fn set_space(
         &mut self,
         id: ConnId,
@@ -301,7 +289,6 @@ impl Conn {
 
     /// One grant of the limiter: writes up to `quantum` bytes of the PIECE under way, or of the next
     /// one; the last part takes along what waited behind it.
-    #[inline]
     pub(super) fn write_quantum(
         &mut self,
         now: Time,
@@ -369,17 +356,14 @@ const LINES_TO_SPEAK: usize = 2;
 
 impl Conns {
     /// Asks for what most messages need of a connection.
-    #[inline]
     pub(super) fn prefetch(&self, id: ConnId) {
         if let Some(slot) = self.slots.get(id.0 as usize) {
             slot.lines.prefetch(0..LINES_TO_SPEAK);
         }
     }
-    #[inline]
     pub(super) fn get(&self, id: ConnId) -> Option<&Conn> {
         self.slots.get(id.0 as usize)?.conn.as_ref()
     }
-    #[inline]
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
         self.slots.get_mut(id.0 as usize)?.conn.as_mut()
     }
@@ -403,7 +387,6 @@ impl Conns {
         Some(conn)
     }
     /// The driver knows of every close: the numbers may be used again.
-    #[inline]
     pub(super) fn drained(&mut self) {
         if !self.closing.is_empty() {
             self.free.append(&mut self.closing);

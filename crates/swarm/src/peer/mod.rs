@@ -150,20 +150,17 @@ impl Peer {
 
     /// The connection whose turn it is to be written to next. A driver may use it to have in its
     /// hands what the next [`on_timer`](Peer::on_timer) will need.
-    #[inline]
     pub fn next_grant(&self) -> Option<ConnId> {
         self.limiter.next_grant()
     }
 
     /// Asks for what a message needs of a connection; a driver of thousands does for those that will
     /// be used next. See [`Lines`](flashcrowd_base::Lines).
-    #[inline]
     pub fn prefetch(&self, conn: ConnId) {
         self.conns.prefetch(conn);
     }
 
     /// How many actions wait to be polled.
-    #[inline]
     pub fn actions_ahead(&self) -> usize {
         self.actions.len()
     }
@@ -290,7 +287,6 @@ impl Peer {
     }
     /// The socket buffer takes `space` bytes now. Call after a write has been carried out, and when
     /// a connection with [`wants_space`](Peer::wants_space) has room again.
-    #[inline]
     pub fn on_space(&mut self, now: Time, conn: ConnId, space: u64) {
         let Some(c) = self.conns.get_mut(conn) else { return };
         if c.set_space(conn, Channel::Control, space, &mut self.actions) {
@@ -299,7 +295,6 @@ impl Peer {
     }
     /// The same for the connection apart that carries the blocks to this neighbour. Call first when
     /// it stands.
-    #[inline]
     pub fn on_data_space(&mut self, now: Time, conn: ConnId, space: u64) {
         let Some(c) = self.conns.get_mut(conn).filter(|c| c.has_data_connection()) else { return };
         if c.set_space(conn, Channel::Data, space, &mut self.actions) {
@@ -316,7 +311,6 @@ impl Peer {
         }
     }
     /// Whether the next block to this neighbour waits until the transport is done with the last.
-    #[inline]
     pub fn awaits_transport(&self, conn: ConnId) -> bool {
         self.conns.get(conn).is_some_and(|c| c.awaiting_transport)
     }
@@ -335,13 +329,11 @@ impl Peer {
         self.write_granted(now);
     }
     /// When to call [`on_timer`](Peer::on_timer) next. Cheap.
-    #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let next = self.limiter.wake().min(self.slow_at);
         (next != Time::NEVER).then_some(next)
     }
     /// Time has come. Early calls are harmless.
-    #[inline]
     pub fn on_timer(&mut self, now: Time) {
         if now >= self.limiter.wake() {
             self.limiter.settle(now);
@@ -352,7 +344,6 @@ impl Peer {
         }
     }
     /// The next thing to do, until there is none.
-    #[inline]
     pub fn poll(&mut self) -> Option<Action> {
         let Some(action) = self.actions.pop_front() else {
             self.conns.drained();

@@ -44,7 +44,6 @@ impl Peer {
         }
     }
     /// Lets a connection that has a block to send, and can, wait for its turn.
-    #[inline]
     pub(super) fn resume_upload(&mut self, now: Time, id: ConnId) {
         let ready =
             |c: &Conn| c.is_open() && !c.in_round_robin && c.takes_blocks() && c.has_block();
@@ -61,7 +60,6 @@ impl Peer {
         }
     }
     /// Lets connections write until the limit says stop.
-    #[inline]
     pub(super) fn write_granted(&mut self, now: Time) {
         let quantum = self.limiter.quantum();
         let one_ahead = self.profile.limiter.hand_over != HandOver::Room;

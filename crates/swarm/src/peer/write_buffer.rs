@@ -13,7 +13,6 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    #[inline]
     fn write(self, conn: ConnId, bytes: u32, completes: Option<Message>) -> Action {
         match self {
             Channel::Control => Action::Write { conn, bytes, completes },
@@ -42,11 +41,9 @@ impl WriteBuffer {
         WriteBuffer { space: 0, unpolled: 0, pending: None }
     }
     /// Whether nothing waits.
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.pending.as_ref().is_none_or(|pending| pending.is_empty())
     }
-    #[inline]
     pub(super) fn write(
         &mut self,
         channel: Channel,
@@ -85,7 +82,6 @@ impl WriteBuffer {
         }
     }
     /// The socket buffer takes `space`. True if something waited for it and nothing does any more.
-    #[inline]
     pub(super) fn set_space(
         &mut self,
         channel: Channel,

@@ -40,7 +40,6 @@ impl Swarms<'_> {
         }
     }
 
-    #[inline]
     pub(super) fn arm_peer(&mut self, world: &mut World, peer: u32, deadline: Option<Time>) {
         let state = &mut self.peers[peer as usize];
         let Some(deadline) = deadline.map(|deadline| deadline.max(world.now)) else { return };
@@ -62,7 +61,6 @@ impl Swarms<'_> {
         }
     }
 
-    #[inline]
     pub(super) fn act(&mut self, world: &mut World, peer: u32, action: Action) {
         match action {
             Action::Write { conn, bytes, completes } => {
@@ -116,7 +114,6 @@ impl Swarms<'_> {
     }
 
     /// Writes to one of a peer's connections; the room that is left, if it stands.
-    #[inline]
     pub(super) fn write(
         &mut self,
         world: &mut World,
@@ -149,7 +146,6 @@ impl Swarms<'_> {
     }
 
     /// The same as [`Sim::peer_done`], from inside the loop that carries out what a peer says.
-    #[inline]
     pub(super) fn peer_done_writing(
         &mut self,
         world: &mut World,
@@ -168,7 +164,6 @@ impl Swarms<'_> {
         }
     }
     /// Tells a peer that waits for it that its transport is done with the last block.
-    #[inline]
     pub(super) fn peer_done(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         if world.sockets.is_done(socket) {
             self.peer_done_writing(world, peer, conn, socket);
@@ -291,7 +286,6 @@ impl Swarms<'_> {
         }
     }
 
-    #[inline]
     pub(super) fn peer_reads(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         while let Some(message) = world.sockets.next_message(socket) {
             // The peer may have closed it meanwhile. A socket that is its owner's is that of the
@@ -310,7 +304,6 @@ impl Swarms<'_> {
     }
 
     /// Tells a peer that waits for it that its socket buffer has room.
-    #[inline]
     pub(super) fn peer_space(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         let end = world.sockets.get_mut(socket);
         if end.space_told >= end.plenty || end.owner != (End::Control { peer, conn }).owner() {
@@ -324,7 +317,6 @@ impl Swarms<'_> {
     }
 
     /// The same for the connection apart that carries its blocks, which may just have been set up.
-    #[inline]
     pub(super) fn data_space(
         &mut self,
         world: &mut World,

@@ -69,7 +69,6 @@ enum End {
 }
 
 impl End {
-    #[inline]
     fn owner(self) -> Owner {
         let (role, index, part) = match self {
             End::Listener { peer } => (0, peer, 0),
@@ -79,7 +78,6 @@ impl End {
         Owner { app: SWARM, role, index, part }
     }
     /// None if the end is nobody's any more.
-    #[inline]
     fn of(owner: Owner) -> Option<End> {
         let Owner { app: SWARM, role, index: peer, part } = owner else { return None };
         let conn = ConnId(part);
@@ -267,7 +265,6 @@ impl<'p> Swarms<'p> {
         swarms
     }
 
-    #[inline]
     fn schedule(&self, world: &mut World, at: Time, code: Code, index: u32) {
         world.schedule(at, SWARM, code as u8, index);
     }
@@ -285,7 +282,6 @@ impl<'p> Swarms<'p> {
         self.all.iter().position(|swarm| swarm.workload == workload)
     }
     /// The connection and the socket that a peer's timer will probably write to.
-    #[inline]
     fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
         let peer = &self.peers[peer as usize];
         let conn = peer.machine.as_ref()?.next_grant()?;
@@ -294,7 +290,6 @@ impl<'p> Swarms<'p> {
         (socket != NO_SOCKET).then_some((conn, socket))
     }
     /// Asks for what a message needs of a connection of a peer.
-    #[inline]
     fn prefetch_connection(&self, peer: u32, conn: ConnId) {
         if let Some(machine) = &self.peers[peer as usize].machine {
             machine.prefetch(conn);
@@ -310,7 +305,6 @@ impl App for Swarms<'_> {
         }
     }
 
-    #[inline]
     fn on_event(&mut self, world: &mut World, event: Event) {
         match Code::ALL[usize::from(event.code)] {
             Code::Timer => self.on_peer_timer(world, event.index),
@@ -328,7 +322,6 @@ impl App for Swarms<'_> {
         }
     }
 
-    #[inline]
     fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
         match End::of(news.owner) {
             Some(End::Control { peer, conn }) => {
@@ -406,7 +399,6 @@ impl App for Swarms<'_> {
         self.swarm_tables(world)
     }
 
-    #[inline]
     fn prefetch_event(&self, event: Event) -> Option<u32> {
         if event.code != Code::Timer as u8 {
             return None;
@@ -415,7 +407,6 @@ impl App for Swarms<'_> {
         self.prefetch_connection(event.index, conn);
         Some(socket)
     }
-    #[inline]
     fn prefetch_reader(&self, owner: Owner) {
         if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
             self.prefetch_connection(peer, conn);
@@ -438,7 +429,6 @@ impl Swarm {
 }
 
 impl Peer {
-    #[inline]
     fn links(&self, conn: ConnId) -> Links {
         self.links.get(conn.0 as usize).copied().unwrap_or(Links::NONE)
     }
