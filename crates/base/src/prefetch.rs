@@ -10,8 +10,8 @@ pub fn prefetch<T>(place: &T) {
     prefetch_index(slice::from_ref(place), 0);
 }
 
-/// Stands at the beginning of a structure whose lines are to be asked for by number, and takes no
-/// room: asking needs no look at what is in them.
+/// Zero-sized marker at the start of a `#[repr(C)]` structure: lets a caller prefetch the structure's
+/// n-th cache line without dereferencing it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines([Line; 0]);
 

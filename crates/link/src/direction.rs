@@ -108,9 +108,9 @@ impl Detail {
 /// The state of one direction of a link.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// Packets that have not departed yet, the one in transmission first. Those that have are
-    /// forgotten when it matters: how many they are cannot be guessed, and looking for each packet
-    /// costs more than the rest of it.
+    /// Packets that have not departed yet, the one in transmission first. Departed packets are removed
+    /// lazily, when the queue looks full or its length is asked for: a look for each offered packet
+    /// mispredicts, and costs more than the rest of the offer.
     waiting: Ring<Waiting>,
     waiting_bytes: u64,
     free_at: Time,

@@ -183,7 +183,7 @@ impl<'p> Run<'p> {
             app.on_closed(&mut self.world, socket, owner);
         }
         self.world.close(socket);
-        self.world.sockets.retire(socket);
+        self.world.sockets.release_pair(socket);
     }
 
     fn change(&mut self, index: u32) {

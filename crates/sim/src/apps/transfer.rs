@@ -102,7 +102,7 @@ impl<'p> Transfers<'p> {
             class: NO_CLASS,
             captured,
             nagle: true,
-            plenty: 0, // `pump` looks for itself.
+            low_watermark: 0, // `pump` looks for itself.
         };
         let sender = end(flow.spec.from, SENDER, flow.captured);
         flow.socket = Some(world.open(sender, end(flow.spec.to, RECEIVER, None)));
@@ -116,11 +116,11 @@ impl<'p> Transfers<'p> {
         let Some(socket) = flow.socket else { return };
         let end = world.sockets.get(socket);
         let Some(transport) = &end.transport else { return };
-        if !end.announced {
+        if !end.connected_reported {
             return;
         }
         let space = transport.write_space();
-        let held_back = flushed && transport.is_held_back();
+        let held_back = flushed && transport.is_blocked();
         if let (Some(_), false) = (flow.rate, flow.ticking) {
             flow.ticking = true;
             world.schedule(world.now, TRANSFER, Code::Tick as u8, index);

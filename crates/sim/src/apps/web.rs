@@ -116,7 +116,7 @@ impl<'p> Webs<'p> {
                 class: NO_CLASS,
                 captured: None,
                 nagle: false,
-                plenty: 0, // `write` looks for itself.
+                low_watermark: 0, // `write` looks for itself.
             };
             let response = bytes / count + u64::from(number < bytes % count);
             user.connections.push(Connection {
@@ -176,7 +176,7 @@ impl User<'_> {
 /// Writes as much of what is `unsent` as the socket takes; the server closes after its last byte.
 fn write(world: &mut World, socket: u32, unsent: &mut u64, last: bool) {
     let end = world.sockets.get(socket);
-    let Some(transport) = end.transport.as_ref().filter(|_| end.announced) else { return };
+    let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else { return };
     let bytes = transport.write_space().min(*unsent);
     if bytes == 0 {
         return;

@@ -11,9 +11,8 @@ impl Inbox {
     pub(crate) const EMPTY: Inbox = Inbox { first: NOWHERE, last: NOWHERE };
 }
 
-/// All messages on their way, in one slab: what has just been read is where the next one is written, so
-/// the memory in use is that of the messages under way, while a queue in each socket would be two pages
-/// per message that nothing else has touched for seconds.
+/// All messages on their way, in one slab for all sockets. Freed places are used first, so the working
+/// set is the messages in flight; a queue for each socket would touch two cold pages a message.
 #[derive(Debug)]
 pub(crate) struct Messages<M>(Slab<Ending<M>>);
 

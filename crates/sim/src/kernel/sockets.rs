@@ -59,20 +59,21 @@ pub(crate) struct Socket {
     next_end: u64,
     /// Bytes read from this end.
     read: u64,
-    /// Room in the send buffer, as the owner was told last, and how much is plenty for it. What has
-    /// more than 32 bits is plenty.
-    pub(crate) space_told: u32,
-    pub(crate) plenty: u32,
+    /// Send-buffer space last reported to the owner, and the low watermark (SO_SNDLOWAT) above which
+    /// it needs no further report. Both saturate at `u32::MAX`.
+    pub(crate) reported_space: u32,
+    pub(crate) low_watermark: u32,
     /// Messages on their way to this end.
     inbox: Inbox,
-    /// Packets sent by this end, less those for it that arrived or were lost; wraps.
-    balance: u32,
-    /// Whether the owner has been told that the connection stands.
-    pub(crate) announced: bool,
+    /// Packets that this end sent, less those for it that arrived or were lost, modulo 2^32: the sum of
+    /// both ends' is the packets in flight between them.
+    in_flight: u32,
+    /// Whether the owner has been told that the connection is established.
+    pub(crate) connected_reported: bool,
     /// Whether this pair may be used again.
     free: bool,
     /// What the owner waits for.
-    pub(crate) awaited: WaitFor,
+    pub(crate) wait_for: WaitFor,
     /// Absent while listening, and in a free pair.
     pub(crate) transport: Option<Transport>,
     /// Where its payload lengths are counted.
@@ -125,7 +126,7 @@ pub(crate) struct End {
     pub(crate) direct: Option<(Span, u32)>,
     pub(crate) class: u32,
     pub(crate) captured: u32,
-    pub(crate) plenty: u64,
+    pub(crate) low_watermark: u64,
 }
 
 impl Socket {
@@ -138,13 +139,13 @@ impl Socket {
             owner: end.owner,
             next_end: u64::MAX,
             read: 0,
-            space_told: 0,
-            plenty: clamp(end.plenty),
+            reported_space: 0,
+            low_watermark: clamp(end.low_watermark),
             inbox: Inbox::EMPTY,
-            balance: 0,
-            announced: false,
+            in_flight: 0,
+            connected_reported: false,
             free: false,
-            awaited: WaitFor::Room,
+            wait_for: WaitFor::Room,
             transport,
             class: end.class,
             captured: end.captured,
@@ -152,13 +153,14 @@ impl Socket {
         }
     }
 
-    /// The room in the send buffer, if it is more than the owner was told last; told from now on.
+    /// The space in the send buffer, if it is more than was last reported to the owner; reported from
+    /// now on.
     pub(crate) fn more_space(&mut self) -> Option<u64> {
         let space = self.transport.as_ref().map_or(0, |transport| transport.write_space());
-        if clamp(space) <= self.space_told {
+        if clamp(space) <= self.reported_space {
             return None;
         }
-        self.space_told = clamp(space);
+        self.reported_space = clamp(space);
         Some(space)
     }
 }
@@ -330,15 +332,14 @@ impl<M> Sockets<M> {
         first
     }
 
-    /// Gives a pair back when both ends are over and nothing is on its way between them.
-    pub(crate) fn retire(&mut self, socket: u32) {
+    /// Frees a pair when both ends are closed and no packet is in flight between them.
+    pub(crate) fn release_pair(&mut self, socket: u32) {
         let first = socket & !1;
         let (a, b) = (&self.all[first as usize], &self.all[first as usize + 1]);
         let over = |end: &Socket| {
             end.owner == Owner::NOBODY && end.transport.as_ref().is_none_or(Transport::is_over)
         };
-        // Neither number of packets on their way can be below nothing.
-        let quiet = a.balance.wrapping_add(b.balance) == 0;
+        let quiet = a.in_flight.wrapping_add(b.in_flight) == 0;
         if a.free || !quiet || !over(a) || !over(b) {
             return;
         }
@@ -355,10 +356,10 @@ impl<M> Sockets<M> {
         self.free.push(first);
     }
 
-    /// A packet for this end is not on its way any more.
-    pub(crate) fn settle(&mut self, socket: u32) {
+    /// A packet for this end has arrived, or was lost or dropped.
+    pub(crate) fn packet_gone(&mut self, socket: u32) {
         let end = &mut self.all[socket as usize];
-        end.balance = end.balance.wrapping_sub(1);
+        end.in_flight = end.in_flight.wrapping_sub(1);
     }
 
     /// Whether a timer event at `now` is the one that this socket waits for. One that the transport
@@ -400,7 +401,7 @@ impl<M> Sockets<M> {
         tally: &mut Tally,
     ) {
         match &self.all[socket as usize].transport {
-            Some(Transport::Tcp(tcp)) if tcp.is_quiet() => {
+            Some(Transport::Tcp(tcp)) if tcp.is_idle() => {
                 self.timers[socket as usize].arm(socket, now, tcp.next_timer(), true, queue);
             }
             _ => self.send(socket, now, network, queue, tally),
@@ -449,8 +450,8 @@ impl<M> Sockets<M> {
                 });
             }
         }
-        end.balance = end.balance.wrapping_add(sent);
-        let (deadline, patient) = (tcp.next_timer(), tcp.is_patient());
+        end.in_flight = end.in_flight.wrapping_add(sent);
+        let (deadline, patient) = (tcp.next_timer(), tcp.can_sleep());
         self.timers[socket as usize].arm(socket, now, deadline, patient, queue);
     }
 
@@ -479,7 +480,7 @@ impl<M> Sockets<M> {
             if sent == 0 {
                 self.parcels.remove(place);
             }
-            end.balance = end.balance.wrapping_add(sent);
+            end.in_flight = end.in_flight.wrapping_add(sent);
         }
         self.timers[socket as usize].arm(socket, now, utp.next_timer(), true, queue);
     }
@@ -528,7 +529,7 @@ impl<M> Sockets<M> {
     /// Whether what the owner waits for has come about.
     pub(crate) fn is_done(&self, socket: u32) -> bool {
         let end = &self.all[socket as usize];
-        match (end.awaited, &end.transport) {
+        match (end.wait_for, &end.transport) {
             (WaitFor::Sent, Some(transport)) => transport.unsent() == 0,
             (WaitFor::Acknowledged, Some(transport)) => transport.unacknowledged() == 0,
             _ => false,

@@ -19,7 +19,7 @@ struct Lane {
     packets: Ring<Packet>,
     /// The SACK ranges of those that have any, in their order.
     sacks: Ring<Sacks>,
-    /// How many of the first packets' sockets have been asked for.
+    /// Number of packets at the front whose sockets have been prefetched.
     asked: u32,
 }
 

@@ -112,9 +112,9 @@ impl Transport {
         each!(self, t => t.has_acknowledgement())
     }
     /// Whether what it has to send waits for the network, so that a write would lead to nothing.
-    pub(crate) fn is_held_back(&self) -> bool {
+    pub(crate) fn is_blocked(&self) -> bool {
         match self {
-            Transport::Tcp(tcp) => tcp.is_held_back(),
+            Transport::Tcp(tcp) => tcp.is_blocked(),
             Transport::Utp(_) => false,
         }
     }

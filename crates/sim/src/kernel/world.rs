@@ -60,7 +60,7 @@ pub(crate) struct Application {
     /// Whether it leaves Nagle's algorithm on.
     pub(crate) nagle: bool,
     /// With this much room in the send buffer it waits for no more.
-    pub(crate) plenty: u64,
+    pub(crate) low_watermark: u64,
 }
 
 /// What a packet that reached its socket leads to.
@@ -140,9 +140,9 @@ impl<M> World<M> {
     /// A packet is no more.
     fn forget(&mut self, packet: &Packet) {
         match packet.addressee() {
-            Addressee::Socket(socket) => self.sockets.settle(socket),
+            Addressee::Socket(socket) => self.sockets.packet_gone(socket),
             Addressee::Parcel(socket) => {
-                self.sockets.settle(socket);
+                self.sockets.packet_gone(socket);
                 self.sockets.parcels.remove(packet.seq as u32);
             }
             Addressee::Datagram => {}
@@ -151,12 +151,12 @@ impl<M> World<M> {
 
     /// A segment arrived: the transport answers first, as a kernel would, then its owner.
     pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
-        self.sockets.settle(socket);
+        self.sockets.packet_gone(socket);
         match &mut self.sockets.get_mut(socket).transport {
             Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
             None if segment.flags.contains(Flags::SYN) => return Delivered::Syn,
             None | Some(Transport::Utp(_)) => {
-                self.sockets.retire(socket);
+                self.sockets.release_pair(socket);
                 return Delivered::Nothing;
             }
         }
@@ -166,7 +166,7 @@ impl<M> World<M> {
 
     /// The same for a uTP packet.
     pub(crate) fn deliver_utp(&mut self, socket: u32, packet: &utp::Packet) -> Delivered {
-        self.sockets.settle(socket);
+        self.sockets.packet_gone(socket);
         match &mut self.sockets.get_mut(socket).transport {
             // What becomes of the payload is the business of drivers that have one.
             Some(Transport::Utp(utp)) => {
@@ -174,7 +174,7 @@ impl<M> World<M> {
             }
             None if packet.kind == PacketKind::Syn => return Delivered::Syn,
             None | Some(Transport::Tcp(_)) => {
-                self.sockets.retire(socket);
+                self.sockets.release_pair(socket);
                 return Delivered::Nothing;
             }
         }
@@ -204,8 +204,8 @@ impl<M> World<M> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
         let transport = end.transport.as_ref()?;
-        let connected = !end.announced && transport.is_established();
-        end.announced |= connected;
+        let connected = !end.connected_reported && transport.is_established();
+        end.connected_reported |= connected;
         let bytes = self.sockets.read(socket, self.now);
         Some(News { owner, connected, bytes })
     }
@@ -249,7 +249,7 @@ impl<M> World<M> {
             direct: self.network.direct(route),
             class: application.class,
             captured: application.captured.unwrap_or(NOT_CAPTURED),
-            plenty: application.plenty,
+            low_watermark: application.low_watermark,
         }
     }
 
@@ -264,7 +264,7 @@ impl<M> World<M> {
         let end = self.sockets.get_mut(socket);
         end.owner = Owner::NOBODY;
         if let Some(transport) = &mut end.transport {
-            if end.announced {
+            if end.connected_reported {
                 transport.close(self.now)
             } else {
                 transport.abort(self.now)

@@ -28,7 +28,8 @@ struct Grants {
     offered: Vec<u32>,
     /// Bytes of the piece that is being handed over.
     bytes: u64,
-    /// The last piece that went to it whole and was not seen elsewhere since.
+    /// Last piece uploaded whole to this neighbour that no other neighbour has announced yet; while set,
+    /// it gets no further piece.
     holds: Option<u32>,
 }
 

@@ -9,7 +9,7 @@
 //!
 //! W is the window, m a full packet, T the target, q the queueing delay.
 //!
-//! | | loss | not again | timeout | delay, for a W acknowledged | nothing in flight | unused window |
+//! | | loss | reduction at most once per | timeout | delay, for a W acknowledged | nothing in flight | unused window |
 //! | --- | --- | --- | --- | --- | --- | --- |
 //! | [`NewReno`] | W/2, at least 2m | in this recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
 //! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | in this recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |

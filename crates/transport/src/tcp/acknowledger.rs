@@ -10,19 +10,20 @@ pub(super) struct Acknowledger {
     pub(super) deadline: Time,
     /// Everything below has been acknowledged.
     acknowledged: u64,
-    /// Expected time between segments; zero before the first.
-    pace: Span,
+    /// Expected time between segments, from which the delay follows (Linux: `ato`); zero before the first.
+    ato: Span,
     last_data: Time,
-    /// Segments that still are acknowledged one by one.
-    quick: u32,
+    /// Segments that still are acknowledged one by one (Linux: `icsk_ack.quick`).
+    quick_acks: u32,
     /// Largest segment seen.
     segment: u32,
     /// Send an acknowledgement with the next poll.
     pub(super) due: bool,
-    /// Data flows the other way in answer, so that acknowledgements may ride on it.
-    interactive: bool,
-    /// Segments since the last acknowledgement that looked like the end of a write: 0, 1, 2 or more.
-    pushed: u8,
+    /// Data flows the other way in answer, so that acknowledgements may ride on it (Linux: `pingpong`).
+    pingpong: bool,
+    /// Segments since the last acknowledgement that looked like the end of a write: 0, 1, 2 or more (Linux:
+    /// `ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
+    small_segments: u8,
 }
 
 impl Acknowledger {
@@ -31,12 +32,12 @@ impl Acknowledger {
             due: false,
             deadline: Time::NEVER,
             acknowledged: 0,
-            pace: Span::ZERO,
-            quick: 0,
-            interactive: false,
+            ato: Span::ZERO,
+            quick_acks: 0,
+            pingpong: false,
             last_data: now,
             segment: 536,
-            pushed: 0,
+            small_segments: 0,
         }
     }
 
@@ -50,7 +51,7 @@ impl Acknowledger {
     fn acknowledge_quickly(&mut self, config: &DelayedAck, window: u64) {
         if config.quick_acks > 0 {
             let half = window / (2 * u64::from(self.segment));
-            self.quick = self.quick.max((half.max(2) as u32).min(config.quick_acks));
+            self.quick_acks = self.quick_acks.max((half.max(2) as u32).min(config.quick_acks));
         }
     }
 
@@ -69,20 +70,20 @@ impl Acknowledger {
         if frame >= self.segment {
             self.segment = frame;
             if push {
-                self.pushed = self.pushed.max(1);
+                self.small_segments = self.small_segments.max(1);
             }
         } else {
-            self.pushed = self.pushed.saturating_add(1).min(2);
+            self.small_segments = self.small_segments.saturating_add(1).min(2);
         }
-        if self.pace.is_zero() {
+        if self.ato.is_zero() {
             self.acknowledge_quickly(config, window);
-            self.pace = config.min_ns.max(Span::from_nanos(1));
+            self.ato = config.min_ns.max(Span::from_nanos(1));
         } else {
             let gap = now.since(self.last_data);
             if gap <= config.min_ns / 2 {
-                self.pace = self.pace / 2 + config.min_ns / 2;
-            } else if gap < self.pace {
-                self.pace = (self.pace / 2 + gap).min(timeout);
+                self.ato = self.ato / 2 + config.min_ns / 2;
+            } else if gap < self.ato {
+                self.ato = (self.ato / 2 + gap).min(timeout);
             } else if gap > timeout {
                 // The sender seems to have started anew.
                 self.acknowledge_quickly(config, window);
@@ -94,7 +95,7 @@ impl Acknowledger {
     /// Something about the data was out of the ordinary: answer at once for a while.
     pub(super) fn on_disorder(&mut self, config: &DelayedAck, window: u64) {
         self.acknowledge_quickly(config, window);
-        self.interactive = false;
+        self.pingpong = false;
         self.due = true;
     }
 
@@ -111,15 +112,15 @@ impl Acknowledger {
         if self.due {
             return;
         }
-        let quick = self.quick > 0 && !self.interactive;
+        let quick = self.quick_acks > 0 && !self.pingpong;
         if quick || ((opens || !config.on_read) && self.is_enough(config, next)) {
             self.due = true;
             return;
         }
-        let mut wait = self.pace;
+        let mut wait = self.ato;
         if wait > config.min_ns {
             let mut most = Span::from_millis(500);
-            if self.interactive || self.pushed > 0 {
+            if self.pingpong || self.small_segments > 0 {
                 most = config.max_ns;
             }
             if !smoothed.is_zero() {
@@ -141,7 +142,7 @@ impl Acknowledger {
     /// The application has read; `all` if nothing is left.
     #[inline]
     pub(super) fn on_read(&mut self, config: &DelayedAck, next: u64, all: bool) {
-        let ends = self.pushed >= 2 || (self.pushed == 1 && !self.interactive);
+        let ends = self.small_segments >= 2 || (self.small_segments == 1 && !self.pingpong);
         if next > self.acknowledged
             && config.on_read
             && (self.is_enough(config, next) || (all && ends))
@@ -152,11 +153,11 @@ impl Acknowledger {
 
     /// The deadline has passed.
     pub(super) fn on_timer(&mut self, config: &DelayedAck, timeout: Span) {
-        if self.interactive {
-            self.interactive = false;
-            self.pace = config.min_ns;
+        if self.pingpong {
+            self.pingpong = false;
+            self.ato = config.min_ns;
         } else {
-            self.pace = (self.pace * 2).min(timeout);
+            self.ato = (self.ato * 2).min(timeout);
         }
         self.deadline = Time::NEVER;
         self.due = true;
@@ -165,13 +166,13 @@ impl Acknowledger {
     /// An acknowledgement of everything below `next` is sent, with `data` or alone.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, next: u64, data: bool) {
-        if data && now.since(self.last_data) < self.pace {
-            self.interactive = true;
+        if data && now.since(self.last_data) < self.ato {
+            self.pingpong = true;
         }
-        self.quick = self.quick.saturating_sub(1);
+        self.quick_acks = self.quick_acks.saturating_sub(1);
         self.acknowledged = next;
         self.due = false;
-        self.pushed = 0;
+        self.small_segments = 0;
         self.deadline = Time::NEVER;
     }
 }

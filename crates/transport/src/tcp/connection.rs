@@ -297,9 +297,8 @@ impl Connection {
         }
     }
 
-    /// Writes the segment to where it will stay, and returns how many frames it is. A driver of millions of them saves copies: what
-    /// was written piece by piece and is read as a whole at once stalls the processor until the
-    /// last of the pieces, and all writes before it, are in its cache.
+    /// Fills `segment` in place, and returns how many frames it is. In place, since copying a structure
+    /// right after its fields were written one by one is a store-forwarding stall for each packet.
     #[inline(always)]
     pub fn write_out(&mut self, now: Time, draft: Draft, segment: &mut Segment) -> u32 {
         let Draft(Burst { seq, len, mut flags }) = draft;
@@ -388,7 +387,7 @@ impl Connection {
     /// with every other call.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        let mut at = self.sender.alarm_at().min(self.receiver.acks.deadline).min(self.opening_at);
+        let mut at = self.sender.timer_at().min(self.receiver.acks.deadline).min(self.opening_at);
         if self.paces {
             at = at.min(self.sender.pace_at());
         }
@@ -399,15 +398,15 @@ impl Connection {
     /// [`next_timer`](Connection::next_timer), unless something else happens. A driver need
     /// not wake such a connection early. Asked after the last poll.
     #[inline]
-    pub fn is_patient(&self) -> bool {
-        self.sender.is_patient(&self.config) && self.over.is_none() && !self.receiver.is_finished()
+    pub fn can_sleep(&self) -> bool {
+        self.sender.can_sleep(&self.config) && self.over.is_none() && !self.receiver.is_finished()
     }
 
     /// Whether a poll would yield nothing and change nothing, as after most segments that arrive:
     /// told by less than a poll looks at.
     #[inline]
-    pub fn is_quiet(&self) -> bool {
-        self.sender.is_at_rest()
+    pub fn is_idle(&self) -> bool {
+        self.sender.is_idle()
             && !self.receiver.acks.due
             && self.is_established()
             && !self.receiver.is_finished()
@@ -416,7 +415,7 @@ impl Connection {
     /// Whether a full segment waits to be sent, so that more data would change nothing. Asked after
     /// the last poll.
     #[inline]
-    pub fn is_held_back(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         self.sender.unsent() >= u64::from(self.mss)
     }
 

@@ -23,8 +23,8 @@ pub(super) struct Receiver {
     /// What lies above a gap, once there has been one.
     queue: Option<Box<Reassembly>>,
     /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh). At most 1 GiB.
-    buffer: u32,
-    open: u32,
+    rcv_buf: u32,
+    rcv_ssthresh: u32,
     /// Timestamp to echo (RFC 7323, section 4.3).
     pub(super) echo: u32,
     last_echo: u32,
@@ -66,8 +66,8 @@ impl Receiver {
             acks: Acknowledger::new(now),
             scaled: config.window_scaling,
             segment: segment as u16,
-            buffer: window.buffer_bytes as u32,
-            open: window.initial_bytes as u32,
+            rcv_buf: window.buffer_bytes as u32,
+            rcv_ssthresh: window.initial_bytes as u32,
             edge: 0,
             echo: 0,
             round_trip: 0,
@@ -200,8 +200,8 @@ impl Receiver {
                 queue.take_duplicate();
             }
         }
-        if frame >= 128 && self.open < self.buffer {
-            self.open = (self.open + 2 * u32::from(self.segment)).min(self.buffer);
+        if frame >= 128 && self.rcv_ssthresh < self.rcv_buf {
+            self.rcv_ssthresh = (self.rcv_ssthresh + 2 * u32::from(self.segment)).min(self.rcv_buf);
         }
         let opens = self.edge < self.next + self.offer();
         self.acks.consider(&config.delayed_ack, now, self.next, opens, rtt.smoothed());
@@ -244,7 +244,7 @@ impl Receiver {
         // Tell of a window that has at least doubled (Linux), or opened by two segments or half
         // the buffer from almost nothing (RFC 1122, section 4.2.3.3).
         let offered = self.window();
-        if 2 * offered <= u64::from(self.buffer) {
+        if 2 * offered <= u64::from(self.rcv_buf) {
             let now_possible = self.offer();
             self.acks.due |= now_possible > 0 && now_possible >= 2 * offered;
         }
@@ -265,7 +265,7 @@ impl Receiver {
             let ahead = u128::from(wanted) * u128::from(grown) / u128::from(self.round_bytes);
             let wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
             let tuned = wanted.min(config.receive_window.max_bytes) as u32;
-            self.buffer = self.buffer.max(tuned);
+            self.rcv_buf = self.rcv_buf.max(tuned);
             self.round_bytes = copied;
         }
         self.reading_from = self.read;
@@ -318,13 +318,13 @@ impl Receiver {
     /// The window that could be offered now.
     #[inline]
     fn offer(&self) -> u64 {
-        let buffer = u64::from(self.buffer);
+        let buffer = u64::from(self.rcv_buf);
         let free = buffer.saturating_sub(self.readable());
         // No silly windows: none at all rather than less than a segment.
         if free < u64::from(self.segment).min(buffer / 2) {
             return 0;
         }
-        let open = free.min(u64::from(self.open));
+        let open = free.min(u64::from(self.rcv_ssthresh));
         if self.scaled { open } else { open.min(UNSCALED_WINDOW) }
     }
 

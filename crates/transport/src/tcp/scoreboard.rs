@@ -165,8 +165,8 @@ struct Trouble {
     /// Index of the oldest segment.
     first: u64,
     highest_sacked: u64,
-    /// Segments below this index are SACKed, lost, or have been repeated: their first transmission
-    /// has been judged. In time order, as first transmissions are.
+    /// First segment whose original transmission RACK has not classified yet. Everything below is SACKed,
+    /// lost or retransmitted, so each segment is classified once.
     judged: u64,
     /// No segment below this index is lost and waiting to be repeated.
     next_lost: u64,
@@ -256,7 +256,7 @@ impl Scoreboard {
     }
     /// Whether nothing is SACKed or lost.
     #[inline]
-    pub(super) fn is_calm(&self) -> bool {
+    pub(super) fn is_clean(&self) -> bool {
         self.sacked_bytes | self.lost_bytes == 0
     }
     /// Whether lost segments wait to be repeated.

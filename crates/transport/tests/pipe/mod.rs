@@ -128,7 +128,7 @@ impl<N: Network> Pair<N> {
 
     /// Puts everything that one end wants to say on the wire.
     pub fn flush(&mut self, who: usize) {
-        let quiet = self.ends[who].as_ref().is_some_and(Connection::is_quiet);
+        let quiet = self.ends[who].as_ref().is_some_and(Connection::is_idle);
         let mut burst = 0;
         while let Some(segment) = self.ends[who].as_mut().and_then(|c| c.poll_transmit(self.now)) {
             burst += 1;
@@ -146,12 +146,12 @@ impl<N: Network> Pair<N> {
     /// What an end says of a poll that a driver may spare itself has to be true.
     fn check_patience(&self, who: usize) {
         let Some(end) = &self.ends[who] else { return };
-        if end.is_patient() {
+        if end.can_sleep() {
             let alarm = end.next_timer().unwrap_or(self.now + Span::from_secs(100));
             let before = Time::from_nanos(alarm.nanos() - 1).max(self.now);
             assert_eq!(end.clone().poll_transmit(before), None, "patience at {before}");
         }
-        if end.is_held_back() {
+        if end.is_blocked() {
             let mut end = end.clone();
             end.write(self.now, 100_000);
             assert_eq!(end.poll_transmit(self.now), None, "held back");

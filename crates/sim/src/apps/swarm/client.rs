@@ -134,9 +134,9 @@ impl Swarms<'_> {
         let block = matches!(completes, Some(Message::Piece { .. }));
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
         world.flush(socket);
-        world.sockets.get_mut(socket).space_told = clamp(space);
+        world.sockets.get_mut(socket).reported_space = clamp(space);
         if block && let Some(machine) = &self.peers[peer as usize].machine {
-            world.sockets.get_mut(socket).awaited = match machine.profile().limiter.hand_over {
+            world.sockets.get_mut(socket).wait_for = match machine.profile().limiter.hand_over {
                 HandOver::Room => WaitFor::Room,
                 HandOver::Sent => WaitFor::Sent,
                 HandOver::Acknowledged => WaitFor::Acknowledged,
@@ -159,7 +159,7 @@ impl Swarms<'_> {
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_done(world.now, conn);
             if !machine.awaits_transport(conn) {
-                world.sockets.get_mut(socket).awaited = WaitFor::Room;
+                world.sockets.get_mut(socket).wait_for = WaitFor::Room;
             }
         }
     }
@@ -205,7 +205,7 @@ impl Swarms<'_> {
         for socket in [links.control, links.outgoing, links.incoming] {
             if socket != NO_SOCKET && socket != but {
                 world.close(socket);
-                world.sockets.retire(socket);
+                world.sockets.release_pair(socket);
             }
         }
     }
@@ -227,7 +227,7 @@ impl Swarms<'_> {
             captured: None,
             class: swarm.first_class + state.population,
             nagle: profile.nagle,
-            plenty: plenty(profile, swarm.uploads[state.population as usize]),
+            low_watermark: low_watermark(profile, swarm.uploads[state.population as usize]),
         }
     }
 
@@ -279,7 +279,7 @@ impl Swarms<'_> {
             .transport
             .as_ref()
             .map_or(0, |transport| transport.write_space());
-        world.sockets.get_mut(socket).space_told = clamp(space);
+        world.sockets.get_mut(socket).reported_space = clamp(space);
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_connected(world.now, conn, space);
             self.drain(world, peer);
@@ -306,7 +306,9 @@ impl Swarms<'_> {
     /// Tells a peer that waits for it that its socket buffer has room.
     pub(super) fn peer_space(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         let end = world.sockets.get_mut(socket);
-        if end.space_told >= end.plenty || end.owner != (End::Control { peer, conn }).owner() {
+        if end.reported_space >= end.low_watermark
+            || end.owner != (End::Control { peer, conn }).owner()
+        {
             return;
         }
         let Some(space) = end.more_space() else { return };
@@ -326,7 +328,7 @@ impl Swarms<'_> {
         connected: bool,
     ) {
         let end = world.sockets.get_mut(socket);
-        let waits = end.space_told < end.plenty || connected;
+        let waits = end.reported_space < end.low_watermark || connected;
         if !waits || self.peers[peer as usize].links(conn).outgoing != socket {
             return;
         }

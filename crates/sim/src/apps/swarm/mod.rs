@@ -194,7 +194,7 @@ const NO_SOCKET: u32 = u32::MAX;
 const BROADCAST: usize = 8;
 /// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
 /// control messages.
-fn plenty(profile: &Profile, upload: Option<Rate>) -> u64 {
+fn low_watermark(profile: &Profile, upload: Option<Rate>) -> u64 {
     let rules = &profile.limiter;
     let unit = if upload.is_some() { rules.write_unit } else { rules.unlimited_write_unit };
     u64::from(unit) + 4096

@@ -1,4 +1,4 @@
-use super::{Alarm, DUPLICATES, Sender, UNPROBED, clock};
+use super::{DUPLICATES, Sender, Timer, UNPROBED, clock};
 use crate::congestion::{Ack, Controller};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::recovery::Phase;
@@ -37,7 +37,7 @@ impl Sender {
         // No news for this half, as with most of the data that flows the other way: the lines of
         // the cache that hold the rest of it need not be fetched.
         let marks = ecn && self.tells_marks(segment) && ack >= self.una;
-        if !(advanced || selects || duplicate || self.watchful || marks) {
+        if !(advanced || selects || duplicate || self.disturbed || marks) {
             self.leave_window_probe();
             return true;
         }
@@ -53,7 +53,7 @@ impl Sender {
             self.retries = 0;
         }
         if selects {
-            self.watchful = true;
+            self.disturbed = true;
             delivery.disproved = config.dsack && self.see_duplicate(segment, before);
             self.board.select(segment.sack_ranges(), &mut delivery);
         }
@@ -63,13 +63,13 @@ impl Sender {
         }
         let was_recovering = self.is_reducing();
         let calm = self.phase == Phase::Open
-            && self.board.is_calm()
+            && self.board.is_clean()
             && self.duplicates == 0
             && !duplicate
             && !delivery.disproved
             && delivery.reordered.is_none();
         if !calm {
-            self.watchful = true;
+            self.disturbed = true;
             self.respond(config, now, segment, advanced, duplicate, &mut delivery);
         }
         if marks {
@@ -80,7 +80,7 @@ impl Sender {
             self.grow(now, segment, advanced, prior_in_flight, sample, &delivery, may_grow);
         }
         if advanced || delivery.sacked {
-            self.set_alarm_after_ack(config, now);
+            self.set_timer_after_ack(config, now);
         } else {
             self.leave_window_probe();
         }
@@ -90,8 +90,8 @@ impl Sender {
     /// A window that has opened needs no probe.
     #[inline]
     fn leave_window_probe(&mut self) {
-        if self.alarm == Alarm::WindowProbe && self.peer_window() > 0 {
-            self.alarm_at = Time::NEVER;
+        if self.timer == Timer::WindowProbe && self.peer_window() > 0 {
+            self.timer_at = Time::NEVER;
             self.backoff = 0;
         }
     }
@@ -102,10 +102,10 @@ impl Sender {
             return false;
         }
         let edge = segment.ack + u64::from(segment.window);
-        if advanced || segment.seq > self.edge_said_at || edge > self.edge {
+        if advanced || segment.seq > self.snd_wl1 || edge > self.edge {
             let changed = edge != self.edge;
             self.edge = edge;
-            self.edge_said_at = segment.seq;
+            self.snd_wl1 = segment.seq;
             self.largest_window = self.largest_window.max(segment.window);
             return changed;
         }

@@ -1,9 +1,9 @@
-mod alarm;
 mod arrival;
 mod marks;
 mod paced;
 mod repair;
 mod repairs;
+mod timer;
 mod transmit;
 mod validation;
 
@@ -29,7 +29,7 @@ const UNPROBED: u64 = u64::MAX;
 
 /// What the sender's one timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alarm {
+enum Timer {
     Retransmit,
     LossProbe,
     Reordering,
@@ -57,17 +57,17 @@ pub(super) struct Sender {
     nxt: u64,
     /// End of what the application wrote.
     end: u64,
-    /// Offset after the last byte that the other end accepts, where that was said, and (below) the
-    /// largest window it ever offered.
+    /// Right edge of the send window, the sequence number of the segment that said so (RFC 9293:
+    /// SND.WL1), and (below) the largest window that the other end ever offered.
     edge: u64,
-    edge_said_at: u64,
-    alarm_at: Time,
+    snd_wl1: u64,
+    timer_at: Time,
     largest_window: u32,
     mss: u16,
     /// The application has closed: a FIN follows `end`.
     closed: bool,
     sack: bool,
-    alarm: Alarm,
+    timer: Timer,
     phase: Phase,
     /// Which probes are due: one for a lost tail, one for a closed window.
     probe_tail: bool,
@@ -77,8 +77,9 @@ pub(super) struct Sender {
     sent_now: bool,
     /// Congestion window validation, as Linux' tcp_cwnd_validate.
     was_limited: bool,
-    /// Something may be SACKed, lost, announced by duplicates or probed for; stays once set.
-    watchful: bool,
+    /// Set at the first SACK, duplicate acknowledgement, timeout or probe, and never cleared. Until then
+    /// an acknowledgement without news takes the short way through `on_ack`.
+    disturbed: bool,
 
     // The next line of the cache.
     board: Scoreboard,
@@ -157,7 +158,7 @@ impl Sender {
             limited_now: false,
             sent_now: false,
             edge: 0,
-            edge_said_at: 0,
+            snd_wl1: 0,
             largest_window: 0,
             board: Scoreboard::default(),
             rtt: RoundTrip::new(config),
@@ -177,15 +178,15 @@ impl Sender {
             newest_rtt: Span::ZERO,
             probed: UNPROBED,
             probe_repeats: false,
-            alarm: Alarm::Retransmit,
-            alarm_at: Time::NEVER,
+            timer: Timer::Retransmit,
+            timer_at: Time::NEVER,
             backoff: 0,
             retries: 0,
             last_sent: now,
             deferred_since: Time::NEVER,
             small_end: 0,
             was_limited: false,
-            watchful: false,
+            disturbed: false,
             most_outstanding: 0,
             usage_end: 0,
             most_used: 0,
@@ -274,14 +275,14 @@ impl Sender {
 
     /// The connection is over: nothing is sent any more.
     pub(super) fn stop(&mut self) {
-        self.alarm_at = Time::NEVER;
+        self.timer_at = Time::NEVER;
         self.paced = None;
         self.board = Scoreboard::default();
     }
 
     /// Whether there is nothing to send and nothing to note.
     #[inline]
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let noted = self.probe_tail | self.probe_window | self.sent_now | self.limited_now;
         self.nxt >= self.end && !(noted | self.closed) && !self.has_unrepeated()
     }
@@ -289,14 +290,14 @@ impl Sender {
     /// Whether neither new data nor anything lost waits for its time to be sent. What Nagle's
     /// algorithm holds waits for an acknowledgement.
     #[inline]
-    pub(super) fn is_patient(&self, config: &Config) -> bool {
+    pub(super) fn can_sleep(&self, config: &Config) -> bool {
         !self.has_unrepeated() && (self.nxt >= self.end || self.is_held_by_nagle(config))
     }
 
     /// Whether lost segments wait to be repeated.
     #[inline]
     fn has_unrepeated(&self) -> bool {
-        self.watchful && self.board.has_unrepeated()
+        self.disturbed && self.board.has_unrepeated()
     }
 
     /// Whether the FIN is acknowledged.
@@ -378,8 +379,8 @@ impl Sender {
         (self.rtt.timeout() * factor).min(config.max_rto_ns)
     }
     #[inline]
-    pub(super) fn alarm_at(&self) -> Time {
-        self.alarm_at
+    pub(super) fn timer_at(&self) -> Time {
+        self.timer_at
     }
     pub(super) fn capacity(&self) -> usize {
         self.board.capacity()

@@ -1,4 +1,4 @@
-use super::{Alarm, DUPLICATES, Sender, TIMER_GRAIN, UNPROBED};
+use super::{DUPLICATES, Sender, TIMER_GRAIN, Timer, UNPROBED};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::dsack::Dsack;
@@ -134,9 +134,9 @@ impl Sender {
             self.tell_losses(now);
         }
         if let Some(wait) = wait {
-            self.alarm = Alarm::Reordering;
-            self.alarm_at = now + wait + TIMER_GRAIN;
-        } else if self.alarm == Alarm::Reordering {
+            self.timer = Timer::Reordering;
+            self.timer_at = now + wait + TIMER_GRAIN;
+        } else if self.timer == Timer::Reordering {
             self.set_timeout(config, now);
         }
         lost

@@ -1,4 +1,4 @@
-use super::{Alarm, Burst, Sender, clock};
+use super::{Burst, Sender, Timer, clock};
 use crate::congestion::Controller;
 use crate::tcp::config::{Config, Nagle};
 use crate::tcp::ecn::Feedback;
@@ -60,7 +60,7 @@ impl Sender {
         if self.repairs.recovery.first_repeat.is_none() {
             self.repairs.recovery.first_repeat = Some(clock(now));
         }
-        if seq == self.una || self.alarm_at == Time::NEVER {
+        if seq == self.una || self.timer_at == Time::NEVER {
             self.set_timeout(config, now);
         }
         self.last_sent = now;
@@ -83,7 +83,7 @@ impl Sender {
         if self.outstanding() == 0 {
             return None;
         }
-        self.watchful = true;
+        self.disturbed = true;
         let unsent = self.end.saturating_sub(self.nxt);
         let len = unsent.min(u64::from(self.mss));
         if len > 0 && self.nxt + len <= self.edge {
@@ -124,9 +124,9 @@ impl Sender {
         if offered < wanted {
             // Silly windows: wait for a full segment or half of the largest window (RFC 1122).
             if offered == 0 || offered < u64::from(self.largest_window / 2) {
-                if outstanding == 0 && self.alarm_at == Time::NEVER {
-                    self.alarm = Alarm::WindowProbe;
-                    self.alarm_at = now + self.timeout(config);
+                if outstanding == 0 && self.timer_at == Time::NEVER {
+                    self.timer = Timer::WindowProbe;
+                    self.timer_at = now + self.timeout(config);
                 }
                 return None;
             }
@@ -264,9 +264,9 @@ impl Sender {
         if self.phase != Phase::Open {
             self.repairs.recovery.on_sent(u64::from(len));
         }
-        if self.alarm != Alarm::Reordering || self.alarm_at == Time::NEVER {
+        if self.timer != Timer::Reordering || self.timer_at == Time::NEVER {
             let fresh =
-                outstanding == 0 || self.alarm == Alarm::LossProbe || self.alarm_at == Time::NEVER;
+                outstanding == 0 || self.timer == Timer::LossProbe || self.timer_at == Time::NEVER;
             if !self.schedule_probe(config, now) && fresh {
                 self.set_timeout(config, now);
             }

@@ -1,4 +1,4 @@
-use super::{Alarm, Sender, TIMER_GRAIN, UNPROBED};
+use super::{Sender, TIMER_GRAIN, Timer, UNPROBED};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::Config;
 use crate::tcp::recovery::Phase;
@@ -10,17 +10,17 @@ const LONGEST_DELAYED_ACK: Span = Span::from_millis(200);
 /// The one timer: retransmission, tail-loss probe, reordering, window probe.
 impl Sender {
     pub(super) fn set_timeout(&mut self, config: &Config, now: Time) {
-        self.alarm = Alarm::Retransmit;
-        self.alarm_at =
+        self.timer = Timer::Retransmit;
+        self.timer_at =
             if self.outstanding() == 0 { Time::NEVER } else { now + self.timeout(config) };
     }
 
     #[inline]
-    pub(super) fn set_alarm_after_ack(&mut self, config: &Config, now: Time) {
+    pub(super) fn set_timer_after_ack(&mut self, config: &Config, now: Time) {
         if self.outstanding() == 0 {
-            self.alarm = Alarm::Retransmit;
-            self.alarm_at = Time::NEVER;
-        } else if self.alarm == Alarm::Reordering && self.alarm_at != Time::NEVER {
+            self.timer = Timer::Retransmit;
+            self.timer_at = Time::NEVER;
+        } else if self.timer == Timer::Reordering && self.timer_at != Time::NEVER {
             // It was set for this very acknowledgement.
         } else if !self.schedule_probe(config, now) {
             self.set_timeout(config, now);
@@ -47,25 +47,25 @@ impl Sender {
         } else {
             smoothed * 2 + TIMER_GRAIN
         };
-        self.alarm = Alarm::LossProbe;
-        self.alarm_at = now + wait.min(timeout);
+        self.timer = Timer::LossProbe;
+        self.timer_at = now + wait.min(timeout);
         true
     }
 
     /// Acts on the alarm if it is due. `false` if the other end has been silent for too long.
     pub(in crate::tcp) fn on_timer(&mut self, config: &Config, now: Time) -> bool {
-        if now < self.alarm_at {
+        if now < self.timer_at {
             return true;
         }
-        self.alarm_at = Time::NEVER;
-        match self.alarm {
-            Alarm::Retransmit => return self.time_out(config, now),
-            Alarm::LossProbe => {
+        self.timer_at = Time::NEVER;
+        match self.timer {
+            Timer::Retransmit => return self.time_out(config, now),
+            Timer::LossProbe => {
                 self.probe_tail = true;
                 self.set_timeout(config, now);
             }
-            Alarm::Reordering => {
-                self.alarm = Alarm::Retransmit;
+            Timer::Reordering => {
+                self.timer = Timer::Retransmit;
                 let lost = self.find_losses(config, now, false);
                 if lost {
                     if self.is_lossless() {
@@ -77,14 +77,14 @@ impl Sender {
                         self.repairs.recovery.on_ack(config.reduction, mss, mss, in_flight, false);
                     }
                 }
-                if self.alarm_at == Time::NEVER {
+                if self.timer_at == Time::NEVER {
                     self.set_timeout(config, now);
                 }
             }
-            Alarm::WindowProbe => {
+            Timer::WindowProbe => {
                 self.probe_window = true;
                 self.backoff = self.backoff.saturating_add(1);
-                self.alarm_at = now + self.timeout(config);
+                self.timer_at = now + self.timeout(config);
             }
         }
         true
@@ -95,7 +95,7 @@ impl Sender {
             return true;
         }
         self.repairs.counters.timeouts += 1;
-        self.watchful = true;
+        self.disturbed = true;
         if u32::from(self.retries) >= config.data_retries {
             return false;
         }
