@@ -1,6 +1,7 @@
 //! The simulated machine: clock, event queue, network, sockets, datagrams, and the counts that are
 //! kept per packet. It knows no application.
 
+mod ahead;
 mod capture;
 mod event;
 mod event_queue;
@@ -14,12 +15,13 @@ mod transit;
 mod transport;
 mod world;
 
+pub(crate) use ahead::Look;
 pub(crate) use capture::Sent;
 pub(crate) use event::{Event, Kind};
 pub use event_queue::EventQueue;
 pub(crate) use histograms::{Class, NO_CLASS};
 pub(crate) use network::Link;
-pub(crate) use packet::{Addressee, Datagram, Look, Packet, Sacks};
+pub(crate) use packet::{Addressee, Datagram, Packet, Sacks};
 pub(crate) use sockets::{Owner, Syn, WaitFor, clamp, other};
 pub(crate) use transport::Stats;
 pub(crate) use world::{Application, Delivered, News, Outcome, World};

@@ -1,3 +1,4 @@
+use super::ahead::Look;
 use flashcrowd_base::Time;
 use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
@@ -27,23 +28,6 @@ pub(crate) struct Datagram {
     pub(crate) words: [u64; 2],
     /// Size of the IP packet.
     pub(crate) bytes: u32,
-}
-
-/// A socket that will be used soon.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    pub(crate) socket: u32,
-    /// Whether the sending half will be needed: for all but data that arrives.
-    pub(crate) sends: bool,
-    /// How far the stream will have arrived.
-    pub(crate) offset: u64,
-}
-
-impl Look {
-    /// A socket that will be written to.
-    pub(crate) fn write(socket: u32) -> Look {
-        Look { socket, sends: true, offset: 0 }
-    }
 }
 
 /// The SACK ranges of a packet, as far as it has any.

@@ -3,7 +3,7 @@ use super::event_queue::EventQueue;
 use super::histograms::Tally;
 use super::messages::{Inbox, Messages};
 use super::network::Network;
-use super::packet::{Addressee, Look, Packet};
+use super::packet::{Addressee, Packet};
 use super::parcels::Parcels;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::{Lines, RandomStream, Span, Time};
@@ -49,14 +49,14 @@ pub(crate) enum WaitFor {
 /// touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
-    lines: Lines,
+    pub(super) lines: Lines,
     /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
     delay: Span,
     /// With such a delay the lane, else the route.
     way: u32,
     pub(crate) owner: Owner,
     /// Offset at which the next message ends, so that most packets need not look for it.
-    next_end: u64,
+    pub(super) next_end: u64,
     /// Bytes read from this end.
     read: u64,
     /// Send-buffer space last reported to the owner, and the low watermark (SO_SNDLOWAT) above which
@@ -173,11 +173,11 @@ pub(crate) fn clamp(space: u64) -> u32 {
 /// When a socket will be looked at. Most timers are set and overtaken by an acknowledgement, so
 /// this stands apart: what an event that came too early needs fits into the nearer caches.
 #[derive(Clone, Copy)]
-struct Timer {
+pub(super) struct Timer {
     /// Instant of the earliest pending timer event; any other is out of date.
-    armed: Time,
+    pub(super) armed: Time,
     /// Nothing can come of a look before this.
-    due: Time,
+    pub(super) due: Time,
 }
 
 impl Timer {
@@ -205,8 +205,8 @@ impl Timer {
 
 /// All sockets; those of a connection are neighbours, the one that connects first.
 pub(crate) struct Sockets<M> {
-    all: Vec<Socket>,
-    timers: Vec<Timer>,
+    pub(super) all: Vec<Socket>,
+    pub(super) timers: Vec<Timer>,
     /// What ends that listen will speak.
     listening: BTreeMap<u32, Stack>,
     messages: Messages<M>,
@@ -257,33 +257,6 @@ impl<M> Sockets<M> {
     }
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Socket> {
         self.all.iter()
-    }
-
-    /// Whether there are so many that the processor's nearer caches do not hold them, and looking
-    /// ahead pays: a socket takes a kilobyte.
-    pub(crate) fn are_many(&self) -> bool {
-        self.all.len() > 1500
-    }
-
-    /// Asks for what a packet or a write needs of a socket.
-    pub(crate) fn prefetch(&self, look: &Look) {
-        let lines =
-            if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
-        self.all[look.socket as usize].lines.prefetch(0..1 + lines);
-    }
-
-    /// Asks for what a socket that has come points to.
-    pub(crate) fn prefetch_beyond(&self, look: &Look) {
-        if look.sends
-            && let Some(transport) = &self.all[look.socket as usize].transport
-        {
-            transport.prefetch_beyond();
-        }
-    }
-
-    /// Asks for what a write to `socket` changes at the other end.
-    pub(crate) fn prefetch_reader(&self, socket: u32) {
-        self.all[other(socket) as usize].lines.prefetch(0..1);
     }
 
     /// A controller that draws has a stream that no other connection has.
@@ -383,12 +356,6 @@ impl<M> Sockets<M> {
             queue.schedule(timer.due, Event::new(Kind::Socket, socket));
         }
         false
-    }
-
-    /// Whether the socket's next timer event will need it, as far as is known.
-    pub(crate) fn expects_timer(&self, socket: u32) -> bool {
-        let timer = self.timers[socket as usize];
-        timer.due <= timer.armed && timer.armed != Time::NEVER
     }
 
     /// Puts what the transport has to send on the wire, and arms its timer.
@@ -557,12 +524,6 @@ impl<M> Sockets<M> {
         let message = self.messages.pop(&mut end.inbox);
         end.next_end = self.messages.next_end(&end.inbox);
         message
-    }
-
-    /// The owner, if what will have arrived brings it a message.
-    pub(crate) fn next_reader(&self, look: &Look) -> Option<Owner> {
-        let end = &self.all[look.socket as usize];
-        (end.next_end <= look.offset).then_some(end.owner)
     }
 }
 

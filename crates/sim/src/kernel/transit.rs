@@ -1,7 +1,7 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
-use super::packet::{Look, Packet, Sacks};
-use flashcrowd_base::{Ring, Slab, Time, prefetch};
+use super::packet::{Packet, Sacks};
+use flashcrowd_base::{Ring, Slab, Time};
 
 /// Where packets are between two instants.
 ///
@@ -10,21 +10,18 @@ use flashcrowd_base::{Ring, Slab, Time, prefetch};
 /// the queue: thousands of packets on their way keep the queue small. A packet that would overtake
 /// its lane (jitter, paths that differ) is kept apart with an event of its own.
 pub(crate) struct Transit {
-    lanes: Vec<Lane>,
-    apart: Slab<(Packet, Sacks)>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) apart: Slab<(Packet, Sacks)>,
 }
 
 #[derive(Default)]
-struct Lane {
-    packets: Ring<Packet>,
+pub(super) struct Lane {
+    pub(super) packets: Ring<Packet>,
     /// The SACK ranges of those that have any, in their order.
     sacks: Ring<Sacks>,
     /// Number of packets at the front whose sockets have been prefetched.
-    asked: u32,
+    pub(super) asked: u32,
 }
-
-/// So many packets of a lane are looked at together.
-const TOGETHER: usize = 8;
 
 impl Transit {
     pub(crate) fn new(lanes: usize) -> Transit {
@@ -74,10 +71,7 @@ impl Transit {
         if let Some(next) = ordered.packets.front() {
             queue.schedule_next(next.due, Event::new(Kind::Lane, lane));
         }
-        // By the time that its turn has come, this one's line is at hand.
-        if let Some(second) = ordered.packets.get(1) {
-            prefetch(second);
-        }
+        self.prefetch_second(lane);
         Some((packet, sacks.unwrap_or_default()))
     }
 
@@ -85,27 +79,6 @@ impl Transit {
     pub(crate) fn apart(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
         self.apart.get(slot).filter(|(packet, _)| packet.due == now)?;
         self.apart.remove(slot)
-    }
-
-    /// What the packet that an event is about will need.
-    pub(crate) fn peek(&self, lane: Option<u32>, slot: u32) -> Option<Look> {
-        match lane {
-            Some(lane) => self.lanes[lane as usize].packets.front(),
-            None => self.apart.get(slot).map(|(stored, _)| stored),
-        }
-        .and_then(Packet::look)
-    }
-
-    /// Adds what the next packets of a lane will need to `ahead`, if it is time to look at that.
-    pub(crate) fn look_ahead(&mut self, lane: u32, ahead: &mut Vec<Look>) -> bool {
-        let ordered = &mut self.lanes[lane as usize];
-        if ordered.asked > 0 || ordered.packets.is_empty() {
-            return false;
-        }
-        let count = ordered.packets.len().min(TOGETHER);
-        ordered.asked = count as u32;
-        ahead.extend(ordered.packets.iter().take(count).filter_map(Packet::look));
-        true
     }
 
     /// Moves the packets that `moved` names, by tag, from one instant of leaving the link that they

@@ -78,7 +78,7 @@ pub struct Connection {
     syn_tries: u8,
     /// Packets may wait for their time.
     paces: bool,
-    sender: Sender,
+    pub(super) sender: Sender,
     syn_sent: Time,
     unstamped: Unstamped,
     reset: Reset,
@@ -571,20 +571,6 @@ impl Connection {
     #[inline]
     pub fn peer_closed(&self) -> bool {
         self.receiver.is_read_to_the_end()
-    }
-
-    /// How many lines of a cache any segment needs, from the beginning of a connection, and how many
-    /// sending and acknowledgements. A driver of thousands of connections asks for those that will
-    /// be used next ahead of time; see [`Lines`](flashcrowd_base::Lines).
-    pub const LINES_TO_RECEIVE: usize = 4;
-    /// See [`LINES_TO_RECEIVE`](Connection::LINES_TO_RECEIVE).
-    pub const LINES_TO_SEND: usize = 10;
-
-    /// Asks for what sending and acknowledgements need of what the connection points to, when the
-    /// connection itself is at hand.
-    #[inline]
-    pub fn prefetch_beyond(&self) {
-        self.sender.prefetch_beyond();
     }
 
     /// Counters and estimates.

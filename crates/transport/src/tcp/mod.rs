@@ -20,6 +20,7 @@ mod config;
 mod connection;
 mod dsack;
 mod ecn;
+mod hot;
 pub mod profiles;
 mod reassembly;
 mod receiver;

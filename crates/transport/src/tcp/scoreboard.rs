@@ -1,5 +1,5 @@
 use super::dsack::Dsack;
-use flashcrowd_base::{Ring, Span, Time, prefetch};
+use flashcrowd_base::{Ring, Span, Time};
 use std::collections::VecDeque;
 
 /// A segment that was sent and is not cumulatively acknowledged.
@@ -242,10 +242,9 @@ impl Flight {
 
 impl Scoreboard {
     #[inline]
-    pub(super) fn prefetch_beyond(&self) {
-        if let Some(sent) = self.sent.later.front() {
-            prefetch(sent);
-        }
+    /// The segment after the oldest: the first that is not kept in place.
+    pub(super) fn second(&self) -> Option<&Sent> {
+        self.sent.later.front()
     }
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]

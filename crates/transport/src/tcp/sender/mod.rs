@@ -11,7 +11,7 @@ use super::config::Config;
 use super::ecn::Feedback;
 use super::recovery::Phase;
 use super::rtt::RoundTrip;
-use super::scoreboard::{MarkedBytes, Scoreboard};
+use super::scoreboard::{MarkedBytes, Scoreboard, Sent};
 use super::segment::Flags;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
@@ -350,8 +350,8 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn prefetch_beyond(&self) {
-        self.board.prefetch_beyond();
+    pub(super) fn second_in_flight(&self) -> Option<&Sent> {
+        self.board.second()
     }
 
     pub(super) fn threshold(&self) -> u64 {
