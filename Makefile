@@ -51,8 +51,9 @@ test-rust: ## cargo test
 	@test -n "$(CXX_FOUND)" || echo "No C++ compiler: the tests beside libutp are left out."
 	cargo test $(CRATES) --locked
 
-test-python: build ## pytest
-	$(BIN)/pytest -m "not slow"
+test-python: build ## pytest: all cores, then the comparison with the kernel's TCP, which is in real time
+	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal --ignore tests/kernel
+	$(BIN)/pytest -m "not slow" tests/kernel
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
@@ -73,7 +74,7 @@ test-surprise: build ## Property tests with 3,000 fresh examples each; SEED=... 
 lint: build ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
 	cargo fmt --all --check
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
-	$(if $(CXX_FOUND),cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target/fuzz)
+	$(if $(CXX_FOUND),cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
