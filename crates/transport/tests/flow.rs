@@ -32,6 +32,9 @@ fn a_syn_is_repeated_with_back_off() {
             client.on_timer(now);
         }
         assert_eq!(at, expected);
+        // As Linux' tcpi_total_retrans: __tcp_retransmit_skb counts a SYN like any segment.
+        let repeats = client.stats().segments_retransmitted;
+        assert_eq!(repeats, expected.len() as u64 - 1);
         assert_eq!(client.state(), State::Closed { reason: CloseReason::TimedOut });
     }
 }
@@ -56,6 +59,9 @@ fn what_is_written_early_is_sent_after_the_handshake() {
     pair.establish();
     // SYN lost: 1 s. Answer lost: both timers run; the server's fires first, at 1.05 + 1 s.
     assert_eq!(pair.now.nanos() / 1_000_000, 2150);
+    // A SYN with ACK counts as well (Linux hands num_retrans of the request to the connection).
+    let repeats = [0, 1].map(|who| pair.end(who).stats().segments_retransmitted);
+    assert_eq!(repeats, [1, 1]);
     let now = pair.now;
     pair.end(0).close(now);
     pair.flush(0);

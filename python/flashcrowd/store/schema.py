@@ -13,7 +13,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 """Version of the tables. It grows when a column changes its name, unit or meaning."""
 
 Kind = Literal["text", "count", "seed", "real", "real?"]
@@ -136,7 +136,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     packets_lost | count | packets | packets lost by a link's loss model
     packets_dropped | count | packets | packets dropped by full queues
     payload_bytes_delivered | count | B | blocks, transfers, pages: bytes that reached applications
-    retransmitted_packets | count | packets | data packets sent again
+    retransmitted_packets | count | packets | packets sent again: data, SYN and FIN
 """),
         ),
         Layout(
@@ -168,13 +168,15 @@ ENGINE_TABLES: dict[str, Layout] = {
     end_s | real? | s | when the last byte was acknowledged or the flow stopped; null if it ran
         to the end
     bytes | count | B | payload delivered
-    goodput_bps | real | bit/s | payload delivered per second, from start to end
+    goodput_bps | real? | bit/s | payload delivered per second, from start to end; null if these
+        are one instant
     segments | count | packets | segments that the sender handed to its network card: those sent
         again and those without data included, a super-segment counted once
-    retransmits | count | packets | data packets sent again
+    retransmits | count | packets | packets of the sender sent again: data, SYN and FIN
     timeouts | count | | retransmission timeouts
-    mean_rtt_s | real | s | smoothed round-trip time of the sender at the end; 0 without a sample
-    min_rtt_s | real | s | least of its samples; 0 without one
+    mean_rtt_s | real? | s | smoothed round-trip time of the sender at the end; null without a
+        sample, as of a flow that never connected
+    min_rtt_s | real? | s | least of its samples; null without one
 """),
         ),
         Layout(
@@ -227,7 +229,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`
     source | text | | the link, flow or swarm that it belongs to
     t_s | real | s | when
-    value | real | see `what` | the sample
+    value | real | see `what` | the sample; a flow has no row for `window` before it starts, none for
+        `rtt` before its first round trip
 """),
             optional="measures.series",
         ),
@@ -319,7 +322,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     t_s | real | s | when it was sent
     ip_bytes | count | B | size of the IP packet
     payload_bytes | count | B | how many of them are the application's
-    retransmission | count | | 1 if what it carries has been sent before, else 0
+    retransmission | count | | 1 if what it carries (data, a SYN, a FIN) has been sent before, else 0
 """),
             optional="measures.packets",
         ),
@@ -332,7 +335,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     bytes | count | B | bytes carried, framing included
     dropped | count | packets | packets dropped by its full queue
     lost | count | packets | packets lost by its loss model
-    mean_queue_delay_s | real | s | mean wait in its queue, over packets carried
+    mean_queue_delay_s | real? | s | mean wait in its queue, over packets carried; null if there
+        were none
     max_queue_packets | count | packets | most packets that ever waited
     utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows;
         null for a link without a rate

@@ -195,9 +195,9 @@ impl Flow<'_> {
         transport.map_or(self.last, |transport| transport.stats())
     }
 
-    fn goodput(&self, started: Time, now: Time) -> f64 {
+    fn goodput(&self, started: Time, now: Time) -> Option<f64> {
         let span = self.ended.unwrap_or(now) - started;
-        if span.is_zero() { 0.0 } else { self.received as f64 * 8.0 / span.seconds() }
+        (!span.is_zero()).then(|| self.received as f64 * 8.0 / span.seconds())
     }
 }
 
@@ -288,10 +288,11 @@ impl App for Transfers<'_> {
     }
 
     fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+        // A flow that has not started has no window, and one that knows no round trip no RTT.
         let value = |flow: &Flow<'_>| match what {
             Sampled::Goodput => Some(Sample::Bytes(flow.received)),
-            Sampled::Window => Some(Sample::Level(flow.stats(world).cwnd as f64)),
-            Sampled::Rtt => Some(Sample::Level(flow.stats(world).srtt.seconds())),
+            Sampled::Window => flow.started.map(|_| Sample::Level(flow.stats(world).cwnd as f64)),
+            Sampled::Rtt => flow.stats(world).srtt.map(|srtt| Sample::Level(srtt.seconds())),
             _ => None,
         };
         let flows = self.flows.iter().enumerate();
@@ -327,7 +328,7 @@ impl App for Transfers<'_> {
                 ("bytes", Column::U64(rows.iter().map(|(flow, ..)| flow.received).collect())),
                 (
                     "goodput_bps",
-                    Column::F64(rows.iter().map(|(flow, at, _)| goodput(flow, *at)).collect()),
+                    Column::MaybeF64(rows.iter().map(|(flow, at, _)| goodput(flow, *at)).collect()),
                 ),
                 ("segments", Column::U64(rows.iter().map(|(.., s)| s.segments_sent).collect())),
                 (
@@ -335,12 +336,14 @@ impl App for Transfers<'_> {
                     Column::U64(rows.iter().map(|(.., s)| s.segments_retransmitted).collect()),
                 ),
                 ("timeouts", Column::U32(rows.iter().map(|(.., s)| s.timeouts).collect())),
-                ("mean_rtt_s", Column::F64(rows.iter().map(|(.., s)| s.srtt.seconds()).collect())),
-                (
-                    "min_rtt_s",
-                    Column::F64(rows.iter().map(|(.., s)| s.min_rtt.seconds()).collect()),
-                ),
+                ("mean_rtt_s", spans(rows.iter().map(|(.., s)| s.srtt))),
+                ("min_rtt_s", spans(rows.iter().map(|(.., s)| s.min_rtt))),
             ],
         }]
     }
+}
+
+/// A column of spans, some of which were never measured.
+fn spans(values: impl Iterator<Item = Option<Span>>) -> Column {
+    Column::MaybeF64(values.map(|value| value.map(Span::seconds)).collect())
 }

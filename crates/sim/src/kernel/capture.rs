@@ -15,7 +15,7 @@ pub(crate) struct Captured {
     /// Whose it is, and its number there.
     pub(crate) owner: String,
     pub(crate) number: u32,
-    /// The offset up to which it has been sent.
+    /// The end of the sequence space that has been sent: a SYN, the bytes after it, a FIN.
     reached: u64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Sent {
     pub(crate) ip_bytes: u32,
     /// How many of them are payload.
     pub(crate) payload_bytes: u32,
-    /// Whether it carries something that has been sent before.
+    /// Whether it carries data, a SYN or a FIN that has been sent before.
     pub(crate) again: bool,
 }
 
@@ -48,21 +48,22 @@ impl Trace {
         self.streams.len() as u32 - 1
     }
 
-    /// A captured stream sends a packet whose payload ends at offset `end`.
+    /// A captured stream sends a packet. `end` is where what it carries ends in sequence space, in
+    /// which the SYN is number 0, the first byte 1; none for one that only acknowledges.
     pub(crate) fn sent(
         &mut self,
         stream: u32,
         at: Time,
         ip_bytes: u32,
         payload_bytes: u32,
-        end: u64,
+        end: Option<u64>,
     ) {
         if at >= self.until {
             return;
         }
         let Some(known) = self.streams.get_mut(stream as usize) else { return };
-        let again = payload_bytes > 0 && end <= known.reached;
-        known.reached = known.reached.max(end);
+        let again = end.is_some_and(|end| end <= known.reached);
+        known.reached = known.reached.max(end.unwrap_or(0));
         self.packets.push(Sent { stream, at, ip_bytes, payload_bytes, again });
     }
 }

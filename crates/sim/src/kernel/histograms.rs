@@ -104,8 +104,8 @@ impl Tally {
             let millis = (now - last).nanos() / 1_000_000;
             count(&mut class.gaps, (millis as usize).min(LONGEST_GAP));
         }
-        let srtt = transport.map_or(Span::ZERO, |transport| transport.stats().srtt);
-        if self.rtts && !srtt.is_zero() {
+        let srtt = transport.and_then(|transport| transport.stats().srtt);
+        if let (true, Some(srtt)) = (self.rtts, srtt) {
             let rtts = &mut class.rtts;
             rtts.samples += 1;
             rtts.sum += srtt;

@@ -7,8 +7,8 @@ use super::packet::{Addressee, Packet};
 use super::parcels::Parcels;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::{Lines, RandomStream, Span, Time};
-use flashcrowd_transport::tcp::{Connection, Segment};
-use flashcrowd_transport::utp;
+use flashcrowd_transport::tcp::{Connection, Flags, Segment};
+use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
 
 /// Who reads and writes a socket: an application, and what it calls this end.
@@ -438,7 +438,14 @@ impl<M> Sockets<M> {
             let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
             tally.payload(end.class, len);
             if let Some(trace) = &mut tally.trace {
-                trace.sent(end.captured, now, bytes, len, parcel.offset + u64::from(len));
+                let last = 1 + parcel.offset + u64::from(len);
+                let reached = match parcel.kind {
+                    PacketKind::Syn => Some(1),
+                    PacketKind::Data => Some(last),
+                    PacketKind::Fin => Some(last + 1),
+                    PacketKind::State | PacketKind::Reset => None,
+                };
+                trace.sent(end.captured, now, bytes, len, reached);
             }
             let place = self.parcels.insert(parcel);
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
@@ -532,7 +539,10 @@ impl<M> Sockets<M> {
 fn trace(tally: &mut Tally, captured: u32, now: Time, segment: &Segment) {
     if let Some(trace) = &mut tally.trace {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
-            trace.sent(captured, now, frame.wire_bytes() as u32, frame.len, frame.end());
+            let (syn, fin) = (frame.flags.contains(Flags::SYN), frame.flags.contains(Flags::FIN));
+            let last = 1 + frame.seq + u64::from(frame.len) + u64::from(fin);
+            let end = if syn { Some(1) } else { (fin || frame.len > 0).then_some(last) };
+            trace.sent(captured, now, frame.wire_bytes() as u32, frame.len, end);
         }
     }
 }

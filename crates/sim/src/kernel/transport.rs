@@ -30,8 +30,9 @@ pub(crate) enum Stack {
 /// What is recorded of every transport.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stats {
-    pub(crate) srtt: Span,
-    pub(crate) min_rtt: Span,
+    /// Smoothed and least round-trip time, if a round trip was ever measured.
+    pub(crate) srtt: Option<Span>,
+    pub(crate) min_rtt: Option<Span>,
     pub(crate) cwnd: u64,
     pub(crate) segments_sent: u64,
     pub(crate) segments_retransmitted: u64,
@@ -40,7 +41,8 @@ pub(crate) struct Stats {
 
 impl From<tcp::Stats> for Stats {
     fn from(stats: tcp::Stats) -> Stats {
-        let tcp::Stats { srtt, min_rtt, cwnd, segments_sent, timeouts, .. } = stats;
+        let tcp::Stats { cwnd, segments_sent, timeouts, .. } = stats;
+        let (srtt, min_rtt) = measured(stats.srtt, stats.min_rtt);
         let segments_retransmitted = stats.segments_retransmitted;
         Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
     }
@@ -48,11 +50,18 @@ impl From<tcp::Stats> for Stats {
 
 impl From<utp::Stats> for Stats {
     fn from(stats: utp::Stats) -> Stats {
-        let utp::Stats { srtt, min_rtt, cwnd, timeouts, .. } = stats;
+        let utp::Stats { cwnd, timeouts, .. } = stats;
+        let (srtt, min_rtt) = measured(stats.srtt, stats.min_rtt);
         let (segments_sent, segments_retransmitted) =
             (stats.packets_sent, stats.packets_retransmitted);
         Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
     }
+}
+
+/// Round-trip estimates of a transport. A smoothed one of zero says that there was no sample: both
+/// transports count a sample as one nanosecond at least.
+fn measured(srtt: Span, min_rtt: Span) -> (Option<Span>, Option<Span>) {
+    if srtt.is_zero() { (None, None) } else { (Some(srtt), Some(min_rtt)) }
 }
 
 /// What every transport can do, by the names that they share; see [`tcp::Connection`].

@@ -127,7 +127,7 @@ fn links(world: &World) -> Table {
     };
     let waited = |link: &&Link| {
         let counters = link.counters();
-        counters.waited.seconds() / counters.packets.max(1) as f64
+        (counters.packets > 0).then(|| counters.waited.seconds() / counters.packets as f64)
     };
     Table {
         name: "links",
@@ -137,7 +137,7 @@ fn links(world: &World) -> Table {
             ("bytes", Column::U64(links.iter().map(|l| l.counters().bytes).collect())),
             ("dropped", Column::U64(links.iter().map(|l| l.counters().dropped).collect())),
             ("lost", Column::U64(links.iter().map(|l| l.counters().lost).collect())),
-            ("mean_queue_delay_s", Column::F64(links.iter().map(waited).collect())),
+            ("mean_queue_delay_s", Column::MaybeF64(links.iter().map(waited).collect())),
             (
                 "max_queue_packets",
                 Column::U32(links.iter().map(|l| l.counters().most_packets).collect()),

@@ -596,7 +596,9 @@ impl Connection {
             retransmitted_in_flight: u64::from(self.sender.marked_bytes().repeated),
             peer_window: self.sender.peer_window(),
             segments_sent: self.segments_sent,
-            segments_retransmitted: u64::from(counters.segments_retransmitted),
+            // Linux' tcpi_total_retrans: those of the handshake, too.
+            segments_retransmitted: u64::from(counters.segments_retransmitted)
+                + u64::from(self.syn_tries.saturating_sub(1)),
             bytes_retransmitted: counters.bytes_retransmitted,
             bytes_acked: self.sender.bytes_acked(),
             bytes_received: self.receiver.received(),

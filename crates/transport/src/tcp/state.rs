@@ -75,7 +75,8 @@ pub struct Stats {
     pub peer_window: u64,
     /// Segments sent, super-segments counted as one; pure acknowledgements included.
     pub segments_sent: u64,
-    /// Data segments sent again, counted in frames.
+    /// Segments sent again, counted in frames: data, FIN, and this end's SYN (Linux:
+    /// `tcpi_total_retrans`).
     pub segments_retransmitted: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,

@@ -63,7 +63,7 @@ pub struct Stats {
     pub packet_bytes: u64,
     /// Packets sent, of every kind.
     pub packets_sent: u64,
-    /// DATA and FIN packets sent again.
+    /// SYN, DATA and FIN packets sent again.
     pub packets_retransmitted: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,

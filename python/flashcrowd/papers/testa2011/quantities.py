@@ -100,7 +100,8 @@ def background_goodput(study: StudyEvidence, half: str) -> Measure:
     runs, names = source.integers(rows, "run"), source.strings(rows, "transfer")
     goodput = source.numbers(rows, "goodput_bps") / 1e3
     mine = np.array([name.startswith(f"upload-{half}") for name in names], dtype=bool)
-    found = {run: float(goodput[who].mean()) for run, who in by_run(runs, mine)}
+    measured = mine & ~np.isnan(goodput)
+    found = {run: float(goodput[who].mean()) for run, who in by_run(runs, measured)}
     return Measure("goodput of the other traffic", "kbit/s", found, "Mean over hosts.")
 
 

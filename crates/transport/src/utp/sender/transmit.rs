@@ -78,12 +78,10 @@ impl Sender {
 
     fn retransmit(&mut self, now: Time, seq: u64) -> Option<OutgoingPacket> {
         let packet = self.send_queue.resend(now, seq)?;
-        if seq != self.syn {
-            self.counters.packets_retransmitted += 1;
-            self.counters.bytes_retransmitted += u64::from(packet.len);
-            if self.paced.is_some() {
-                self.pace_repeat(now, seq, u64::from(packet.len));
-            }
+        self.counters.packets_retransmitted += 1;
+        self.counters.bytes_retransmitted += u64::from(packet.len);
+        if seq != self.syn && self.paced.is_some() {
+            self.pace_repeat(now, seq, u64::from(packet.len));
         }
         Some(self.outgoing(seq, packet.offset, packet.len, false))
     }
