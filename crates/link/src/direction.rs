@@ -409,7 +409,16 @@ impl Direction {
         let (kept_order, keeps_order) = (keeps_order(old), keeps_order(new));
         let (mut free_at, mut last_before, mut last) = (now, departed, departed);
         let mut moved = Vec::new();
+        // The end of the transmission before, as it was to be.
+        let mut departed_before = Time::START;
         for (place, packet) in self.waiting.iter_mut().enumerate() {
+            // What had not begun begins earlier or later: its wait was counted when it was offered.
+            if place > 0 && old.rate_bps != new.rate_bps {
+                let later = self.counters.waited + free_at.since(departed_before);
+                let earlier = departed_before.since(free_at);
+                self.counters.waited = Span::from_nanos(later.nanos() - earlier.nanos());
+            }
+            departed_before = packet.departs;
             // Of the packet in transmission, only the rest is sent at the new rate.
             let bits_left = match old.rate_bps {
                 Some(rate) if place == 0 => {
