@@ -17,6 +17,12 @@ mod record;
 mod run;
 mod table;
 
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[cfg(test)]
+extern crate self as flashcrowd_sim; // The name by which the plans of the tests know it.
+
 pub use control::Control;
 pub use error::Error;
 pub use kernel::EventQueue;

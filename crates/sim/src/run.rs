@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod churn;
+
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
 use crate::control::Control;

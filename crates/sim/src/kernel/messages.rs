@@ -55,6 +55,11 @@ impl<M> Messages<M> {
         self.0.get(inbox.first).map_or(u64::MAX, |ending| ending.at)
     }
 
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        self.0.len()
+    }
+
     /// Nobody will read these.
     pub(crate) fn clear(&mut self, inbox: &mut Inbox) {
         while self.pop(inbox).is_some() {}

@@ -22,6 +22,8 @@ pub use event_queue::EventQueue;
 pub(crate) use histograms::{Class, NO_CLASS};
 pub(crate) use network::Link;
 pub(crate) use packet::{Addressee, Datagram, Packet, Sacks};
+#[cfg(test)]
+pub(crate) use sockets::Census;
 pub(crate) use sockets::{Owner, Syn, WaitFor, clamp, other};
 pub(crate) use transport::Stats;
 pub(crate) use world::{Application, Delivered, News, Outcome, World};

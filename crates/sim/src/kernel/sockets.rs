@@ -547,6 +547,32 @@ fn trace(tally: &mut Tally, captured: u32, now: Time, segment: &Segment) {
     }
 }
 
+/// How many sockets there are, and what of them is in use.
+#[cfg(test)]
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// Both ends of all pairs, free ones included.
+    pub(crate) sockets: usize,
+    /// Ends of pairs that are not free.
+    pub(crate) in_use: usize,
+    /// Messages that wait to be read.
+    pub(crate) messages: usize,
+    /// uTP packets on their way.
+    pub(crate) parcels: usize,
+}
+
+#[cfg(test)]
+impl<M> Sockets<M> {
+    pub(crate) fn census(&self) -> Census {
+        Census {
+            sockets: self.all.len(),
+            in_use: self.all.len() - 2 * self.free.len(),
+            messages: self.messages.in_use(),
+            parcels: self.parcels.len(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
