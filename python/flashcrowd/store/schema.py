@@ -229,8 +229,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`
     source | text | | the link, flow or swarm that it belongs to
     t_s | real | s | when
-    value | real | see `what` | the sample; a flow has no row for `window` before it starts, none for
-        `rtt` before its first round trip
+    value | real | see `what` | the sample; a flow has no row for `window` before it starts, and
+        none for `rtt` before its first round trip
 """),
             optional="measures.series",
         ),
@@ -322,7 +322,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     t_s | real | s | when it was sent
     ip_bytes | count | B | size of the IP packet
     payload_bytes | count | B | how many of them are the application's
-    retransmission | count | | 1 if what it carries (data, a SYN, a FIN) has been sent before, else 0
+    retransmission | count | | 1 if what it carries (data, a SYN, a FIN) has been sent before,
+        else 0
 """),
             optional="measures.packets",
         ),
