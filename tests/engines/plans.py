@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
@@ -127,6 +128,16 @@ def call() -> dict[str, Any]:
     }
 
 
+CRATES = Path(__file__).parents[2] / "crates"
+
+TRACKER = {
+    "host": None,
+    "answer_delay_ns": 0,
+    "rules": json.loads((CRATES / "swarm" / "tests" / "tracker.json").read_text()),
+}
+"""Mainline's."""
+
+
 def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
     common = {"profile": 0, "transport": None, "data": None, "replace": False}
     return {
@@ -135,7 +146,7 @@ def swarm(leechers: int, size_bytes: int = 2_000_000) -> dict[str, Any]:
         "size_bytes": size_bytes,
         "piece_bytes": 262_144,
         "block_bytes": 16_384,
-        "tracker": None,
+        "tracker": TRACKER,
         "populations": [
             common
             | {

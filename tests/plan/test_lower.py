@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.engines import plans
 
 from flashcrowd.errors import StudyError
 from flashcrowd.plan import Plan, lower
@@ -192,7 +193,7 @@ def test_populations_take_the_hosts_of_their_groups_in_order():
         "size_bytes": 10**6,
         "piece_bytes": 2**18,
         "block_bytes": 2**14,
-        "tracker": None,
+        "tracker": plans.TRACKER,
         "stop_after_completions": None,
     }
     assert (seed["role"], seed["hosts"], seed["upload_bps"]) == ("seed", [0], None)
@@ -200,6 +201,17 @@ def test_populations_take_the_hosts_of_their_groups_in_order():
     assert leechers["upload_bps"] == 20 * 1024 * 8
     assert leechers["departure"] == {"kind": "never"}
     assert leechers["replace"] is False
+
+
+def test_a_tracker_is_its_host_or_a_table():
+    def tracker(given: Any) -> Any:
+        return plan({}, workloads={"swarm": {**SWARM, "tracker": given}})["workloads"][0]["tracker"]
+
+    assert tracker("none") == plans.TRACKER
+    assert tracker("b-1") == {**plans.TRACKER, "host": 2}
+    rules = {**plans.TRACKER["rules"], "default_peers": 25, "reshuffle_ns": 0}
+    given = {"host": "b-2", "answer_delay": "30 ms", "default_peers": 25, "reshuffle": "0 s"}
+    assert tracker(given) == {"host": 3, "answer_delay_ns": 30 * MS, "rules": rules}
 
 
 def test_seeds_come_at_the_start_and_leechers_within_ten_seconds_unless_given():

@@ -23,7 +23,7 @@ pub use measures::{Measures, Sampled, Series};
 pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
 pub use ping::Ping;
 use serde::{Deserialize, Serialize};
-pub use swarm::{Arrivals, Departure, Population, Swarm};
+pub use swarm::{Arrivals, Departure, Population, Swarm, Tracker};
 pub use timeline::{Change, What};
 pub use transfer::Transfer;
 pub use web::{PageSize, Reading, Web};

@@ -1,7 +1,7 @@
 use crate::check::{index, require};
 use crate::{Error, Plan, TransportChoice};
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_swarm::{Role, Torrent};
+use flashcrowd_swarm::{Role, Torrent, TrackerRules};
 use serde::{Deserialize, Serialize};
 
 /// One torrent and its peers.
@@ -16,12 +16,25 @@ pub struct Swarm {
     pub piece_bytes: u32,
     /// Size of a block, what one REQUEST asks for.
     pub block_bytes: u32,
-    /// The tracker's host; without one, announces are answered at once.
-    pub tracker: Option<u32>,
+    /// Who tells the peers of each other.
+    pub tracker: Tracker,
     /// Peers of one kind each.
     pub populations: Vec<Population>,
     /// The run ends at this completion, if given.
     pub stop_after_completions: Option<u32>,
+}
+
+/// Who tells the peers of a swarm of each other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tracker {
+    /// Its host: an announce is answered after two round trips (one for the handshake, one for the
+    /// exchange). Without one there is no way to take.
+    pub host: Option<u32>,
+    /// How long it takes for an answer, besides the way.
+    pub answer_delay_ns: Span,
+    /// What it answers, whatever the clients of its peers are.
+    pub rules: TrackerRules,
 }
 
 /// Peers of one kind.
@@ -104,9 +117,14 @@ impl Swarm {
         let hosts = plan.network.hosts.len();
         Torrent::new(self.size_bytes, self.piece_bytes, self.block_bytes)
             .map_err(|error| Error::new(path, error))?;
-        if let Some(tracker) = self.tracker {
-            index(tracker, hosts, &format!("{path}.tracker"))?;
+        let Tracker { host, ref rules, .. } = self.tracker;
+        if let Some(host) = host {
+            index(host, hosts, &format!("{path}.tracker.host"))?;
         }
+        // Peers that ask again at once would let no time pass.
+        let some = rules.interval_ns >= Span::from_millis(1);
+        let place = format!("{path}.tracker.rules.interval_ns");
+        require(some, &place, "must be at least a millisecond")?;
         let some = !self.populations.is_empty();
         require(some, &format!("{path}.populations"), "must not be empty: a swarm has peers")?;
         for (i, population) in self.populations.iter().enumerate() {

@@ -164,11 +164,15 @@ fn the_gaps_and_round_trips_of_a_limited_upload() {
 #[test]
 fn a_tracker_answers_after_two_round_trips() {
     // The leecher comes after 1 s and knows nobody; the first packet of the run is its SYN to the
-    // seed, of which the tracker tells. Its host is 100 ms away: handshake and exchange take 200 ms.
-    for (tracker, answer) in [(None, 1_000), (Some(0), 1_200)] {
+    // seed, of which the tracker tells. Its host is 100 ms away: handshake and exchange take 200 ms,
+    // and what the tracker takes for an answer comes on top.
+    for (host, takes, answer) in
+        [(None, 0, 1_000), (None, 7, 1_007), (Some(0), 0, 1_200), (Some(0), 30, 1_230)]
+    {
         let sent = |nanos: u64| {
             let mut plan = one_block();
-            swarm(&mut plan).tracker = tracker;
+            let rules = &mut swarm(&mut plan).tracker;
+            (rules.host, rules.answer_delay_ns) = (host, Span::from_millis(takes));
             plan.stop.horizon_ns = Span::from_nanos(nanos);
             one(&run(&plan, 1), "run", "packets_sent")
         };

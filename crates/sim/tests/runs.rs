@@ -463,3 +463,26 @@ fn a_swarm_over_utp_gets_its_file_and_its_packets_are_conserved() {
     let arrived = count("packets_delivered") + count("packets_lost") + count("packets_dropped");
     assert!(arrived <= count("packets_sent") && count("packets_sent") - arrived < 200.0);
 }
+
+#[test]
+fn a_tracker_goes_by_its_own_rules_whatever_clients_ask_first() {
+    // A tracker that names nobody leaves everybody alone, and one that does brings all together; the
+    // clients of seed and leechers differ, and either population may stand first.
+    let exchanged = |swapped: bool, default_peers| {
+        let mut plan = small_crowd();
+        plan.profiles.push(flashcrowd_swarm::profile::named("ns2-2011").expect("it exists"));
+        let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
+        swarm.tracker.rules.default_peers = default_peers;
+        swarm.populations[1].profile = 1;
+        if swapped {
+            swarm.populations.swap(0, 1);
+        }
+        plan.stop.horizon_ns = Span::from_secs(1000);
+        let tables = run(&plan, 1);
+        (numbers(&tables, "run", "packets_sent")[0] > 0.0, outcome(&tables).0)
+    };
+    for swapped in [false, true] {
+        assert_eq!(exchanged(swapped, 50), (true, "completed".to_owned()));
+        assert_eq!(exchanged(swapped, 0), (false, "horizon".to_owned()));
+    }
+}

@@ -69,4 +69,4 @@ pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 pub use peer::{Peer, Role};
 pub use profile::Profile;
 pub use torrent::{GeometryError, MAX_PIECES, Torrent};
-pub use tracker::{Answer, Tracker};
+pub use tracker::{Answer, Tracker, TrackerRules};

@@ -34,10 +34,6 @@ pub struct Profile {
     pub connections: Connections,
     /// When to ask the tracker.
     pub announce: Announce,
-    /// How the tracker answers that came with this client. A [`Peer`](crate::Peer) does not look at
-    /// it: its interval comes with each answer. Whoever runs a [`Tracker`](crate::Tracker) chooses whose rules
-    /// it keeps, and says so where the clients of a swarm differ.
-    pub tracker: TrackerRules,
     /// Asking for blocks.
     pub requests: Requests,
     /// Choosing pieces.
@@ -95,25 +91,6 @@ pub struct Announce {
     pub retry_growth_max: f64,
     /// Longest wait between retries. Mainline `max_announce_retry` 1800 s.
     pub max_retry_ns: Span,
-}
-
-/// How a tracker answers (A.9).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrackerRules {
-    /// The interval it tells its clients. Mainline 1800 s.
-    pub interval_ns: Span,
-    /// Peers in an answer to a client that names no number. Mainline 50.
-    pub default_peers: u16,
-    /// Peers in an answer at most. Mainline 200.
-    pub max_peers: u16,
-    /// The lists from which answers are dealt live no longer than this. Mainline 600 s; zero deals
-    /// every answer from lists of its instant.
-    pub reshuffle_ns: Span,
-    /// Whether seeds are told to seeds. Mainline no.
-    pub seeds_to_seeds: bool,
-    /// A peer that has not announced for this long is forgotten. Mainline `timeout_downloaders_interval` 2700 s.
-    pub forget_ns: Span,
 }
 
 /// Asking for blocks (A.7, E).

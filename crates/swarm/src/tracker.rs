@@ -1,9 +1,50 @@
 //! The tracker (`clients.md` A.9).
 
-use crate::profile::TrackerRules;
 use crate::{AnnounceEvent, PeerId};
 use flashcrowd_base::{RandomStream, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// How a tracker answers, whatever its clients are. Whoever runs one chooses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrackerRules {
+    /// The interval that it tells its clients. Mainline 1800 s.
+    pub interval_ns: Span,
+    /// Peers in an answer to a client that names no number. Mainline 50.
+    pub default_peers: u16,
+    /// Peers in an answer at most. Mainline 200.
+    pub max_peers: u16,
+    /// The lists from which answers are dealt live no longer than this. Mainline 600 s; zero deals
+    /// every answer from lists of its instant.
+    pub reshuffle_ns: Span,
+    /// Whether seeds are told to seeds. Mainline no.
+    pub seeds_to_seeds: bool,
+    /// A peer that has not announced for this long is forgotten. Mainline
+    /// `timeout_downloaders_interval` 2700 s.
+    pub forget_ns: Span,
+}
+
+impl TrackerRules {
+    /// The tracker that comes with Mainline 4.0.2 (`clients.md` A.9).
+    pub const MAINLINE: TrackerRules = TrackerRules {
+        interval_ns: Span::from_secs(1800),
+        default_peers: 50,
+        max_peers: 200,
+        reshuffle_ns: Span::from_secs(600),
+        seeds_to_seeds: false,
+        forget_ns: Span::from_secs(2700),
+    };
+
+    /// The tracker of the module for ns-2 (`clients.md` B): every answer is a sample of all who are
+    /// there, whatever they have.
+    pub const NS2: TrackerRules = TrackerRules {
+        default_peers: 25,
+        reshuffle_ns: Span::ZERO,
+        seeds_to_seeds: true,
+        ..TrackerRules::MAINLINE
+    };
+}
 
 /// What a tracker answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +81,7 @@ struct Lists {
 }
 
 impl Tracker {
-    /// A tracker that knows nobody. A swarm has one, whatever its clients are: the caller says whose
-    /// rules it keeps, a client's own ([`Profile::tracker`](crate::Profile::tracker)) or others.
+    /// A tracker that knows nobody.
     pub fn new(rules: TrackerRules) -> Tracker {
         Tracker { rules, members: BTreeMap::new(), seeds: 0, lists: None, swept: Time::START }
     }
@@ -152,7 +192,6 @@ fn take_last(from: &mut Vec<PeerId>, count: usize, to: &mut Vec<PeerId>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::named;
 
     struct Swarm {
         tracker: Tracker,
@@ -161,7 +200,7 @@ mod tests {
     impl Swarm {
         /// Leechers 0.., then seeds.
         fn new(leechers: u32, seeds: u32) -> Swarm {
-            let tracker = Tracker::new(named("mainline-4.0.2").unwrap().tracker);
+            let tracker = Tracker::new(TrackerRules::MAINLINE);
             let mut swarm = Swarm { tracker, stream: RandomStream::new(1, "tracker", 0) };
             for peer in 0..leechers + seeds {
                 swarm.ask(0, peer, AnnounceEvent::Started, Some(0), peer >= leechers);
@@ -246,5 +285,13 @@ mod tests {
         let mut swarm = Swarm::new(0, 0);
         assert!(swarm.ask(0, 0, AnnounceEvent::Started, None, false).is_empty());
         assert_eq!(swarm.ask(0, 1, AnnounceEvent::Started, None, false), [0]);
+    }
+
+    /// The defaults of a scenario's tracker are compared with the same file.
+    #[test]
+    fn the_wire_form_of_mainline_s_rules_is_known() {
+        let rules: TrackerRules =
+            serde_json::from_str(include_str!("../tests/tracker.json")).unwrap();
+        assert_eq!(rules, TrackerRules::MAINLINE);
     }
 }

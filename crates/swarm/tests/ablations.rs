@@ -9,12 +9,31 @@ use flashcrowd_swarm::profile::{
     FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, RequestPipeline, SeedChoker,
     Slots, named,
 };
-use flashcrowd_swarm::{AnnounceEvent, UnchokeEnd};
+use flashcrowd_swarm::{AnnounceEvent, TrackerRules, UnchokeEnd};
 use std::fmt::Write;
+use std::ops::{Deref, DerefMut};
 use util::{Make, Swarm, secs, torrent};
 
+/// What a swarm goes by: its clients' profile, and its tracker's rules.
+struct Rules {
+    profile: Profile,
+    tracker: TrackerRules,
+}
+
+impl Deref for Rules {
+    type Target = Profile;
+    fn deref(&self) -> &Profile {
+        &self.profile
+    }
+}
+impl DerefMut for Rules {
+    fn deref_mut(&mut self) -> &mut Profile {
+        &mut self.profile
+    }
+}
+
 /// A name, and what to change.
-type Ablation = (&'static str, fn(&mut Profile));
+type Ablation = (&'static str, fn(&mut Rules));
 
 const MAINLINE: &[Ablation] = &[
     ("as it is", |_| {}),
@@ -103,8 +122,10 @@ const MODERN: &[Ablation] = &[
 fn run(profile: &str, ablation: &Ablation) -> (Swarm, String) {
     let modern = profile == "modern";
     let (kilobytes, leechers, pieces) = if modern { (100, 24, 24) } else { (20, 10, 8) };
-    let mut profile = named(profile).expect("it ships");
-    ablation.1(&mut profile);
+    let profile = named(profile).expect("it ships");
+    let mut rules = Rules { profile, tracker: TrackerRules::MAINLINE };
+    ablation.1(&mut rules);
+    let Rules { profile, tracker } = rules;
     profile.check().expect("an ablation is a sound profile");
     let file = torrent(pieces);
     let block = profile.requests.block_bytes;
@@ -115,6 +136,7 @@ fn run(profile: &str, ablation: &Ablation) -> (Swarm, String) {
         seed_kilobytes: Some(kilobytes),
         delay: Span::from_millis(200),
         arrivals: Span::from_secs(100),
+        tracker,
         ..make
     }
     .build();

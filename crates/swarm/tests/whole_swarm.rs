@@ -6,7 +6,7 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::profile::{
     FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, all, named,
 };
-use flashcrowd_swarm::{AnnounceEvent, Message, Torrent};
+use flashcrowd_swarm::{AnnounceEvent, Message, Torrent, TrackerRules};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -156,7 +156,7 @@ fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
     assert!(swarm.peers.iter().all(|peer| peer.is_complete()));
 }
 
-fn any_profile() -> impl Strategy<Value = Profile> {
+fn any_rules() -> impl Strategy<Value = (Profile, TrackerRules)> {
     (any::<[bool; 11]>(), 0usize..4, 0usize..5).prop_map(|(switch, seed, backlog)| {
         let mut profile = if switch[0] { all().remove(1) } else { mainline() };
         profile.control_behind_piece = switch[1];
@@ -173,12 +173,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             // and the first to ask ends the interest of the others.
             profile.requests.interest = Interest::MissingPieces;
         }
+        let mut tracker = TrackerRules::MAINLINE;
+        if switch[9] {
+            tracker.default_peers = 2;
+        }
         profile.choker.idle_class = switch[7];
         if switch[8] {
             profile.connections.max_initiate = 3;
-        }
-        if switch[9] {
-            profile.tracker.default_peers = 2;
         }
         use SeedChoker::{AntiLeech, FastestUpload, Mainline, RoundRobin};
         profile.choker.seed = [Mainline, RoundRobin, FastestUpload, AntiLeech][seed];
@@ -188,7 +189,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             2 => profile.requests.backlog = RequestPipeline::Mainline { initial: 10 },
             _ => {}
         }
-        profile
+        (profile, tracker)
     })
 }
 
@@ -196,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn a_swarm_always_completes_if_a_seed_stays(
-        profile in any_profile(),
+        (profile, tracker) in any_rules(),
         seed in 0u64..1000,
         seeds in 1usize..3,
         leechers in 1usize..8,
@@ -211,7 +212,7 @@ proptest! {
         let make = Make::new(profile, leechers, file);
         let delay = Span::from_millis(millis);
         let seed_kilobytes = kilobytes;
-        let make = Make { seed, seeds, kilobytes, seed_kilobytes, delay, buffer, ..make };
+        let make = Make { seed, seeds, kilobytes, seed_kilobytes, delay, buffer, tracker, ..make };
         let arrivals = make.arrivals;
         let mut swarm = make.build();
         // Leechers only.

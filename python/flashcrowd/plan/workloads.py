@@ -17,6 +17,7 @@ from flashcrowd.scenario.swarm import (
     Poisson,
     Population,
     Swarm,
+    Tracker,
 )
 
 Carrier = Callable[[str | None], dict[str, int] | None]
@@ -32,16 +33,26 @@ def lower_swarm(
         _population(each, population, hosts, profile, carrier, taken)
         for each, population in swarm.populations.items()
     ]
-    tracker = None if swarm.tracker is None else _one(swarm.tracker, hosts)
     return {
         "kind": "swarm",
         "name": name,
         "size_bytes": swarm.size.bytes,
         "piece_bytes": swarm.piece.bytes,
         "block_bytes": swarm.block.bytes,
-        "tracker": tracker,
+        "tracker": _tracker(swarm.tracker, hosts),
         "populations": populations,
         "stop_after_completions": swarm.stop_after,
+    }
+
+
+def _tracker(tracker: Tracker, hosts: HostNames) -> dict[str, Any]:
+    rules = to_plan(tracker)
+    delay_ns = rules.pop("answer_delay_ns")
+    host = rules.pop("host")
+    return {
+        "host": None if host is None else _one(host, hosts),
+        "answer_delay_ns": delay_ns,
+        "rules": rules,
     }
 
 

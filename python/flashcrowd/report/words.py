@@ -113,7 +113,7 @@ def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         workload = _table(workload)
         kind = str(workload.get("kind", "workload"))
         if kind == "swarm":
-            tracker = workload.get("tracker")
+            tracker = _table(workload.get("tracker")).get("host")
             yield (
                 f"swarm {name}",
                 f"{workload.get('size')} in pieces of {workload.get('piece')}"

@@ -109,8 +109,8 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
     if -(-swarm.piece.bytes // swarm.block.bytes) > MOST_BLOCKS:
         allowed = f"a size of at least 1/{MOST_BLOCKS} of a piece, {swarm.piece}"
         yield Problem(f"{place}.block", shown(swarm.block), allowed)
-    if swarm.tracker is not None:
-        yield from _host(f"{place}.tracker", swarm.tracker, hosts)
+    if swarm.tracker.host is not None:
+        yield from _host(f"{place}.tracker.host", swarm.tracker.host, hosts)
     populations = swarm.populations
     if not any(population.role == "seed" for population in populations.values()):
         yield Problem(

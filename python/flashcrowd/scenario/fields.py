@@ -110,6 +110,8 @@ MaybeRate = Annotated[Rate | None, Word("unlimited")]
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Natural = Annotated[int, Field(ge=0, le=2**31)]
 MaybeCount = Annotated[Count | None, Word("none")]
+Peers = Annotated[int, Field(ge=1, le=65535)]
+"""How many peers an answer of a tracker names."""
 
 
 def kind_from(default: str | None, **keys: str) -> BeforeValidator:

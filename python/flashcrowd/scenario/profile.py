@@ -14,6 +14,7 @@ from flashcrowd.scenario.fields import (
     Count,
     MaybePositiveSpan,
     Natural,
+    Peers,
     PositiveSize,
     PositiveSpan,
     Table,
@@ -23,8 +24,6 @@ from flashcrowd.scenario.fields import (
 )
 from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
 from flashcrowd.units import Span, UnitError
-
-Peers = Annotated[int, Field(ge=1, le=65535)]
 
 
 class Connections(Table):
@@ -74,23 +73,6 @@ class Announce(Table):
             allowed = f"a number of at least retry_growth_min, {self.retry_growth_min}"
             raise UnitError(allowed, key="retry_growth_max")
         return self
-
-
-class TrackerRules(Table):
-    """How a tracker answers."""
-
-    interval: PositiveSpan
-    """The interval it tells its clients."""
-    default_peers: Peers
-    """Peers in an answer to a client that names no number."""
-    max_peers: Peers
-    """Peers in an answer at most."""
-    reshuffle: Span
-    """The lists from which answers are dealt live no longer than this; "0 s" for one answer."""
-    seeds_to_seeds: bool
-    """Whether seeds are told to seeds."""
-    forget: PositiveSpan
-    """A peer that has not announced for this long is forgotten."""
 
 
 class MainlineBacklog(Table):
@@ -280,8 +262,6 @@ class Profile(Table):
     """Whom to connect to, and how many."""
     announce: Announce
     """When to ask the tracker."""
-    tracker: TrackerRules
-    """How the tracker answers, where this is the profile of the whole swarm."""
     requests: Requests
     """Asking for blocks."""
     picker: Picker

@@ -8,9 +8,11 @@ from pydantic import BeforeValidator, Field
 
 from flashcrowd.scenario.fields import (
     Count,
+    Interval,
     MaybeCount,
     MaybeRate,
     Name,
+    Peers,
     PositiveSize,
     PositiveSpan,
     Table,
@@ -149,6 +151,27 @@ class Population(Table):
     """Whether a new leecher takes the host of one that left, at once."""
 
 
+class Tracker(Table):
+    """Who tells the peers of each other: whatever their clients are, it answers as said here."""
+
+    host: Annotated[str | None, Word("none")] = None
+    """Its host: an answer takes two round trips. Without one it is there at once."""
+    answer_delay: Span = Span("0 s")
+    """What an answer takes besides the way."""
+    interval: Interval = Span("1800 s")
+    """When clients are to ask again. This and all below as Mainline 4.0.2's tracker has it."""
+    default_peers: Peers = 50
+    """Peers in an answer to a client that names no number."""
+    max_peers: Peers = 200
+    """Peers in an answer at most."""
+    reshuffle: Span = Span("600 s")
+    """The lists from which answers are dealt live no longer than this; "0 s" for one answer."""
+    seeds_to_seeds: bool = False
+    """Whether seeds are told to seeds."""
+    forget: PositiveSpan = Span("2700 s")
+    """A peer that has not announced for this long is forgotten."""
+
+
 class Swarm(Table):
     """A torrent and its peers."""
 
@@ -159,8 +182,8 @@ class Swarm(Table):
     """Size of a piece."""
     block: PositiveSize = Size("16 KiB")
     """Size of a block, what one request asks for."""
-    tracker: Annotated[str | None, Word("none")] = None
-    """The tracker's host; without one, announces are answered at once."""
+    tracker: Annotated[Tracker, shorthand("host", Tracker | str)] = Tracker()
+    """The tracker, or only its host."""
     populations: dict[Name, Population] = Field(min_length=1)
     """The peers."""
     stop_after: MaybeCount = None

@@ -6,7 +6,7 @@ use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Conditions, Loss, LossModel, Queue, Side};
 use flashcrowd_plan::*;
 use flashcrowd_sim::{Column, Table};
-use flashcrowd_swarm::{Role, profile};
+use flashcrowd_swarm::{Role, TrackerRules, profile};
 use flashcrowd_transport::tcp::profiles;
 
 /// An empty plan for one group of `hosts` hosts with the given stack and path between them.
@@ -77,7 +77,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         size_bytes: bytes,
         piece_bytes: 262_144,
         block_bytes: 16_384,
-        tracker: None,
+        tracker: Tracker { host: None, answer_delay_ns: Span::ZERO, rules: TrackerRules::MAINLINE },
         populations: vec![seeds, leechers],
         stop_after_completions: None,
     }));
@@ -172,6 +172,7 @@ pub fn adsl_swarm(leechers: u32, bytes: u64, packets: u32, data: Option<Transpor
         .to_vec();
     plan.profiles = vec![profile::named("ns2-2011").expect("the profile exists")];
     let Some(Workload::Swarm(swarm)) = plan.workloads.first_mut() else { return plan };
+    swarm.tracker.rules = TrackerRules::NS2;
     for population in &mut swarm.populations {
         population.data = data;
         population.departure = Departure::Never;

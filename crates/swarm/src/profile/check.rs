@@ -29,7 +29,6 @@ impl Profile {
             ("connections.timeout_ns", self.connections.timeout_ns),
             ("connections.timeout_sweep_ns", self.connections.timeout_sweep_ns),
             ("announce.check_ns", self.announce.check_ns),
-            ("tracker.interval_ns", self.tracker.interval_ns),
             ("meter.window_ns", self.meter.window_ns),
             ("choker.round_ns", self.choker.round_ns),
             ("choker.tick_ns", self.choker.tick_ns),

@@ -47,14 +47,6 @@ fn mainline() -> Profile {
             retry_growth_max: 1.6,
             max_retry_ns: Span::from_secs(1800),
         },
-        tracker: TrackerRules {
-            interval_ns: Span::from_secs(1800),
-            default_peers: 50,
-            max_peers: 200,
-            reshuffle_ns: Span::from_secs(600),
-            seeds_to_seeds: false,
-            forget_ns: Span::from_secs(2700),
-        },
         requests: Requests {
             block_bytes: 16384,
             max_block_bytes: 16384,
@@ -122,7 +114,6 @@ fn modern() -> Profile {
             ..mainline.connections
         },
         announce: Announce { numwant: Some(200), enough_peers: 200, ..mainline.announce },
-        tracker: mainline.tracker,
         requests: Requests {
             backlog: RequestPipeline::QueueTime {
                 queue_time_ns: Span::from_secs(3),
@@ -189,13 +180,6 @@ fn ns2() -> Profile {
             numwant: None,
             enough_peers: 10,
             ..mainline.announce
-        },
-        tracker: TrackerRules {
-            // Every answer is a sample of all who are there, whatever they have.
-            default_peers: 25,
-            reshuffle_ns: Span::ZERO,
-            seeds_to_seeds: true,
-            ..mainline.tracker
         },
         requests: Requests {
             backlog: RequestPipeline::Fixed(5),

@@ -6,7 +6,7 @@
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_swarm::{
     Action, AnnounceEvent, Answer, ConnId, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
-    UnchokeEnd,
+    TrackerRules, UnchokeEnd,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,9 +94,15 @@ pub fn name(message: &Message) -> &'static str {
     }
 }
 
+/// The tracker that came with a client.
+fn tracker_of(profile: &Profile) -> TrackerRules {
+    if profile.name == "ns2-2011" { TrackerRules::NS2 } else { TrackerRules::MAINLINE }
+}
+
 /// Of what a swarm is made.
 pub struct Make {
     pub profile: Profile,
+    pub tracker: TrackerRules,
     pub seeds: usize,
     pub leechers: usize,
     pub torrent: Torrent,
@@ -114,6 +120,7 @@ pub struct Make {
 impl Make {
     pub fn new(profile: Profile, leechers: usize, torrent: Torrent) -> Make {
         Make {
+            tracker: tracker_of(&profile),
             profile,
             seeds: 1,
             leechers,
@@ -134,7 +141,7 @@ impl Make {
             now: Time::START,
             peers: Vec::new(),
             logs: Vec::new(),
-            tracker: Tracker::new(profile.tracker.clone()),
+            tracker: Tracker::new(self.tracker),
             delay: self.delay,
             buffer: self.buffer,
             verbose: false,

@@ -3,8 +3,8 @@
 use super::*;
 
 impl Swarms<'_> {
-    /// The question reaches the tracker and its answer the peer after two round trips: one for
-    /// the handshake, one for the exchange.
+    /// The answer reaches the peer after two round trips, one for the handshake and one for the
+    /// exchange, and what the tracker takes for it.
     pub(super) fn announce(
         &mut self,
         world: &mut World,
@@ -16,9 +16,10 @@ impl Swarms<'_> {
         let spec = self.spec(state.swarm);
         let host = state.host;
         let index = self.announces.insert(Announce { peer, event, numwant });
-        let tracker = spec.and_then(|spec| spec.tracker);
+        let delay = spec.map_or(Span::ZERO, |spec| spec.tracker.answer_delay_ns);
+        let tracker = spec.and_then(|spec| spec.tracker.host);
         let rtt = tracker.map_or(Span::ZERO, |tracker| world.network.base_rtt(host, tracker));
-        self.schedule(world, world.now + rtt * 2, Code::Tracker, index);
+        self.schedule(world, world.now + rtt * 2 + delay, Code::Tracker, index);
     }
 
     pub(super) fn on_tracker(&mut self, world: &mut World, index: u32) {

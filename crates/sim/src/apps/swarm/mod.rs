@@ -233,12 +233,11 @@ impl<'p> Swarms<'p> {
                 continue; // The check has refused it.
             };
             let number = swarms.all.len() as u32;
-            let rules = spec.populations.first().map(|p| p.profile as usize).unwrap_or(0);
             let mut all = Swarm {
                 workload: index as u32,
                 availability: Availability::new(torrent.pieces()),
                 torrent: Arc::new(torrent),
-                tracker: Tracker::new(swarms.profiles[rules].tracker.clone()),
+                tracker: Tracker::new(spec.tracker.rules.clone()),
                 tracker_stream: RandomStream::new(world.seed, "tracker", index as u64),
                 members: Vec::new(),
                 first_class: world.tally.classes(),
