@@ -1,58 +1,25 @@
 //! Packets from host to host through a topology, driven by a small event loop.
 
+mod road;
+
 use flashcrowd_base::{Quantiles, Rate, Span, Time};
-use flashcrowd_link::{CoDel, Conditions, FqCoDel, Packet, Queue, Red};
+use flashcrowd_link::{CoDel, Conditions, FqCoDel, Queue, Red};
 use flashcrowd_plan::{Core, Draw, Host, Link, Network};
-use flashcrowd_topology::{Advance, Carried, Topology};
+use flashcrowd_topology::{Advance, Topology};
 use proptest::prelude::*;
+use road::Frame;
 use std::collections::BTreeMap;
-
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    number: u32,
-    tag: u32,
-    route: u32,
-    step: u16,
-    bytes: u32,
-}
-
-impl Packet for Probe {
-    fn bytes(&self) -> u32 {
-        self.bytes
-    }
-    fn tag(&self) -> u32 {
-        self.tag
-    }
-}
-
-impl Carried for Probe {
-    fn route(&self) -> u32 {
-        self.route
-    }
-    fn step(&self) -> u16 {
-        self.step
-    }
-    fn set_step(&mut self, step: u16) {
-        self.step = step;
-    }
-    fn set_tag(&mut self, tag: u32) {
-        self.tag = tag;
-    }
-    fn connection(&self) -> u64 {
-        u64::from(self.route)
-    }
-}
 
 /// What happens next: a packet is due somewhere, or a link can send.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Packet(Probe, bool),
+    Packet(Frame, bool),
     Link(u32),
 }
 
 /// Virtual time, and what became of each packet.
 struct Journeys {
-    topology: Topology<Probe>,
+    topology: Topology<Frame>,
     events: BTreeMap<(Time, u64), Event>,
     scheduled: u64,
     now: Time,
@@ -81,7 +48,7 @@ impl Journeys {
         let route = self.topology.route(from, to);
         self.schedule(
             at,
-            Event::Packet(Probe { number, tag: number, route, step: 0, bytes }, false),
+            Event::Packet(Frame { number, tag: number, route, step: 0, bytes }, false),
         );
     }
 
@@ -93,17 +60,17 @@ impl Journeys {
                 Event::Packet(packet, true) => self.arrived.push((packet.number, now)),
                 Event::Packet(mut packet, false) => {
                     let gone = &mut self.gone;
-                    let mut evict = |packet: Probe, _| gone.push(packet.number);
+                    let mut evict = |packet: Frame, _| gone.push(packet.number);
                     let advance = self.topology.advance(now, &mut packet, |p| *p, &mut evict);
                     self.settle(packet, advance);
                 }
                 Event::Link(link) => {
                     let gone = &mut self.gone;
-                    let mut evict = |packet: Probe, _| gone.push(packet.number);
+                    let mut evict = |packet: Frame, _| gone.push(packet.number);
                     if let Some(sent) = self.topology.dequeue(now, link, &mut evict) {
                         let mut packet = sent.packet;
                         let at = sent.arrives.expect("nothing is lost at random");
-                        let keep = |p: &Probe| *p;
+                        let keep = |p: &Frame| *p;
                         let advance =
                             self.topology.resume(now, link, at, &mut packet, keep, &mut evict);
                         self.settle(packet, advance);
@@ -120,7 +87,7 @@ impl Journeys {
         }
     }
 
-    fn settle(&mut self, packet: Probe, advance: Advance) {
+    fn settle(&mut self, packet: Frame, advance: Advance) {
         match advance {
             Advance::Due { at, arrives, .. } => self.schedule(at, Event::Packet(packet, arrives)),
             Advance::Held { link } => self.arm(link),
@@ -187,16 +154,16 @@ fn pairs_without_lines_share_a_route_and_all_others_have_their_own() {
     let mut bare = network(3, Queue::default(), Queue::default(), Queue::default());
     bare.cores[0].links.clear();
     bare.hosts.iter_mut().for_each(|host| (host.up, host.down) = (Vec::new(), Vec::new()));
-    let mut topology: Topology<Probe> = Topology::new(&bare, 1, false);
+    let mut topology: Topology<Frame> = Topology::new(&bare, 1, false);
     assert_eq!(topology.route(0, 1), topology.route(2, 0));
     let known = topology.route(0, 1);
     assert_eq!(topology.constant_delay(known), Some((Span::from_millis(10), 7)));
     bare.hosts[0].up.push(1);
-    let mut topology: Topology<Probe> = Topology::new(&bare, 1, false);
+    let mut topology: Topology<Frame> = Topology::new(&bare, 1, false);
     assert_ne!(topology.route(0, 1), topology.route(0, 2));
     assert_eq!(topology.route(1, 2), topology.route(2, 1));
     // A core that changes has a state for each pair.
-    let mut changing: Topology<Probe> = Topology::new(&bare, 1, true);
+    let mut changing: Topology<Frame> = Topology::new(&bare, 1, true);
     assert_ne!(changing.route(1, 2), changing.route(2, 1));
 }
 
@@ -206,7 +173,7 @@ fn both_ways_of_a_pair_draw_the_same() {
     let quantiles = vec![(0.0, 0.010), (1.0, 0.500)];
     let rtt_s = Quantiles::new(quantiles);
     drawn.cores[0].draw = Some(Draw { rtt_s, loss: None });
-    let mut topology: Topology<Probe> = Topology::new(&drawn, 7, false);
+    let mut topology: Topology<Frame> = Topology::new(&drawn, 7, false);
     let rtts: Vec<Span> = (1..4).map(|to| topology.base_rtt(0, to)).collect();
     assert!(rtts.windows(2).all(|pair| pair[0] != pair[1]), "{rtts:?}");
     for to in 1..4 {

@@ -21,10 +21,17 @@ fn at(seconds: u64) -> Time {
 
 /// A path of 40 ms with a queue of so many milliseconds.
 fn pair(config: &Config, queue_ms: u64, loss: f64) -> Pair<Path> {
-    let mut forth = Path::new(Span::from_millis(20), 1);
-    forth.rate = Rate::from_bps(RATE);
-    forth.queue = Span::from_millis(queue_ms);
-    forth.loss = loss;
+    pair_over(config, line(queue_ms).losing(loss))
+}
+
+/// 20 ms behind a line with a queue of so many milliseconds.
+fn line(queue_ms: u64) -> Path {
+    let (rate, queue) = (Rate::from_bps(RATE), Span::from_millis(queue_ms));
+    Path::over_line(Span::from_millis(20), 1, rate, queue)
+}
+
+/// This path, and 20 ms back.
+fn pair_over(config: &Config, forth: Path) -> Pair<Path> {
     let mut pair = Pair::new(config, config, [forth, Path::new(Span::from_millis(20), 2)]);
     pair.end(0).draw_from(RandomStream::new(1, "congestion", 0));
     pair
@@ -33,12 +40,12 @@ fn pair(config: &Config, queue_ms: u64, loss: f64) -> Pair<Path> {
 /// The part of what a full link would carry as payload, between two instants; and the mean wait.
 fn share(pair: &mut Pair<Path>, from: u64, until: u64) -> (f64, Span) {
     pair.bulk_until(at(from));
-    let (read, waited, carried) = (pair.read[1], pair.networks[0].waited, pair.networks[0].carried);
+    let (read, (carried, waited)) = (pair.read[1], pair.networks[0].carried());
     pair.bulk_until(at(until));
     let payload = 1448.0 / 1500.0;
     let bits = (pair.read[1] - read) as f64 * 8.0 / payload;
-    let waited = pair.networks[0].waited.saturating_sub(waited);
-    let mean = waited / (pair.networks[0].carried - carried).max(1);
+    let (carried_then, waited_then) = pair.networks[0].carried();
+    let mean = waited_then.saturating_sub(waited) / (carried_then - carried).max(1);
     (bits / (RATE as f64 * (until - from) as f64), mean)
 }
 
@@ -130,8 +137,7 @@ fn a_limited_application_does_not_lower_the_model() {
 fn pacing_spreads_a_window_over_the_round_trip() {
     let gaps = |pacing| {
         let config = Config { pacing, hystart: HyStartKind::None, ..config(Kind::NewReno) };
-        let mut pair = pair(&config, 1000, 0.0);
-        pair.networks[0].rate = None;
+        let mut pair = pair_over(&config, Path::new(Span::from_millis(20), 1));
         pair.log = Some(Vec::new());
         pair.bulk_until(Time::START + Span::from_millis(39 * 5));
         let sent: Vec<Time> = pair
@@ -162,10 +168,7 @@ impl Network for Shared {
 
 /// Bytes that each of these delivers between 20 s and 80 s; flow n starts after n half seconds.
 fn together(kinds: &[Kind], queue_ms: u64) -> Vec<u64> {
-    let mut forth = Path::new(Span::from_millis(20), 1);
-    forth.rate = Rate::from_bps(RATE);
-    forth.queue = Span::from_millis(queue_ms);
-    let forth = Shared(Rc::new(RefCell::new(forth)));
+    let forth = Shared(Rc::new(RefCell::new(line(queue_ms))));
     let mut pairs: Vec<Pair<Shared>> = kinds
         .iter()
         .zip(0..)

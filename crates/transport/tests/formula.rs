@@ -13,8 +13,7 @@ fn window(config: &Config, rtt: Span, loss: f64, span: Span, seeds: u64) -> f64 
     let mut delivered = 0;
     let mut rounds = 0.0;
     for seed in 1..=seeds {
-        let mut forth = Path::new(rtt / 2, seed);
-        forth.loss = loss;
+        let forth = Path::new(rtt / 2, seed).losing(loss);
         let mut pair = Pair::new(config, config, [forth, Path::new(rtt / 2, seed + 1000)]);
         let begin = Time::START + Span::from_secs(20);
         pair.bulk_until(begin);
@@ -185,10 +184,9 @@ fn table_of_throughput(runs: u64, seconds: u64) -> String {
             for rtt in [10, 100, 400] {
                 let mut goodput = 0;
                 for seed in 1..=runs {
-                    let mut forth = Path::new(Span::from_millis(rtt / 2), seed);
-                    forth.loss = loss;
-                    forth.rate = Rate::from_bps(10_000_000);
-                    forth.queue = Span::from_millis(100);
+                    let (rate, queue) = (Rate::from_bps(10_000_000), Span::from_millis(100));
+                    let forth =
+                        Path::over_line(Span::from_millis(rtt / 2), seed, rate, queue).losing(loss);
                     let back = Path::new(Span::from_millis(rtt / 2), seed + 100);
                     let mut pair = Pair::new(&config, &config, [forth, back]);
                     pair.bulk_until(Time::START + Span::from_secs(seconds));
@@ -208,8 +206,7 @@ fn table_of_throughput(runs: u64, seconds: u64) -> String {
 fn runs_repeat() {
     let run = || {
         let config = profiles::linux_6();
-        let mut forth = Path::new(Span::from_millis(20), 3);
-        forth.loss = 0.01;
+        let mut forth = Path::new(Span::from_millis(20), 3).losing(0.01);
         forth.stream = RandomStream::new(3, "loss", 7);
         let mut pair = Pair::new(&config, &config, [forth, Path::new(Span::from_millis(20), 4)]);
         pair.bulk_until(Time::START + Span::from_secs(20));

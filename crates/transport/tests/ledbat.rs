@@ -181,7 +181,7 @@ fn the_queue_comes_down_after_a_drop_in_capacity() {
         let knobs = kind.ledbat().expect("one of the family");
         let mut link = Bottleneck::new(path.clone(), flows(&path, &[0], kind, knobs));
         link.run_until(at(30));
-        link.path.rate = flashcrowd_base::Rate::from_bps(5_000_000).expect("a rate");
+        link.set_rate(flashcrowd_base::Rate::from_bps(5_000_000).expect("a rate"));
         link.run_until(at(120));
         link.greatest_wait = Span::ZERO;
         let bytes = link.deliver_until(at(180))[0];

@@ -26,9 +26,7 @@ fn stack(kind: Kind, target_ms: u64) -> Config {
 }
 
 fn path(bps: u64, delay_ms: u64) -> Path {
-    let mut path = Path::new(Span::from_millis(delay_ms), 1);
-    path.rate = Rate::from_bps(bps);
-    path
+    Path::over_line(Span::from_millis(delay_ms), 1, Rate::from_bps(bps), Span::MAX)
 }
 
 #[test]
@@ -75,10 +73,11 @@ fn alone(stack: &Config, bps: u64, delay_ms: u64) -> (f64, f64) {
     let mut pair = Pair::new(stack, stack, [path(bps, delay_ms), path(8 * bps, delay_ms)]);
     pair.establish();
     pair.bulk_until(Time::START + Span::from_secs(20));
-    let (carried, waited) = (pair.networks[0].carried, pair.networks[0].waited);
+    let (carried, waited) = pair.networks[0].carried();
     pair.bulk_until(Time::START + Span::from_secs(80));
-    let packets = (pair.networks[0].carried - carried) as f64;
-    let mean = (pair.networks[0].waited.seconds() - waited.seconds()) / packets;
+    let (carried_then, waited_then) = pair.networks[0].carried();
+    let packets = (carried_then - carried) as f64;
+    let mean = (waited_then.seconds() - waited.seconds()) / packets;
     (mean * 1e3, packets * 1500.0 * 8.0 / bps as f64 / 60.0)
 }
 
@@ -148,10 +147,8 @@ proptest! {
             min_window_bytes: 10,
             ..table
         });
-        let mut up = Path::new(Span::from_millis(delay), seed);
-        up.rate = Rate::from_bps(2_000_000);
-        up.queue = Span::from_millis(queue);
-        up.loss = loss;
+        let (rate, queue) = (Rate::from_bps(2_000_000), Span::from_millis(queue));
+        let up = Path::over_line(Span::from_millis(delay), seed, rate, queue).losing(loss);
         let mut pair = Pair::new(&config, &config, [up, Path::new(Span::from_millis(delay), seed)]);
         pair.establish();
         let now = pair.now;

@@ -1,8 +1,13 @@
 //! BBR on uTP: one connection over a bottleneck with random loss.
 
+#[path = "../../topology/tests/road/mod.rs"]
+mod road;
+
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_link::Queue;
 use flashcrowd_transport::congestion::{Kind, Pacing};
 use flashcrowd_transport::utp::{Config, Connection, Packet, profiles};
+use road::Road;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -18,10 +23,9 @@ struct World {
     config: Arc<Config>,
     packets: Vec<Packet>,
     queue: BinaryHeap<Reverse<(Time, usize, usize)>>,
-    free_at: Time,
+    /// The way of data from the first end; everything else takes only its delay.
+    road: Road,
     losses: (f64, RandomStream),
-    waited: Span,
-    carried: u64,
     delivered: u64,
 }
 
@@ -46,10 +50,8 @@ impl World {
             config,
             packets: Vec::new(),
             queue: BinaryHeap::new(),
-            free_at: Time::START,
+            road: Road::new(2, DELAY, Rate::from_bps(RATE), Queue::default()),
             losses: (loss, RandomStream::new(1, "loss", 0)),
-            waited: Span::ZERO,
-            carried: 0,
             delivered: 0,
         }
     }
@@ -57,21 +59,16 @@ impl World {
     fn flush(&mut self, who: usize) {
         while let Some(packet) = self.ends[who].as_mut().and_then(|end| end.poll_transmit(self.now))
         {
-            let mut arrives = self.now;
+            let mut arrives = self.now + DELAY;
             if who == 0 && packet.len > 0 {
-                let begin = self.free_at.max(self.now);
-                let wait = begin.since(self.now);
-                if self.losses.1.unit() < self.losses.0 || wait > QUEUE {
+                if self.losses.1.unit() < self.losses.0 || self.road.wait(self.now) > QUEUE {
                     continue;
                 }
-                let rate = Rate::from_bps(RATE).expect("a rate");
-                self.free_at = begin + rate.transmission(packet.wire_bytes());
-                self.waited += wait;
-                self.carried += 1;
-                arrives = self.free_at;
+                let crossed = self.road.cross(self.now, 0, 1, 0, packet.wire_bytes() as u32);
+                arrives = crossed.expect("the queue has no other limit");
             }
             self.packets.push(packet);
-            self.queue.push(Reverse((arrives + DELAY, self.packets.len() - 1, 1 - who)));
+            self.queue.push(Reverse((arrives, self.packets.len() - 1, 1 - who)));
         }
     }
 
@@ -129,10 +126,11 @@ impl World {
     /// The part of the link that payload has from 5 s to 45 s, and the mean wait.
     fn measure(mut self) -> (f64, Span) {
         self.run(Time::START + Span::from_secs(5));
-        let before = (self.delivered, self.waited, self.carried);
+        let before = (self.delivered, self.road.counters());
         self.run(Time::START + Span::from_secs(45));
         let share = (self.delivered - before.0) as f64 * 8.0 / 40.0 / RATE as f64;
-        let wait = self.waited.saturating_sub(before.1) / (self.carried - before.2).max(1);
+        let (now, then) = (self.road.counters(), before.1);
+        let wait = now.waited.saturating_sub(then.waited) / (now.packets - then.packets).max(1);
         (share, wait)
     }
 }

@@ -1,5 +1,6 @@
 //! Peers on message pipes: every connection delays what is written by a fixed time, loses nothing
-//! and carries any rate; its socket buffer holds so many bytes, which leave it after the delay.
+//! and carries any rate; its socket buffer holds so many bytes, which leave it after the delay. There is no
+//! topology below them: messages travel whole, not in packets, so that only what peers do is tested.
 
 #![allow(dead_code, unreachable_pub, reason = "every test file uses a part")]
 

@@ -2,12 +2,16 @@
 //! for every packet. There is no transport, so nothing but the controllers is tested.
 #![allow(dead_code, unreachable_pub)]
 
+#[path = "../../../topology/tests/road/mod.rs"]
+mod road;
+
 use flashcrowd_base::{Rate, Span, Time};
+use flashcrowd_link::Queue;
 use flashcrowd_transport::congestion::{
     Ack, AnyController, Controller, HyStartKind, Kind, Ledbat, Loss, Params,
 };
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use road::Road;
+use std::collections::BTreeMap;
 
 /// A path: what it costs to send, and how long it takes.
 #[derive(Clone, Debug)]
@@ -19,7 +23,7 @@ pub struct Path {
     /// One way.
     pub delay: Span,
     /// Packets that fit in the queue, the one being sent included.
-    pub buffer: u64,
+    pub buffer: u32,
     /// How often timers are looked at.
     pub tick: Span,
 }
@@ -110,14 +114,11 @@ impl Flow {
     }
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// A packet that arrives, and is acknowledged.
 struct Arrival {
-    at: Time,
-    order: u64,
     flow: usize,
     offset: u64,
     sent: Time,
-    one_way: u32,
 }
 
 /// The bottleneck and its senders.
@@ -125,9 +126,10 @@ pub struct Bottleneck {
     pub now: Time,
     pub path: Path,
     pub flows: Vec<Flow>,
-    free: Time,
-    order: u64,
-    acks: BinaryHeap<Reverse<Arrival>>,
+    road: Road,
+    number: u32,
+    /// By when the packet arrives, and its number.
+    arrivals: BTreeMap<(Time, u32), Arrival>,
     next_tick: Time,
     /// Greatest wait in the queue since this was last reset.
     pub greatest_wait: Span,
@@ -137,11 +139,11 @@ impl Bottleneck {
     pub fn new(path: Path, flows: Vec<Flow>) -> Bottleneck {
         Bottleneck {
             now: Time::START,
+            road: Road::new(2, path.delay, Some(path.rate), Queue::packets(path.buffer)),
             path,
             flows,
-            free: Time::START,
-            order: 0,
-            acks: BinaryHeap::new(),
+            number: 0,
+            arrivals: BTreeMap::new(),
             next_tick: Time::START,
             greatest_wait: Span::ZERO,
         }
@@ -155,9 +157,6 @@ impl Bottleneck {
                 flow.limited_at = self.now;
                 return;
             }
-            let slot = self.path.rate.transmission(self.path.wire);
-            let begin = self.free.max(self.now);
-            let queued = begin.since(self.now).nanos().div_ceil(slot.nanos());
             let offset = flow.nxt;
             flow.nxt += packet;
             flow.in_flight += packet;
@@ -165,31 +164,36 @@ impl Bottleneck {
             if flow.timer == Time::NEVER {
                 flow.timer = self.now + flow.rto();
             }
-            if queued >= self.path.buffer {
+            let wait = self.road.wait(self.now);
+            self.number += 1;
+            let bytes = self.path.wire as u32;
+            let Some(arrives) = self.road.cross(self.now, 0, 1, self.number, bytes) else {
                 continue;
-            }
-            self.free = begin + slot;
-            self.greatest_wait = self.greatest_wait.max(begin.since(self.now));
-            let arrives = self.free + self.path.delay;
-            let micros = arrives.since(self.now).nanos() / 1000;
-            let drifted = (flow.drift as f64 * arrives.seconds()) as i64 as u32;
-            let one_way = (micros as u32).wrapping_add(flow.offset).wrapping_add(drifted);
-            self.order += 1;
-            self.acks.push(Reverse(Arrival {
-                at: arrives + self.path.delay,
-                order: self.order,
-                flow: index,
-                offset,
-                sent: self.now,
-                one_way,
-            }));
+            };
+            self.greatest_wait = self.greatest_wait.max(wait);
+            let arrival = Arrival { flow: index, offset, sent: self.now };
+            self.arrivals.insert((arrives, self.number), arrival);
         }
     }
 
-    fn acknowledge(&mut self, arrival: &Arrival) {
+    /// Gives the bottleneck another rate, for what waits there, too.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.path.rate = rate;
+        for moved in self.road.set_rate(self.now, Some(rate)) {
+            if let Some(arrival) = self.arrivals.remove(&(moved.arrived, moved.tag)) {
+                self.arrivals.insert((moved.arrives, moved.tag), arrival);
+            }
+        }
+    }
+
+    /// The acknowledgement of a packet comes back, which arrived then.
+    fn acknowledge(&mut self, arrived: Time, arrival: &Arrival) {
         let now = self.now;
         let flow = &mut self.flows[arrival.flow];
         let packet = flow.packet;
+        let micros = arrived.since(arrival.sent).nanos() / 1000;
+        let drifted = (flow.drift as f64 * arrived.seconds()) as i64 as u32;
+        let one_way = (micros as u32).wrapping_add(flow.offset).wrapping_add(drifted);
         let rtt = now.since(arrival.sent);
         flow.srtt = if flow.srtt.is_zero() { rtt } else { (flow.srtt * 7 + rtt) / 8 };
         flow.least = flow.least.min(rtt);
@@ -226,7 +230,7 @@ impl Bottleneck {
             now,
             acked: packet,
             rtt: Some(rtt),
-            one_way_delay: Some(arrival.one_way),
+            one_way_delay: Some(one_way),
             opposite_delay: None,
             in_flight: flow.in_flight + packet,
             window_limited,
@@ -278,7 +282,8 @@ impl Bottleneck {
     /// Goes on until then.
     pub fn run_until(&mut self, until: Time) {
         loop {
-            let ack = self.acks.peek().map_or(Time::NEVER, |Reverse(arrival)| arrival.at);
+            let arrived = self.arrivals.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
+            let ack = if arrived == Time::NEVER { arrived } else { arrived + self.path.delay };
             let next = ack.min(self.next_tick);
             if next > until {
                 self.now = until;
@@ -286,8 +291,8 @@ impl Bottleneck {
             }
             self.now = next;
             if ack == next {
-                if let Some(Reverse(arrival)) = self.acks.pop() {
-                    self.acknowledge(&arrival);
+                if let Some((_, arrival)) = self.arrivals.pop_first() {
+                    self.acknowledge(arrived, &arrival);
                 }
             } else {
                 self.next_tick = next + self.path.tick;

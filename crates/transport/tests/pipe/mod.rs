@@ -1,8 +1,13 @@
 //! Two ends and a network between them, in virtual time.
 #![allow(dead_code, unreachable_pub)]
 
+#[path = "../../../topology/tests/road/mod.rs"]
+mod road;
+
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_link::Queue;
 use flashcrowd_transport::tcp::{Config, Connection, Flags, Segment};
+use road::Road;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -24,56 +29,53 @@ pub trait Network {
     fn carry(&mut self, now: Time, segment: &Segment) -> Fate;
 }
 
-/// A fixed delay with independent losses of data segments, behind a drop-tail queue.
+/// A fixed delay, and a line with a queue. Data segments are lost independently of each other, and before
+/// the line; all others are spared, so that what is measured is not how handshakes fare.
 pub struct Path {
-    pub delay: Span,
-    pub loss: f64,
-    pub rate: Option<Rate>,
-    /// Longest wait in the queue.
-    pub queue: Span,
+    loss: f64,
     pub stream: RandomStream,
-    pub drops: u64,
-    pub carried: u64,
-    busy_until: Time,
-    /// Sum of the waits, for the mean.
-    pub waited: Span,
+    /// Longest wait for the line; what finds it longer is dropped.
+    queue: Span,
+    road: Road,
 }
 
 impl Path {
     pub fn new(delay: Span, seed: u64) -> Path {
+        Path::over_line(delay, seed, None, Span::MAX)
+    }
+
+    /// The same over a line of this rate.
+    pub fn over_line(delay: Span, seed: u64, rate: Option<Rate>, queue: Span) -> Path {
         Path {
-            delay,
             loss: 0.0,
-            rate: None,
-            queue: Span::MAX,
             stream: RandomStream::new(seed, "loss", 0),
-            drops: 0,
-            carried: 0,
-            busy_until: Time::START,
-            waited: Span::ZERO,
+            queue,
+            road: Road::new(2, delay, rate, Queue::default()),
         }
+    }
+
+    /// The same with losses.
+    pub fn losing(self, loss: f64) -> Path {
+        Path { loss, ..self }
+    }
+
+    /// Packets carried, and the sum of their waits.
+    pub fn carried(&self) -> (u64, Span) {
+        let counters = self.road.counters();
+        (counters.packets, counters.waited)
     }
 }
 
 impl Network for Path {
     fn carry(&mut self, now: Time, segment: &Segment) -> Fate {
-        if segment.len > 0 && self.loss > 0.0 && self.stream.unit() < self.loss {
-            self.drops += 1;
+        let lost = segment.len > 0 && self.loss > 0.0 && self.stream.unit() < self.loss;
+        if lost || self.road.wait(now) > self.queue {
             return Fate::Lost;
         }
-        let mut wait = Span::ZERO;
-        if let Some(rate) = self.rate {
-            let begin = self.busy_until.max(now);
-            if begin.since(now) > self.queue {
-                self.drops += 1;
-                return Fate::Lost;
-            }
-            self.busy_until = begin + rate.transmission(segment.wire_bytes());
-            self.waited += begin.since(now);
-            wait = self.busy_until.since(now);
+        match self.road.cross(now, 0, 1, 0, segment.wire_bytes() as u32) {
+            Some(arrives) => Fate::Arrives(arrives - now),
+            None => Fate::Lost,
         }
-        self.carried += 1;
-        Fate::Arrives(wait + self.delay)
     }
 }
 

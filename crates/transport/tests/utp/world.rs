@@ -1,4 +1,5 @@
-//! Two hosts, a network between them, and a clock for each, in virtual time.
+//! Two hosts, a network between them, and a clock for each, in virtual time. The network is not a topology:
+//! tests and traces name the datagrams that it loses, delays or doubles, and it looks into them.
 
 use super::host::Host;
 use flashcrowd_base::{RandomStream, Span, Time};
