@@ -1,0 +1,104 @@
+//! Which connections a peer keeps, replaces and closes.
+
+use super::*;
+
+#[test]
+fn a_request_out_of_order_closes_the_connection() {
+    let bad = [
+        Message::Request { piece: 0, begin: 0, length: 20_000 },
+        Message::Request { piece: 9, begin: 0, length: 1000 },
+        Message::Request { piece: 0, begin: 3500, length: 1000 },
+        Message::Have { piece: PIECES },
+        Message::Handshake,
+        Message::Bitfield(Arc::new(Bitfield::new(PIECES))),
+    ];
+    for message in bad {
+        let mut rig = Rig::new(peer(profile(), Role::Seed));
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        rig.say(conn, Message::Interested);
+        rig.say(conn, message.clone());
+        assert!(rig.conns.is_empty(), "{message:?}");
+    }
+    let mut rig = Rig::new(peer(profile(), Role::Seed));
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, request(0, 0));
+    assert!(rig.conns.is_empty(), "a request without interest");
+}
+
+#[test]
+fn simultaneous_connections_leave_one() {
+    let mut low = Rig::new(peer(profile(), Role::Leecher));
+    low.peer.on_peers(Time::START, INTERVAL, &[PeerId(7)]);
+    low.drain();
+    assert_eq!(low.peer.accept(Time::START, PeerId(7)), None, "the lower number's stays");
+    let stream = RandomStream::new(1, "peer", 0);
+    let high = Peer::new(
+        Arc::new(profile()),
+        torrent(),
+        Role::Leecher,
+        PeerId(7),
+        None,
+        stream,
+        Time::START,
+    );
+    let mut high = Rig::new(high);
+    high.peer.on_peers(Time::START, INTERVAL, &[PeerId(0)]);
+    high.drain();
+    let conn = high.peer.accept(Time::START, PeerId(0)).unwrap();
+    assert_eq!(high.peer.poll(), Some(Action::Close { conn: ConnId(0) }));
+    assert_ne!(conn, ConnId(0), "numbers are not used again before the close is known");
+}
+
+#[test]
+fn spares_replace_lost_connections() {
+    let mut profile = profile();
+    profile.connections.max_initiate = 2;
+    let mut rig = Rig::new(peer(profile, Role::Leecher));
+    rig.peer.on_peers(rig.now, INTERVAL, &[1, 2, 3, 4, 5, 6].map(PeerId));
+    rig.drain();
+    assert_eq!((rig.conns.len(), rig.peer.spares.len()), (2, 2));
+    rig.conns.remove(&ConnId(0));
+    rig.peer.on_closed(rig.now, ConnId(0));
+    assert!(matches!(rig.peer.poll(), Some(Action::Connect { remote: PeerId(4), .. })));
+}
+
+#[test]
+fn a_silent_connection_is_closed_in_the_sweep_and_keepalives_go_out() {
+    let mut rig = Rig::new(peer(profile(), Role::Seed));
+    rig.peer.start(rig.now);
+    rig.drain();
+    rig.join(1, Bitfield::new(PIECES));
+    let sent = rig.wait(Span::from_secs(301));
+    assert_eq!(sent.iter().filter(|(_, m)| *m == Message::KeepAlive).count(), 2);
+    assert_eq!(rig.conns.len(), 1);
+    rig.wait(Span::from_secs(60));
+    assert_eq!(rig.conns.len(), 0);
+}
+
+#[test]
+fn seeds_drop_seeds_unless_told_otherwise() {
+    for drop in [true, false] {
+        let mut profile = profile();
+        profile.connections.drop_seed_to_seed = drop;
+        let mut rig = Rig::new(peer(profile, Role::Seed));
+        rig.join(1, Bitfield::full(PIECES));
+        assert_eq!(rig.conns.is_empty(), drop);
+    }
+}
+
+#[test]
+fn leaving_closes_everything_and_nothing_happens_after() {
+    let mut rig = Rig::new(peer(profile(), Role::Seed));
+    rig.peer.start(rig.now);
+    rig.drain();
+    let conn = rig.join(1, Bitfield::new(PIECES));
+    rig.say(conn, Message::Interested);
+    rig.peer.leave(rig.now);
+    rig.drain();
+    assert!(rig.conns.is_empty() && rig.peer.is_gone());
+    assert_eq!(rig.peer.next_timer(), None);
+    assert_eq!(rig.peer.accept(rig.now, PeerId(2)), None);
+    rig.peer.on_peers(rig.now, INTERVAL, &[PeerId(3)]);
+    rig.peer.start(rig.now);
+    assert_eq!(rig.peer.poll(), None);
+}
