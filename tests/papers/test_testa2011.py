@@ -15,11 +15,12 @@ import pytest
 
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
-from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, windows
 from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.judges import JUDGES
 from flashcrowd.papers.testa2011.settings import STAYS, SWARMS, at, words
 from flashcrowd.papers.verdict import Finding, Verdict
+from flashcrowd.report.blocks import Table, Text
 
 TESTA = paper.load("testa2011")
 YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.OPEN
@@ -263,6 +264,22 @@ def test_no_cause_is_found_for_an_effect_that_is_not_there() -> None:
 @pytest.mark.parametrize(("name", "expected"), [("delay-25", YES), ("ten-ms", NO)])
 def test_arithmetic_is_computed(name: str, expected: Verdict) -> None:
     assert judged(Evidence({}), name).verdict is expected
+
+
+def test_sentences_are_judged_with_the_window_of_ns2_and_without() -> None:
+    both = Evidence({**made(APART).studies, **made(ALIKE, name="unbounded").studies})
+    found = {claim.id: (one.verdict, free.verdict) for claim, one, free in windows.findings(both)}
+    assert found["utp-faster"] == (YES, OPEN)
+    assert found["homogeneous-alike"] == (YES, YES)
+    assert found["netiquette"] == (NO, NO)
+    assert "flat-above-50" not in found, "the buffers were not run"
+    assert "cause-requests" not in found, "a cause is about two studies"
+    alike = sum(one is free for one, free in found.values())
+    text, table = windows.draw(both)
+    assert isinstance(text, Text)
+    assert f"of {len(found)} sentences {alike} get the same verdict" in text.text
+    assert isinstance(table, Table)
+    assert len(table.rows) == len(found)
 
 
 def test_conclusions_are_a_row_for_each_variation_that_was_run() -> None:

@@ -17,10 +17,14 @@ const FAMILY: [Kind; 6] = [
     Kind::LedbatPlusPlus,
 ];
 
+/// The family without ns-2's bound of the window: libtorrent's rests where another bound than its own
+/// window keeps it from being full.
 fn stack(kind: Kind, target_ms: u64) -> Config {
     let table = kind.ledbat().expect("one of the family");
     let table = Ledbat { target_ns: Span::from_millis(target_ms), ..table };
-    let stack = Config { controller: kind, ledbat: Some(table), ..profiles::ns2_ledbat() };
+    let mut stack = Config { controller: kind, ledbat: Some(table), ..profiles::ns2_ledbat() };
+    stack.receive_window.buffer_bytes = 1 << 20;
+    stack.receive_window.max_bytes = 1 << 20;
     assert_eq!(stack.check(), Ok(()));
     stack
 }
@@ -66,6 +70,35 @@ fn free_timestamps_take_no_room() {
     }
     let costly = Config { free_timestamps: false, ..stack };
     assert_eq!(costly.segment_bytes(), 1448);
+}
+
+/// ns-2's window_: 20 segments in flight and no more, whatever the path could hold; in both stacks, and
+/// with an acknowledgement for every second segment as well. The application reads after the
+/// stack has answered, as in the simulator.
+#[test]
+fn the_window_of_ns2_is_twenty_segments() {
+    let mut delayed = profiles::ns2_tcp();
+    delayed.delayed_ack.segments = 2;
+    for stack in [profiles::ns2_tcp(), delayed, profiles::ns2_ledbat()] {
+        let mut pair = Pair::new(&stack, &stack, [path(100_000_000, 50), path(100_000_000, 50)]);
+        pair.reads = [true, false];
+        pair.establish();
+        let (mut most, mut read, end) = (0, 0, Time::START + Span::from_secs(20));
+        pair.fill(0);
+        while pair.next().is_some_and(|at| at <= end) {
+            pair.step();
+            let (now, bytes) = (pair.now, pair.end(1).readable());
+            pair.end(1).read(now, bytes);
+            pair.flush(1);
+            pair.fill(0);
+            read += bytes;
+            most = most.max(pair.end(0).stats().outstanding);
+        }
+        assert_eq!(most, 20 * 1460, "{}", stack.name);
+        // A window a round trip of 100.1 ms, once the congestion window is as large.
+        let full = read as f64 / 20.0 / (20.0 * 1460.0 / 0.1001);
+        assert!((0.9..1.0).contains(&full), "{full} of a window a round trip, {}", stack.name);
+    }
 }
 
 /// Mean wait in the queue and share of the line that one transfer takes between seconds 20 and 80.

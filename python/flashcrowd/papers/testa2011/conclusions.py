@@ -14,6 +14,9 @@ from flashcrowd.papers.testa2011.judges import JUDGES, MEASURES
 from flashcrowd.papers.verdict import Verdict
 from flashcrowd.report.blocks import Cell, Table
 
+#: Variations that have not all of the cases of ``populations``.
+UNLIKE = ("service", "unbounded-buffers", "unbounded-service")
+
 
 @dataclass(frozen=True)
 class Conclusion:
@@ -67,5 +70,5 @@ def variations(evidence: Evidence) -> Iterator[tuple[str, str]]:
     for name in evidence.studies:
         if name == "populations":
             yield name, "nothing"
-        elif (says := about.variation(name).says) and name != "service":
+        elif (says := about.variation(name).says) and name not in UNLIKE:
             yield name, says

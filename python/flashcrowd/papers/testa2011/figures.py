@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.paper import Draw
-from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service
+from flashcrowd.papers.testa2011 import conclusions, quantities, queues, service, windows
 from flashcrowd.papers.testa2011.downloads import completions, kept
 from flashcrowd.papers.testa2011.settings import (
     BACKGROUND,
@@ -505,6 +505,7 @@ FIGURES: dict[str, Draw] = {
     "queues": _queues,
     "halves": _halves,
     "buffers": _buffers,
+    "windows": windows.draw,
     "conclusions": _conclusions,
     "access": _access,
     "background": _background,
