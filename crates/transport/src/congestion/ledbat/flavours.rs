@@ -104,9 +104,17 @@ pub fn alpha1() -> Ledbat {
 
 /// That of March 2009, alpha2: rossi2010 sees a window of 20 full packets, of which 30 000 bytes are
 /// 100 of the first public code's basic packets; the first draft's 25 ms; starvation and a fall with
-/// jitter, so one sample.
+/// jitter, so one sample. Its base delay is the least of two minutes, as in the description that its
+/// makers gave three months later (BEP 29, June 2009, "congestion control"); the code of 2010
+/// has thirteen. The paper's figure 3a, where a longer way there does what a longer way back
+/// does, agrees with the two.
 pub fn alpha2() -> Ledbat {
-    Ledbat { target_ns: Span::from_millis(25), max_window_bytes: 30_000, ..alpha1() }
+    Ledbat {
+        target_ns: Span::from_millis(25),
+        base_history: 2,
+        max_window_bytes: 30_000,
+        ..alpha1()
+    }
 }
 
 /// That of August 2009, beta1: rossi2010 sees 30 full packets (43 800 bytes of 1460) and, four flows

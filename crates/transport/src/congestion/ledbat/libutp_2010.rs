@@ -159,4 +159,25 @@ mod tests {
         }
         assert_eq!(socket.window(), 30_000);
     }
+    /// A way that became longer by more than the target is a queue until the short one is forgotten:
+    /// after two minutes as BEP 29 says, or thirteen as the code of 2010 has it.
+    #[test]
+    fn alpha2_forgets_a_shorter_way_in_two_minutes() {
+        let thirteen = Ledbat { base_history: libutp_2010().base_history, ..alpha2() };
+        for (table, forgets_after) in [(alpha2(), 2), (thirteen, 13)] {
+            let mut socket = Libutp2010::new(table, params(1));
+            let mut run = |from: u64, minutes: u64, delay: u32| {
+                for tenth in 0..600 * minutes {
+                    let now = at(60_000 * from + 100 * tenth);
+                    let sample =
+                        Ack { now, limited_at: now, one_way_delay: Some(delay), ..ack(1000) };
+                    socket.on_ack(&sample);
+                }
+                socket.window()
+            };
+            assert_eq!(run(0, 1, 20_000), 30_000);
+            assert!(run(1, forgets_after - 1, 60_000) < 1000, "not yet");
+            assert_eq!(run(forgets_after, 2, 60_000), 30_000);
+        }
+    }
 }
