@@ -60,7 +60,7 @@ SWITCHES = (
         ("goodput", "ping", "unevenness", "queue-delay"),
         {
             "from_s": 140, "to_s": 240, "flow": "ledbat/0", "series": "goodput",
-            "source": "ledbat/0", "link": "first-1 up",
+            "source": "ledbat/0", "link": "first-line",
         },
     ),
     (

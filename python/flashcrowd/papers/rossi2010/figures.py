@@ -36,6 +36,8 @@ CONSTANTS = (
     "Calibrated constants: TCP window of 7 segments, targets of 25 ms (α2) and 100 ms (β1), buffer "
     "of 170 packets; of the text: 12 segments, 25 ms, 1000 packets."
 )
+#: What the lines of the figures with ADSL carry; beside it β1 was run with other framings.
+ATM = "pppoa-vcmux"
 TARGETS = (("calibrated: target 100 ms", "beta1"), ("text: target 25 ms", "beta1-25"))
 ONE_RUN = "One run is drawn, not a mean."
 
@@ -220,14 +222,14 @@ def _adsl(evidence: Evidence) -> Iterator[Block]:
             "throughput (kbit/s)",
             "Throughput at the sender",
         ),
-        ("adsl-queue", "queue-delay", "first-1 up", 1.0, "queueing delay (s)", "Queueing delay"),
+        ("adsl-queue", "queue-delay", "first-line", 1.0, "queueing delay (s)", "Queueing delay"),
     ):
         panels = [
             Panel(
                 title,
                 _lines(
-                    study, [{"transport": t} for t in members], what=what, source=source,
-                    factor=factor,
+                    study, [{"transport": t, "first-line.framing": ATM} for t in members],
+                    what=what, source=source, factor=factor,
                 ),
             )
             for title, members in groups
@@ -236,7 +238,7 @@ def _adsl(evidence: Evidence) -> Iterator[Block]:
             panels,
             Frame(slug, y, f"{words} on an ADSL uplink of 640 kbit/s, one flow alone. {ONE_RUN}"),
         )
-    settled = {"from_s": 30, "to_s": 240, "source": "first-1 up", "link": "first-1 up"}
+    settled = {"from_s": 30, "to_s": 240, "source": "first-1 up", "link": "first-line"}
     measures = [
         quantities.throughput(study, settled), quantities.goodput(study, settled),
         quantities.unevenness(study, settled),
@@ -250,7 +252,7 @@ def _interference(evidence: Evidence) -> Iterator[Block]:
     shades = ((120, 240, "TCP forward"), (360, 480, "TCP backward"))
     panels, pings = [], []
     for title, transport in TARGETS:
-        where = {"transport": transport, "up_queue": "200 kB"}
+        where = {"transport": transport, "back.queue": "200 kB"}
         lines = _lines(study, [where], what="goodput", source="ledbat/0", factor=1e-3)
         panels.append(Panel(title, lines, shades=shades))
         line = _pings(study, where)
