@@ -1,4 +1,6 @@
 use crate::check::{datagrams, ends, require};
+use crate::load::Load;
+use crate::outlook::Outlook;
 use crate::{Error, Plan};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
@@ -25,11 +27,42 @@ pub struct Call {
     pub stop_ns: Option<Span>,
 }
 
+/// What is remembered of a packet, with room for the list of them to grow.
+const DELAY_BYTES: f64 = 16.0;
+
 impl Call {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         datagrams(self.size_bytes, self.interval_ns, path)?;
         let filled = self.every_ns.is_none_or(|every| every >= self.interval_ns);
         require(filled, &format!("{path}.every_ns"), "must be at least interval_ns")
+    }
+
+    /// Both ways, whatever else there is.
+    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
+        let bps = f64::from(self.size_bytes) * 8.0 / self.interval_ns.seconds();
+        outlook.reserve(self.from, self.to, bps);
+        outlook.reserve(self.to, self.from, bps);
+    }
+
+    /// A run does not wait for it.
+    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Packets of both directions: one each an interval. Every one is remembered.
+    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+        let end_s = end_s.min(outlook.stop_s(index, self.stop_ns));
+        let active_s = (end_s - self.start_ns.seconds()).max(0.0);
+        let (forth, back) = (outlook.path(self.from, self.to), outlook.path(self.to, self.from));
+        let each = Load {
+            packets: 2.0 - forth.loss - back.loss,
+            events: 1.0 + forth.stages + back.stages,
+            bytes: 2.0 * DELAY_BYTES,
+            ..Load::default()
+        };
+        let mut load = each.times(active_s / self.interval_ns.seconds());
+        load.add_routes(forth.own, 2.0);
+        load
     }
 }

@@ -5,8 +5,11 @@
 
 mod call;
 mod check;
+mod load;
 mod measures;
+mod need;
 mod network;
+mod outlook;
 mod ping;
 mod swarm;
 mod timeline;
@@ -19,8 +22,11 @@ use check::{index, require};
 use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
+use load::Load;
 pub use measures::{Measures, Sampled, Series};
+pub use need::Need;
 pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
+use outlook::Outlook;
 pub use ping::Ping;
 use serde::{Deserialize, Serialize};
 pub use swarm::{Arrivals, Departure, Population, Swarm, Tracker};
@@ -70,6 +76,27 @@ macro_rules! workloads {
             fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
                 match self {
                     $(Workload::$Kind(workload) => workload.check(plan, path),)+
+                }
+            }
+
+            /// Says what it takes of which links.
+            fn share(&self, outlook: &mut Outlook<'_>) {
+                match self {
+                    $(Workload::$Kind(workload) => workload.share(outlook),)+
+                }
+            }
+
+            /// When it is expected to be done, in simulated seconds; `None` if it never is.
+            fn end_s(&self, index: usize, outlook: &Outlook<'_>) -> Option<f64> {
+                match self {
+                    $(Workload::$Kind(workload) => workload.end_s(index, outlook),)+
+                }
+            }
+
+            /// What it adds to the need of a run that ends at this second.
+            fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+                match self {
+                    $(Workload::$Kind(workload) => workload.load(index, outlook, end_s),)+
                 }
             }
         }

@@ -1,5 +1,6 @@
-use crate::Error;
 use crate::check::require;
+use crate::load::{Load, ROW_BYTES};
+use crate::{Error, Plan, Workload};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
@@ -70,5 +71,40 @@ impl Measures {
         require(pieces, "measures.pieces_ns", "must be more than zero")?;
         let queues = self.queues_ns.is_none_or(|every| !every.is_zero());
         require(queues, "measures.queues_ns", "must be more than zero")
+    }
+
+    /// An event for each instant at which something is sampled, and a row for each value.
+    pub(crate) fn load(&self, plan: &Plan, end_s: f64) -> Load {
+        let rated = plan.network.links.iter().filter(|link| link.conditions.rate_bps.is_some());
+        let links = rated.count() as f64;
+        let (mut flows, mut swarms, mut populations) = (0.0, 0.0, 0.0);
+        for workload in &plan.workloads {
+            match workload {
+                Workload::Transfer(transfer) => flows += f64::from(transfer.flows),
+                Workload::Swarm(swarm) => {
+                    swarms += 1.0;
+                    populations += swarm.populations.len() as f64;
+                }
+                _ => {}
+            }
+        }
+        let mut load = Load::default();
+        let mut add = |every: Option<Span>, rows: f64| {
+            let times = every.map_or(0.0, |every| end_s / every.seconds());
+            load.add(Load { events: times, bytes: times * rows * ROW_BYTES, ..Load::default() });
+        };
+        for series in &self.series {
+            add(
+                Some(series.every_ns),
+                match series.what {
+                    Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links,
+                    Sampled::Goodput | Sampled::Window | Sampled::Rtt => flows,
+                    Sampled::SwarmRate | Sampled::Online | Sampled::Completed => swarms,
+                },
+            );
+        }
+        add(self.pieces_ns, populations);
+        add(self.queues_ns, 0.0);
+        load
     }
 }

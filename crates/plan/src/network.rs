@@ -1,5 +1,6 @@
 use crate::Error;
 use crate::check::{index, require};
+use crate::outlook::{Own, losses};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_link::{Conditions, Queue};
 use serde::{Deserialize, Serialize};
@@ -92,6 +93,20 @@ const MOST_STEPS: usize = 1000;
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 
 impl Network {
+    /// The steps of the way from one host to another: shared links, and `None` for the pair's own piece.
+    pub(crate) fn steps(&self, from: u32, to: u32) -> impl Iterator<Item = Option<u32>> + use<'_> {
+        let (up, down) = (&self.hosts[from as usize].up, &self.hosts[to as usize].down);
+        let first = up.iter().chain(&self.core(from, to).links).copied().map(Some);
+        first.chain([None]).chain(down.iter().copied().map(Some))
+    }
+
+    /// What lies between the groups of two hosts.
+    pub(crate) fn core(&self, from: u32, to: u32) -> &Core {
+        let group = |host: u32| self.hosts[host as usize].group as usize;
+        let core = self.core_of[group(from) * self.groups.len() + group(to)];
+        &self.cores[core as usize]
+    }
+
     /// Refuses a network that contradicts itself; `stacks` is how many TCP stacks there are.
     pub(crate) fn check(&self, stacks: usize) -> Result<(), Error> {
         let groups = self.groups.len();
@@ -129,6 +144,35 @@ impl Network {
         let entries = "must have one entry for each ordered pair of groups";
         require(square, "network.core_of", entries)?;
         self.core_of.iter().try_for_each(|core| index(*core, self.cores.len(), "network.core_of"))
+    }
+}
+
+impl Link {
+    /// Its delay in seconds, or the mean of what is drawn.
+    pub(crate) fn delay_s(&self) -> f64 {
+        let fixed = self.conditions.delay_ns.seconds();
+        self.delay.map_or(fixed, |drawn| (drawn.least_ns.seconds() + drawn.most_ns.seconds()) / 2.0)
+    }
+}
+
+impl Core {
+    /// Delay in seconds, share of packets lost, and of those that begin a burst of losses, one way,
+    /// of a pair in the middle.
+    pub(crate) fn expected(&self) -> (f64, f64, f64) {
+        let middle = |quantiles: &Quantiles| quantiles.at(0.5);
+        let draw = self.draw.as_ref();
+        let rtt = draw.and_then(|draw| draw.rtt_s.as_ref()).map(middle);
+        let lost = draw.and_then(|draw| draw.loss.as_ref()).map(middle);
+        let delay = rtt.map_or(self.conditions.delay_ns.seconds(), |rtt| rtt.max(0.0) / 2.0);
+        let (loss, bursts) = lost.map_or_else(|| losses(&self.conditions), |lost| (lost, lost));
+        (delay, loss.clamp(0.0, 1.0), bursts.clamp(0.0, 1.0))
+    }
+
+    /// What a pair of hosts needs for its own piece, as far as this core decides.
+    pub(crate) fn own(&self, changes: bool) -> Own {
+        let Conditions { jitter, loss, .. } = &self.conditions;
+        let draws = jitter.is_some() || loss.is_some() || self.draw.is_some() || changes;
+        if draws { Own::Draws } else { Own::Nothing }
     }
 }
 

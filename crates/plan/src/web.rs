@@ -1,4 +1,6 @@
 use crate::check::{ends, require};
+use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
+use crate::outlook::{Outlook, Way};
 use crate::{Error, Plan, TransportChoice};
 use flashcrowd_base::{RandomStream, Span};
 use serde::{Deserialize, Serialize};
@@ -75,6 +77,9 @@ const MOST_USERS: u32 = 100_000;
 /// Connections of a page: browsers open 6 to a host at most.
 const MOST_CONNECTIONS: u32 = 100;
 
+/// What is kept of a user besides connections and pages.
+const USER_BYTES: f64 = 300.0;
+
 impl Web {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
@@ -91,6 +96,45 @@ impl Web {
         self.reading.check(&format!("{path}.reading"))?;
         let order = self.stop_ns.is_none_or(|stop| stop > self.start_ns);
         require(order, &format!("{path}.stop_ns"), "must be after start_ns")
+    }
+
+    /// Pages take what they get, as long as they are fetched.
+    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
+        let fetch_s = self.page.mean() * 8.0 / outlook.path(self.to, self.from).rate_bps;
+        let busy = fetch_s / (fetch_s + self.reading.mean_s()).max(1e-9);
+        let connections = f64::from(self.users) * f64::from(self.connections) * busy;
+        outlook.add_greedy(self.to, self.from, connections);
+    }
+
+    /// A run does not wait for it.
+    pub(crate) fn end_s(&self, _index: usize, _outlook: &Outlook<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Pages one after another, each over connections of its own.
+    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+        let way = Way::new(outlook, self.transport, self.to, self.from, None);
+        let (users, connections) = (f64::from(self.users), f64::from(self.connections));
+        let start_s = self.start_ns.seconds() + self.spread_ns.seconds() / 2.0;
+        let active_s = (end_s.min(outlook.stop_s(index, self.stop_ns)) - start_s).max(0.0);
+        let page = self.page.mean();
+        let fetch_s = way.fetch_s(page / connections);
+        let cycle_s = fetch_s + self.reading.mean_s();
+        let pages = users * (active_s / cycle_s.max(1e-6)).max(f64::from(u8::from(active_s > 0.0)));
+        let mut load = way.stream(page, fetch_s, connections).load();
+        let requests = (self.request_bytes as f64 / way.carrier.segment_bytes).ceil();
+        let request =
+            Load { packets: requests, events: requests * way.forth.stages, ..Load::default() };
+        load.add(way.opening().times(connections));
+        load.add(request.times(connections));
+        load.bytes += ROW_BYTES;
+        load = load.times(pages);
+        // A connection that is closed stays until its TIME-WAIT is over.
+        let kept = (1.0 + way.carrier.linger_s / cycle_s.max(1e-6)).min(pages / users.max(1.0));
+        load.connections = users * connections * kept.max(1.0);
+        load.bytes += users * (USER_BYTES + connections * way.in_flight() * PACKET_BYTES);
+        load.add_routes(way.forth.own, 2.0);
+        load
     }
 }
 
@@ -110,6 +154,21 @@ impl PageSize {
         let ends = (self.tail_from_bytes..=Self::MOST).contains(&self.largest_bytes);
         let allowed = format_args!("must be between tail_from_bytes and {}", Self::MOST);
         require(ends, &format!("{path}.largest_bytes"), allowed)
+    }
+
+    /// Mean length of a page: of the body the part below the tail's begin, of the tail all, with the
+    /// body's weight beyond.
+    pub fn mean(&self) -> f64 {
+        let (median, from) = (self.median_bytes as f64, self.tail_from_bytes as f64);
+        if self.sigma == 0.0 {
+            return median;
+        }
+        let cut = libm::log(from / median) / self.sigma;
+        let body = median * libm::exp(self.sigma * self.sigma / 2.0) * phi(cut - self.sigma);
+        let tail = pareto_mean(from, self.largest_bytes as f64, self.tail_shape);
+        // With a wide spread the exponential is beyond all numbers, and the part below next to none.
+        let body = if body.is_finite() { body } else { 0.0 };
+        (body + phi(-cut) * tail).clamp(1.0, self.largest_bytes as f64)
     }
 
     /// Draws the length of a page. Every call takes three values of the stream.
@@ -141,6 +200,16 @@ impl Reading {
         }
     }
 
+    /// Mean reading time in seconds.
+    pub fn mean_s(&self) -> f64 {
+        match self {
+            Reading::Exponential { mean_ns } => mean_ns.seconds(),
+            Reading::Pareto { least_ns, shape, longest_ns } => {
+                pareto_mean(least_ns.seconds(), longest_ns.seconds(), *shape)
+            }
+        }
+    }
+
     /// Draws a reading time. Every call takes one value of the stream.
     pub fn draw(&self, stream: &mut RandomStream) -> Span {
         match self {
@@ -159,20 +228,29 @@ fn pareto(least: f64, most: f64, shape: f64, unit: f64) -> f64 {
     (least * libm::pow(beyond, -1.0 / shape)).min(most)
 }
 
+/// Mean of a bounded Pareto distribution, by its formula.
+fn pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
+    let ratio = most / least;
+    if ratio < 1.0 + 1e-6 {
+        return least;
+    }
+    let whole = 1.0 - libm::pow(ratio, -shape);
+    let span = match shape {
+        1.0 => libm::log(ratio),
+        _ => shape / (shape - 1.0) * (1.0 - libm::pow(ratio, 1.0 - shape)),
+    };
+    (least * span / whole).clamp(least, most)
+}
+
+/// The standard normal distribution function.
+fn phi(x: f64) -> f64 {
+    libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Mean of a bounded Pareto distribution, by its formula.
-    fn pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
-        let whole = 1.0 - libm::pow(least / most, shape);
-        let span = libm::pow(least, 1.0 - shape) - libm::pow(most, 1.0 - shape);
-        libm::pow(least, shape) / whole * shape / (shape - 1.0) * span
-    }
-    /// The standard normal distribution function.
-    fn phi(x: f64) -> f64 {
-        libm::erfc(-x / std::f64::consts::SQRT_2) / 2.0
-    }
     fn mean(draw: impl FnMut(u32) -> f64) -> f64 {
         let count = 1_000_000;
         (0..count).map(draw).sum::<f64>() / f64::from(count)
@@ -201,6 +279,7 @@ mod tests {
             bytes as f64
         });
         assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");
+        assert!((page.mean() / expected - 1.0).abs() < 1e-9, "{}", page.mean());
         assert!((f64::from(beyond) / 1e6 / phi(-cut) - 1.0).abs() < 0.02, "{beyond}");
     }
 

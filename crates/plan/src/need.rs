@@ -1,0 +1,97 @@
+//! What a run of a plan will need, computed before anything is allocated for it.
+
+use crate::load::{CONNECTION_BYTES, HOST_BYTES, LEAST_BYTES, LINK_BYTES, Load};
+use crate::outlook::Outlook;
+use crate::{Error, Plan};
+use serde::Serialize;
+
+/// What one run is expected to need, each within a factor of two of what it then takes for ordinary
+/// plans. Counted from the plan: bytes to move over segments, acknowledgements, messages of each
+/// application; what drives a number in an unusual plan (a controller that starves, a swarm
+/// that stalls) is not known before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Need {
+    /// Events of the event loop.
+    pub events: u64,
+    /// Packets that reach the hosts that they are for, acknowledgements included.
+    pub packets: u64,
+    /// Seconds of one processor core: packets and events by what they cost where the constants of
+    /// this module were measured.
+    pub seconds: f64,
+    /// Bytes of memory at the peak, on top of what the process has before.
+    pub bytes: u64,
+}
+
+/// Seconds of processor time for a packet, both ends together, and for an event, while memory is near:
+/// the star of `benches/README.md` takes 324 ns a packet of 2.1 events, a dumbbell of 1.1 events 270.
+const PACKET_S: f64 = 200e-9;
+const EVENT_S: f64 = 60e-9;
+/// Memory that is not near makes all of that slower, by as much again for so many bytes: in the same
+/// place 342 ns a packet at 28 MB, 433 at 82 and 625 at 234, where near memory would have it at 305.
+const SLOWER_BYTES: f64 = 2e8;
+/// But not by more than this: nothing larger was measured.
+const SLOWEST: f64 = 3.0;
+/// What a run costs that has nothing to do.
+const LEAST_S: f64 = 200e-6;
+
+impl Plan {
+    /// What a run of this plan is expected to need. Only of a plan that [`Plan::check`] accepts.
+    pub fn need(&self) -> Need {
+        let outlook = Outlook::new(self);
+        let workloads = || self.workloads.iter().enumerate();
+        // A run ends with what can end; if nothing can, at its horizon.
+        let ends = workloads().filter_map(|(index, workload)| workload.end_s(index, &outlook));
+        let end_s = ends.reduce(f64::max).unwrap_or(f64::INFINITY).min(outlook.horizon_s);
+        let mut load = Load { bytes: LEAST_BYTES, ..Load::default() };
+        for (index, workload) in workloads() {
+            load.add(workload.load(index, &outlook, end_s));
+        }
+        load.add(self.measures.load(self, end_s));
+        load.events += self.timeline.len() as f64;
+        let network = &self.network;
+        load.bytes += network.hosts.len() as f64 * HOST_BYTES;
+        load.bytes += network.links.len() as f64 * LINK_BYTES;
+        load.bytes += load.connections * CONNECTION_BYTES;
+        let slower = (1.0 + load.bytes / SLOWER_BYTES).min(SLOWEST);
+        // Conversions from floats saturate.
+        Need {
+            events: load.events.ceil().max(1.0) as u64,
+            packets: load.packets.ceil().max(1.0) as u64,
+            seconds: LEAST_S + slower * (load.packets * PACKET_S + load.events * EVENT_S),
+            bytes: load.bytes.ceil() as u64,
+        }
+    }
+}
+
+impl Need {
+    /// Refuses what needs more memory than there is.
+    ///
+    /// # Errors
+    /// An error at `path` that says how much is needed, and how much is allowed.
+    pub fn check(&self, available_bytes: u64, path: &str) -> Result<(), Error> {
+        if self.bytes <= available_bytes {
+            return Ok(());
+        }
+        let (needed, free) = (Size(self.bytes), Size(available_bytes));
+        Err(Error::new(
+            path,
+            format_args!(
+                "a run needs about {needed} of memory; this machine has {free} left for it"
+            ),
+        ))
+    }
+}
+
+/// A number of bytes, as people write it.
+struct Size(u64);
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = self.0 as f64;
+        match self.0 {
+            0..1_000_000_000 => write!(f, "{:.0} MB", bytes / 1e6),
+            1_000_000_000..1_000_000_000_000 => write!(f, "{:.1} GB", bytes / 1e9),
+            _ => write!(f, "{:.1} TB", bytes / 1e12),
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! What a plan lets one expect of its network before it runs: the means over a run of what changes,
+//! shares of links, and what a stream of bytes comes to in packets and events. Expectations only:
+//! no engine reads them.
+
+use crate::load::Load;
+use crate::{Plan, TransportChoice, What};
+use flashcrowd_base::Span;
+use flashcrowd_link::{Conditions, LossModel, Queue};
+
+/// In place of "no limit": more than any line has, and far from the end of the numbers.
+pub(crate) const ENDLESS_BPS: f64 = 1e13;
+/// Bytes of an IP packet without payload: a bare acknowledgement, about.
+const HEADER_BYTES: f64 = 52.0;
+/// What an endless queue is taken to hold.
+const LONG_QUEUE_PACKETS: f64 = 1e5;
+/// What a limited application writes at a time, about a segment.
+pub(crate) const WRITE_BYTES: f64 = 1448.0;
+/// Segments of the first window.
+const FIRST_WINDOW: f64 = 10.0;
+
+/// The network of a plan, as its workloads share it.
+pub(crate) struct Outlook<'p> {
+    pub(crate) plan: &'p Plan,
+    /// Longest time that a run may take, in seconds.
+    pub(crate) horizon_s: f64,
+    links: Vec<Shared>,
+    /// Whether the timeline changes a core.
+    cores_change: bool,
+    /// When the timeline stops each workload, in seconds.
+    stops_s: Vec<f64>,
+}
+
+/// A shared link.
+#[derive(Clone, Copy)]
+struct Shared {
+    /// Its mean rate.
+    rate_bps: f64,
+    /// What is sent whatever the network does: calls, limited flows.
+    reserved_bps: f64,
+    /// Connections that take what they get.
+    greedy: f64,
+    /// How many packets its queue holds.
+    queue_packets: f64,
+}
+
+/// The way from one host to another.
+#[derive(Clone, Copy)]
+pub(crate) struct Path {
+    /// Events that a packet costs: one for each queue that it waits in, and one for a delay before
+    /// the first; another where a discipline decides.
+    pub(crate) stages: f64,
+    pub(crate) delay_s: f64,
+    /// The share of packets that are lost, and of those that begin a burst of losses.
+    pub(crate) loss: f64,
+    pub(crate) bursts: f64,
+    /// What another greedy connection gets of its narrowest link.
+    pub(crate) share_bps: f64,
+    /// What its narrowest link carries in all.
+    pub(crate) rate_bps: f64,
+    /// Packets that stand in the queue of that link, of one greedy connection.
+    pub(crate) queued: f64,
+    /// Whether a pair of hosts has a record of its own for it.
+    pub(crate) own: Own,
+}
+
+/// What a pair of hosts needs for its own piece of path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// All pairs share it.
+    Nothing,
+    /// A route.
+    Route,
+    /// A route, and a piece of path with a random stream and what was drawn.
+    Draws,
+}
+
+/// What carries a connection, in numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Carrier {
+    /// Payload of a full packet.
+    pub(crate) segment_bytes: f64,
+    /// Full packets for an acknowledgement, when they come in a row.
+    packets_per_ack: f64,
+    /// Longest wait for an acknowledgement.
+    delay_s: f64,
+    /// Least retransmission timeout.
+    timeout_s: f64,
+    /// Most bytes in flight.
+    window_bytes: f64,
+    /// How long a closed connection stays.
+    pub(crate) linger_s: f64,
+    /// Whether an isolated loss makes it slower.
+    yields_to_loss: bool,
+    /// Whether the receiver acknowledges the end of each write at once.
+    acks_writes: bool,
+}
+
+/// Bytes that go one way, over one or more connections side by side.
+pub(crate) struct Stream {
+    pub(crate) carrier: Carrier,
+    pub(crate) forth: Path,
+    pub(crate) back: Path,
+    /// Of all connections.
+    pub(crate) bytes: f64,
+    /// For how long, and over how many connections.
+    pub(crate) seconds: f64,
+    pub(crate) connections: f64,
+    /// Payload of each write of an application that writes at its own pace; none for one that
+    /// writes as much as there is room for.
+    pub(crate) write_bytes: Option<f64>,
+}
+
+impl<'p> Outlook<'p> {
+    pub(crate) fn new(plan: &'p Plan) -> Outlook<'p> {
+        let horizon_s = plan.stop.horizon_ns.seconds();
+        let rate = |conditions: &Conditions| {
+            conditions.rate_bps.map_or(ENDLESS_BPS, |rate| rate.bps() as f64)
+        };
+        let link = |(index, link): (u32, &crate::Link)| {
+            let changes = plan.timeline.iter().filter_map(|change| match &change.what {
+                What::Link { link, conditions } if *link == index => {
+                    Some((change.at_ns, rate(conditions)))
+                }
+                _ => None,
+            });
+            Shared {
+                rate_bps: mean(rate(&link.conditions), changes, horizon_s),
+                reserved_bps: 0.0,
+                greedy: 0.0,
+                queue_packets: queue_packets(&link.conditions.queue),
+            }
+        };
+        let mut stops_s = vec![f64::INFINITY; plan.workloads.len()];
+        for change in &plan.timeline {
+            if let What::Stop { workload } = change.what
+                && let Some(stop) = stops_s.get_mut(workload as usize)
+            {
+                *stop = stop.min(change.at_ns.seconds());
+            }
+        }
+        let links = (0u32..).zip(&plan.network.links).map(link).collect();
+        let cores_change = plan.timeline.iter().any(|it| matches!(it.what, What::Core { .. }));
+        let mut outlook = Outlook { plan, horizon_s, links, cores_change, stops_s };
+        for workload in &plan.workloads {
+            workload.share(&mut outlook);
+        }
+        outlook
+    }
+
+    /// When a workload is over at the latest.
+    pub(crate) fn stop_s(&self, index: usize, stop_ns: Option<Span>) -> f64 {
+        let own = stop_ns.map_or(f64::INFINITY, |stop| stop.seconds());
+        own.min(self.stops_s.get(index).copied().unwrap_or(f64::INFINITY))
+    }
+
+    /// Says that so many connections take what they get of the links from one host to another.
+    pub(crate) fn add_greedy(&mut self, from: u32, to: u32, connections: f64) {
+        self.each_link(from, to, |link| link.greedy += connections);
+    }
+    /// Says that so much is sent from one host to another whatever the network does.
+    pub(crate) fn reserve(&mut self, from: u32, to: u32, bps: f64) {
+        self.each_link(from, to, |link| link.reserved_bps += bps);
+    }
+    /// The same for what a host sends to hosts, or receives from some, that are not known yet.
+    pub(crate) fn add_greedy_at(&mut self, host: u32, up: f64, down: f64) {
+        let Some(host) = self.plan.network.hosts.get(host as usize) else { return };
+        let lines = [(&host.up, up), (&host.down, down)];
+        for (links, connections) in lines {
+            for &link in links {
+                self.links[link as usize].greedy += connections;
+            }
+        }
+    }
+
+    fn each_link(&mut self, from: u32, to: u32, mut say: impl FnMut(&mut Shared)) {
+        let network = &self.plan.network;
+        for link in network.steps(from, to).flatten() {
+            say(&mut self.links[link as usize]);
+        }
+    }
+
+    /// What a host sends and receives at most, in bits per second.
+    pub(crate) fn line_bps(&self, host: u32) -> (f64, f64) {
+        let host = &self.plan.network.hosts[host as usize];
+        let least = |links: &[u32]| {
+            let rates = links.iter().map(|&link| self.links[link as usize].rate_bps);
+            rates.fold(ENDLESS_BPS, f64::min)
+        };
+        (least(&host.up), least(&host.down))
+    }
+
+    /// The way from one host to another.
+    pub(crate) fn path(&self, from: u32, to: u32) -> Path {
+        let network = &self.plan.network;
+        let core = network.core(from, to);
+        let mut path = Path {
+            stages: 1.0,
+            delay_s: 0.0,
+            loss: 0.0,
+            bursts: 0.0,
+            share_bps: ENDLESS_BPS,
+            rate_bps: ENDLESS_BPS,
+            queued: 0.0,
+            own: Own::Nothing,
+        };
+        let (mut delayed, mut left) = (false, false);
+        for step in network.steps(from, to) {
+            let Some(link) = step else {
+                let (delay, loss, bursts) = core.expected();
+                path.cross(delay, loss, bursts);
+                delayed |= delay > 0.0;
+                path.own = path.own.max(core.own(self.cores_change));
+                continue;
+            };
+            path.own = path.own.max(Own::Route);
+            let conditions = &network.links[link as usize].conditions;
+            let delay = network.links[link as usize].delay_s();
+            if conditions.rate_bps.is_some() {
+                path.stages += f64::from(u8::from(delayed || left));
+                path.stages += f64::from(u8::from(conditions.queue.is_managed()));
+                (delayed, left) = (false, true);
+                let shared = &self.links[link as usize];
+                let free = (shared.rate_bps - shared.reserved_bps).max(shared.rate_bps * 0.05);
+                let share = free / shared.greedy.max(1.0);
+                if share < path.share_bps {
+                    path.share_bps = share;
+                    path.queued = shared.queue_packets / shared.greedy.max(1.0);
+                }
+                path.rate_bps = path.rate_bps.min(shared.rate_bps);
+            }
+            delayed |= delay > 0.0;
+            let (loss, bursts) = losses(conditions);
+            path.cross(delay, loss, bursts);
+        }
+        path
+    }
+
+    /// What carries a connection that this host opens.
+    pub(crate) fn carrier(&self, choice: Option<TransportChoice>, host: u32) -> Carrier {
+        let plan = self.plan;
+        let own = || plan.network.hosts[host as usize].stack;
+        match choice {
+            Some(TransportChoice::Utp(utp)) => {
+                let utp = &plan.utps[utp as usize];
+                let segment_bytes = f64::from(utp.packet_bytes().max(1));
+                let window = utp.send_buffer_bytes.min(utp.receive_buffer_bytes) as f64;
+                Carrier {
+                    segment_bytes,
+                    packets_per_ack: (utp.delayed_ack.bytes as f64 / segment_bytes).ceil().max(1.0),
+                    delay_s: utp.delayed_ack.max_ns.seconds(),
+                    timeout_s: utp.min_rto_ns.seconds(),
+                    window_bytes: window,
+                    linger_s: utp.linger_ns.seconds(),
+                    yields_to_loss: true,
+                    acks_writes: false,
+                }
+            }
+            Some(TransportChoice::Tcp(_)) | None => {
+                let index = if let Some(TransportChoice::Tcp(it)) = choice { it } else { own() };
+                let tcp = &plan.stacks[index as usize];
+                let window = tcp.send_buffer.max_bytes.min(tcp.receive_window.max_bytes) as f64;
+                Carrier {
+                    segment_bytes: f64::from(tcp.segment_bytes().max(1)),
+                    packets_per_ack: f64::from(tcp.delayed_ack.segments.max(1)),
+                    delay_s: tcp.delayed_ack.max_ns.seconds(),
+                    timeout_s: tcp.min_rto_ns.seconds(),
+                    window_bytes: window,
+                    linger_s: tcp.time_wait_ns.seconds(),
+                    yields_to_loss: !tcp.controller.needs_rates(),
+                    acks_writes: tcp.delayed_ack.on_read,
+                }
+            }
+        }
+    }
+}
+
+impl Path {
+    /// The mean of several, of which there is at least one.
+    pub(crate) fn mean(paths: impl Iterator<Item = Path> + Clone) -> Path {
+        let count = paths.clone().count().max(1) as f64;
+        let mean =
+            |value: fn(&Path) -> f64| paths.clone().map(|it| value(&it)).sum::<f64>() / count;
+        Path {
+            stages: mean(|it| it.stages),
+            delay_s: mean(|it| it.delay_s),
+            loss: mean(|it| it.loss),
+            bursts: mean(|it| it.bursts),
+            share_bps: mean(|it| it.share_bps),
+            rate_bps: mean(|it| it.rate_bps),
+            queued: mean(|it| it.queued),
+            own: paths.map(|it| it.own).fold(Own::Nothing, Own::max),
+        }
+    }
+
+    fn cross(&mut self, delay_s: f64, loss: f64, bursts: f64) {
+        self.delay_s += delay_s;
+        self.loss = 1.0 - (1.0 - self.loss) * (1.0 - loss);
+        self.bursts = 1.0 - (1.0 - self.bursts) * (1.0 - bursts);
+    }
+
+    /// The share of a packet in those that arrive; with nothing arriving, of one in a thousand.
+    fn tries(&self) -> f64 {
+        1.0 / (1.0 - self.loss).max(1e-3)
+    }
+}
+
+impl Carrier {
+    /// What one connection brings in bits per second: its share of the links, no more than a window
+    /// a round trip, and where losses slow it down no more than 1.22 / √p segments a round trip
+    /// (Mathis, Semke, Mahdavi, Ott 1997).
+    pub(crate) fn bps(&self, forth: &Path, back: &Path) -> f64 {
+        let rtt_s = (forth.delay_s + back.delay_s).max(1e-6);
+        let window = self.window_bytes * 8.0 / rtt_s;
+        let overhead = self.segment_bytes / (self.segment_bytes + HEADER_BYTES);
+        let mut bps = window.min(forth.share_bps * overhead);
+        if self.yields_to_loss && forth.bursts > 0.0 {
+            bps = bps.min(1.22 / libm::sqrt(forth.bursts) * self.segment_bytes * 8.0 / rtt_s);
+        }
+        bps.clamp(1.0, ENDLESS_BPS)
+    }
+
+    /// Packets of one busy connection that are on their way or remembered by its ends.
+    pub(crate) fn in_flight(&self, forth: &Path, back: &Path) -> f64 {
+        let rtt_s = forth.delay_s + back.delay_s;
+        let flying = self.bps(forth, back) * rtt_s / 8.0 / self.segment_bytes;
+        (flying + forth.queued).min(self.window_bytes / self.segment_bytes).max(1.0)
+    }
+}
+
+impl Stream {
+    /// Packets and events of the stream: full segments (or one for each write that is shorter),
+    /// what is sent again, and acknowledgements. A receiver that waits in vain for a second packet
+    /// acknowledges each, by a timer. Timers that packets put off go off once for each timeout that
+    /// they are set for, and find nothing to do.
+    pub(crate) fn load(&self) -> Load {
+        let Stream { carrier, forth, back, .. } = self;
+        let short = self.write_bytes.filter(|bytes| *bytes < carrier.segment_bytes);
+        let each = short.unwrap_or(carrier.segment_bytes).max(1.0);
+        let data = self.bytes / each;
+        let sent = data * forth.tries();
+        let busy_s = self.seconds * self.connections;
+        let spacing_s = busy_s / sent.max(1.0);
+        let prompt = carrier.acks_writes && self.write_bytes.is_some();
+        let alone = prompt || spacing_s > carrier.delay_s;
+        let acks = if alone { data } else { data / carrier.packets_per_ack };
+        let waits =
+            if alone && !prompt { acks } else { acks.min(busy_s / carrier.delay_s.max(1e-3)) };
+        let timeouts =
+            sent.min(busy_s / (carrier.timeout_s + forth.delay_s + back.delay_s).max(1e-3));
+        Load {
+            packets: data + acks * (1.0 - back.loss),
+            events: sent * forth.stages + acks * back.stages + waits + timeouts,
+            ..Load::default()
+        }
+    }
+}
+
+/// Connections of one workload from one host to another.
+pub(crate) struct Way {
+    pub(crate) carrier: Carrier,
+    pub(crate) forth: Path,
+    back: Path,
+    /// What each brings.
+    pub(crate) bps: f64,
+    /// What its application produces, if that is limited.
+    pub(crate) limit_bps: Option<f64>,
+}
+
+impl Way {
+    /// `limited`: what each application produces, and how many of them there are.
+    pub(crate) fn new(
+        outlook: &Outlook<'_>,
+        choice: Option<TransportChoice>,
+        from: u32,
+        to: u32,
+        limited: Option<(f64, f64)>,
+    ) -> Way {
+        let carrier = outlook.carrier(choice, from);
+        let (mut forth, back) = (outlook.path(from, to), outlook.path(to, from));
+        if let Some((limit, count)) = limited {
+            // Its own reservation is no reason to have less.
+            forth.share_bps = limit.min(forth.rate_bps / count.max(1.0));
+        }
+        let bps = carrier.bps(&forth, &back);
+        Way { carrier, forth, back, bps, limit_bps: limited.map(|(limit, _)| limit) }
+    }
+
+    fn rtt_s(&self) -> f64 {
+        self.forth.delay_s + self.back.delay_s
+    }
+
+    /// How long a connection takes for so many bytes: a round trip to open it, one for each
+    /// doubling of the window, and the bytes at its rate.
+    pub(crate) fn fetch_s(&self, bytes: f64) -> f64 {
+        let windows = bytes / (FIRST_WINDOW * self.carrier.segment_bytes);
+        let filled = self.bps / 8.0 * self.rtt_s() / (FIRST_WINDOW * self.carrier.segment_bytes);
+        let doublings = libm::log2(1.0 + windows.min(filled));
+        bytes * 8.0 / self.bps + self.rtt_s() * (2.0 + doublings)
+    }
+
+    /// So many bytes of all connections side by side, in so many seconds.
+    pub(crate) fn stream(&self, bytes: f64, seconds: f64, connections: f64) -> Stream {
+        let write_bytes = self.limit_bps.map(|_| WRITE_BYTES);
+        let (carrier, forth, back) = (self.carrier, self.forth, self.back);
+        Stream { carrier, forth, back, bytes, seconds, connections, write_bytes }
+    }
+
+    /// What opens and closes a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
+    pub(crate) fn opening(&self) -> Load {
+        let events = 4.0 * self.forth.stages + 3.0 * self.back.stages + 3.0;
+        Load { packets: 7.0, events, ..Load::default() }
+    }
+
+    /// Packets of one connection that are on their way or remembered by its ends.
+    pub(crate) fn in_flight(&self) -> f64 {
+        self.carrier.in_flight(&self.forth, &self.back)
+    }
+}
+
+impl Own {
+    fn max(self, other: Own) -> Own {
+        match (self, other) {
+            (Own::Draws, _) | (_, Own::Draws) => Own::Draws,
+            (Own::Route, _) | (_, Own::Route) => Own::Route,
+            _ => Own::Nothing,
+        }
+    }
+}
+
+/// The mean over a run of what is `first` and changes at some instants.
+pub(crate) fn mean(first: f64, changes: impl Iterator<Item = (Span, f64)>, end_s: f64) -> f64 {
+    let mut changes: Vec<(f64, f64)> = changes.map(|(at, value)| (at.seconds(), value)).collect();
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut since, mut value) = (0.0, 0.0, first);
+    for (at, next) in changes {
+        let at = at.min(end_s);
+        sum += value * (at - since);
+        (since, value) = (at, next);
+    }
+    (sum + value * (end_s - since)) / end_s
+}
+
+/// Mean share of packets that conditions lose, and of those that begin a burst of losses.
+pub(crate) fn losses(conditions: &Conditions) -> (f64, f64) {
+    conditions.loss.map_or((0.0, 0.0), |loss| match loss.model {
+        LossModel::Bernoulli { probability } => (probability.value(), probability.value()),
+        LossModel::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+            let (to_bad, to_good) = (to_bad.value(), to_good.value());
+            let (in_good, in_bad) = (loss_good.value(), loss_bad.value());
+            // Where neither state is ever left, the first one is the good one.
+            let sum = to_bad + to_good;
+            let bad = if sum > 0.0 { to_bad / sum } else { 0.0 };
+            let loss = bad * in_bad + (1.0 - bad) * in_good;
+            (loss, loss.min((1.0 - bad) * (to_bad + in_good)))
+        }
+    })
+}
+
+/// How many packets of the usual length a queue holds.
+fn queue_packets(queue: &Queue) -> f64 {
+    let of_bytes = |bytes: u64| bytes as f64 / 1500.0;
+    let most = match queue {
+        Queue::DropTail(limit) => {
+            let packets = limit.packets.map_or(f64::INFINITY, f64::from);
+            packets.min(limit.bytes.map_or(f64::INFINITY, of_bytes))
+        }
+        // These keep their queues far below their limits.
+        _ => 100.0,
+    };
+    most.min(LONG_QUEUE_PACKETS)
+}
