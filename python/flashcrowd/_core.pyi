@@ -10,11 +10,13 @@ __all__ = [
     "Table",
     "UtpReceiver",
     "UtpSender",
+    "available_memory",
     "build_info",
     "check_plan",
     "client_profiles",
     "controllers",
     "ledbat_tables",
+    "plan_need",
     "simulate",
     "tcp_profiles",
     "utp_profiles",
@@ -33,7 +35,8 @@ class EngineFault(RuntimeError):
 class Control:
     """Watches and cancels a run from another thread."""
 
-    def __new__(cls) -> Control: ...
+    def __new__(cls, force: bool = False) -> Control:
+        """With `force` a run is begun even if it may need more memory than there is."""
     def cancel(self) -> None:
         """End the run soon; it raises `Cancelled`."""
     @property
@@ -112,6 +115,16 @@ def simulate(plan_json: str, seed: int, control: Control | None = None) -> dict[
 
 def check_plan(plan_json: str) -> None:
     """Raise `PlanError` if a plan (JSON) is not one."""
+
+def plan_need(plan_json: str) -> str:
+    """What a run of a plan (JSON) is expected to need, as a JSON object.
+
+    Its keys are `events`, `packets`, `seconds` (of one core) and `bytes` (of memory). Raises
+    `PlanError` if it is not a plan.
+    """
+
+def available_memory() -> int | None:
+    """Bytes of memory that a run may still have; None where the system does not say."""
 
 def tcp_profiles() -> str:
     """TCP stacks: a JSON object from name to the resolved stack, as a plan takes it."""

@@ -37,6 +37,7 @@ class FakeEngine:
         self.digest = digest
         self.ran: list[tuple[str, int]] = []
         self.most_at_a_time = 0
+        self.force = False
         self._now = 0
         self._lock = threading.Lock()
 
@@ -45,6 +46,9 @@ class FakeEngine:
 
     def check(self, plan_json: str) -> None:
         json.loads(plan_json)
+
+    def need(self, plan_json: str) -> None:
+        return None
 
     def build(self) -> Mapping[str, Any]:
         return {"version": "0.0", "engine": self.digest, "commit": None}

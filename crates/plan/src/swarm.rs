@@ -182,12 +182,13 @@ impl Swarm {
             return Load::default();
         }
         let crowd = Crowd::new(self, index, outlook);
-        let Crowd { carrier, forth, back, peers, .. } = crowd;
+        let Crowd { carrier, forth, back, .. } = crowd;
         let end_s = end_s.min(outlook.stop_s(index, None));
         let seconds = (end_s - crowd.begin_s).max(0.0);
+        let peers = crowd.peers * crowd.arrived(seconds);
         let size = self.size_bytes as f64;
         let all = (crowd.completions + crowd.begun) * size;
-        let bytes = all.min(crowd.bps() / 8.0 * seconds);
+        let bytes = all.min(crowd.bytes_after(seconds, self));
         let stream = Stream {
             carrier,
             forth,
@@ -204,7 +205,8 @@ impl Swarm {
             events: forth.stages + back.stages + 1.0,
             ..Load::default()
         };
-        let (leechers, degree) = (crowd.leechers.max(1.0), crowd.degree);
+        let leechers = (crowd.leechers * crowd.arrived(seconds)).max(1.0);
+        let degree = crowd.degree.min(peers);
         let downloads = bytes / size;
         let pieces = (size / f64::from(self.piece_bytes)).ceil();
         let requests = bytes / f64::from(self.block_bytes.min(crowd.block_bytes).max(1));
@@ -269,10 +271,11 @@ impl Population {
     }
 }
 
-/// The share of what all uplinks could carry that peers send until the last one is complete. Not
-/// derived: the last completion of the swarms in `studies/` comes 1.7 to 3.5 times as late as the
-/// bound of Kumar and Ross (2006). It decides what goes by time: the horizon, keep-alives, rounds.
-const EFFICIENCY: f64 = 0.5;
+/// The share of what all uplinks could carry that peers send from when everybody has a piece until the
+/// last one is complete. Not derived: with it the last completions of the swarms in `studies/` are
+/// met within a third. It decides what a horizon cuts off, and what goes by time: keep-alives,
+/// rounds, what runs beside a swarm.
+const EFFICIENCY: f64 = 0.6;
 /// Pairs of peers that are looked at for what lies between two of them.
 const SAMPLES: usize = 16;
 /// A peer: its client, its part of the tables.
@@ -297,9 +300,10 @@ struct Crowd {
     begun: f64,
     /// One if peers that leave are replaced, and none if not.
     replaced: f64,
-    /// When the first peer comes, and the last.
+    /// When the first peer comes, and the last that is waited for; how long all of them take to come.
     begin_s: f64,
     last_s: f64,
+    arriving_s: f64,
     /// What seeds and leechers send, and a leecher receives at most, in bits of payload per second.
     seeds_bps: f64,
     leechers_bps: f64,
@@ -308,6 +312,10 @@ struct Crowd {
     carrier: Carrier,
     forth: Path,
     back: Path,
+    /// How long a piece takes from one peer to another, and how often it has to be passed on until
+    /// each has one.
+    hop_s: f64,
+    hops: f64,
     /// Whether clients limit their uploads.
     limited: bool,
     /// Bytes that a limited client writes at a time, and bytes for each turn of a limiter.
@@ -370,7 +378,9 @@ impl Crowd {
         let limited = most.upload_bps.is_some();
         let limiter = &profile.limiter;
         let unit = if limited { limiter.write_unit } else { limiter.unlimited_write_unit };
+        let each_bps = ((seeds_bps + leechers_bps) / uploads.max(1.0)).max(1.0);
         let last_s = lasts.fold(0.0, f64::max);
+        let begin_s = begins.fold(f64::INFINITY, f64::min).min(last_s);
         Crowd {
             peers,
             leechers,
@@ -379,7 +389,8 @@ impl Crowd {
             completions,
             begun: if replaces || completions < leechers { leechers / 2.0 } else { 0.0 },
             replaced: f64::from(u8::from(replaces)),
-            begin_s: begins.fold(f64::INFINITY, f64::min).min(last_s),
+            begin_s,
+            arriving_s: last_s - begin_s,
             // Who comes after enough others are complete is not waited for.
             last_s: last_s * (completions / leechers.max(1.0)).min(1.0),
             seeds_bps,
@@ -388,6 +399,9 @@ impl Crowd {
             carrier,
             forth,
             back,
+            hop_s: f64::from(swarm.piece_bytes) * 8.0 / each_bps
+                + 2.0 * (forth.delay_s + back.delay_s),
+            hops: libm::log(1.0 + peers) / libm::log(1.0 + uploads / peers.max(1.0)),
             limited,
             write_bytes: (limited && limiter.tick_ns.is_none()).then(|| f64::from(unit)),
             turn_bytes: f64::from(unit.max(1)),
@@ -410,7 +424,35 @@ impl Crowd {
             .max(bits / self.down_bps.max(1.0))
             .max(self.completions * bits / self.bps().max(1.0));
         let alone = bits / (self.bps() / self.leechers.max(1.0)).max(1.0);
-        (self.begin_s + bound / EFFICIENCY).max(self.last_s + alone)
+        (self.begin_s + self.startup_s() + bound / EFFICIENCY).max(self.last_s + alone)
+    }
+
+    /// What has arrived after so many seconds: until everybody has a first piece, those that have one
+    /// double (with one upload each) in the time that a piece takes; then uplinks are as busy as they
+    /// get, of those who have come.
+    fn bytes_after(&self, seconds: f64, swarm: &Swarm) -> f64 {
+        let piece = (swarm.size_bytes as f64).min(f64::from(swarm.piece_bytes));
+        let startup_s = self.startup_s();
+        let share = (seconds / startup_s.max(1e-9)).min(1.0);
+        let leechers = self.leechers * self.arrived(seconds);
+        let first = piece * (libm::pow(leechers.max(1.0), share) - 1.0).max(0.0);
+        let seed = (self.seeds_bps / 8.0 * seconds.min(startup_s)).min(leechers * piece);
+        let rest = (seconds - startup_s).max(0.0) * EFFICIENCY;
+        // Over that time the mean of those who have come; the seeds are there.
+        let present = (self.arrived(startup_s) + self.arrived(seconds)) / 2.0;
+        let bps = (self.seeds_bps + self.leechers_bps * present).min(self.down_bps * self.leechers);
+        first.min(self.bps() / 8.0 * seconds).max(seed) + bps / 8.0 * rest
+    }
+
+    /// When everybody has a first piece: one round trip for interest and one for a request at each
+    /// hop, and two to connect.
+    fn startup_s(&self) -> f64 {
+        self.hop_s * self.hops + 2.0 * (self.forth.delay_s + self.back.delay_s)
+    }
+
+    /// The share of peers that have come after so many seconds.
+    fn arrived(&self, seconds: f64) -> f64 {
+        (seconds / self.arriving_s.max(1e-9)).min(1.0)
     }
 
     /// Packets of an upload that are on their way.

@@ -17,9 +17,12 @@ pub(crate) struct Control(flashcrowd_sim::Control);
 
 #[pymethods]
 impl Control {
+    /// With `force` a run is begun even if it may need more memory than there is.
     #[new]
-    fn new() -> Self {
-        Self::default()
+    #[pyo3(signature = (force = false))]
+    fn new(force: bool) -> Self {
+        let forced = flashcrowd_sim::Control::forced;
+        Self(if force { forced() } else { flashcrowd_sim::Control::default() })
     }
 
     /// End the run soon; it raises `Cancelled`.
@@ -75,6 +78,21 @@ pub(crate) fn simulate<'py>(
 #[pyfunction]
 pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
     parse(plan_json)?.check().map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// What a run of a plan (JSON) is expected to need: a JSON object of `events`, `packets`, `seconds`
+/// and `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
+#[pyfunction]
+pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
+    let plan = parse(plan_json)?;
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    serde_json::to_string(&plan.need()).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// Bytes of memory that a run may still have; None where the system does not say.
+#[pyfunction]
+pub(crate) fn available_memory() -> Option<u64> {
+    flashcrowd_sim::available_memory()
 }
 
 fn parse(plan_json: &str) -> PyResult<Plan> {

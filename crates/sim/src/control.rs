@@ -8,9 +8,18 @@ pub struct Control {
     /// Bits of an `f64` between 0 and 1.
     progress: AtomicU64,
     nanos: AtomicU64,
+    forced: bool,
 }
 
 impl Control {
+    /// For a run that is begun even if it may need more memory than there is.
+    pub fn forced() -> Control {
+        Control { forced: true, ..Control::default() }
+    }
+    /// Whether the run is begun even if it may need more memory than there is.
+    pub fn is_forced(&self) -> bool {
+        self.forced
+    }
     /// Asks the run to stop; it returns [`Error::Cancelled`](crate::Error::Cancelled) soon.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);

@@ -13,6 +13,7 @@ mod apps;
 mod control;
 mod error;
 mod kernel;
+mod memory;
 mod record;
 mod run;
 mod table;
@@ -26,5 +27,6 @@ extern crate self as flashcrowd_sim; // The name by which the plans of the tests
 pub use control::Control;
 pub use error::Error;
 pub use kernel::EventQueue;
+pub use memory::available_memory;
 pub use run::simulate;
 pub use table::{Column, Table};

@@ -5,6 +5,7 @@ use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
 use crate::control::Control;
 use crate::kernel::{Addressee, Delivered, Event, Kind, Outcome, Owner, Packet, Sacks, Syn};
+use crate::memory::available_memory;
 use crate::record::{self, Recorders};
 use crate::{Error, Table};
 use flashcrowd_base::{Span, Time};
@@ -15,13 +16,32 @@ use flashcrowd_plan::{Plan, What};
 /// The same plan and seed give the same tables, bit for bit.
 ///
 /// # Errors
-/// [`Error::Plan`] if the plan contradicts itself, [`Error::Cancelled`] if `control` says so.
+/// [`Error::Plan`] if the plan contradicts itself, or is expected to need more memory than
+/// [`available_memory`] and `control` is not [forced](Control::forced); [`Error::Cancelled`] if
+/// `control` says so.
 pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>, Error> {
     plan.check()?;
+    if !control.is_forced() {
+        check_memory(plan)?;
+    }
     let mut run = Run::new(plan, seed);
     run.begin();
     run.complete(control)?;
     Ok(record::tables(&run.world, &run.apps, &run.recorders, run.events))
+}
+
+/// Every machine that runs this has so much; to ask how much there is takes longer than a short run.
+const SURELY_THERE: u64 = 64 << 20;
+
+/// Refuses a plan that would not fit into memory, before anything is allocated for it.
+fn check_memory(plan: &Plan) -> Result<(), Error> {
+    let need = plan.need();
+    if need.bytes > SURELY_THERE
+        && let Some(available) = available_memory()
+    {
+        need.check(available)?;
+    }
+    Ok(())
 }
 
 /// How many events pass between two looks at the control.

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from flashcrowd.cli.options import EngineName, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
+from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Study
+from flashcrowd.study.cores import cores
+from flashcrowd.study.need import (
+    StudyNeed,
+    available_memory,
+    duration,
+    number,
+    problem,
+    size,
+    study_need,
+)
 
 
 def check(
@@ -16,19 +28,20 @@ def check(
     set: Settings = [],  # noqa: B006
     seed: Seed = None,
     repeats: Repeats = None,
+    jobs: Jobs = None,
     engine: EngineName = registry.DEFAULT,
 ) -> int:
-    """Check a study and print it with every default.
+    """Check a study and print it with every default, and what it will need.
 
-    What is printed is a study file again. Nothing is run and nothing is written.
+    What is printed is a study file again: what is needed stands in its comments. Nothing is run and nothing is written.
     """
     loaded = load(study, set, seed, repeats)
     try:
-        _ask_engine(loaded, registry.engine(engine))
+        need = _ask_engine(loaded, registry.engine(engine), jobs or cores())
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2
-    text = f"{_summary(loaded)}\n\n{loaded.to_toml()}"
+    text = f"{_summary(loaded)}\n{_needed(loaded, need)}\n\n{loaded.to_toml()}"
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
@@ -39,14 +52,17 @@ def check(
     return 0
 
 
-def _ask_engine(study: Study, engine: Engine) -> None:
-    """Lets the engine look at every plan, so that what passes here runs."""
+def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:
+    """Lets the engine look at every plan, so that what passes here runs; what all of it needs."""
+    plans: list[str] = []
     for point in study.points():
+        plans.append(point.plan().to_json())
         try:
-            engine.check(point.plan().to_json())
+            engine.check(plans[-1])
         except PlanRejected as error:
-            problem = Problem(f"plan of point {point.index}", point.label, str(error))
-            raise StudyError([problem], str(study.name)) from None
+            wrong = Problem(f"plan of point {point.index}", point.label, str(error))
+            raise StudyError([wrong], str(study.name)) from None
+    return study_need(engine, plans, study.repeats, jobs)
 
 
 def _summary(study: Study) -> str:
@@ -60,6 +76,54 @@ def _summary(study: Study) -> str:
         sizes = {len(values) for values in axis.values()}
         lines.append(f"#   {' with '.join(axis)}: {_counted(max(sizes), 'value')}")
     return "\n".join(lines)
+
+
+MOST_ROWS = 20
+"""So many points have a row each in the table of what is needed."""
+
+
+def _needed(study: Study, need: StudyNeed) -> str:
+    """What runs of each point need, and the whole study, as comments."""
+    if not need.known:
+        return "# What it will need, this engine cannot tell."
+    points = list(zip(study.points(), need.points, strict=True))
+    rows = [("needs, about", "packets", "events", "time", "memory")]
+    for point, one in points if len(points) <= MOST_ROWS else []:
+        if one is not None:
+            rows.append((f"a run of point {point.index}", *_row(one)))
+    if len(points) > 1:
+        least = [min(it) for it in zip(*map(_numbers, need.known), strict=True)]
+        most = [max(it) for it in zip(*map(_numbers, need.known), strict=True)]
+        ends = zip(_words(least), _words(most), strict=True)
+        rows.append(("a run", *(low if low == high else f"{low} to {high}" for low, high in ends)))
+    rows.append((f"all, {need.jobs} at a time", *_row(need)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "#   "
+        + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    available = available_memory()
+    if available is None:
+        lines.append(
+            "# How much memory this machine has available is not known: nothing is refused."
+        )
+    elif (found := problem(need, available)) is not None:
+        lines.append(f"# Does not fit: {found.path}: {found.value}; {found.allowed}; {found.hint}.")
+    return "\n".join(lines)
+
+
+def _numbers(need: Need | StudyNeed) -> tuple[float, ...]:
+    return (need.packets, need.events, need.seconds, need.bytes)
+
+
+def _words(numbers: Sequence[float]) -> tuple[str, ...]:
+    packets, events, seconds, bytes = numbers
+    return (number(packets), number(events), duration(seconds), size(bytes))
+
+
+def _row(need: Need | StudyNeed) -> tuple[str, ...]:
+    return _words(_numbers(need))
 
 
 def _counted(count: int, noun: str) -> str:

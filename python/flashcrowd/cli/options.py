@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.errors import Problem, StudyError
@@ -25,6 +25,12 @@ Settings = Annotated[
 Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.")]
 Repeats = Annotated[int | None, Parameter(help="Replace the number of repeats of the file.")]
 
+Jobs = Annotated[
+    int | None,
+    Parameter(
+        help="Runs at a time; as many as cores if not given.", validator=validators.Number(gte=1)
+    ),
+]
 EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(ENGINES) + ".")]
 
 

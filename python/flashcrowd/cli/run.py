@@ -7,23 +7,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from flashcrowd.cli.options import EngineName, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct, fitting_folder
-from flashcrowd.study.runner import default_folder, prepare
+from flashcrowd.study.runner import admit, default_folder, prepare
 from flashcrowd.study.threads import Threads
-
-Jobs = Annotated[
-    int | None,
-    Parameter(
-        help="Runs at a time; as many as cores if not given.", validator=validators.Number(gte=1)
-    ),
-]
 
 
 def run(
@@ -44,6 +37,10 @@ def run(
     report: Annotated[
         bool, Parameter(negative=(), help="Make the report, too, as `flashcrowd report` does.")
     ] = False,
+    force: Annotated[
+        bool,
+        Parameter(negative=(), help="Begin even if the runs may need more memory than there is."),
+    ] = False,
     quiet: Annotated[bool, Parameter(negative=(), help="No progress bar and no summary.")] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
@@ -51,13 +48,17 @@ def run(
     Runs on all cores. After Ctrl-C or a crash, and with more --repeats, the same command goes on
     where it stopped. Results of another study or version of the engine are never mixed in.
 
-    Exit status: 0 done, 1 a run failed, 2 wrong study or unusable folder, 130 after Ctrl-C.
+    Before anything runs, what it will need is compared with the memory of this machine.
+
+    Exit status: 0 done, 1 a run failed, 2 wrong study, one that does not fit,
+    or unusable folder, 130 after Ctrl-C.
     """
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
     try:
         chosen = registry.engine(engine)
         campaign = prepare(loaded, chosen)
+        admit(campaign, chosen, jobs, force)
         folder = fitting_folder(campaign, folder) if fresh else folder
         results = conduct(campaign, chosen, folder, Threads(jobs), progress=not quiet)
         if not quiet:

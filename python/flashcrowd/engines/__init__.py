@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from flashcrowd.engines.need import Need
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,6 +27,8 @@ class Engine(Protocol):
     """What the runner needs of an engine. All methods may be called from any thread."""
 
     name: str
+    force: bool
+    """Begin runs even if they may need more memory than there is."""
 
     def control(self) -> Control:
         """A control for one run."""
@@ -32,6 +36,14 @@ class Engine(Protocol):
 
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if the engine cannot read a plan."""
+
+    def need(self, plan_json: str) -> Need | None:
+        """What a run of a plan is expected to need; `None` if the engine cannot tell.
+
+        Raises:
+            PlanRejected: the engine cannot read the plan.
+        """
+        ...
 
     def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
         """One run's tables.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
+from flashcrowd.engines.need import Need
 from flashcrowd.plan.digest import digest
 
 if TYPE_CHECKING:
@@ -18,14 +20,24 @@ class Simulator:
 
     name = "simulation"
 
+    def __init__(self) -> None:
+        self.force = False
+
     def control(self) -> _core.Control:
         """A control for one run."""
-        return _core.Control()
+        return _core.Control(force=self.force)
 
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if the simulator cannot read a plan."""
         try:
             _core.check_plan(plan_json)
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+
+    def need(self, plan_json: str) -> Need:
+        """What a run of a plan is expected to need, see `Engine.need`."""
+        try:
+            return Need(**json.loads(_core.plan_need(plan_json)))
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
 

@@ -6,7 +6,6 @@ together, so that what a batch costs (a file, a flush to the disk) is shared by 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -72,10 +71,3 @@ class Pool(Protocol):
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C was pressed; finished runs were kept, the others cancelled."""
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -12,6 +12,8 @@ from flashcrowd.store.manifest import Manifest, Point, Run
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
+from flashcrowd.study.cores import cores
+from flashcrowd.study.need import refuse, study_need
 from flashcrowd.study.pool import Pool
 from flashcrowd.study.threads import Threads
 
@@ -23,6 +25,7 @@ def run(
     progress: bool = True,
     *,
     fresh: bool = False,
+    force: bool = False,
     engine: Engine | str = registry.DEFAULT,
     pool: Pool | None = None,
 ) -> Results:
@@ -34,11 +37,12 @@ def run(
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
+        force: begin even if the runs are expected not to fit into this machine's memory.
         engine: what runs it, or its name, see `engines.registry`.
         pool: where runs are carried out; without, `jobs` threads of this process.
 
     Raises:
-        StudyError: the study is wrong.
+        StudyError: the study is wrong, or would not fit into this machine's memory.
         UnknownEngine: there is no engine of this name.
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
@@ -51,6 +55,7 @@ def run(
     path = Path(out) if out is not None else default_folder(loaded)
     chosen = registry.engine(engine) if isinstance(engine, str) else engine
     campaign = prepare(loaded, chosen)
+    admit(campaign, chosen, jobs, force)
     if fresh:
         path = fitting_folder(campaign, path)
     return conduct(campaign, chosen, path, pool or Threads(jobs), progress)
@@ -73,6 +78,22 @@ def prepare(study: Study, engine: Engine) -> Campaign:
         runs=tuple(Run(one.point.index, one.repeat, one.seed) for one in study.runs()),
     )
     return Campaign(manifest, study.resolved(), tuple(plans), study.to_toml())
+
+
+def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = False) -> None:
+    """Refuse a study whose runs would not fit into this machine's memory, `jobs` at a time.
+
+    What was looked at as a whole, the engine does not look at again run by run: by then other runs
+    have taken what was counted for them.
+
+    Raises:
+        StudyError: it names what is too large.
+    """
+    if not force:
+        repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
+        need = study_need(engine, campaign.plans, repeats, jobs or cores())
+        refuse(need, campaign.manifest.name)
+    engine.force = True
 
 
 def default_folder(study: Study) -> Path:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashcrowd.engines import Cancelled, Control, Engine, EngineError
-from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch, cores
+from flashcrowd.study.cores import cores
+from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
 TICK_S = 0.1
 """How often the display is told, in seconds of wall-clock time."""

@@ -1,0 +1,143 @@
+"""What a study is expected to need, and whether it fits into this machine's memory."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from flashcrowd import _core
+from flashcrowd.engines import Engine
+from flashcrowd.engines.need import Need
+from flashcrowd.errors import Problem, StudyError
+
+
+@dataclass(frozen=True)
+class StudyNeed:
+    """What all runs of a study need.
+
+    Attributes:
+        points: what each run of a point needs; `None` where the engine cannot tell.
+        repeats: runs of each point.
+        jobs: runs at a time.
+    """
+
+    points: Sequence[Need | None]
+    repeats: int
+    jobs: int
+
+    @property
+    def known(self) -> list[Need]:
+        """The needs of the points of which the engine can tell."""
+        return [need for need in self.points if need is not None]
+
+    def at_once(self, jobs: int) -> int:
+        """Bytes of the most demanding runs that may stand beside each other."""
+        sizes = (need.bytes for need in self.known for _ in range(min(self.repeats, jobs)))
+        return sum(heapq.nlargest(jobs, sizes))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of memory at the peak."""
+        return self.at_once(self.jobs)
+
+    @property
+    def core_seconds(self) -> float:
+        """Seconds of one core for all runs."""
+        return self.repeats * sum(need.seconds for need in self.known)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds until the last run is done, on as many idle cores as there are jobs."""
+        longest = max((need.seconds for need in self.known), default=0.0)
+        return max(self.core_seconds / self.jobs, longest)
+
+    @property
+    def packets(self) -> int:
+        """Packets of all runs."""
+        return self.repeats * sum(need.packets for need in self.known)
+
+    @property
+    def events(self) -> int:
+        """Events of all runs."""
+        return self.repeats * sum(need.events for need in self.known)
+
+    def fitting_jobs(self, available: int) -> int:
+        """How many runs at a time fit into so many bytes; 0 if the largest alone does not."""
+        fitting = (jobs for jobs in range(self.jobs, 0, -1) if self.at_once(jobs) <= available)
+        return next(fitting, 0)
+
+
+def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int) -> StudyNeed:
+    """What a study needs, by the plans of its points as JSON.
+
+    Raises:
+        PlanRejected: the engine cannot read one of them.
+    """
+    needs = [engine.need(plan) for plan in plans]
+    return StudyNeed(needs, repeats, max(1, min(jobs, len(needs) * repeats)))
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that runs may have on this machine; `None` where the system does not say."""
+    return _core.available_memory()
+
+
+def problem(need: StudyNeed, available: int | None) -> Problem | None:
+    """What is wrong with running a study in so many bytes; nothing if it fits, or nobody knows."""
+    if available is None or need.bytes <= available:
+        return None
+    fitting = need.fitting_jobs(available)
+    allowed = f"at most {size(available)}, which this machine has available"
+    if fitting:
+        hint = f"--jobs {fitting} fits; --force begins all the same"
+        return Problem(
+            "jobs", f"{need.jobs}, which need {size(need.bytes)} of memory", allowed, hint
+        )
+    index = max(range(len(need.points)), key=lambda it: _bytes(need.points[it]))
+    hint = "fewer hosts, connections or samples need less; --force begins all the same"
+    value = f"a run needs {size(_bytes(need.points[index]))} of memory"
+    return Problem(f"point {index}", value, allowed, hint)
+
+
+def refuse(need: StudyNeed, source: str) -> None:
+    """Refuses a study whose runs do not fit into this machine's memory.
+
+    Raises:
+        StudyError: it names what is too large, and what is allowed.
+    """
+    found = problem(need, available_memory())
+    if found is not None:
+        raise StudyError([found], source)
+
+
+def _bytes(need: Need | None) -> int:
+    return 0 if need is None else need.bytes
+
+
+def size(count: float) -> str:
+    """Bytes, as people write them."""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count / 1e3:.3g} kB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, as people write them."""
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if seconds >= unit:
+            return (
+                f"{seconds / unit:.2g} {name}"
+                if seconds < 10 * unit
+                else f"{seconds / unit:.0f} {name}"
+            )
+    return f"{seconds * 1e3:.2g} ms"
+
+
+def number(count: float) -> str:
+    """A count, as people write it."""
+    for unit, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if count >= unit:
+            return f"{count / unit:.3g}{name}"
+    return f"{count:.0f}"

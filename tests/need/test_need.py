@@ -1,0 +1,157 @@
+"""What is predicted of a run against what the run's own tables, and the system, say that it took."""
+
+import json
+import math
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+from tests.engines import plans
+from tests.engines.test_any_plan import GOOD, leaves, replaced
+from tests.need.cases import CASES
+
+from flashcrowd import _core
+
+FACTOR = 2.0
+LEAST_BYTES = 4e6
+"""Smaller runs: what the allocator holds in advance is more than what they take."""
+
+
+@cache
+def predicted(name: str) -> dict[str, float]:
+    return json.loads(_core.plan_need(CASES[name]()))
+
+
+@cache
+def taken(name: str) -> dict[str, Any]:
+    command = [sys.executable, str(Path(__file__).with_name("run_one.py"))]
+    plan = CASES[name]()
+    made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
+    return json.loads(made.stdout)
+
+
+def ratio(name: str, what: str) -> float:
+    return predicted(name)[what] / taken(name)[what]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("what", ["packets", "events"])
+def test_it_is_within_a_factor_of_two(name: str, what: str) -> None:
+    assert 1 / FACTOR <= ratio(name, what) <= FACTOR, (predicted(name)[what], taken(name)[what])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_memory_is_within_a_factor_of_two(name: str) -> None:
+    if taken(name)["bytes"] is None:
+        pytest.skip("this system does not say how much memory a process had at its peak")
+    if max(taken(name)["bytes"], predicted(name)["bytes"]) < LEAST_BYTES:
+        pytest.skip("too small to be told from the memory of the process itself")
+    assert 1 / FACTOR <= ratio(name, "bytes") <= FACTOR, (predicted(name), taken(name))
+
+
+def test_the_distance(snapshot: SnapshotAssertion, capsys: pytest.CaptureFixture[str]) -> None:
+    """The snapshot has what is the same on every machine; time and memory are printed."""
+    rows = [f"{'':24}{'packets':>9}{'ratio':>7}{'events':>10}{'ratio':>7}"]
+    extra = [f"{'MB':>8}{'ratio':>7}{'ms':>8}{'ratio':>7}"]
+    for name in CASES:
+        found = taken(name)
+        cells = [f"{found[it]:{wide}}{ratio(name, it):7.2f}" for it, wide in COUNTS.items()]
+        rows.append(f"{name:24}{''.join(cells)}")
+        memory = f"{found['bytes'] / 1e6:8.1f}{ratio(name, 'bytes'):7.2f}" if found["bytes"] else ""
+        time = f"{found['seconds'] * 1e3:8.1f}{ratio(name, 'seconds'):7.2f}"
+        extra.append(f"{memory:15}{time}")
+    with capsys.disabled():
+        print("\n" + "\n".join(map("".join, zip(rows, extra, strict=True))))
+    assert "\n".join(rows) == snapshot
+
+
+COUNTS = {"packets": 9, "events": 10}
+
+
+def sane(need: dict[str, Any]) -> bool:
+    counted = all(0 < need[it] < 2**64 for it in ("packets", "events", "bytes"))
+    return counted and math.isfinite(need["seconds"]) and need["seconds"] > 0
+
+
+LARGE = st.sampled_from([1, 2, 1000, 10**6, 10**8, 2**31, 2**32 - 1, 2**53, 2**63, 2**64 - 1])
+FRACTION = st.sampled_from([0.0, 1e-300, 0.01, 0.5, 1.0, 10.0, 100.0])
+PLACES = [path for path in leaves(GOOD) if path]
+
+
+@given(
+    changes=st.lists(
+        st.tuples(st.sampled_from(PLACES), st.one_of(LARGE, FRACTION, st.none())), max_size=5
+    )
+)
+def test_whatever_is_accepted_has_a_need_in_numbers(changes: list[tuple[Any, Any]]) -> None:
+    plan: Any = GOOD
+    for path, value in changes:
+        try:
+            plan = replaced(plan, path, value)
+        except (KeyError, IndexError, TypeError):
+            continue  # another change has taken the place away
+    try:
+        need = json.loads(_core.plan_need(json.dumps(plan)))
+    except _core.PlanError:
+        return
+    assert sane(need), need
+
+
+@given(
+    flows=LARGE, size=st.one_of(st.none(), LARGE), rate=st.one_of(st.none(), LARGE), horizon=LARGE
+)
+def test_flows_of_any_size_have_a_need_in_numbers(
+    flows: int, size: int | None, rate: int | None, horizon: int
+) -> None:
+    flow = plans.transfer(size) | {"flows": flows, "rate_bps": rate}
+    plan = plans.plan(2, [flow])
+    plan["stop"]["horizon_ns"] = horizon
+    try:
+        need = json.loads(_core.plan_need(json.dumps(plan)))
+    except _core.PlanError as error:
+        assert flows > 10**6 and "flows" in str(error)
+        return
+    assert sane(need), need
+
+
+def test_more_work_needs_more() -> None:
+    def need(**changes: Any) -> dict[str, float]:
+        return json.loads(_core.plan_need(json.dumps(plans.plan(4, [plans.transfer() | changes]))))
+
+    one = need()
+    for more in (need(size_bytes=10**7), need(flows=10)):
+        assert all(more[it] > one[it] for it in ("packets", "events", "seconds"))
+    assert need(flows=10_000)["bytes"] > 100 * one["bytes"] / 10
+
+
+ENDLESS = plans.ping() | {"interval_ns": 1000}
+"""A row for each ping, a million a second."""
+
+
+def endless() -> str:
+    plan = plans.plan(2, [ENDLESS])
+    plan["stop"]["horizon_ns"] = 2**63
+    return json.dumps(plan)
+
+
+@pytest.mark.skipif(
+    _core.available_memory() is None, reason="nobody knows how much memory there is"
+)
+def test_the_engine_refuses_what_does_not_fit_before_it_begins() -> None:
+    with pytest.raises(
+        _core.PlanError, match=r"workloads: one run is expected to need .* TB of mem"
+    ):
+        _core.simulate(endless(), 1)
+
+
+def test_the_engine_begins_what_is_forced() -> None:
+    control = _core.Control(force=True)
+    control.cancel()
+    with pytest.raises(_core.Cancelled):
+        _core.simulate(endless(), 1, control)
