@@ -17,6 +17,7 @@ __all__ = [
     "controllers",
     "ledbat_tables",
     "plan_need",
+    "plan_schema",
     "simulate",
     "tcp_profiles",
     "utp_profiles",
@@ -122,6 +123,9 @@ def plan_need(plan_json: str) -> str:
     Its keys are `events`, `packets`, `seconds` (of one core) and `bytes` (of memory). Raises
     `PlanError` if it is not a plan.
     """
+
+def plan_schema() -> str:
+    """The JSON Schema of plans, derived from the types that read them."""
 
 def available_memory() -> int | None:
     """Bytes of memory that a run may still have; None where the system does not say."""

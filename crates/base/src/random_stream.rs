@@ -78,6 +78,7 @@ impl RandomStream {
 /// An empirical distribution given by its quantile function: (probability, value) points in rising
 /// order of both, with straight lines between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Quantiles(Vec<(f64, f64)>);
 

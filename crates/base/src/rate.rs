@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// A data rate in bits per second, more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
 
@@ -46,6 +47,7 @@ impl From<Rate> for u64 {
 
 /// A probability between 0 and 1, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Probability(f64);
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What one direction of a link is like. Pure data; the timeline may replace it while packets are
 /// on the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
     /// Serialisation rate in bit/s; without one, packets never wait and the link costs no event.
@@ -23,6 +24,7 @@ pub struct Conditions {
 
 /// Random delay on top of the propagation delay, drawn for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     /// The shape of the distribution.
@@ -36,6 +38,7 @@ pub struct Jitter {
 
 /// Distribution of the random delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum JitterShape {
     /// Uniform in [0, spread].
@@ -46,6 +49,7 @@ pub enum JitterShape {
 
 /// Random loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
     /// Where packets are lost.
@@ -56,6 +60,7 @@ pub struct Loss {
 
 /// At which end of the link packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// Before the queue, where a super-segment is still one packet: all of it is lost.
@@ -67,6 +72,7 @@ pub enum Side {
 
 /// Which packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossModel {
     /// Each packet independently.

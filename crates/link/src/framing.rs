@@ -6,6 +6,7 @@ const CELL_PAYLOAD: u64 = 48;
 
 /// What a packet becomes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Framing {
     /// A frame of so many bytes more than the IP packet.

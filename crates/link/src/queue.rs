@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// Where packets wait for a link with a rate, and who decides which of them are sent, marked or
 /// dropped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind")]
 pub enum Queue {
     /// First in, first out; what finds it full is dropped.
@@ -28,6 +29,7 @@ pub enum Queue {
 
 /// Limits of a drop-tail queue; the packet in transmission counts. Both may be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QueueLimit {
     /// The most packets.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A stream of datagrams at a constant rate, from each host to the other: a call by voice or video.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// Unique name.

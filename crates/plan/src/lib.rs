@@ -39,6 +39,7 @@ pub const FORMAT: u32 = 1;
 
 /// A complete run but for its seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// [`FORMAT`].
@@ -67,6 +68,7 @@ macro_rules! workloads {
     ($($(#[$doc:meta])* $Kind:ident;)+) => {
         /// Something that uses the network.
         #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         pub enum Workload {
             $($(#[$doc])* $Kind($Kind),)+
@@ -119,6 +121,7 @@ workloads! {
 
 /// What carries a connection: the configuration of both of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TransportChoice {
     /// TCP: an index among the plan's stacks.
@@ -129,12 +132,19 @@ pub enum TransportChoice {
 
 /// When a run ends that does not end by itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// Simulated time after which a run is cut off.
     pub horizon_ns: Span,
     /// A swarm in which no leecher received a block for this long is stalled.
     pub stall_ns: Span,
+}
+
+/// The JSON Schema of plans, as this crate reads them.
+#[cfg(feature = "schema")]
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Plan)
 }
 
 impl Plan {

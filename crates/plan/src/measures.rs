@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is recorded besides the summary tables.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Measures {
     /// Sampled time series.
@@ -29,6 +30,7 @@ pub struct Measures {
 
 /// One kind of time series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Series {
     /// What is sampled, of every link, transfer or swarm that has it.
@@ -39,6 +41,7 @@ pub struct Series {
 
 /// What can be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampled {
     /// Packets waiting at each link with a rate, the one in transmission included.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
 /// `a.up`, the core between their groups, and `b.down`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Names of the groups of hosts.
@@ -24,6 +25,7 @@ pub struct Network {
 
 /// One host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Unique name.
@@ -40,6 +42,7 @@ pub struct Host {
 
 /// One direction of a shared link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Unique name, as the series and the `links` table call it.
@@ -53,6 +56,7 @@ pub struct Link {
 
 /// A delay that is drawn uniformly for each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DrawnDelay {
     /// Links with the same number draw the same part of their range: both ways of a line.
@@ -66,6 +70,7 @@ pub struct DrawnDelay {
 /// What lies between two groups: bottlenecks shared by all, then a piece of path of its own for
 /// each ordered pair of hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Core {
     /// Shared links crossed, in order.
@@ -79,6 +84,7 @@ pub struct Core {
 
 /// Empirical distributions for pairs of hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Draw {
     /// Quantiles of the round-trip time in seconds.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Echo requests at a fixed interval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ping {
     /// Unique name.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One torrent and its peers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Swarm {
     /// Unique name.
@@ -41,6 +42,7 @@ pub struct Tracker {
 
 /// Peers of one kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Population {
     /// Unique in its swarm.
@@ -69,6 +71,7 @@ pub struct Population {
 
 /// When the peers of a population come.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrivals {
     /// Together, each at a random instant of a window.
@@ -94,6 +97,7 @@ pub enum Arrivals {
 
 /// When a peer goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Departure {
     /// As soon as it has the file.

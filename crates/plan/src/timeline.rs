@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A change at an instant, in place: what is queued stays queued.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The instant.
     pub at_ns: Span,
@@ -17,6 +18,7 @@ pub struct Change {
 
 /// What a change does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
     /// A shared link gets new conditions.

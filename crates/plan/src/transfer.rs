@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Flows from one host to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Unique name.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Users who fetch pages over fresh connections and read each before they ask for the next one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Web {
     /// Unique name.
@@ -38,6 +39,7 @@ pub struct Web {
 /// Distribution of the length of pages: a lognormal body, and a bounded Pareto tail in place of
 /// what of the body would lie beyond its begin (Barford and Crovella 1998, for files).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PageSize {
     /// Median of the body.
@@ -54,6 +56,7 @@ pub struct PageSize {
 
 /// Distribution of the time for which a user reads a page (OFF time).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reading {
     /// Exponential.

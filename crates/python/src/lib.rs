@@ -29,7 +29,7 @@ mod _core {
         client_profiles, controllers, ledbat_tables, tcp_profiles, utp_profiles,
     };
     #[pymodule_export]
-    use crate::simulate::{Control, available_memory, check_plan, plan_need, simulate};
+    use crate::simulate::{Control, available_memory, check_plan, plan_need, plan_schema, simulate};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

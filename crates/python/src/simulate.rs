@@ -89,6 +89,13 @@ pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
     serde_json::to_string(&plan.need()).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
+/// The JSON Schema of plans, as the engines read them.
+#[pyfunction]
+pub(crate) fn plan_schema() -> PyResult<String> {
+    let schema = flashcrowd_plan::schema();
+    serde_json::to_string(&schema).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
 /// Bytes of memory that a run may still have; None where the system does not say.
 #[pyfunction]
 pub(crate) fn available_memory() -> Option<u64> {

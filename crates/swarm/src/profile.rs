@@ -16,6 +16,7 @@ pub use named::{NAMES, all, named};
 
 /// Everything that one client does, with no default left open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// The name under which the profile ships, or any name for a variation.
@@ -48,6 +49,7 @@ pub struct Profile {
 
 /// Limits and timeouts of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
     /// Open no more connections while this many exist or are being opened. Mainline
@@ -67,6 +69,7 @@ pub struct Connections {
 
 /// When a peer announces itself, and what it asks for (A.9).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Announce {
     /// How often the peer looks whether an announce is due. Mainline 60 s.
@@ -95,6 +98,7 @@ pub struct Announce {
 
 /// Asking for blocks (A.7, E).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
     /// Bytes asked for in one request. Mainline `download_slice_size` 16384 (A.1).
@@ -128,6 +132,7 @@ pub struct Requests {
 
 /// In whom a peer is interested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Interest {
     /// In whoever has a piece with a block that has not been asked for, or owes a block.
@@ -139,6 +144,7 @@ pub enum Interest {
 
 /// How many requests to keep outstanding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RequestPipeline {
     /// 2 + floor(4 s × rate / 16384), above 50 max(50, floor(0.075 × that)), never less than
@@ -163,6 +169,7 @@ pub enum RequestPipeline {
 
 /// Choosing pieces (A.8).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Picker {
     /// Pieces already begun come before all others.
@@ -178,6 +185,7 @@ pub struct Picker {
 
 /// Which of the pieces already begun comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BegunOrder {
     /// The one with the fewest owners, ties at random; of a seed, only those begun at a seed (A.8).
@@ -191,6 +199,7 @@ pub enum BegunOrder {
 
 /// In which order new pieces are begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PieceOrder {
     /// Least owners among the neighbours first, ties at random.
@@ -201,6 +210,7 @@ pub enum PieceOrder {
 
 /// The rate meter (A.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeterRules {
     /// The memory. Mainline `max_rate_period` 20 s.
@@ -213,6 +223,7 @@ pub struct MeterRules {
 
 /// When a download meter begins to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeterStart {
     /// With the connection: an unchoke on an old connection starts from about zero (A.6).
@@ -224,6 +235,7 @@ pub enum MeterStart {
 
 /// Choosing whom to upload to (A.2, A.3, A.4, E).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Choker {
     /// How many uploads there are at a time.
@@ -266,6 +278,7 @@ pub struct Choker {
 
 /// When a slot that became free between two rounds is given out anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeSlot {
     /// In the next round. The module for ns-2 knows no other time: it has no reaction to interest or
@@ -285,6 +298,7 @@ pub enum FreeSlot {
 
 /// When a peer's choking rounds begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstRound {
     /// One period after the peer's arrival.
@@ -295,6 +309,7 @@ pub enum FirstRound {
 
 /// The number of uploads at a time, the optimistic one included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Slots {
     /// By the upload limit in units of 1024 B/s: none 7, below 9 2, below 15 3, below 42 4, else
@@ -306,6 +321,7 @@ pub enum Slots {
 
 /// The rule by which a leecher ranks its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LeechChoker {
     /// Mainline 4: by metered download rate, snubbed peers out, the rest by a rotating list (A.3).
@@ -318,6 +334,7 @@ pub enum LeechChoker {
 
 /// The rule by which a seed ranks its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SeedChoker {
     /// Mainline 4: most recently unchoked first, with forced new unchokes (A.4).
@@ -334,6 +351,7 @@ pub enum SeedChoker {
 
 /// The upload limiter (A.5, E).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LimiterRules {
     /// Bytes written to one connection before the next has its turn. Mainline
@@ -352,6 +370,7 @@ pub struct LimiterRules {
 
 /// When the transport is handed the next block for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HandOver {
     /// As soon as its send buffer has room.

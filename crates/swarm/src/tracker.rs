@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 /// How a tracker answers, whatever its clients are. Whoever runs one chooses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrackerRules {
     /// The interval that it tells its clients. Mainline 1800 s.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether a sender whose controller does not pace spreads its packets over the round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// As acknowledgements come. Controllers with a rate of their own pace all the same.

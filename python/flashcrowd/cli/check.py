@@ -33,7 +33,8 @@ def check(
 ) -> int:
     """Check a study and print it with every default, and what it will need.
 
-    What is printed is a study file again: what is needed stands in its comments. Nothing is run and nothing is written.
+    What is printed is a study file again: what is needed stands in its comments. Nothing
+    is run and nothing is written.
     """
     loaded = load(study, set, seed, repeats)
     try:
@@ -87,27 +88,21 @@ def _needed(study: Study, need: StudyNeed) -> str:
     if not need.known:
         return "# What it will need, this engine cannot tell."
     points = list(zip(study.points(), need.points, strict=True))
-    rows = [("needs, about", "packets", "events", "time", "memory")]
+    rows: list[tuple[str, ...]] = [("needs, about", "packets", "events", "time", "memory")]
     for point, one in points if len(points) <= MOST_ROWS else []:
         if one is not None:
             rows.append((f"a run of point {point.index}", *_row(one)))
     if len(points) > 1:
-        least = [min(it) for it in zip(*map(_numbers, need.known), strict=True)]
-        most = [max(it) for it in zip(*map(_numbers, need.known), strict=True)]
-        ends = zip(_words(least), _words(most), strict=True)
+        numbers = list(zip(*map(_numbers, need.known), strict=True))
+        ends = zip(_words(list(map(min, numbers))), _words(list(map(max, numbers))), strict=True)
         rows.append(("a run", *(low if low == high else f"{low} to {high}" for low, high in ends)))
     rows.append((f"all, {need.jobs} at a time", *_row(need)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "#   "
-        + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    cells = [[f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)] for row in rows]
+    lines = ["#   " + "  ".join(row).rstrip() for row in cells]
     available = available_memory()
     if available is None:
-        lines.append(
-            "# How much memory this machine has available is not known: nothing is refused."
-        )
+        lines.append("# How much memory is available here is not known: nothing is refused.")
     elif (found := problem(need, available)) is not None:
         lines.append(f"# Does not fit: {found.path}: {found.value}; {found.allowed}; {found.hint}.")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd.cli.run import Jobs
+from flashcrowd.cli.options import Jobs
 from flashcrowd.engines import EngineError
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper

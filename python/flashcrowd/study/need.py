@@ -91,9 +91,8 @@ def problem(need: StudyNeed, available: int | None) -> Problem | None:
     allowed = f"at most {size(available)}, which this machine has available"
     if fitting:
         hint = f"--jobs {fitting} fits; --force begins all the same"
-        return Problem(
-            "jobs", f"{need.jobs}, which need {size(need.bytes)} of memory", allowed, hint
-        )
+        value = f"{need.jobs}, which need {size(need.bytes)} of memory"
+        return Problem("jobs", value, allowed, hint)
     index = max(range(len(need.points)), key=lambda it: _bytes(need.points[it]))
     hint = "fewer hosts, connections or samples need less; --force begins all the same"
     value = f"a run needs {size(_bytes(need.points[index]))} of memory"
@@ -125,14 +124,10 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds, as people write them."""
-    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
-        if seconds >= unit:
-            return (
-                f"{seconds / unit:.2g} {name}"
-                if seconds < 10 * unit
-                else f"{seconds / unit:.0f} {name}"
-            )
-    return f"{seconds * 1e3:.2g} ms"
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
+    unit, name = next((it for it in units if seconds >= it[0]), units[-1])
+    count = seconds / unit
+    return f"{count:.0f} {name}" if count >= 10 else f"{count:.2g} {name}"
 
 
 def number(count: float) -> str:

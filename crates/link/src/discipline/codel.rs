@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// for one `interval`; then one is dropped, or marked, and more and more often until the wait is
 /// shorter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CoDel {
     /// The most packets, without the one in transmission.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// FQ-CoDel: flows wait in queues of their own, chosen by a hash, each under CoDel; queues take
 /// turns (deficit round robin), and those that have just become busy come first (RFC 8290).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FqCoDel {
     /// The most packets in all queues, without the one in transmission.

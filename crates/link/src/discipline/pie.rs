@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// PIE: proportional integral controller, enhanced (RFC 8033). Newcomers are dropped, or marked, with
 /// a probability that rises while the queue's delay is above the target or rising.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
     /// The most packets, without the one in transmission.

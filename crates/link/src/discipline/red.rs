@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// RED: random early detection (Floyd and Jacobson 1993). Newcomers are dropped, or marked, with a
 /// probability that rises with the average length of the queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Red {
     /// The most packets, without the one in transmission.

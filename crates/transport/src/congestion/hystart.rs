@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How slow start ends before a loss ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HyStartKind {
     /// By a loss only.

@@ -38,6 +38,7 @@ macro_rules! controllers {
     ($($(#[$doc:meta])* $kind:ident, $name:literal, $type:ty;)+) => {
         /// The controllers there are.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Kind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)+
         }

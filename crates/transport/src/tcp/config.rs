@@ -13,6 +13,7 @@ pub(super) const TIMESTAMP_BYTES: u32 = 12;
 /// There are no defaults: a configuration is written out in full, so that it can be saved with the
 /// results. [`profiles`](super::profiles) has complete ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub struct Config {
     /// What reports call this stack.
@@ -100,6 +101,7 @@ pub struct Config {
 
 /// How the congestion window comes down to the controller's new value during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
     /// At once (RFC 6582, RFC 6675): silence for part of a round trip, then one segment per
@@ -113,6 +115,7 @@ pub enum Reduction {
 
 /// Whether a connection answers congestion marks of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ecn {
     /// No.
@@ -128,6 +131,7 @@ pub enum Ecn {
 
 /// What the least retransmission timeout bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoFloor {
     /// The variance term, which is moreover the greatest deviation of a round (Linux): the timeout
@@ -139,6 +143,7 @@ pub enum RtoFloor {
 
 /// When a segment that is not full must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
     /// Never (`TCP_NODELAY`).
@@ -152,6 +157,7 @@ pub enum Nagle {
 /// When the receiver acknowledges data that arrives in order. Out-of-order data and data that fills
 /// a gap are acknowledged at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DelayedAck {
     /// Acknowledge at once when this many full segments have arrived. 1 acknowledges everything.
@@ -172,6 +178,7 @@ pub struct DelayedAck {
 
 /// What the receiver advertises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveWindow {
     /// First window. It opens by two segments per full segment received, up to `buffer_bytes`.
@@ -186,6 +193,7 @@ pub struct ReceiveWindow {
 
 /// How much unacknowledged and unsent data the sender holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SendBuffer {
     /// Size before any tuning.

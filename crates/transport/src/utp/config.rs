@@ -13,6 +13,7 @@ pub(super) const MAX_PACKETS: u32 = 1024;
 /// There are no defaults: a configuration is written out in full, so that it can be saved with the
 /// results. [`profiles`](super::profiles) has complete ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub struct Config {
     /// What reports call this stack.
@@ -92,6 +93,7 @@ pub struct Config {
 /// How large a datagram the path takes: UDP payload, so uTP headers are included. Packets that
 /// measure the path are data packets with the don't-fragment flag, one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PathMtu {
     /// What every path takes.
@@ -108,6 +110,7 @@ pub struct PathMtu {
 
 /// With which size a search for the path's maximum begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchBegin {
     /// With the largest: if it arrives, the search is over.
@@ -118,6 +121,7 @@ pub enum SearchBegin {
 
 /// How much payload a packet carries, unless the path takes less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketSize {
     /// What the path takes.
@@ -133,6 +137,7 @@ pub enum PacketSize {
 
 /// Packets that grow with the rate, so that a slow line is not blocked for long by a large one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ladder {
     /// Payload in bytes, rising. The first is where a connection begins. Above the last comes what
@@ -154,6 +159,7 @@ pub struct Ladder {
 
 /// What happens when the window has room for part of a packet only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowFill {
     /// Wait until a whole packet fits.
@@ -167,6 +173,7 @@ pub enum WindowFill {
 
 /// What happens when the window is smaller than one packet and nothing is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SmallWindow {
     /// Nothing is sent until the timer restores one packet (libutp since 2012).
@@ -178,6 +185,7 @@ pub enum SmallWindow {
 
 /// What timeouts in a row add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Backoff {
     /// Twice as long each time (BEP 29).
@@ -188,6 +196,7 @@ pub enum Backoff {
 
 /// How losses are found before the timer finds them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LossDetection {
     /// The packet after the acknowledgement number is lost when this many STATE packets in a row
@@ -202,6 +211,7 @@ pub struct LossDetection {
 
 /// What the receiver says of packets that arrived out of order, in STATE packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SackPolicy {
     /// Nothing.
@@ -219,6 +229,7 @@ pub enum SackPolicy {
 /// gap and FIN are acknowledged at once. "At once" is when the driver polls: one that first delivers
 /// everything that its socket has acknowledges once a batch, as libutp's drivers do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DelayedAck {
     /// Acknowledge at once when at least this many bytes wait. 0 acknowledges everything at once.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// later one in ECE or CWR is kept, as is one whose SACK ranges hold more bytes, or as many with no
 /// other number; time stamps rise along a queue, so they are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AckFilter {
     /// None.

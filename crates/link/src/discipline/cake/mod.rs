@@ -21,6 +21,7 @@ pub use ack_filter::AckFilter;
 
 /// CAKE: common applications kept enhanced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cake {
     /// Rate of its shaper; without one it sends as fast as the link takes packets.
@@ -58,6 +59,7 @@ impl Default for Cake {
 
 /// Between whom CAKE shares the line: tc-cake(8), flow isolation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// Nobody: one queue.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// read a field is said where it is not all of them. There are no defaults;
 /// [`flavours`](super) has complete tables.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub struct Ledbat {
     /// The queueing delay that it steers to.

@@ -1,0 +1,214 @@
+"""What Python emits as a plan against the schema that comes from the types that read it.
+
+The schema says of every field its name, its type, and whether it may be null. Every plan of the
+studies, the papers and the documentation has to follow it, and every field and every variant has to
+occur in one.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from tests.engines import plans
+from tests.study.test_docs import FIRST, PARTS, merged
+
+from flashcrowd import _core
+from flashcrowd.plan.format import PlanDict
+from flashcrowd.study import Study
+
+ROOT = Path(__file__).parents[2]
+SCHEMA: dict[str, Any] = json.loads(_core.plan_schema())
+DEFINITIONS: dict[str, Any] = SCHEMA["$defs"]
+FILES = sorted([*ROOT.glob("studies/*.toml"), *ROOT.glob("papers/*/*.toml")])
+
+NEVER = {
+    "WindowFill.exact": "a size is lowered to it",
+}
+"""What no study here uses."""
+
+
+def resolved(schema: Any) -> tuple[str, Any]:
+    """A schema behind its references, with the name of its definition."""
+    name = ""
+    while isinstance(schema, dict) and "$ref" in schema and len(schema.keys() - ANNOTATIONS) == 1:
+        name = schema["$ref"].rpartition("/")[2]
+        schema = DEFINITIONS[name]
+    return name, schema
+
+
+ANNOTATIONS = {"description", "title", "default", "format"}
+
+
+def validator(schema: Any) -> Draft202012Validator:
+    return Draft202012Validator({**schema, "$defs": DEFINITIONS})
+
+
+def branches(schema: Any) -> list[Any]:
+    return schema.get("oneOf") or schema.get("anyOf") or []
+
+
+def tag(branch: Any) -> str:
+    """What a variant of a choice is called: its kind, its one key, or its word."""
+    _, branch = resolved(branch)
+    kind = branch.get("properties", {}).get("kind", {})
+    words = [branch.get("const"), kind.get("const"), *branch.get("required", [])]
+    return next((word for word in words if isinstance(word, str) and word != "kind"), "")
+
+
+def places(schema: Any, owner: str = "Plan", seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every field of every object, and every variant of every choice, by the schema."""
+    name, schema = resolved(schema)
+    if name in seen:
+        return
+    seen, owner = (seen | {name}, name) if name else (seen, owner)
+    for branch in branches(schema):
+        below = f"{owner}.{tag(branch)}" if tag(branch) else owner
+        if below != owner:
+            yield below
+        yield from places(branch, below, seen)
+    for word in schema.get("enum", []):
+        yield f"{owner}.{word}"
+    for key, value in schema.get("properties", {}).items():
+        yield f"{owner}.{key}"
+        yield from places(value, f"{owner}.{key}", seen)
+    for key in ("items", "prefixItems"):
+        inside = schema.get(key)
+        for item in inside if isinstance(inside, list) else [inside] if inside else []:
+            yield from places(item, owner, seen)
+
+
+def used(value: Any, schema: Any, owner: str = "Plan") -> Iterator[str]:
+    """The same of what a value has."""
+    name, schema = resolved(schema)
+    owner = name or owner
+    for branch in branches(schema):
+        if checked(json.dumps(branch)).is_valid(value):
+            below = f"{owner}.{tag(branch)}" if tag(branch) else owner
+            if below != owner:
+                yield below
+            yield from used(value, branch, below)
+    if value in schema.get("enum", []):
+        yield f"{owner}.{value}"
+    for key, inside in schema.get("properties", {}).items():
+        if isinstance(value, dict) and key in value:
+            yield f"{owner}.{key}"
+            yield from used(value[key], inside, f"{owner}.{key}")
+    items = schema.get("items")
+    if isinstance(value, list) and isinstance(items, dict):
+        # Hundreds of hosts are alike.
+        for item in {json.dumps(it, sort_keys=True): it for it in value[:50]}.values():
+            yield from used(item, items, owner)
+
+
+@cache
+def checked(schema: str) -> Draft202012Validator:
+    return validator(json.loads(schema))
+
+
+def documents() -> Iterator[Study]:
+    """The examples of the pages about studies and queues."""
+    for part in PARTS:
+        yield Study.from_dict(merged({**FIRST, "sweep": {}}, part))
+    page = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
+    for text in re.findall(r"^```toml\n(.*?)^```$", page, flags=re.M | re.S):
+        yield Study.from_dict(merged({**FIRST, "sweep": {}}, tomllib.loads(text)))
+
+
+@cache
+def emitted() -> list[Any]:
+    """One plan for each point, without those that differ in numbers alone."""
+    studies = [*map(Study.load, FILES), *documents()]
+    return [json.loads(it.plan().to_json()) for study in studies for it in study.points()[:12]]
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_plans_follow_it(path: Path) -> None:
+    judge = Draft202012Validator(SCHEMA)
+    for point in Study.load(path).points()[:12]:
+        plan = json.loads(point.plan().to_json())
+        assert [(it.json_path, it.message[:200]) for it in judge.iter_errors(plan)] == []
+
+
+def test_it_refuses_what_the_engine_refuses() -> None:
+    """A field too many, one too few, and a type that is wrong, wherever in a plan."""
+    plan = plans.plan(
+        4, [plans.swarm(3), plans.transfer(), plans.web(), plans.call(), plans.ping()]
+    )
+    judge = Draft202012Validator(SCHEMA)
+    assert judge.is_valid(plan)
+    judged = 0
+    for place in objects(plan):
+        for key in [*place, "no such key"]:
+            kept = dict(place)
+            for value in (None, [{}]) if key in kept else ("",):
+                place[key] = value
+                assert judge.is_valid(plan) <= accepts(plan), (key, value, kept)
+                judged += not judge.is_valid(plan)
+                place.clear()
+                place.update(kept)
+    assert judged > 500
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value[:1]:
+        if isinstance(item, dict | list):
+            yield from objects(item)
+
+
+def accepts(plan: Any) -> bool:
+    """Whether the engine reads it: what contradicts itself is another matter."""
+    try:
+        _core.check_plan(json.dumps(plan))
+    except _core.PlanError as error:
+        return not re.search(r"invalid type|unknown (field|variant)|missing field", str(error))
+    return True
+
+
+def test_every_field_and_variant_is_emitted() -> None:
+    found = {place for plan in emitted() for place in used(plan, SCHEMA)}
+    assert set(places(SCHEMA)) - found == set(NEVER)
+
+
+def test_pythons_own_types_have_the_same_fields() -> None:
+    """The types of `plan/format.py`, which read plans in Python, by their own schema."""
+    from pydantic import TypeAdapter
+
+    own = TypeAdapter(PlanDict).json_schema()
+    compared = 0
+    for name, definition in {**own["$defs"], "Plan": own}.items():
+        theirs = SCHEMA if name == "Plan" else DEFINITIONS[name]
+        variants = [resolved(branch)[1] for branch in branches(theirs)] or [theirs]
+        fields = {key for variant in variants for key in variant.get("properties", {})}
+        assert set(definition["properties"]) == fields, name
+        for key, value in definition["properties"].items():
+            of_all = [variant["properties"] for variant in variants]
+            said = [sorts(it[key]) for it in of_all if key in it]
+            assert sorts(value) == set().union(*said), (name, key)
+            compared += 1
+    assert compared > 60
+
+
+def sorts(schema: Any) -> set[str]:
+    """The JSON types that a schema allows."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return sorts(DEFINITIONS.get(name, {"type": "object"}))
+    if branches(schema):
+        return set().union(*map(sorts, branches(schema)))
+    if "const" in schema or "enum" in schema:
+        words = schema.get("enum", [schema.get("const")])
+        return {"string" if isinstance(word, str) else "integer" for word in words}
+    kinds = schema.get("type", "object")
+    return {kinds} if isinstance(kinds, str) else set(kinds)
