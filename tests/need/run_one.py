@@ -30,8 +30,8 @@ def main() -> None:
     begin = time.process_time()
     tables = _core.simulate(plan, 1)
     seconds = time.process_time() - begin
-    (row,) = pa.table(tables["run"]).to_pylist()
     taken = None if before is None else resident("VmHWM") - before
+    (row,) = pa.table(tables["run"]).to_pylist()
     found = {"packets": row["packets_delivered"], "events": row["events"]}
     print(json.dumps(found | {"seconds": seconds, "bytes": taken}))
 

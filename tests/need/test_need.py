@@ -4,10 +4,12 @@ import json
 import math
 import subprocess
 import sys
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,14 @@ def predicted(name: str) -> dict[str, float]:
 
 @cache
 def taken(name: str) -> dict[str, Any]:
+    """What a run took: in a process of its own, if its memory can be told from the process's."""
+    if predicted(name)["bytes"] < LEAST_BYTES / 2:
+        begin = time.process_time()
+        tables = _core.simulate(CASES[name](), 1)
+        seconds = time.process_time() - begin
+        (row,) = pa.table(tables["run"]).to_pylist()
+        found = {"packets": row["packets_delivered"], "events": row["events"]}
+        return found | {"seconds": seconds, "bytes": None}
     command = [sys.executable, str(Path(__file__).with_name("run_one.py"))]
     plan = CASES[name]()
     made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
@@ -56,7 +66,7 @@ def test_it_is_within_a_factor_of_two(name: str, what: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_memory_is_within_a_factor_of_two(name: str) -> None:
     if taken(name)["bytes"] is None:
-        pytest.skip("this system does not say how much memory a process had at its peak")
+        pytest.skip("too small, or this system does not say how much memory a process had")
     if max(taken(name)["bytes"], predicted(name)["bytes"]) < LEAST_BYTES:
         pytest.skip("too small to be told from the memory of the process itself")
     assert 1 / FACTOR <= ratio(name, "bytes") <= FACTOR, (predicted(name), taken(name))
@@ -71,8 +81,8 @@ def test_the_distance(snapshot: SnapshotAssertion, capsys: pytest.CaptureFixture
         cells = [f"{found[it]:{wide}}{ratio(name, it):7.2f}" for it, wide in COUNTS.items()]
         rows.append(f"{name:24}{''.join(cells)}")
         memory = f"{found['bytes'] / 1e6:8.1f}{ratio(name, 'bytes'):7.2f}" if found["bytes"] else ""
-        time = f"{found['seconds'] * 1e3:8.1f}{ratio(name, 'seconds'):7.2f}"
-        extra.append(f"{memory:15}{time}")
+        spent = f"{found['seconds'] * 1e3:8.1f}{ratio(name, 'seconds'):7.2f}"
+        extra.append(f"{memory:15}{spent}")
     with capsys.disabled():
         print("\n" + "\n".join(map("".join, zip(rows, extra, strict=True))))
     assert "\n".join(rows) == snapshot
@@ -120,7 +130,7 @@ def test_flows_of_any_size_have_a_need_in_numbers(
     plan = plans.plan(2, [flow])
     plan["stop"]["horizon_ns"] = horizon
     if flows > 10**6:
-        with pytest.raises(_core.PlanError, match="flows: must be at most"):
+        with pytest.raises(_core.PlanError, match=r"flows: must be at most|expected u32"):
             _core.plan_need(json.dumps(plan))
     else:
         need = json.loads(_core.plan_need(json.dumps(plan)))
