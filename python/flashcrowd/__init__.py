@@ -25,6 +25,7 @@ def run(
     progress: bool = True,
     *,
     fresh: bool = False,
+    force: bool = False,
     engine: str = "simulation",
 ) -> Results:
     """Run a study and give its results; runs that the folder already has are not run again.
@@ -35,10 +36,11 @@ def run(
         jobs: runs at a time; without, as many as there are cores.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
+        force: begin even if the runs are expected not to fit into this machine's memory.
         engine: the name of what runs it, see `flashcrowd.engines.registry`.
 
     Raises:
-        StudyError: the study is wrong; it lists every mistake.
+        StudyError: the study is wrong, or does not fit; it lists every mistake.
         UnknownEngine: there is no engine of this name.
         ResultsDiffer: the folder holds results of another study or version.
         ResultsError: the folder cannot be used.
@@ -48,7 +50,7 @@ def run(
     with extras.named():
         from flashcrowd.study.runner import run
 
-    return run(study, out, jobs, progress, fresh=fresh, engine=engine)
+    return run(study, out, jobs, progress, fresh=fresh, force=force, engine=engine)
 
 
 def open(path: str | Path) -> Results:
