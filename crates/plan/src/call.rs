@@ -41,9 +41,7 @@ impl Call {
 
     /// Both ways, whatever else there is.
     pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
-        let bps = f64::from(self.size_bytes) * 8.0 / self.interval_ns.seconds();
-        outlook.reserve(self.from, self.to, bps);
-        outlook.reserve(self.to, self.from, bps);
+        outlook.reserve_datagrams(self.from, self.to, self.size_bytes, self.interval_ns);
     }
 
     /// A run does not wait for it.
@@ -53,9 +51,8 @@ impl Call {
 
     /// Packets of both directions: one each an interval. Every one is remembered.
     pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
-        let end_s = end_s.min(outlook.stop_s(index, self.stop_ns));
-        let active_s = (end_s - self.start_ns.seconds()).max(0.0);
-        let (forth, back) = (outlook.path(self.from, self.to), outlook.path(self.to, self.from));
+        let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
+        let (forth, back) = outlook.paths(self.from, self.to);
         let each = Load {
             packets: 2.0 - forth.loss - back.loss,
             events: 1.0 + forth.stages + back.stages,

@@ -93,3 +93,18 @@ impl std::fmt::Display for Size {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_words() {
+        let need = Need { events: 1, packets: 1, seconds: 1.0, bytes: 41_234_000_000 };
+        assert_eq!(need.check(41_234_000_000), Ok(()));
+        let refused = need.check(2_000_000).expect_err("it does not fit").to_string();
+        let begin = "plan: workloads: one run is expected to need 41.2 GB of memory, and 2 MB are ";
+        assert!(refused.starts_with(begin), "{refused}");
+        assert_eq!(Size(u64::MAX).to_string(), "18446744.1 TB");
+    }
+}

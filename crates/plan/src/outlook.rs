@@ -153,6 +153,17 @@ impl<'p> Outlook<'p> {
         own.min(self.stops_s.get(index).copied().unwrap_or(f64::INFINITY))
     }
 
+    /// For how many seconds a workload goes on in a run that ends at this second.
+    pub(crate) fn active_s(
+        &self,
+        index: usize,
+        start_ns: Span,
+        stop_ns: Option<Span>,
+        end_s: f64,
+    ) -> f64 {
+        (end_s.min(self.stop_s(index, stop_ns)) - start_ns.seconds()).max(0.0)
+    }
+
     /// Says that so many connections take what they get of the links from one host to another.
     pub(crate) fn add_greedy(&mut self, from: u32, to: u32, connections: f64) {
         self.each_link(from, to, |link| link.greedy += connections);
@@ -160,6 +171,12 @@ impl<'p> Outlook<'p> {
     /// Says that so much is sent from one host to another whatever the network does.
     pub(crate) fn reserve(&mut self, from: u32, to: u32, bps: f64) {
         self.each_link(from, to, |link| link.reserved_bps += bps);
+    }
+    /// Says that a datagram goes each way at every interval.
+    pub(crate) fn reserve_datagrams(&mut self, from: u32, to: u32, bytes: u32, interval: Span) {
+        let bps = f64::from(bytes) * 8.0 / interval.seconds();
+        self.reserve(from, to, bps);
+        self.reserve(to, from, bps);
     }
     /// The same for what a host sends to hosts, or receives from some, that are not known yet.
     pub(crate) fn add_greedy_at(&mut self, host: u32, up: f64, down: f64) {
@@ -233,6 +250,11 @@ impl<'p> Outlook<'p> {
             path.cross(delay, loss, bursts);
         }
         path
+    }
+
+    /// The ways from one host to another, and back.
+    pub(crate) fn paths(&self, from: u32, to: u32) -> (Path, Path) {
+        (self.path(from, to), self.path(to, from))
     }
 
     /// What carries a connection that this host opens.
@@ -376,7 +398,7 @@ impl Way {
         limited: Option<(f64, f64)>,
     ) -> Way {
         let carrier = outlook.carrier(choice, from);
-        let (mut forth, back) = (outlook.path(from, to), outlook.path(to, from));
+        let (mut forth, back) = outlook.paths(from, to);
         if let Some((limit, count)) = limited {
             // Its own reservation is no reason to have less.
             forth.share_bps = limit.min(forth.rate_bps / count.max(1.0));

@@ -29,7 +29,9 @@ mod _core {
         client_profiles, controllers, ledbat_tables, tcp_profiles, utp_profiles,
     };
     #[pymodule_export]
-    use crate::simulate::{Control, available_memory, check_plan, plan_need, plan_schema, simulate};
+    use crate::simulate::{
+        Control, available_memory, check_plan, plan_need, plan_schema, simulate,
+    };
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
