@@ -501,10 +501,10 @@ fn a_silly_window_is_not_used() {
     let syn = Segment { flags: Flags::SYN, mss: 1000, window: 1600, ..Segment::default() };
     let mut server = Connection::accept(&config, now, &syn);
     server.poll_transmit(now).expect("an answer");
-    assert_eq!(offer(&mut server, 0, 1600), []);
+    assert!(offer(&mut server, 0, 1600).is_empty());
     server.write(now, 10_000);
     assert_eq!(offer(&mut server, 0, 1600), [1000], "600 are less than half of 1600");
-    assert_eq!(offer(&mut server, 1000, 799), []);
+    assert!(offer(&mut server, 1000, 799).is_empty());
     assert_eq!(offer(&mut server, 1000, 800), [800]);
 }
 
