@@ -4,7 +4,7 @@ from typing import final
 
 __all__ = [
     "Cancelled",
-    "Control",
+    "RunHandle",
     "EngineFault",
     "PlanError",
     "Table",
@@ -33,10 +33,10 @@ class EngineFault(RuntimeError):
     """A bug in the engine; names the source line."""
 
 @final
-class Control:
+class RunHandle:
     """Watches and cancels a run from another thread."""
 
-    def __new__(cls, force: bool = False) -> Control:
+    def __new__(cls, force: bool = False) -> RunHandle:
         """With `force` a run is begun even if it may need more memory than there is."""
     def cancel(self) -> None:
         """End the run soon; it raises `Cancelled`."""
@@ -108,7 +108,7 @@ class UtpReceiver:
     def result(self) -> None:
         """Raises `OSError` if the socket has failed. Only when it has ended."""
 
-def simulate(plan_json: str, seed: int, control: Control | None = None) -> dict[str, Table]:
+def simulate(plan_json: str, seed: int, control: RunHandle | None = None) -> dict[str, Table]:
     """Run a plan (JSON) with a seed, 0 to 2**64 - 1; gives the run's tables by name.
 
     Other Python threads go on meanwhile. Raises `PlanError`, `Cancelled` or `EngineFault`.

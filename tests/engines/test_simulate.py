@@ -43,7 +43,7 @@ def test_any_library_takes_a_table() -> None:
 
 
 def test_other_threads_go_on_and_can_cancel() -> None:
-    control = _core.Control()
+    control = _core.RunHandle()
     raised: list[Exception] = []
 
     def work() -> None:

@@ -7,9 +7,9 @@ pub(crate) const LEAST_BYTES: f64 = 1e6;
 /// A host and its lines, names included.
 pub(crate) const HOST_BYTES: f64 = 300.0;
 pub(crate) const LINK_BYTES: f64 = 600.0;
-/// Both ends of a connection: sockets of 960 bytes with a timer of 16, and half of that again while
+/// Both ends of a connection: sockets of 768 bytes with a timer of 16, and half of that again while
 /// the list of them grows and stands twice.
-pub(crate) const CONNECTION_BYTES: f64 = 3000.0;
+pub(crate) const CONNECTION_BYTES: f64 = 2400.0;
 /// A route between two hosts, and its entry in the map of routes.
 pub(crate) const ROUTE_BYTES: f64 = 200.0;
 /// A piece of path that draws, beside its route.

@@ -29,6 +29,7 @@ pub struct Swarm {
 
 /// Who tells the peers of a swarm of each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tracker {
     /// Its host: an announce is answered after two round trips (one for the handshake, one for the
@@ -375,7 +376,7 @@ impl Crowd {
         let enough = swarm.stop_after_completions.map_or(f64::INFINITY, f64::from);
         let completions = if replaces { enough } else { enough.min(leechers) };
         let rules = &profile.connections;
-        let told = profile.announce.numwant.unwrap_or(profile.tracker.default_peers);
+        let told = profile.announce.numwant.unwrap_or(swarm.tracker.rules.default_peers);
         let degree = (2.0 * f64::from(rules.max_initiate.min(u32::from(told))))
             .min(f64::from(rules.max_connections))
             .min((peers - 1.0).max(0.0));

@@ -30,7 +30,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::simulate::{
-        Control, available_memory, check_plan, plan_need, plan_schema, simulate,
+        RunHandle, available_memory, check_plan, plan_need, plan_schema, simulate,
     };
     #[pymodule_export]
     use crate::table::Table;

@@ -13,16 +13,16 @@ use crate::table::Table;
 /// Watches and cancels a run from another thread.
 #[pyclass(module = "flashcrowd._core", frozen)]
 #[derive(Default)]
-pub(crate) struct Control(flashcrowd_sim::Control);
+pub(crate) struct RunHandle(flashcrowd_sim::RunHandle);
 
 #[pymethods]
-impl Control {
+impl RunHandle {
     /// With `force` a run is begun even if it may need more memory than there is.
     #[new]
     #[pyo3(signature = (force = false))]
     fn new(force: bool) -> Self {
-        let forced = flashcrowd_sim::Control::forced;
-        Self(if force { forced() } else { flashcrowd_sim::Control::default() })
+        let forced = flashcrowd_sim::RunHandle::forced;
+        Self(if force { forced() } else { flashcrowd_sim::RunHandle::default() })
     }
 
     /// End the run soon; it raises `Cancelled`.
@@ -58,9 +58,9 @@ pub(crate) fn simulate<'py>(
     py: Python<'py>,
     plan_json: &str,
     seed: u64,
-    control: Option<&Control>,
+    control: Option<&RunHandle>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let unwatched = flashcrowd_sim::Control::default();
+    let unwatched = flashcrowd_sim::RunHandle::default();
     let control = control.map_or(&unwatched, |control| &control.0);
     let outcome = py.detach(|| {
         let plan = parse(plan_json)?;

@@ -11,7 +11,7 @@ use common::{adsl_swarm, flash_crowd, kilobytes, numbers, path, star, texts};
 use flashcrowd_base::Span;
 use flashcrowd_plan::Plan;
 use flashcrowd_plan::TransportChoice;
-use flashcrowd_sim::{Control, simulate};
+use flashcrowd_sim::{RunHandle, simulate};
 
 /// The extension module's.
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[allow(clippy::disallowed_methods)] // A benchmark is the one place that reads the clock.
 fn measure(name: &str, plan: &Plan) -> f64 {
     let start = std::time::Instant::now();
-    let tables = simulate(plan, 1, &Control::default()).expect("the plan runs");
+    let tables = simulate(plan, 1, &RunHandle::default()).expect("the plan runs");
     let seconds = start.elapsed().as_secs_f64();
     let packets = numbers(&tables, "run", "packets_delivered")[0];
     let events = numbers(&tables, "run", "events")[0];

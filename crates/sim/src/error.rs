@@ -6,7 +6,7 @@ pub enum Error {
     /// The plan contradicts itself.
     #[error(transparent)]
     Plan(#[from] flashcrowd_plan::Error),
-    /// [`Control::cancel`](crate::Control::cancel) was called.
+    /// [`RunHandle::cancel`](crate::RunHandle::cancel) was called.
     #[error("the run was cancelled")]
     Cancelled,
 }

@@ -10,12 +10,12 @@
 
 mod ahead;
 mod apps;
-mod control;
 mod error;
 mod kernel;
 mod memory;
 mod record;
 mod run;
+mod run_handle;
 mod table;
 
 #[cfg(test)]
@@ -24,9 +24,9 @@ mod common;
 #[cfg(test)]
 extern crate self as flashcrowd_sim; // The name by which the plans of the tests know it.
 
-pub use control::Control;
 pub use error::Error;
 pub use kernel::EventQueue;
 pub use memory::available_memory;
 pub use run::simulate;
+pub use run_handle::RunHandle;
 pub use table::{Column, Table};

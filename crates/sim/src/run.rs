@@ -3,10 +3,10 @@ mod churn;
 
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
-use crate::control::Control;
 use crate::kernel::{Addressee, Delivered, Event, Kind, Outcome, Owner, Packet, Sacks, Syn};
 use crate::memory::available_memory;
 use crate::record::{self, Recorders};
+use crate::run_handle::RunHandle;
 use crate::{Error, Table};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, What};
@@ -17,9 +17,9 @@ use flashcrowd_plan::{Plan, What};
 ///
 /// # Errors
 /// [`Error::Plan`] if the plan contradicts itself, or is expected to need more memory than
-/// [`available_memory`] and `control` is not [forced](Control::forced); [`Error::Cancelled`] if
+/// [`available_memory`] and `control` is not [forced](RunHandle::forced); [`Error::Cancelled`] if
 /// `control` says so.
-pub fn simulate(plan: &Plan, seed: u64, control: &Control) -> Result<Vec<Table>, Error> {
+pub fn simulate(plan: &Plan, seed: u64, control: &RunHandle) -> Result<Vec<Table>, Error> {
     plan.check()?;
     if !control.is_forced() {
         check_memory(plan)?;
@@ -82,7 +82,7 @@ impl<'p> Run<'p> {
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(Kind::Horizon, 0));
     }
 
-    fn complete(&mut self, control: &Control) -> Result<(), Error> {
+    fn complete(&mut self, control: &RunHandle) -> Result<(), Error> {
         let mut at_once = 0;
         while self.world.outcome.is_none() {
             if self.world.sockets.are_many() && self.world.queue.is_between_batches() {

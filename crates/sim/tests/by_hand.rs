@@ -7,10 +7,10 @@ use common::*;
 use flashcrowd_base::{Quantiles, RandomStream, Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{Arrivals, Change, Draw, Link, Ping, Plan, Swarm, What, Workload};
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
-    simulate(plan, seed, &Control::default()).expect("the plan runs")
+    simulate(plan, seed, &RunHandle::default()).expect("the plan runs")
 }
 
 /// One number of a table with one row.

@@ -6,10 +6,10 @@ use common::*;
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, Queue, Side};
 use flashcrowd_plan::{Call, Change, Link, Plan, What, Workload};
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan) -> Vec<Table> {
-    simulate(plan, 1, &Control::default()).expect("the plan runs")
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
 }
 
 /// Voice from host 0 to host 1 and back: 50 packets of 200 B a second, for 10 s.

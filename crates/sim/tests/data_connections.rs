@@ -6,13 +6,13 @@ use common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_plan::Plan;
 use flashcrowd_plan::*;
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_swarm::profile::HandOver;
 use flashcrowd_transport::utp;
 use std::fmt::Write as _;
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
-    simulate(plan, seed, &Control::default()).expect("the plan runs")
+    simulate(plan, seed, &RunHandle::default()).expect("the plan runs")
 }
 fn populations(plan: &mut Plan) -> &mut Vec<Population> {
     let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
@@ -144,7 +144,7 @@ fn carriers_that_do_not_exist_are_refused_with_their_place() {
     let refused = |spoil: &dyn Fn(&mut Plan)| {
         let mut plan = adsl_swarm(2, 1 << 20, 100, TCP);
         spoil(&mut plan);
-        simulate(&plan, 1, &Control::default()).expect_err("refused").to_string()
+        simulate(&plan, 1, &RunHandle::default()).expect_err("refused").to_string()
     };
     assert_eq!(
         refused(&|plan| populations(plan)[1].data = Some(TransportChoice::Tcp(7))),

@@ -6,11 +6,11 @@ use common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Cake, CoDel, Conditions, FqCoDel, Pie, Queue, Red};
 use flashcrowd_plan::{Change, Link, Ping, Plan, What, Workload};
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_transport::tcp::Ecn;
 
 fn run(plan: &Plan) -> Vec<Table> {
-    simulate(plan, 1, &Control::default()).expect("the plan runs")
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
 }
 
 /// 10 Mbit/s one way, 20 ms each way, 400 packets of room unless the queue says otherwise.

@@ -8,11 +8,11 @@ use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{
     Change, Link, PageSize, Plan, Reading, TransportChoice, Web, What, Workload,
 };
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_transport::utp;
 
 fn run(plan: &Plan) -> Vec<Table> {
-    simulate(plan, 1, &Control::default()).expect("the plan runs")
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
 }
 
 /// Pages that all have this length.

@@ -7,11 +7,11 @@ use flashcrowd_base::{Probability, Quantiles, Rate, Span};
 use flashcrowd_link::{Conditions, Jitter, JitterShape, Loss, LossModel, Queue, Side};
 use flashcrowd_plan::Plan;
 use flashcrowd_plan::*;
-use flashcrowd_sim::{Control, Error, Table, simulate};
+use flashcrowd_sim::{Error, RunHandle, Table, simulate};
 use flashcrowd_transport::utp;
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
-    simulate(plan, seed, &Control::default()).expect("the plan runs")
+    simulate(plan, seed, &RunHandle::default()).expect("the plan runs")
 }
 fn outcome(tables: &[Table]) -> (String, String) {
     (texts(tables, "run", "outcome")[0].clone(), texts(tables, "run", "reason")[0].clone())
@@ -278,7 +278,7 @@ fn pairs_draw_their_paths_and_keep_them() {
 
 #[test]
 fn a_run_can_be_cancelled() {
-    let control = Control::default();
+    let control = RunHandle::default();
     control.cancel();
     assert_eq!(simulate(&small_crowd(), 1, &control), Err(Error::Cancelled));
 }
@@ -288,7 +288,7 @@ fn impossible_plans_are_refused_with_their_place() {
     let refused = |spoil: &dyn Fn(&mut Plan)| {
         let mut plan = small_crowd();
         spoil(&mut plan);
-        simulate(&plan, 1, &Control::default()).expect_err("refused").to_string()
+        simulate(&plan, 1, &RunHandle::default()).expect_err("refused").to_string()
     };
     assert_eq!(
         refused(&|plan| plan.network.hosts[3].stack = 9),

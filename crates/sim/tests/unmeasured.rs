@@ -6,11 +6,11 @@ use common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::Conditions;
 use flashcrowd_plan::{Link, Plan, Sampled, Series, Transfer, TransportChoice, Workload};
-use flashcrowd_sim::{Control, Table, simulate};
+use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_transport::utp;
 
 fn run(plan: &Plan) -> Vec<Table> {
-    simulate(plan, 1, &Control::default()).expect("the plan runs")
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
 }
 
 /// One flow that starts after a second, over a path that loses every packet, for ten seconds.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Control(Protocol):
+class RunHandle(Protocol):
     """Watches and cancels one run from another thread."""
 
     def cancel(self) -> None:
@@ -30,7 +30,7 @@ class Engine(Protocol):
     force: bool
     """Begin runs even if they may need more memory than there is."""
 
-    def control(self) -> Control:
+    def control(self) -> RunHandle:
         """A control for one run."""
         ...
 

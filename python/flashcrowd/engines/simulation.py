@@ -23,9 +23,9 @@ class Simulator:
     def __init__(self) -> None:
         self.force = False
 
-    def control(self) -> _core.Control:
+    def control(self) -> _core.RunHandle:
         """A control for one run."""
-        return _core.Control(force=self.force)
+        return _core.RunHandle(force=self.force)
 
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if the simulator cannot read a plan."""

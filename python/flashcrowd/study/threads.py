@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashcrowd.engines import Cancelled, Control, Engine, EngineError
+from flashcrowd.engines import Cancelled, RunHandle, Engine, EngineError
 from flashcrowd.study.cores import cores
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
@@ -56,7 +56,7 @@ class _Execution:
         self.batch_s = batch_s
         self.lock = threading.Lock()
         self.waiting = list(reversed(jobs))
-        self.running: dict[int, Control] = {}
+        self.running: dict[int, RunHandle] = {}
         self.finished = 0
         self.stopping = False
         self.failure: Exception | None = None
@@ -158,7 +158,7 @@ class _Execution:
             size += sum(table.nbytes for table in done.tables.values())
         return batch
 
-    def _one(self, worker: int, job: Job, control: Control) -> Done:
+    def _one(self, worker: int, job: Job, control: RunHandle) -> Done:
         begin = time.perf_counter()
         try:
             tables = self.engine.run(job.plan, job.run.seed, control)

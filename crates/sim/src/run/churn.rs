@@ -1,8 +1,8 @@
 //! Connections that come and go by the ten thousand leave nothing behind.
 
 use super::Run;
+use crate::RunHandle;
 use crate::common::*;
-use crate::control::Control;
 use crate::kernel::Census;
 use crate::record;
 use flashcrowd_base::Span;
@@ -17,7 +17,7 @@ fn left_of(plan: &Plan) -> (Census, Vec<crate::Table>) {
     plan.check().expect("the plan makes sense");
     let mut run = Run::new(plan, 1);
     run.begin();
-    run.complete(&Control::default()).expect("nobody cancels it");
+    run.complete(&RunHandle::default()).expect("nobody cancels it");
     (run.world.sockets.census(), record::tables(&run.world, &run.apps, &run.recorders, run.events))
 }
 

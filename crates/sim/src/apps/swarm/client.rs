@@ -27,7 +27,7 @@ impl Swarms<'_> {
             return;
         }
         let sockets = || {
-            let socket = |conn| peer.links(conn).control;
+            let socket = |conn| peer.sockets(conn).control;
             machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
         let look = |socket| Look { socket, sends: true, offset: 0 };
@@ -64,7 +64,7 @@ impl Swarms<'_> {
     pub(super) fn act(&mut self, world: &mut World, peer: u32, action: Action) {
         match action {
             Action::Write { conn, bytes, completes } => {
-                let socket = self.peers[peer as usize].links(conn).control;
+                let socket = self.peers[peer as usize].sockets(conn).control;
                 if let Some(space) = self.write(world, peer, socket, bytes, completes)
                     && let Some(machine) = &mut self.peers[peer as usize].machine
                 {
@@ -73,7 +73,7 @@ impl Swarms<'_> {
                 }
             }
             Action::WriteData { conn, bytes, completes } => {
-                let socket = self.peers[peer as usize].links(conn).outgoing;
+                let socket = self.peers[peer as usize].sockets(conn).outgoing;
                 if let Some(space) = self.write(world, peer, socket, bytes, completes)
                     && let Some(machine) = &mut self.peers[peer as usize].machine
                 {
@@ -84,8 +84,8 @@ impl Swarms<'_> {
             Action::OpenData { conn } => self.open_data(world, peer, conn),
             Action::Connect { conn, remote } => self.connect(world, peer, conn, remote),
             Action::Close { conn } => {
-                let links = self.peers[peer as usize].take_links(conn);
-                self.close_links(world, links, NO_SOCKET);
+                let sockets = self.peers[peer as usize].take_sockets(conn);
+                self.close_sockets(world, sockets, NO_SOCKET);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
             Action::PieceCompleted { piece } => {
@@ -178,12 +178,12 @@ impl Swarms<'_> {
         let active = self.client(peer, End::Control { peer, conn }, carrier);
         let passive = self.client(target, End::Listener { peer: target }, carrier);
         let socket = world.open(active, passive);
-        self.peers[peer as usize].links_mut(conn).control = socket;
+        self.peers[peer as usize].sockets_mut(conn).control = socket;
     }
 
     /// Opens the connection apart for the blocks that a peer uploads to a neighbour.
     pub(super) fn open_data(&mut self, world: &mut World, peer: u32, conn: ConnId) {
-        let control = self.peers[peer as usize].links(conn).control;
+        let control = self.peers[peer as usize].sockets(conn).control;
         let carrier = self.population(peer).and_then(|population| population.data);
         if control == NO_SOCKET {
             return;
@@ -197,12 +197,12 @@ impl Swarms<'_> {
         let active = self.client(peer, End::Data { peer, conn }, carrier);
         let passive = self.client(target, End::Listener { peer: target }, carrier);
         let socket = world.open(active, passive);
-        self.peers[peer as usize].links_mut(conn).outgoing = socket;
+        self.peers[peer as usize].sockets_mut(conn).outgoing = socket;
     }
 
     /// Closes all connections to a neighbour but one that is seen to otherwise.
-    pub(super) fn close_links(&mut self, world: &mut World, links: Links, but: u32) {
-        for socket in [links.control, links.outgoing, links.incoming] {
+    pub(super) fn close_sockets(&mut self, world: &mut World, ends: PeerSockets, but: u32) {
+        for socket in [ends.control, ends.outgoing, ends.incoming] {
             if socket != NO_SOCKET && socket != but {
                 world.close(socket);
                 world.sockets.release_pair(socket);
@@ -244,13 +244,13 @@ impl Swarms<'_> {
                 let machine = self.peers[peer as usize].machine.as_mut()?;
                 let conn = machine.accept(world.now, remote);
                 if let Some(conn) = conn {
-                    self.peers[peer as usize].links_mut(conn).control = socket;
+                    self.peers[peer as usize].sockets_mut(conn).control = socket;
                 }
                 self.drain(world, peer);
                 conn.map(|conn| End::Control { peer, conn }.owner())
             }
             End::Data { peer: remote, conn } => {
-                let control = self.peers[remote as usize].links(conn).control;
+                let control = self.peers[remote as usize].sockets(conn).control;
                 if control == NO_SOCKET {
                     return None;
                 }
@@ -259,7 +259,7 @@ impl Swarms<'_> {
                 else {
                     return None;
                 };
-                self.peers[peer as usize].links_mut(conn).incoming = socket;
+                self.peers[peer as usize].sockets_mut(conn).incoming = socket;
                 Some(End::Data { peer, conn }.owner())
             }
             _ => None,
@@ -293,7 +293,7 @@ impl Swarms<'_> {
             let owner = world.sockets.get(socket).owner;
             let state = &mut self.peers[peer as usize];
             if owner != (End::Control { peer, conn }).owner()
-                && state.links(conn).incoming != socket
+                && state.sockets(conn).incoming != socket
             {
                 return;
             }
@@ -329,7 +329,7 @@ impl Swarms<'_> {
     ) {
         let end = world.sockets.get_mut(socket);
         let waits = end.reported_space < end.low_watermark || connected;
-        if !waits || self.peers[peer as usize].links(conn).outgoing != socket {
+        if !waits || self.peers[peer as usize].sockets(conn).outgoing != socket {
             return;
         }
         let Some(space) = end.more_space() else { return };
@@ -348,8 +348,8 @@ impl Swarms<'_> {
         conn: ConnId,
         socket: u32,
     ) {
-        let links = self.peers[peer as usize].take_links(conn);
-        self.close_links(world, links, socket);
+        let sockets = self.peers[peer as usize].take_sockets(conn);
+        self.close_sockets(world, sockets, socket);
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_closed(world.now, conn);
             self.drain(world, peer);

@@ -160,7 +160,7 @@ impl Swarms<'_> {
             let Some(machine) = &mut state.machine else { continue };
             machine.set_upload_limit(world.now, limit);
             let low_watermark = clamp(low_watermark(machine.profile(), limit));
-            let sockets = state.links.iter().flat_map(|links| [links.control, links.outgoing]);
+            let sockets = state.sockets.iter().flat_map(|to| [to.control, to.outgoing]);
             for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
                 world.sockets.get_mut(socket).low_watermark = low_watermark;
             }

@@ -128,7 +128,7 @@ struct Peer {
     role: Role,
     machine: Option<Box<swarm::Peer>>,
     /// The sockets of each of its connections, by `ConnId`.
-    links: Vec<Links>,
+    sockets: Vec<PeerSockets>,
     armed: Time,
     arrived: Option<Time>,
     completed: Option<Time>,
@@ -139,7 +139,7 @@ struct Peer {
 
 /// The sockets between two peers, as one of them sees them; `NO_SOCKET` where there is none.
 #[derive(Clone, Copy)]
-struct Links {
+struct PeerSockets {
     /// All messages, but for blocks that go apart.
     control: u32,
     /// The blocks that this peer uploads, if they go apart.
@@ -148,8 +148,9 @@ struct Links {
     incoming: u32,
 }
 
-impl Links {
-    const NONE: Links = Links { control: NO_SOCKET, outgoing: NO_SOCKET, incoming: NO_SOCKET };
+impl PeerSockets {
+    const NONE: PeerSockets =
+        PeerSockets { control: NO_SOCKET, outgoing: NO_SOCKET, incoming: NO_SOCKET };
 }
 
 /// What a peer has done.
@@ -284,7 +285,7 @@ impl<'p> Swarms<'p> {
     fn next_turn(&self, peer: u32) -> Option<(ConnId, u32)> {
         let peer = &self.peers[peer as usize];
         let conn = peer.machine.as_ref()?.next_grant()?;
-        let Links { control, outgoing, .. } = peer.links(conn);
+        let PeerSockets { control, outgoing, .. } = peer.sockets(conn);
         let socket = if outgoing == NO_SOCKET { control } else { outgoing };
         (socket != NO_SOCKET).then_some((conn, socket))
     }
@@ -428,19 +429,19 @@ impl Swarm {
 }
 
 impl Peer {
-    fn links(&self, conn: ConnId) -> Links {
-        self.links.get(conn.0 as usize).copied().unwrap_or(Links::NONE)
+    fn sockets(&self, conn: ConnId) -> PeerSockets {
+        self.sockets.get(conn.0 as usize).copied().unwrap_or(PeerSockets::NONE)
     }
-    fn links_mut(&mut self, conn: ConnId) -> &mut Links {
+    fn sockets_mut(&mut self, conn: ConnId) -> &mut PeerSockets {
         let place = conn.0 as usize;
-        if self.links.len() <= place {
-            self.links.resize(place + 1, Links::NONE);
+        if self.sockets.len() <= place {
+            self.sockets.resize(place + 1, PeerSockets::NONE);
         }
-        &mut self.links[place]
+        &mut self.sockets[place]
     }
-    fn take_links(&mut self, conn: ConnId) -> Links {
-        let links = self.links.get_mut(conn.0 as usize);
-        links.map_or(Links::NONE, |links| std::mem::replace(links, Links::NONE))
+    fn take_sockets(&mut self, conn: ConnId) -> PeerSockets {
+        let ends = self.sockets.get_mut(conn.0 as usize);
+        ends.map_or(PeerSockets::NONE, |ends| std::mem::replace(ends, PeerSockets::NONE))
     }
     fn planned(swarm: u32, population: u32, host: u32, role: Role) -> Peer {
         Peer {
@@ -450,7 +451,7 @@ impl Peer {
             host,
             role,
             machine: None,
-            links: Vec::new(),
+            sockets: Vec::new(),
             armed: Time::NEVER,
             arrived: None,
             completed: None,

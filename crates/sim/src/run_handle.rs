@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The line between a run and whoever started it, on another thread: how far it is, and stop.
 #[derive(Debug, Default)]
-pub struct Control {
+pub struct RunHandle {
     cancelled: AtomicBool,
     /// Bits of an `f64` between 0 and 1.
     progress: AtomicU64,
@@ -11,10 +11,10 @@ pub struct Control {
     forced: bool,
 }
 
-impl Control {
+impl RunHandle {
     /// For a run that is begun even if it may need more memory than there is.
-    pub fn forced() -> Control {
-        Control { forced: true, ..Control::default() }
+    pub fn forced() -> RunHandle {
+        RunHandle { forced: true, ..RunHandle::default() }
     }
     /// Whether the run is begun even if it may need more memory than there is.
     pub fn is_forced(&self) -> bool {
