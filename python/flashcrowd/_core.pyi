@@ -4,9 +4,9 @@ from typing import final
 
 __all__ = [
     "Cancelled",
-    "RunHandle",
     "EngineFault",
     "PlanError",
+    "RunHandle",
     "Table",
     "UtpReceiver",
     "UtpSender",

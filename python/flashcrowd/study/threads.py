@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flashcrowd.engines import Cancelled, RunHandle, Engine, EngineError
+from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle
 from flashcrowd.study.cores import cores
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
