@@ -9,6 +9,8 @@
 //! dies so has found a bug in it, or fed it something that no network delivers.
 
 mod host;
+mod state;
 mod sys;
 
-pub use host::{Datagram, Failure, Libutp, Settings, SocketId, Status};
+pub use host::{Libutp, Settings};
+pub use state::{Datagram, Failure, SocketId, Status};

@@ -1,6 +1,6 @@
 //! What touches libutp: its callbacks, and the addresses it wants.
 
-use crate::host::Inner;
+use crate::state::Inner;
 use libutp_rs2_sys as utp;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, MutexGuard, PoisonError};

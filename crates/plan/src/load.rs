@@ -1,7 +1,5 @@
 //! What a workload adds to the need of a run, and the memory that the parts of an engine take.
 
-use crate::outlook::Own;
-
 /// Memory of a run without hosts: the event queue's wheel, tables.
 pub(crate) const LEAST_BYTES: f64 = 1e6;
 /// A host and its lines, names included.
@@ -56,5 +54,26 @@ impl Load {
                 Own::Route => ROUTE_BYTES,
                 Own::Draws => ROUTE_BYTES + DRAWS_BYTES,
             };
+    }
+}
+
+/// What a pair of hosts needs for its own piece of path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// All pairs share it.
+    Nothing,
+    /// A route.
+    Route,
+    /// A route, and a piece of path with a random stream and what was drawn.
+    Draws,
+}
+
+impl Own {
+    pub(crate) fn max(self, other: Own) -> Own {
+        match (self, other) {
+            (Own::Draws, _) | (_, Own::Draws) => Own::Draws,
+            (Own::Route, _) | (_, Own::Route) => Own::Route,
+            _ => Own::Nothing,
+        }
     }
 }

@@ -1,6 +1,7 @@
 use crate::Error;
 use crate::check::{index, require};
-use crate::outlook::{Own, losses};
+use crate::load::Own;
+use crate::outlook::losses;
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_link::{Conditions, Queue};
 use serde::{Deserialize, Serialize};

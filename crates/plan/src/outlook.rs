@@ -2,7 +2,7 @@
 //! shares of links, and what a stream of bytes comes to in packets and events. Expectations only:
 //! no engine reads them.
 
-use crate::load::Load;
+use crate::load::{Load, Own};
 use crate::{Plan, TransportChoice, What};
 use flashcrowd_base::Span;
 use flashcrowd_link::{Conditions, LossModel, Queue};
@@ -61,17 +61,6 @@ pub(crate) struct Path {
     pub(crate) queued: f64,
     /// Whether a pair of hosts has a record of its own for it.
     pub(crate) own: Own,
-}
-
-/// What a pair of hosts needs for its own piece of path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Own {
-    /// All pairs share it.
-    Nothing,
-    /// A route.
-    Route,
-    /// A route, and a piece of path with a random stream and what was drawn.
-    Draws,
 }
 
 /// What carries a connection, in numbers.
@@ -436,16 +425,6 @@ impl Way {
     /// Packets of one connection that are on their way or remembered by its ends.
     pub(crate) fn in_flight(&self) -> f64 {
         self.carrier.in_flight(&self.forth, &self.back)
-    }
-}
-
-impl Own {
-    fn max(self, other: Own) -> Own {
-        match (self, other) {
-            (Own::Draws, _) | (_, Own::Draws) => Own::Draws,
-            (Own::Route, _) | (_, Own::Route) => Own::Route,
-            _ => Own::Nothing,
-        }
     }
 }
 

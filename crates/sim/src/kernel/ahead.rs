@@ -1,28 +1,12 @@
 //! What the packets and timers that come next will need of the world, and asking for it: the part of
 //! looking ahead that knows the kernel's structures. [`crate::ahead`] knows when to ask, and for whom.
 
+use super::look::Look;
 use super::packet::Packet;
 use super::sockets::{Owner, Sockets, other};
 use super::transit::Transit;
 use flashcrowd_base::{Time, prefetch};
 use flashcrowd_transport::tcp::Connection;
-
-/// A socket that will be used soon.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    pub(crate) socket: u32,
-    /// Whether the sending half will be needed: for all but data that arrives.
-    pub(crate) sends: bool,
-    /// How far the stream will have arrived.
-    pub(crate) offset: u64,
-}
-
-impl Look {
-    /// A socket that will be written to.
-    pub(crate) fn write(socket: u32) -> Look {
-        Look { socket, sends: true, offset: 0 }
-    }
-}
 
 /// So many packets of a lane are looked at together.
 const TOGETHER: usize = 8;

@@ -6,6 +6,7 @@ mod capture;
 mod event;
 mod event_queue;
 mod histograms;
+mod look;
 mod messages;
 mod network;
 mod packet;
@@ -15,11 +16,11 @@ mod transit;
 mod transport;
 mod world;
 
-pub(crate) use ahead::Look;
 pub(crate) use capture::Sent;
 pub(crate) use event::{Event, Kind};
 pub use event_queue::EventQueue;
 pub(crate) use histograms::{Class, NO_CLASS};
+pub(crate) use look::Look;
 pub(crate) use network::Link;
 pub(crate) use packet::{Addressee, Datagram, Packet, Sacks};
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::ahead::Look;
+use super::look::Look;
 use flashcrowd_base::Time;
 use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
