@@ -23,7 +23,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow test-surprise kernel packetdrill lint msrv deny format bench \
+.PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint msrv deny format bench \
 	tables docs wheel lock clean
 
 help: ## List the tasks
@@ -70,6 +70,14 @@ test-surprise: build ## Property tests with 3,000 fresh examples each; SEED=... 
 	@echo "make test-surprise SEED=$(SEED)"
 	HYPOTHESIS_PROFILE=slow $(BIN)/pytest --hypothesis-seed=$(SEED) --timeout 3000 \
 		tests/engines/test_any_plan.py tests/study/test_any_study.py
+
+CRATE ?= link
+SHARD ?= 0/15
+MUTANTS := .tools/bin/cargo-mutants
+$(MUTANTS):
+	cargo install --quiet --locked --root .tools cargo-mutants@27.1.0
+mutants: $(MUTANTS) ## Which mutants of CRATE the tests catch, of those in SHARD (k/n)
+	$(MUTANTS) mutants -p flashcrowd-$(CRATE) --shard $(SHARD) --sharding round-robin --output target
 
 lint: build ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
 	cargo fmt --all --check
