@@ -15,5 +15,5 @@ pub use prefetch::{Lines, prefetch};
 pub use random_stream::{Quantiles, RandomStream};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;
-pub use slab::{NOWHERE, Slab};
+pub use slab::{List, NOWHERE, Slab};
 pub use time::{Span, Time};

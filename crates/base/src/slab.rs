@@ -1,7 +1,8 @@
 /// Values at places that are numbered, and used again: what has just been taken out is where the
 /// next value goes, so the memory in use is that of the values that are there.
 ///
-/// Each place also names another one, its *next*, from which an owner can make lists in it.
+/// Each place also names another one, its *next*: values can stand in a [`List`], or in lists whose
+/// owner keeps nothing but the first place ([`Slab::insert_before`], [`Slab::unlink`]).
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     places: Vec<Place<T>>,
@@ -93,17 +94,107 @@ impl<T> Slab<T> {
 
     /// The place that follows the value at `index` in its list; [`NOWHERE`] at the end of the list
     /// and where no value is.
-    pub fn next(&self, index: u32) -> u32 {
+    fn next(&self, index: u32) -> u32 {
         match self.places.get(index as usize) {
             Some(Place { value: Some(_), next }) => *next,
             _ => NOWHERE,
         }
     }
     /// Has `next` follow the value at `index`. Changes nothing where no value is.
-    pub fn link(&mut self, index: u32, next: u32) {
+    fn link(&mut self, index: u32, next: u32) {
         if let Some(Place { value: Some(_), next: follows }) = self.places.get_mut(index as usize) {
             *follows = next;
         }
+    }
+}
+
+/// Values of a [`Slab`] one behind the other: as many lists as there are, in one memory.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    first: u32,
+    last: u32,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List::EMPTY
+    }
+}
+
+impl List {
+    /// A list of nothing.
+    pub const EMPTY: List = List { first: NOWHERE, last: NOWHERE };
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.first == NOWHERE
+    }
+}
+
+/// Lists. A list belongs to the slab that its first value was pushed to.
+impl<T> Slab<T> {
+    /// Puts a value behind all others of a list.
+    pub fn push_back(&mut self, list: &mut List, value: T) {
+        let place = self.insert(value);
+        match list.last {
+            NOWHERE => list.first = place,
+            last => self.link(last, place),
+        }
+        list.last = place;
+    }
+
+    /// Takes out the first value of a list.
+    pub fn pop_front(&mut self, list: &mut List) -> Option<T> {
+        self.remove_behind(list, NOWHERE)
+    }
+
+    /// Takes out the value behind the one at place `before`, or else the first.
+    fn remove_behind(&mut self, list: &mut List, before: u32) -> Option<T> {
+        let place = if before == NOWHERE { list.first } else { self.next(before) };
+        let (value, next) = self.unlink(place)?;
+        if before == NOWHERE {
+            list.first = next;
+        } else {
+            self.link(before, next);
+        }
+        if list.last == place {
+            list.last = before;
+        }
+        Some(value)
+    }
+
+    /// Takes out the first value that `found` chooses; it sees them in order.
+    pub fn remove_first(
+        &mut self,
+        list: &mut List,
+        mut found: impl FnMut(&T) -> bool,
+    ) -> Option<T> {
+        let (mut before, mut place) = (NOWHERE, list.first);
+        while let Some(value) = self.get(place) {
+            if found(value) {
+                return self.remove_behind(list, before);
+            }
+            (before, place) = (place, self.next(place));
+        }
+        None
+    }
+
+    /// The first value of a list.
+    pub fn front(&self, list: &List) -> Option<&T> {
+        self.get(list.first)
+    }
+    /// The last value of a list.
+    pub fn back(&self, list: &List) -> Option<&T> {
+        self.get(list.last)
+    }
+    /// The values of a list, the first one first.
+    pub fn iter_list(&self, list: &List) -> impl Iterator<Item = &T> {
+        let mut place = list.first;
+        std::iter::from_fn(move || {
+            let value = self.get(place)?;
+            place = self.next(place);
+            Some(value)
+        })
     }
 }
 
@@ -111,7 +202,7 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, VecDeque};
 
     proptest! {
         /// It is a map from numbers that it hands out, and takes no more places than there ever
@@ -152,6 +243,34 @@ mod tests {
                     prop_assert_eq!(slab.get_mut(index).copied(), expected.map(|(value, _)| *value));
                     prop_assert_eq!(slab.next(index), expected.map_or(NOWHERE, |(_, next)| *next));
                 }
+            }
+        }
+
+        /// Lists in one slab are queues from which a value can be taken anywhere.
+        #[test]
+        fn lists_are_queues(steps in prop::collection::vec((0usize..3, 0u8..5, 0u32..9), 1..300)) {
+            let mut slab = Slab::default();
+            let (mut lists, mut queues) = ([List::EMPTY; 3], [const { VecDeque::new() }; 3]);
+            for (which, step, value) in steps {
+                let (list, queue) = (&mut lists[which], &mut queues[which]);
+                match step {
+                    0..=2 => {
+                        slab.push_back(list, value);
+                        queue.push_back(value);
+                    }
+                    3 => prop_assert_eq!(slab.pop_front(list), queue.pop_front()),
+                    _ => {
+                        let place = queue.iter().position(|other| *other == value);
+                        let removed = place.and_then(|place| queue.remove(place));
+                        prop_assert_eq!(slab.remove_first(list, |other| *other == value), removed);
+                    }
+                }
+                for (list, queue) in lists.iter().zip(&queues) {
+                    prop_assert!(slab.iter_list(list).eq(queue));
+                    prop_assert_eq!((slab.front(list), slab.back(list)), (queue.front(), queue.back()));
+                    prop_assert_eq!(list.is_empty(), queue.is_empty());
+                }
+                prop_assert_eq!(slab.len(), queues.iter().map(VecDeque::len).sum::<usize>());
             }
         }
     }

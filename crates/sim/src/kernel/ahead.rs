@@ -13,7 +13,7 @@ const TOGETHER: usize = 8;
 
 impl<M> Sockets<M> {
     /// Whether there are so many that the processor's nearer caches do not hold them, and looking
-    /// ahead pays: a socket takes a kilobyte.
+    /// ahead pays: a socket takes 768 bytes.
     pub(crate) fn are_many(&self) -> bool {
         self.all.len() > 1500
     }

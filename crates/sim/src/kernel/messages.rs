@@ -1,17 +1,6 @@
-use flashcrowd_base::{NOWHERE, Slab};
+use flashcrowd_base::{List, Slab};
 
-/// The messages on their way to one socket, as a list in [`Messages`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Inbox {
-    first: u32,
-    last: u32,
-}
-
-impl Inbox {
-    pub(crate) const EMPTY: Inbox = Inbox { first: NOWHERE, last: NOWHERE };
-}
-
-/// All messages on their way, in one slab for all sockets. Freed places are used first, so the working
+/// All messages on their way, in one slab for all sockets, each of which has a list in it. Freed places are used first, so the working
 /// set is the messages in flight; a queue for each socket would touch two cold pages a message.
 #[derive(Debug)]
 pub(crate) struct Messages<M>(Slab<Ending<M>>);
@@ -31,28 +20,18 @@ impl<M> Default for Messages<M> {
 
 impl<M> Messages<M> {
     /// A message that ends at this offset is written to the socket with this inbox.
-    pub(crate) fn push(&mut self, inbox: &mut Inbox, at: u64, message: M) {
-        let place = self.0.insert(Ending { at, message });
-        match inbox.last {
-            NOWHERE => inbox.first = place,
-            last => self.0.link(last, place),
-        }
-        inbox.last = place;
+    pub(crate) fn push(&mut self, inbox: &mut List, at: u64, message: M) {
+        self.0.push_back(inbox, Ending { at, message });
     }
 
     /// Takes the first message.
-    pub(crate) fn pop(&mut self, inbox: &mut Inbox) -> Option<M> {
-        let (Ending { message, .. }, next) = self.0.unlink(inbox.first)?;
-        inbox.first = next;
-        if next == NOWHERE {
-            inbox.last = NOWHERE;
-        }
-        Some(message)
+    pub(crate) fn pop(&mut self, inbox: &mut List) -> Option<M> {
+        self.0.pop_front(inbox).map(|ending| ending.message)
     }
 
     /// Offset at which the first message ends; the greatest of all if there is none.
-    pub(crate) fn next_end(&self, inbox: &Inbox) -> u64 {
-        self.0.get(inbox.first).map_or(u64::MAX, |ending| ending.at)
+    pub(crate) fn next_end(&self, inbox: &List) -> u64 {
+        self.0.front(inbox).map_or(u64::MAX, |ending| ending.at)
     }
 
     #[cfg(test)]
@@ -61,7 +40,7 @@ impl<M> Messages<M> {
     }
 
     /// Nobody will read these.
-    pub(crate) fn clear(&mut self, inbox: &mut Inbox) {
+    pub(crate) fn clear(&mut self, inbox: &mut List) {
         while self.pop(inbox).is_some() {}
     }
 }
@@ -73,7 +52,7 @@ mod tests {
     #[test]
     fn inboxes_share_their_place_and_keep_their_order() {
         let mut messages = Messages::default();
-        let mut inboxes = [Inbox::EMPTY; 3];
+        let mut inboxes = [List::EMPTY; 3];
         let have = |piece: u32| format!("have {piece}");
         for round in 0..4 {
             for piece in 0..30u32 {

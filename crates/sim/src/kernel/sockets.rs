@@ -1,12 +1,12 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
 use super::histograms::Tally;
-use super::messages::{Inbox, Messages};
+use super::messages::Messages;
 use super::network::Network;
 use super::packet::{Addressee, Packet};
 use super::parcels::Parcels;
 use super::transport::{Stack, Transport};
-use flashcrowd_base::{Lines, RandomStream, Span, Time};
+use flashcrowd_base::{Lines, List, RandomStream, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Flags, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ pub(crate) struct Socket {
     pub(crate) reported_space: u32,
     pub(crate) low_watermark: u32,
     /// Messages on their way to this end.
-    inbox: Inbox,
+    inbox: List,
     /// Packets that this end sent, less those for it that arrived or were lost, modulo 2^32: the sum of
     /// both ends' is the packets in flight between them.
     in_flight: u32,
@@ -141,7 +141,7 @@ impl Socket {
             read: 0,
             reported_space: 0,
             low_watermark: clamp(end.low_watermark),
-            inbox: Inbox::EMPTY,
+            inbox: List::EMPTY,
             in_flight: 0,
             connected_reported: false,
             free: false,
