@@ -52,15 +52,8 @@ impl Call {
     /// Packets of both directions: one each an interval. Every one is remembered.
     pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
         let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
-        let (forth, back) = outlook.paths(self.from, self.to);
-        let each = Load {
-            packets: 2.0 - forth.loss - back.loss,
-            events: 1.0 + forth.stages + back.stages,
-            bytes: 2.0 * DELAY_BYTES,
-            ..Load::default()
-        };
-        let mut load = each.times(active_s / self.interval_ns.seconds());
-        load.add_routes(forth.own, 2.0);
-        load
+        let times = active_s / self.interval_ns.seconds();
+        let arriving = |forth, back| 2.0 - forth - back;
+        outlook.datagrams(self.from, self.to, times, 2.0 * DELAY_BYTES, arriving)
     }
 }

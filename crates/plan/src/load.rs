@@ -57,8 +57,8 @@ impl Load {
     }
 }
 
-/// What a pair of hosts needs for its own piece of path.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a pair of hosts needs for its own piece of path, the more the greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     /// All pairs share it.
     Nothing,
@@ -66,14 +66,4 @@ pub(crate) enum Own {
     Route,
     /// A route, and a piece of path with a random stream and what was drawn.
     Draws,
-}
-
-impl Own {
-    pub(crate) fn max(self, other: Own) -> Own {
-        match (self, other) {
-            (Own::Draws, _) | (_, Own::Draws) => Own::Draws,
-            (Own::Route, _) | (_, Own::Route) => Own::Route,
-            _ => Own::Nothing,
-        }
-    }
 }

@@ -167,7 +167,7 @@ impl<'p> Outlook<'p> {
         self.reserve(from, to, bps);
         self.reserve(to, from, bps);
     }
-    /// The same for what a host sends to hosts, or receives from some, that are not known yet.
+    /// Says that so many connections take what they get of the lines of one host, up and down.
     pub(crate) fn add_greedy_at(&mut self, host: u32, up: f64, down: f64) {
         let Some(host) = self.plan.network.hosts.get(host as usize) else { return };
         let lines = [(&host.up, up), (&host.down, down)];
@@ -176,6 +176,24 @@ impl<'p> Outlook<'p> {
                 self.links[link as usize].greedy += connections;
             }
         }
+    }
+
+    /// What datagrams from each of two hosts to the other come to, so many times: `packets` gives how many
+    /// arrive by the share of those that are lost there and back, `bytes` what is remembered of both.
+    pub(crate) fn datagrams(
+        &self,
+        from: u32,
+        to: u32,
+        times: f64,
+        bytes: f64,
+        packets: impl Fn(f64, f64) -> f64,
+    ) -> Load {
+        let (forth, back) = self.paths(from, to);
+        let packets = packets(forth.loss, back.loss);
+        let events = 1.0 + forth.stages + back.stages;
+        let mut load = Load { packets, events, bytes, ..Load::default() }.times(times);
+        load.add_routes(forth.own, 2.0);
+        load
     }
 
     fn each_link(&mut self, from: u32, to: u32, mut say: impl FnMut(&mut Shared)) {
@@ -299,7 +317,7 @@ impl Path {
             share_bps: mean(|it| it.share_bps),
             rate_bps: mean(|it| it.rate_bps),
             queued: mean(|it| it.queued),
-            own: paths.map(|it| it.own).fold(Own::Nothing, Own::max),
+            own: paths.map(|it| it.own).max().unwrap_or(Own::Nothing),
         }
     }
 
@@ -322,12 +340,16 @@ impl Carrier {
     pub(crate) fn bps(&self, forth: &Path, back: &Path) -> f64 {
         let rtt_s = (forth.delay_s + back.delay_s).max(1e-6);
         let window = self.window_bytes * 8.0 / rtt_s;
-        let overhead = self.segment_bytes / (self.segment_bytes + HEADER_BYTES);
-        let mut bps = window.min(forth.share_bps * overhead);
+        let mut bps = window.min(forth.share_bps * self.payload_share());
         if self.yields_to_loss && forth.bursts > 0.0 {
             bps = bps.min(1.22 / libm::sqrt(forth.bursts) * self.segment_bytes * 8.0 / rtt_s);
         }
         bps.clamp(1.0, ENDLESS_BPS)
+    }
+
+    /// The share of payload in a full packet.
+    pub(crate) fn payload_share(&self) -> f64 {
+        self.segment_bytes / (self.segment_bytes + HEADER_BYTES)
     }
 
     /// Packets of one busy connection that are on their way or remembered by its ends.
@@ -416,16 +438,21 @@ impl Way {
         Stream { carrier, forth, back, bytes, seconds, connections, write_bytes }
     }
 
-    /// What opens and closes a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
+    /// See [`opening`].
     pub(crate) fn opening(&self) -> Load {
-        let events = 4.0 * self.forth.stages + 3.0 * self.back.stages + 3.0;
-        Load { packets: 7.0, events, ..Load::default() }
+        opening(&self.forth, &self.back)
     }
 
     /// Packets of one connection that are on their way or remembered by its ends.
     pub(crate) fn in_flight(&self) -> f64 {
         self.carrier.in_flight(&self.forth, &self.back)
     }
+}
+
+/// What opens and closes a connection: SYN, SYN-ACK, ACK, and FIN and ACK each way.
+pub(crate) fn opening(forth: &Path, back: &Path) -> Load {
+    let events = 4.0 * forth.stages + 3.0 * back.stages + 3.0;
+    Load { packets: 7.0, events, ..Load::default() }
 }
 
 /// The mean over a run of what is `first` and changes at some instants.

@@ -45,15 +45,8 @@ impl Ping {
     /// Requests, and their answers: one each an interval. Every one is remembered.
     pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
         let active_s = outlook.active_s(index, self.start_ns, self.stop_ns, end_s);
-        let (forth, back) = outlook.paths(self.from, self.to);
-        let each = Load {
-            packets: (1.0 - forth.loss) * (2.0 - back.loss),
-            events: 1.0 + forth.stages + back.stages,
-            bytes: ROW_BYTES,
-            ..Load::default()
-        };
-        let mut load = each.times(active_s / self.interval_ns.seconds());
-        load.add_routes(forth.own, 2.0);
-        load
+        let times = active_s / self.interval_ns.seconds();
+        let arriving = |forth, back| (1.0 - forth) * (2.0 - back);
+        outlook.datagrams(self.from, self.to, times, ROW_BYTES, arriving)
     }
 }

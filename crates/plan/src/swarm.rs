@@ -1,6 +1,6 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
-use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean};
+use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
 use crate::{Error, Plan, TransportChoice, What};
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, choker};
@@ -226,12 +226,7 @@ impl Swarm {
         // Bitfield, handshake and interest each way; in a round a place or two changes hands, which
         // takes CHOKE and UNCHOKE, and an answer to one of them.
         load.add(message.times(requests + haves + keepalives + 6.0 * connections + 3.0 * rounds));
-        let opening = Load {
-            packets: 7.0,
-            events: 4.0 * forth.stages + 3.0 * back.stages + 3.0,
-            ..Load::default()
-        };
-        load.add(opening.times(connections));
+        load.add(opening(&forth, &back).times(connections));
         load.events += bytes / crowd.turn_bytes + rounds;
 
         let blocks = size / f64::from(self.block_bytes);
@@ -349,7 +344,7 @@ impl Crowd {
         let opener = most.hosts.first().copied().unwrap_or(0);
         let carrier = outlook.carrier(most.data.or(most.transport), opener);
         let (forth, back) = between(&hosts, outlook);
-        let overhead = carrier.segment_bytes / (carrier.segment_bytes + 52.0);
+        let overhead = carrier.payload_share();
         let (mut seeds_bps, mut leechers_bps, mut down_bps) = (0.0, 0.0, 0.0);
         let mut uploads = 0.0;
         for (number, population) in (0u32..).zip(&swarm.populations) {

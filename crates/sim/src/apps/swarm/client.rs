@@ -30,13 +30,12 @@ impl Swarms<'_> {
             let socket = |conn| peer.sockets(conn).control;
             machine.writes_ahead(BROADCAST).map(socket).filter(|socket| *socket != NO_SOCKET)
         };
-        let look = |socket| Look { socket, sends: true, offset: 0 };
         for socket in sockets() {
-            world.sockets.prefetch(&look(socket));
+            world.sockets.prefetch(&Look::write(socket));
             world.sockets.prefetch_reader(socket);
         }
         for socket in sockets() {
-            world.sockets.prefetch_beyond(&look(socket));
+            world.sockets.prefetch_beyond(&Look::write(socket));
         }
     }
 
