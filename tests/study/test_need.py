@@ -121,5 +121,6 @@ def test_numbers_are_written_as_people_write_them() -> None:
         "41.2 GB",
         "3 TB",
     ]
+    assert size(999_900) == "1 MB"
     written = [duration(it) for it in (2e-4, 0.0156, 0.82, 7.2, 16, 90, 7200, 2e6)]
     assert written == ["0.2 ms", "16 ms", "820 ms", "7.2 s", "16 s", "1.5 min", "2 h", "23 d"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from flashcrowd.amounts import scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.engines.need import Need
@@ -15,7 +16,6 @@ from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
     duration,
-    number,
     problem,
     size,
     study_need,
@@ -114,7 +114,7 @@ def _numbers(need: Need | StudyNeed) -> tuple[float, ...]:
 
 def _words(numbers: Sequence[float]) -> tuple[str, ...]:
     packets, events, seconds, bytes = numbers
-    return (number(packets), number(events), duration(seconds), size(bytes))
+    return (scaled(packets, ""), scaled(events, ""), duration(seconds), size(bytes))
 
 
 def _row(need: Need | StudyNeed) -> tuple[str, ...]:

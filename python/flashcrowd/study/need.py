@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from flashcrowd import _core
+from flashcrowd.amounts import scaled
 from flashcrowd.engines import Engine
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
@@ -116,10 +117,7 @@ def _bytes(need: Need | None) -> int:
 
 def size(count: float) -> str:
     """Bytes, as people write them."""
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
-        if count >= unit:
-            return f"{count / unit:.3g} {name}"
-    return f"{count / 1e3:.3g} kB"
+    return scaled(count, "B")
 
 
 def duration(seconds: float) -> str:
@@ -128,11 +126,3 @@ def duration(seconds: float) -> str:
     unit, name = next((it for it in units if seconds >= it[0]), units[-1])
     count = seconds / unit
     return f"{count:.0f} {name}" if count >= 10 else f"{count:.2g} {name}"
-
-
-def number(count: float) -> str:
-    """A count, as people write it."""
-    for unit, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if count >= unit:
-            return f"{count / unit:.3g}{name}"
-    return f"{count:.0f}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from flashcrowd.amounts import scaled
+
 SENDER = "    time       bytes         rate       RTT     queue    window   resent  timeouts"
 """The columns of `sending`."""
 
@@ -40,17 +42,9 @@ def receiving(span: float, before: Mapping[str, Any], now: Mapping[str, Any]) ->
 
 def size(count: float) -> str:
     """Bytes with a unit of a thousand, to four digits at most."""
-    return _scaled(count, "B")
+    return scaled(count, "B", "kMG")
 
 
 def rate(count: float, seconds: float) -> str:
     """Bytes in a time as bits per second."""
-    return _scaled(count * 8 / seconds if seconds > 0 else 0.0, "bit/s")
-
-
-def _scaled(value: float, unit: str) -> str:
-    for prefix in ("", "k", "M"):
-        if value < 999.5:
-            return f"{value:.0f} {unit}" if not prefix else f"{value:.3g} {prefix}{unit}"
-        value /= 1000
-    return f"{value:.3g} G{unit}" if value < 999.5 else f"{value:.0f} G{unit}"
+    return scaled(count * 8 / seconds if seconds > 0 else 0.0, "bit/s", "kMG")
