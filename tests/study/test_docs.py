@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.errors import StudyError
+from flashcrowd.metrics import METRICS
 from flashcrowd.scenario import LINES
 from flashcrowd.study import Study
 
@@ -71,6 +72,12 @@ def test_the_python_runs(capsys):
     (code,) = blocks("python")
     exec(compile(code, "studies.md", "exec"), {})
     assert capsys.readouterr().out.startswith("network.rtt = 40 ms ")
+
+
+def test_every_metric_is_on_the_page():
+    for metric in METRICS:
+        row = f"| {metric.name} | {metric.kind} | {metric.unit} | {metric.meaning} |"
+        assert row in PAGE, row
 
 
 def test_every_access_line_is_on_the_page():

@@ -91,12 +91,10 @@ class StudyEvidence:
         return self.points.axes[number].levels[point.levels[number]][place]
 
     def _setting(self, name: str) -> tuple[int, int]:
-        for number, axis in enumerate(self.points.axes):
-            for place, path in enumerate(axis.paths):
-                if path == name or path.endswith(f".{name}"):
-                    return number, place
-        known = ", ".join(path for axis in self.points.axes for path in axis.paths)
-        raise KeyError(f"{name!r} is not swept in study {self.name!r}; swept are {known}")
+        try:
+            return self.points.setting(name)
+        except KeyError as error:
+            raise KeyError(f"study {self.name!r}: {error.args[0]}") from None
 
 
 @dataclass

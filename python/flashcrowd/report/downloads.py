@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from flashcrowd.report import source
 from flashcrowd.report.points import Point
-from flashcrowd.report.source import Source
+from flashcrowd.report.source import Source, by_run
 
 
 @dataclass(frozen=True)
@@ -18,11 +17,15 @@ class Leechers:
 
     Attributes:
         run: run of each.
+        host: name of the host of each.
+        population: name of the population of each.
         completed_s: when it had the whole file, NaN if never.
         duration_s: from its arrival to then, NaN if never.
     """
 
     run: np.ndarray
+    host: np.ndarray
+    population: np.ndarray
     completed_s: np.ndarray
     duration_s: np.ndarray
 
@@ -37,13 +40,19 @@ def leechers(results: Source, swarm: str) -> Leechers:
     """Every peer of `swarm` that came without the file."""
     rows = source.table(results, "downloads")
     if rows is None:
-        empty = np.empty(0)
-        return Leechers(np.empty(0, dtype=np.int64), empty, empty)
+        empty, nobody = np.empty(0), np.empty(0, dtype=object)
+        return Leechers(np.empty(0, dtype=np.int64), nobody, nobody, empty, empty)
     rows = source.where(rows, "swarm", swarm)
     completed, duration = source.numbers(rows, "completed_s"), source.numbers(rows, "duration_s")
     # A seed has the file on arrival: complete, and without a duration.
     leeching = np.isnan(completed) | ~np.isnan(duration)
-    return Leechers(source.integers(rows, "run")[leeching], completed[leeching], duration[leeching])
+    return Leechers(
+        source.integers(rows, "run")[leeching],
+        source.strings(rows, "host")[leeching],
+        source.strings(rows, "population")[leeching],
+        completed[leeching],
+        duration[leeching],
+    )
 
 
 def times_of_runs(results: Source, swarm: str) -> tuple[dict[int, float], dict[int, float]]:
@@ -60,17 +69,6 @@ def times_of_runs(results: Source, swarm: str) -> tuple[dict[int, float], dict[i
         mean[run] = float(who.duration_s[members].mean())
         last[run] = float(who.completed_s[members].max())
     return mean, last
-
-
-def by_run(runs: np.ndarray, chosen: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Each run with the indices of its rows among the `chosen`."""
-    rows = np.flatnonzero(chosen)
-    if not len(rows):
-        return
-    order = rows[np.argsort(runs[rows], kind="stable")]
-    values, starts = np.unique(runs[order], return_index=True)
-    for run, members in zip(values, np.split(order, starts[1:]), strict=True):
-        yield int(run), members
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def completion_curve(who: Leechers, point: Point, t_s: np.ndarray) -> Curve | No
     """Mean and range over the runs of `point` of the share that has completed by each time."""
     wanted = {run.run for run in point.runs}
     shares = []
-    for run, members in by_run(who.run, np.ones(len(who.run), dtype=bool)):
+    for run, members in by_run(who.run):
         if run in wanted:
             completed = np.sort(who.completed_s[members])
             shares.append(np.searchsorted(completed, t_s, side="right") / len(members))

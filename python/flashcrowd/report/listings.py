@@ -9,59 +9,114 @@ import pyarrow as pa
 
 from flashcrowd.report import source, wording
 from flashcrowd.report.blocks import Cell, Table
-from flashcrowd.report.measures import Measure
+from flashcrowd.report.headline import Headline
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points
 from flashcrowd.report.quantity import shown
 from flashcrowd.report.statistics import Estimate, estimate
+
+#: Tables with more rows are folded.
+_MOST_ROWS = 25
+
+#: What is said of how observations spread.
+_SPREAD = ("mean", "median", "p5", "p95", "p99")
 
 #: The busiest links are shown up to this many.
 _MOST_LINKS = 12
 
 
-def of_measure(measure: Measure, points: Points, *, most_rows: int) -> Table:
-    """Mean, interval, range and change against the baseline, a row a point.
+def of_headline(headline: Headline, points: Points, measures: Sequence[Measure]) -> Table:
+    """Measures side by side, each with its change, a row a point."""
+    header = [*_headings(points), "runs"]
+    for measure in measures:
+        header.append(f"{measure.name} ({measure.unit})")
+        if headline.baseline:
+            header.append("change")
+    rows: list[list[str | Cell]] = []
+    for point in points.points:
+        row: list[str | Cell] = [*_values(points, point), _count(point, len(point.good_runs))]
+        for measure in measures:
+            row.append(_estimate(measure.at(point)))
+            if headline.baseline:
+                row.append(_change(headline, measure, point))
+        rows.append(row)
+    notes = " ".join(dict.fromkeys(measure.note for measure in measures))
+    caption = f"Means over runs, their 95 % intervals below.{_against(headline)} {notes}"
+    return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
 
-    Args:
-        measure: the number.
-        points: where.
-        most_rows: a table with more rows is folded.
-    """
+
+def of_measure(headline: Headline, measure: Measure, points: Points) -> Table:
+    """Mean, interval, range and change of one measure, a row a point; folded."""
     header = [*_headings(points), "runs", f"mean ({measure.unit})", "smallest to largest run"]
-    compared = len(points.points) > 1
-    if compared:
-        header.append("change against the first row")
+    if headline.baseline:
+        header.append("change")
     rows: list[list[str | Cell]] = []
     for point in points.points:
         found = measure.at(point)
-        row: list[str | Cell] = [*_values(points, point), _count(point, found)]
+        row: list[str | Cell] = [*_values(points, point), _count(point, found.n if found else 0)]
         if found is None:
             row += [Cell("no complete run", mark="bad"), ""]
         else:
-            row += [
-                Cell(wording.mean(found), wording.interval(found)),
-                wording.spread(found) if found.n > 1 else "",
-            ]
-        if compared:
-            row.append(_change(measure, point, points))
+            row += [_estimate(found), wording.spread(found) if found.n > 1 else ""]
+        if headline.baseline:
+            row.append(_change(headline, measure, point))
         rows.append(row)
     caption = (
-        f"{wording.sentence(measure.name)}. {measure.note} Means over runs with 95 % intervals in "
-        "brackets; changes are taken in pairs of runs that share a seed."
+        f"{wording.sentence(measure.name)}. {measure.note} Means over runs, their 95 % intervals "
+        f"below.{_against(headline)}"
     )
-    return Table(header, rows, caption, _words(points), folded=len(rows) > most_rows)
+    return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS // 2)
 
 
-def _change(measure: Measure, point: Point, points: Points) -> str | Cell:
-    if point is points.baseline:
+def spread(observed: Observations, points: Points) -> Table:
+    """Mean and percentiles of a metric, a row for each point and each part of the peers."""
+    parts: list[tuple[str, Observations]] = [("all", observed)]
+    for part in observed.parts:
+        names = observed.names(part)
+        if len(names) > 1:
+            parts += [(f"{part} {name}", observed.only(part, name)) for name in names]
+    measures = [[each.measure(s) for s in _SPREAD] for _, each in parts]
+    rows: list[list[str | Cell]] = []
+    for point in points.points:
+        for (name, _), of_part in zip(parts, measures, strict=True):
+            found = [measure.at(point) for measure in of_part]
+            count = max((each.n for each in found if each), default=0)
+            who = [name] if len(parts) > 1 else []
+            row: list[str | Cell] = [*_values(points, point), *who, f"n = {count}"]
+            rows.append([*row, *map(_estimate, found)])
+    who = ["of"] if len(parts) > 1 else []
+    unit = observed.metric.unit
+    header = [*_headings(points), *who, "runs", *(f"{name} ({unit})" for name in _SPREAD)]
+    whose = "" if observed.of in observed.metric.name else f" of {observed.of}"
+    caption = (
+        f"{wording.sentence(observed.metric.name)}{whose}. {observed.metric.meaning} Each number "
+        "is taken in every run; means of these over the runs, their 95 % intervals below."
+    )
+    words = _words(points) | ({len(points.axes) or 1} if who else set())
+    return Table(header, rows, caption, frozenset(words), folded=len(rows) > _MOST_ROWS // 2)
+
+
+def _against(headline: Headline) -> str:
+    if headline.baseline is None:
+        return ""
+    return f" Changes are against {headline.baseline.words}, in pairs of runs that share a seed."
+
+
+def _estimate(found: Estimate | None) -> Cell:
+    return Cell("–") if found is None else Cell(wording.mean(found), wording.interval(found))
+
+
+def _change(headline: Headline, measure: Measure, point: Point) -> str | Cell:
+    if headline.baseline is None or headline.baseline.of(point) is None:
         return "baseline"
-    change = measure.change(point, points.baseline)
+    change = headline.change(measure, point)
     if change is None:
         return "–"
     return Cell(*wording.change(change))
 
 
-def _count(point: Point, found: Estimate | None) -> str | Cell:
-    counted = 0 if found is None else found.n
+def _count(point: Point, counted: int) -> str | Cell:
     bad = len(point.runs) - len(point.good_runs)
     text = f"n = {counted}"
     return Cell(text, f"{bad} of {len(point.runs)} not complete", "bad") if bad else text
@@ -158,10 +213,7 @@ def links(rows: pa.Table, points: Points) -> Table:
 
 
 def _cell(values: Sequence[float] | np.ndarray) -> Cell:
-    if not len(values):
-        return Cell("–")
-    found = estimate(values)
-    return Cell(wording.mean(found), wording.interval(found))
+    return _estimate(estimate(values) if len(values) else None)
 
 
 def _headings(points: Points) -> list[str]:

@@ -1,182 +1,223 @@
-"""Scalars of a run: one number a run, which is what means and intervals are made of."""
+"""The measures that the tables of a study allow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
+from flashcrowd import metrics
+from flashcrowd.metrics import Named
 from flashcrowd.report import downloads, source
-from flashcrowd.report.points import Point, Points
-from flashcrowd.report.source import Source
-from flashcrowd.report.statistics import Estimate, difference, estimate
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.observations import Observations
+from flashcrowd.report.points import Points
+from flashcrowd.report.source import Source, by_run
 
-
-@dataclass(frozen=True)
-class Measure:
-    """One number of every run.
-
-    Attributes:
-        name: what is measured, as a table heading.
-        unit: its unit.
-        of_run: the value of each run that has one.
-        note: how it is computed, in a sentence.
-    """
-
-    name: str
-    unit: str
-    of_run: Mapping[int, float]
-    note: str
-
-    def at(self, point: Point) -> Estimate | None:
-        """Mean over the runs of `point` that ended as planned."""
-        values = [self.of_run[r.run] for r in point.good_runs if r.run in self.of_run]
-        return estimate(values) if values else None
-
-    def change(self, point: Point, baseline: Point, *, relative: bool = True) -> Estimate | None:
-        """How much larger `point` is than `baseline`, in pairs of runs that share a seed."""
-        return difference(self._by_seed(point), self._by_seed(baseline), relative=relative)
-
-    def _by_seed(self, point: Point) -> dict[int, float]:
-        return {r.seed: self.of_run[r.run] for r in point.good_runs if r.run in self.of_run}
+__all__ = ["Measure", "all_measures", "named", "observations", "swarm_measures", "within"]
 
 
 def all_measures(results: Source, points: Points) -> list[Measure]:
-    """Every measure that the tables allow, the most telling first."""
-    found = [
-        *swarm_measures(results),
-        *_transfer_measures(results),
-        *_ping_measures(results),
-        *_page_measures(results),
-        *_call_measures(results),
-    ]
+    """The mean of every metric that the tables allow, the most telling first, links left out."""
+    found = [each.measure() for each in observations(results) if each.metric.kind != "link"]
     return [m for m in found if any(run in m.of_run for run in points.runs)]
 
 
 def swarm_measures(results: Source) -> list[Measure]:
     """Mean and last download time of each swarm."""
-    found = []
-    names = downloads.swarms(results)
-    for name in names:
-        of = f" ({name})" if len(names) > 1 else ""
-        mean, last = downloads.times_of_runs(results, name)
-        found.append(
-            Measure(
-                f"mean download time{of}", "s", mean,
-                "Mean over the leechers of a run, from arrival to the complete file.",
-            )
-        )  # fmt: skip
-        found.append(
-            Measure(
-                f"last completion{of}", "s", last,
-                "When the last leecher of a run has the file, on the clock of the run.",
-            )
-        )  # fmt: skip
-    return found
+    return [each.measure() for each in _apart(list(_swarms(results)))]
 
 
-def _transfer_measures(results: Source) -> list[Measure]:
+def named(results: Source, name: Named) -> list[Measure]:
+    """The measures that `name` means: one for each workload that it fits."""
+    return [
+        each.measure(name.statistic, name.within)
+        for each in observations(results)
+        if each.metric == name.metric and name.of in ("", each.of)
+        for each in within(each, name.within)
+    ]
+
+
+def observations(results: Source) -> list[Observations]:
+    """Everything that was observed, by metric in the order of `flashcrowd.metrics`."""
+    found = [
+        *_swarms(results),
+        *_transfers(results),
+        *_pings(results),
+        *_pages(results),
+        *_calls(results),
+        *_links(results),
+    ]
+    order = {metric.name: place for place, metric in enumerate(metrics.METRICS)}
+    return _apart(sorted(found, key=lambda each: order[each.metric.name]))
+
+
+def _apart(found: list[Observations]) -> list[Observations]:
+    """The same, and each knows whether another workload has its metric, too."""
+    count: dict[str, int] = {}
+    for each in found:
+        count[each.metric.name] = count.get(each.metric.name, 0) + 1
+    return [
+        Observations(
+            each.metric, each.of, each.runs, each.values, each.parts, count[each.metric.name] == 1
+        )
+        for each in found
+    ]
+
+
+def within(each: Observations, name: str) -> Iterator[Observations]:
+    """The observations of one group or population; all of them if `name` is empty."""
+    if not name:
+        yield each
+        return
+    for part in each.parts:
+        if name in each.names(part):
+            yield each.only(part, name)
+            return
+
+
+def _observed(
+    metric: str,
+    of: str,
+    runs: np.ndarray,
+    values: np.ndarray,
+    parts: Mapping[str, np.ndarray] | None = None,
+) -> Iterator[Observations]:
+    """The observations, those that were not made (NaN) left out; nothing if there are none."""
+    made = ~np.isnan(values)
+    if made.any():
+        kept = {name: names[made] for name, names in (parts or {}).items()}
+        yield Observations(metrics.metric(metric), of, runs[made], values[made], kept)
+
+
+def _scalar(metric: str, of: str, of_run: Mapping[int, float]) -> Iterator[Observations]:
+    """A metric of which a run has one value."""
+    runs = np.asarray(list(of_run), dtype=np.int64)
+    yield from _observed(metric, of, runs, np.asarray(list(of_run.values()), dtype=float))
+
+
+def _swarms(results: Source) -> Iterator[Observations]:
+    groups = _table(_table(results.study.get("network")).get("groups"))
+    for name in downloads.swarms(results):
+        who = downloads.leechers(results, name)
+        parts = {
+            "group": np.asarray([_group(host, groups) for host in who.host], dtype=object),
+            "population": who.population,
+        }
+        yield from _observed("download time", name, who.run, who.duration_s, parts)
+        _, last = downloads.times_of_runs(results, name)
+        yield from _scalar("last completion", name, last)
+
+
+def _group(host: str, groups: Mapping[str, Any]) -> str:
+    """The group that a host belongs to: hosts are called `group-7`, or `group` if it has one."""
+    return host if host in groups else host.rpartition("-")[0]
+
+
+def _transfers(results: Source) -> Iterator[Observations]:
     rows = source.table(results, "transfers")
     if rows is None:
-        return []
+        return
     runs, names = source.integers(rows, "run"), source.strings(rows, "transfer")
-    found = []
-    for column, what, unit, factor, note in (
-        ("goodput_bps", "goodput", "Mbit/s", 1e-6, "Mean over the flows of a transfer in a run."),
-        ("mean_rtt_s", "round-trip time", "ms", 1e3, "Mean over the flows; samples of TCP."),
-    ):
-        values = source.numbers(rows, column) * factor
-        found += [
-            Measure(f"{what} of {name}", unit, _mean_by_run(runs, values, names == name), note)
-            for name in dict.fromkeys(names.tolist())
-        ]
-    return found
-
-
-def _ping_measures(results: Source) -> list[Measure]:
-    rows = source.table(results, "pings")
-    if rows is None:
-        return []
-    runs, names = source.integers(rows, "run"), source.strings(rows, "ping")
-    rtt = source.numbers(rows, "rtt_s")
-    found = []
+    goodput, start = source.numbers(rows, "goodput_bps") / 1e6, source.numbers(rows, "start_s")
+    end, payload = source.numbers(rows, "end_s"), source.numbers(rows, "bytes")
+    rtt = source.numbers(rows, "mean_rtt_s") * 1e3
+    ended = _ends(results)
     for name in dict.fromkeys(names.tolist()):
-        chosen = names == name
-        found.append(
-            Measure(
-                f"ping {name}", "ms", _mean_by_run(runs, rtt * 1e3, chosen),
-                "Mean round-trip time of the answered echo requests of a run.",
-            )
-        )  # fmt: skip
-        lost = np.isnan(rtt).astype(float) * 100
-        found.append(
-            Measure(
-                f"unanswered pings of {name}", "%", _mean_by_run(runs, lost, chosen),
-                "Share of the echo requests of a run without an answer.",
-            )
-        )  # fmt: skip
-    return found
+        mine = names == name
+        workload = _table(_table(results.study.get("workloads")).get(name))
+        if workload.get("size") not in (None, "none"):
+            yield from _observed("transfer time", name, runs[mine], (end - start)[mine])
+        yield from _observed("goodput", name, runs[mine], goodput[mine])
+        total = {}
+        for run, rows_of in by_run(runs, mine):
+            last = np.nan_to_num(end[rows_of], nan=ended.get(run, 0.0)).max()
+            time = float(last - start[rows_of].min())
+            if time > 0 and len(rows_of) > 1:
+                total[run] = float(payload[rows_of].sum()) * 8e-6 / time
+        yield from _scalar("total goodput", name, total)
+        yield from _observed("round-trip time", name, runs[mine], rtt[mine])
 
 
-def _page_measures(results: Source) -> list[Measure]:
-    rows = source.table(results, "pages")
+def _ends(results: Source) -> dict[int, float]:
+    runs = results.tables["runs"]
+    return dict(
+        zip(
+            source.integers(runs, "run").tolist(),
+            source.numbers(runs, "end_s").tolist(),
+            strict=True,
+        )
+    )
+
+
+def _pings(results: Source) -> Iterator[Observations]:
+    yield from _answered(results, "pings", "ping", ("ping", "rtt_s", 1e3), "unanswered pings")
+
+
+def _pages(results: Source) -> Iterator[Observations]:
+    yield from _answered(
+        results, "pages", "web", ("page time", "duration_s", 1), "unfinished pages"
+    )
+
+
+def _answered(
+    results: Source, table: str, column: str, metric: tuple[str, str, float], missing: str
+) -> Iterator[Observations]:
+    """Requests with the time that their answer took, and the share without one."""
+    rows = source.table(results, table)
     if rows is None:
-        return []
-    runs, names = source.integers(rows, "run"), source.strings(rows, "web")
-    duration = source.numbers(rows, "duration_s")
-    unfinished = np.isnan(duration).astype(float) * 100
-    found = []
+        return
+    runs, names = source.integers(rows, "run"), source.strings(rows, column)
+    values = source.numbers(rows, metric[1]) * metric[2]
+    without = np.isnan(values)
     for name in dict.fromkeys(names.tolist()):
-        chosen = names == name
-        found += [
-            Measure(
-                f"page of {name}", "s", _mean_by_run(runs, duration, chosen),
-                "Mean time to fetch a page, over those of a run that came to their end.",
-            ),
-            Measure(
-                f"unfinished pages of {name}", "%", _mean_by_run(runs, unfinished, chosen),
-                "Share of the pages of a run that failed, were stopped or cut off by its end.",
-            ),
-        ]  # fmt: skip
-    return found
+        mine = names == name
+        yield from _observed(metric[0], name, runs[mine], values[mine])
+        share = {run: 100 * float(without[rows_of].mean()) for run, rows_of in by_run(runs, mine)}
+        yield from _scalar(missing, name, share)
 
 
-def _call_measures(results: Source) -> list[Measure]:
+def _calls(results: Source) -> Iterator[Observations]:
     rows = source.table(results, "calls")
     if rows is None:
-        return []
+        return
     runs, names = source.integers(rows, "run"), source.strings(rows, "call")
     senders = source.strings(rows, "from")
     sent, lost = source.numbers(rows, "sent"), source.numbers(rows, "lost")
-    found = []
+    delay, jitter = (source.numbers(rows, c) * 1e3 for c in ("mean_delay_s", "jitter_s"))
     for name, sender in dict.fromkeys(zip(names.tolist(), senders.tolist(), strict=True)):
-        chosen = (names == name) & (senders == sender)
-        for column, what, note in (
-            ("mean_delay_s", "one-way delay", "Mean over the packets of a run that arrived."),
-            ("jitter_s", "jitter", "RFC 3550's, mean over the intervals of a run by packets."),
-        ):
-            values = _mean_by_run(
-                runs, source.numbers(rows, column) * 1e3, chosen & (lost < sent), sent - lost
-            )
-            found.append(Measure(f"{what} of {name} from {sender}", "ms", values, note))
-        share = 100 * lost / np.maximum(sent, 1)
-        found.append(
-            Measure(
-                f"loss of {name} from {sender}", "%", _mean_by_run(runs, share, chosen, sent),
-                "Share of the packets of a run that did not arrive before its end.",
-            )
-        )  # fmt: skip
-    return found
+        mine = (names == name) & (senders == sender)
+        of = f"{name} from {sender}"
+        arrived = mine & (lost < sent)
+        for metric, values in (("one-way delay", delay), ("jitter", jitter)):
+            means = {
+                run: float(np.average(values[rows_of], weights=(sent - lost)[rows_of]))
+                for run, rows_of in by_run(runs, arrived & ~np.isnan(values))
+            }
+            yield from _scalar(metric, of, means)
+        shares = {
+            run: 100 * float(lost[rows_of].sum() / sent[rows_of].sum())
+            for run, rows_of in by_run(runs, mine & (sent > 0))
+        }
+        yield from _scalar("call loss", of, shares)
 
 
-def _mean_by_run(
-    runs: np.ndarray, values: np.ndarray, chosen: np.ndarray, weights: np.ndarray | None = None
-) -> dict[int, float]:
-    chosen = chosen & ~np.isnan(values)
-    found = {}
-    for run in np.unique(runs[chosen]):
-        rows = chosen & (runs == run)
-        weight = None if weights is None else weights[rows]
-        found[int(run)] = float(np.average(values[rows], weights=weight))
-    return found
+def _links(results: Source) -> Iterator[Observations]:
+    rows = source.table(results, "links")
+    if rows is None:
+        return
+    runs, names = source.integers(rows, "run"), source.strings(rows, "link")
+    for metric, column, factor in (
+        ("utilisation", "utilisation", 100),
+        ("queueing delay", "mean_queue_delay_s", 1e3),
+        ("drops", "dropped", 1),
+    ):
+        values = source.numbers(rows, column) * factor
+        for name in dict.fromkeys(names.tolist()):
+            mine = names == name
+            yield from _observed(metric, name, runs[mine], values[mine])
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -92,15 +92,31 @@ class Point:
 
 @dataclass(frozen=True)
 class Points:
-    """All points of a study, in its order; the first is the baseline of comparisons."""
+    """All points of a study, in its order."""
 
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
 
     @property
     def baseline(self) -> Point:
-        """The point that the others are compared with."""
+        """The first point."""
         return self.points[0]
+
+    def setting(self, name: str) -> tuple[int, int]:
+        """The axis of a swept setting, and its place among the paths of the axis.
+
+        Args:
+            name: a swept path or its end.
+
+        Raises:
+            KeyError: no such setting is swept.
+        """
+        for number, axis in enumerate(self.axes):
+            for place, path in enumerate(axis.paths):
+                if path == name or path.endswith(f".{name}"):
+                    return number, place
+        known = ", ".join(path for axis in self.axes for path in axis.paths)
+        raise KeyError(f"{name!r} is not swept; swept are {known}")
 
     @cached_property
     def runs(self) -> dict[int, Run]:

@@ -5,7 +5,7 @@ A report never asks an engine; it reads what a results folder holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,3 +64,14 @@ def distinct(rows: pa.Table, column: str) -> list[str]:
 def where(rows: pa.Table, column: str, value: str) -> pa.Table:
     """The rows whose text `column` has this `value`."""
     return rows.filter(pa.array(strings(rows, column) == value, type=pa.bool_()))
+
+
+def by_run(runs: np.ndarray, chosen: np.ndarray | None = None) -> Iterator[tuple[int, np.ndarray]]:
+    """Each run with the indices of its rows, of those `chosen` if a mask is given."""
+    rows = np.arange(len(runs)) if chosen is None else np.flatnonzero(chosen)
+    if not len(rows):
+        return
+    order = rows[np.argsort(runs[rows], kind="stable")]
+    distinct, starts = np.unique(runs[order], return_index=True)
+    for run, members in zip(distinct, np.split(order, starts[1:]), strict=True):
+        yield int(run), members

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -71,6 +71,15 @@ class Estimate:
             self.minimum * factor,
             self.maximum * factor,
         )
+
+    def within(self, least: float, most: float) -> Estimate:
+        """The same estimate, its interval cut to what the number can be.
+
+        What is cut off could not be the mean, so the interval covers as often as before.
+        """
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, least), high=min(self.high, most))
 
 
 def estimate(values: Sequence[float] | np.ndarray) -> Estimate:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from flashcrowd.report import downloads, listings, page, source, wording, words
+from flashcrowd.report import answer, downloads, listings, page, source, wording, words
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
-from flashcrowd.report.charts import completion, histograms, means, series
-from flashcrowd.report.measures import all_measures
+from flashcrowd.report.charts import completion, histograms, means, pings, series
+from flashcrowd.report.headline import Headline, headline
+from flashcrowd.report.instants import instants
+from flashcrowd.report.measures import all_measures, observations
 from flashcrowd.report.points import Points, read
 from flashcrowd.report.source import Source
 
@@ -22,9 +24,6 @@ METHOD = (
     "Changes compare runs of the same seed in pairs."
 )
 
-#: Longer tables are folded.
-_MOST_ROWS = 25
-
 
 def write(results: Source, folder: Path) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
@@ -34,11 +33,13 @@ def write(results: Source, folder: Path) -> Path:
 def build(results: Source) -> Page:
     """The page, not yet laid out."""
     points = read(results.tables["runs"])
+    decisive = headline(results, points)
     sections = [
-        Section("What was run", "what", list(_what(results, points))),
+        Section("The answer", "answer", list(_answer(decisive, points))),
         *_outcome(points),
-        *_results(results, points),
-        Section("In detail", "detail", list(_detail(results))),
+        *_results(results, points, decisive),
+        Section("What was run", "what", list(_what(results, points))),
+        Section("In detail", "detail", list(_detail(results, points))),
     ]
     return Page(
         title=words.title(results.study),
@@ -47,6 +48,19 @@ def build(results: Source) -> Page:
         foot=METHOD,
         warnings=_warnings(points),
     )
+
+
+def _answer(decisive: Headline, points: Points) -> Iterator[Block]:
+    for sentence in answer.sentences(decisive, points):
+        yield Text(sentence)
+    if decisive.measures:
+        yield listings.of_headline(decisive, points, decisive.measures)
+    for parts in decisive.parts.values():
+        yield listings.of_headline(decisive, points, list(parts.values()))
+    for number, measure in enumerate(decisive.measures):
+        figure = means.means(measure, points, f"headline-{number + 1}-{_slug(measure.name)}")
+        if figure:
+            yield figure
 
 
 def _warnings(points: Points) -> list[str]:
@@ -75,18 +89,29 @@ def _outcome(points: Points) -> Iterator[Section]:
         yield Section("Runs that did not end as planned", "outcomes", [table])
 
 
-def _results(results: Source, points: Points) -> Iterator[Section]:
-    measures = all_measures(results, points)
+def _results(results: Source, points: Points, decisive: Headline) -> Iterator[Section]:
+    yield from _swarms(results, points)
+    echoes = [
+        *pings.over_time(results, points, instants(results.study)),
+        *histograms.ping_times(results, points),
+    ]
+    yield Section("Echo requests", "pings", echoes)
+    spread = [
+        listings.spread(observed, points)
+        for observed in observations(results)
+        if observed.metric.many and not observed.single
+    ]
+    yield Section("Means and percentiles", "spread", spread)
+    told = {measure.name for measure in decisive.measures}
     blocks: list[Block] = []
-    for number, measure in enumerate(measures):
+    for number, measure in enumerate(all_measures(results, points)):
+        if measure.name in told:
+            continue
         figure = means.means(measure, points, f"mean-{number + 1}-{_slug(measure.name)}")
         if figure:
             blocks.append(figure)
-        most = _MOST_ROWS if number == 0 else _MOST_ROWS // 2
-        blocks.append(listings.of_measure(measure, points, most_rows=most))
-    yield Section("Means and changes", "means", blocks)
-    yield from _swarms(results, points)
-    yield Section("Echo requests", "pings", histograms.ping_times(results, points))
+        blocks.append(listings.of_measure(decisive, measure, points))
+    yield Section("More means and changes", "means", blocks)
     yield Section("Time series", "series", series.series(results, points))
     rows = source.table(results, "links")
     if rows is not None:
@@ -130,7 +155,8 @@ def _parts(results: Source, table: str, swarm: str) -> Iterator[tuple[str, pa.Ta
         yield name, source.where(rows, "population", name)
 
 
-def _detail(results: Source) -> Iterator[Block]:
+def _detail(results: Source, points: Points) -> Iterator[Block]:
+    yield Facts(words.origin(results, points))
     settings = [[path, value] for path, value in listings.settings(dict(results.study))]
     yield Table(
         ["setting", "value"], settings,

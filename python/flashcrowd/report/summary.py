@@ -1,78 +1,135 @@
-"""The table at the end of a run: one row a point, means with intervals, and what went wrong."""
+"""The end of a run on a terminal: the answer, one column a measure, and what went wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd.report import wording
-from flashcrowd.report.measures import Measure, all_measures
+from flashcrowd.report import answer, wording
+from flashcrowd.report.headline import Headline, headline
+from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, read
 from flashcrowd.report.source import Source
 
 
 def summary(results: Source) -> RenderableType:
-    """A table of the first measure of a study, for a terminal.
+    """What a study says, for a terminal: sentences, and the headline's measures as a table.
 
-    The measure is the mean download time if there is a swarm, else the goodput of the first
-    transfer, else the first ping. Changes are against the first point, in pairs of runs that
-    share a seed.
+    The same measures stand at the head of the report. Changes are against the baseline, in pairs of
+    runs that share a seed.
     """
     points = read(results.tables["runs"])
-    measures = all_measures(results, points)
-    if not measures:
+    found = headline(results, points)
+    if not found.measures:
         return Group(Text("No run has a number to summarise."), *_reasons(points))
-    measure = measures[0]
-    compared = len(points.points) > 1
-    table = Table(
-        title=f"{wording.sentence(measure.name)} ({measure.unit})",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
+    return Group(
+        *(Text(sentence) for sentence in answer.sentences(found, points)),
+        _Levels(points, found, found.measures),
+        *(_Levels(points, found, list(parts.values())) for parts in found.parts.values()),
+        *_reasons(points),
     )
-    for axis in points.axes:
-        table.add_column(axis.name, justify="right")
-    table.add_column("runs", justify="right", no_wrap=True)
-    table.add_column("mean", justify="right", no_wrap=True)
-    table.add_column("95 % interval", justify="right", no_wrap=True)
-    if compared:
-        table.add_column("change", justify="right", no_wrap=True)
-        table.add_column("95 % interval", justify="right", no_wrap=True)
-    flagged = any(not run.good for run in points.runs.values())
-    if flagged:
-        table.add_column("not complete")
-    for point in points.points:
-        table.add_row(*_row(measure, point, points, compared=compared, flagged=flagged))
-    return Group(table, *_reasons(points))
 
 
-def _row(
-    measure: Measure, point: Point, points: Points, *, compared: bool, flagged: bool
-) -> list[RenderableType]:
-    row: list[RenderableType] = [
-        axis.label(level) for axis, level in zip(points.axes, point.levels, strict=True)
-    ]
-    found = measure.at(point)
-    if found is None:
-        row += ["0", "–", "–"]
-    else:
-        row += [str(found.n), wording.mean(found), wording.interval(found)]
-    if compared:
-        change = None
-        if point is not points.baseline:
-            change = measure.change(point, points.baseline)
-        if change is None:
-            row += ["baseline" if point is points.baseline else "–", ""]
+#: Wider than any table, to ask how much room one would take.
+_ROOMY = 10_000
+
+#: Which intervals a table has.
+_NONE, _MEANS, _ALL = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Measures as a table, a row a point; as much of it as the terminal has room for."""
+
+    points: Points
+    headline: Headline
+    measures: Sequence[Measure]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields one table, with as many intervals as there is room for; else one a measure."""
+        roomy = options.update(max_width=_ROOMY)
+
+        def fits(table: Table) -> bool:
+            return Measurement.get(console, roomy, table).maximum <= options.max_width
+
+        whole = next(filter(fits, self._variants(self.measures)), None)
+        if whole is not None:
+            yield whole
+            return
+        for measure in self.measures:
+            yield next(filter(fits, self._variants([measure])), self._table([measure], _NONE))
+
+    def _variants(self, measures: Sequence[Measure]) -> Iterator[Table]:
+        for intervals in (_ALL, _MEANS, _NONE):
+            yield self._table(measures, intervals)
+
+    def _table(self, measures: Sequence[Measure], intervals: int) -> Table:
+        narrow = intervals == _NONE
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0))
+        for axis in self.points.axes:
+            table.add_column(axis.name, justify="right", no_wrap=True)
+        if not narrow:
+            table.add_column("runs", justify="right", no_wrap=True)
+        for measure in measures:
+            heading = _heading(measure, 12 if narrow else 20)
+            table.add_column(heading, justify="right", no_wrap=True)
+            if self.headline.baseline:
+                table.add_column("change", justify="right", no_wrap=True)
+        flagged = any(not run.good for run in self.points.runs.values())
+        if flagged:
+            table.add_column("not complete")
+        for point in self.points.points:
+            row: list[RenderableType] = [
+                axis.label(level)
+                for axis, level in zip(self.points.axes, point.levels, strict=True)
+            ]
+            if not narrow:
+                row.append(str(len(point.good_runs)))
+            for measure in measures:
+                row += self._cells(measure, point, intervals)
+            if flagged:
+                row.append(Text(_flags(point), style="bold red"))
+            table.add_row(*row)
+        return table
+
+    def _cells(self, measure: Measure, point: Point, intervals: int) -> list[RenderableType]:
+        found = measure.at(point)
+        if found is None:
+            return ["–", ""] if self.headline.baseline else ["–"]
+        below = wording.interval(found)
+        cells: list[RenderableType] = [_two(wording.mean(found), below if intervals else "")]
+        if self.headline.baseline:
+            change = self.headline.change(measure, point)
+            if change is None:
+                base = self.headline.baseline.of(point) is None
+                cells.append(Text("baseline" if base else "–", style="dim"))
+            else:
+                text, interval = wording.change(change)
+                paired = "" if change.n == found.n else f", {change.n} pairs"
+                below = interval.rpartition(", n")[0] + paired
+                cells.append(_two(text, below if intervals == _ALL else ""))
+        return cells
+
+
+def _two(text: str, below: str) -> Text:
+    return Text.assemble(text, "\n", (below, "dim")) if below else Text(text)
+
+
+def _heading(measure: Measure, width: int) -> str:
+    """The name and the unit, in lines of about `width`."""
+    lines = [""]
+    for word in f"{measure.name} ({measure.unit})".split(" "):
+        if lines[-1] and len(lines[-1]) + len(word) >= width:
+            lines.append(word)
         else:
-            text, interval = wording.change(change)
-            paired = "" if found is not None and change.n == found.n else f", {change.n} pairs"
-            row += [text, interval.rpartition(", n")[0] + paired]
-    if flagged:
-        row.append(Text(_flags(point), style="bold red"))
-    return row
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
 
 
 def _flags(point: Point) -> str:

@@ -45,7 +45,7 @@ def description(study: Mapping[str, Any]) -> Iterator[str]:
 
 
 def facts(results: Source, points: Points) -> list[tuple[str, str]]:
-    """The network, the workloads, the sweep, the seeds and the program, a line each."""
+    """The network, the workloads, the sweep and the timeline, a line each."""
     study = results.study
     found = [*_network(_table(study.get("network"))), *_workloads(study)]
     for axis in points.axes:
@@ -54,9 +54,16 @@ def facts(results: Source, points: Points) -> list[tuple[str, str]]:
         found.append((f"swept: {axis.name}", ", ".join(labels) + of))
     if study.get("timeline"):
         found.append(("timeline", "; ".join(_change(c) for c in study["timeline"].values())))
+    return found
+
+
+def origin(results: Source, points: Points) -> list[tuple[str, str]]:
+    """The program, the machine, the time and the seeds, a line each."""
     seeds = list(dict.fromkeys(run.seed for run in points.runs.values()))
-    found.append(("seeds of the runs", _few([str(seed) for seed in seeds])))
-    return [*found, *_provenance(results.provenance)]
+    return [
+        *_provenance(results.provenance),
+        ("seeds of the runs", _few([str(seed) for seed in seeds])),
+    ]
 
 
 def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -101,8 +108,8 @@ def _between(name: str, value: object) -> str:
 
 def _line(access: object) -> str:
     if isinstance(access, Mapping):
-        if access.get("name"):
-            return str(access["name"])
+        if access.get("line"):
+            return str(access["line"])
         up, down = (_table(access.get(way)).get("rate", "?") for way in ("up", "down"))
         return f"{up} up, {down} down"
     return str(access)

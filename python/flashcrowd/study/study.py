@@ -15,7 +15,9 @@ from flashcrowd.plan import lower
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.study import headline
 from flashcrowd.study.findings import Findings
+from flashcrowd.study.headline import Headline
 from flashcrowd.study.overrides import overridden
 from flashcrowd.study.point import Point, Run
 from flashcrowd.study.read import parse_document, read_text
@@ -46,6 +48,8 @@ class Study(Scenario):
     """How many runs each point has, with seeds of their own."""
     sweep: Sweep = Field(default_factory=list)
     """What varies: a table of paths with lists of values, or a list of such tables."""
+    report: Headline = Headline()
+    """What a report begins with."""
 
     _directory: Path = PrivateAttr(default_factory=Path)
     _place: str = PrivateAttr(default="study")
@@ -168,8 +172,14 @@ class Study(Scenario):
         points = self.points()
         for point in points:
             findings.add(_wrong_with(point.scenario), point.values)
+        findings.add(headline.problems_of(self.report, self._situations(points), self.sweep), {})
         findings.raise_any(self._place)
         return points
+
+    def _situations(self, points: Sequence[Point]) -> list[Scenario]:
+        """Scenarios that between them have every workload of the study."""
+        whole = any(len(paths.parse(path) or []) <= 2 for axis in self.sweep for path in axis)
+        return [point.scenario for point in points] if whole else [self.scenario]
 
     def resolved(self) -> dict[str, Any]:
         """The study as a file would have it, with every default and every stack and client in use.
@@ -223,8 +233,8 @@ class Study(Scenario):
                 if name not in document[kind]:
                     document[kind][name] = table.model_dump(mode="json", by_alias=True)
         head = ("format", "title", "description", "seed", "repeats")
-        body = [key for key in document if key not in (*head, "sweep")]
-        return {key: document[key] for key in (*head, *body, "sweep")}
+        body = [key for key in document if key not in (*head, "sweep", "report")]
+        return {key: document[key] for key in (*head, *body, "sweep", "report")}
 
     def _base(self) -> dict[str, Any]:
         """The document into which sweep values go; what must be said stays unsaid."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import source
-from flashcrowd.report.downloads import by_run
 from flashcrowd.report.points import Point
+from flashcrowd.report.source import by_run
 
 
 @dataclass(frozen=True)

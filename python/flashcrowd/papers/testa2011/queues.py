@@ -9,9 +9,9 @@ import numpy as np
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import source
-from flashcrowd.report.downloads import by_run
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
+from flashcrowd.report.source import by_run
 
 _SAMPLED = "Uplinks of peers that are online, sampled ten times a second."
 

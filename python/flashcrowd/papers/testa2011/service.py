@@ -6,8 +6,8 @@ import numpy as np
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report import source
-from flashcrowd.report.downloads import by_run
 from flashcrowd.report.measures import Measure
+from flashcrowd.report.source import by_run
 
 
 def rate(study: StudyEvidence, uploader: str, downloader: str) -> Measure:

@@ -13,7 +13,7 @@ from flashcrowd.report.arrange import Layout, Panel
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, key, per_cent
 from flashcrowd.report.points import Point, Points
-from flashcrowd.report.style import looks
+from flashcrowd.report.style import QUIET, looks
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Frame:
         xlim: ends of the abscissa, if not those of the data.
         step: draw steps.
         along: axis whose levels are the lines of a panel; without, the main one.
+        marks: instants on the abscissa, each with what happened then.
     """
 
     slug: str
@@ -58,6 +59,7 @@ class Frame:
     xlim: tuple[float, float] | None = None
     step: bool = False
     along: str = ""
+    marks: tuple[tuple[float, str], ...] = ()
 
 
 def line_figure(
@@ -118,6 +120,12 @@ def _panel(
             drawstyle="steps-post" if frame.step else "default",
         )  # fmt: skip
         drawing.tip(drawn, line.points[0].label)
+    for place, (instant, words) in enumerate(frame.marks):
+        panel.axvline(instant, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        panel.annotate(
+            words, (instant, 0.98 - 0.08 * (place % 3)), xycoords=("data", "axes fraction"),
+            xytext=(3, 0), textcoords="offset points", va="top", fontsize=8, color=QUIET,
+        )  # fmt: skip
     panel.set_title(content.title)
     if frame.log:
         panel.set_xscale("log")

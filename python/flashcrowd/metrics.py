@@ -1,0 +1,205 @@
+"""What can be measured of a workload, and how a measure is written: "p95 ping of bystander".
+
+A **metric** is what is observed, once or many times in a run: a download time, a ping. A
+**statistic** makes one number a run of it; that number is a **measure**. In words:
+
+    [statistic] metric ["of" workload] ["in" group or population]
+
+as in "mean download time", "p95 ping of bystander", "median download time of swarm in fibre".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.units import UnitError
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Something that is observed in a run.
+
+    Attributes:
+        name: what it is called.
+        kind: kind of the workload that has it, or `link`.
+        unit: its unit.
+        meaning: how it is observed, a sentence.
+        many: whether a run has many of them, so that a statistic chooses the number.
+        more: what a larger one is, as in "9 % longer".
+        less: what a smaller one is.
+        most: largest value that there can be; the smallest is zero.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    many: bool = True
+    more: str = "higher"
+    less: str = "lower"
+    most: float = float("inf")
+
+
+METRICS = (
+    Metric(
+        "download time", "swarm", "s",
+        "Of each leecher, from its arrival to the complete file.",
+        more="longer", less="shorter",
+    ),
+    Metric(
+        "last completion", "swarm", "s",
+        "When the last leecher has the file, on the clock of the run.",
+        many=False, more="later", less="earlier",
+    ),
+    Metric(
+        "transfer time", "transfer", "s",
+        "Of each flow with a size, from its start to the acknowledgement of its last byte.",
+        more="longer", less="shorter",
+    ),
+    Metric("goodput", "transfer", "Mbit/s", "Payload that a flow delivered, over its time."),
+    Metric(
+        "total goodput", "transfer", "Mbit/s",
+        "Payload that all flows of the transfer delivered, from the first start to the last end.",
+        many=False,
+    ),
+    Metric(
+        "round-trip time", "transfer", "ms",
+        "Of each flow, the mean over its time as its transport measured it.",
+        more="longer", less="shorter",
+    ),
+    Metric("ping", "ping", "ms", "Round-trip time of each answered echo request."),
+    Metric(
+        "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",
+        many=False, most=100.0,
+    ),
+    Metric(
+        "page time", "web", "s", "Of each page that came to its end, from click to last byte.",
+        more="longer", less="shorter",
+    ),
+    Metric(
+        "unfinished pages", "web", "%",
+        "Share of the pages that failed, were stopped or cut off by the end of the run.",
+        many=False, most=100.0,
+    ),
+    Metric(
+        "one-way delay", "call", "ms", "Mean over the packets of one direction that arrived.",
+        many=False, more="longer", less="shorter",
+    ),
+    Metric(
+        "jitter", "call", "ms", "RFC 3550's, mean over the intervals of one direction by packets.",
+        many=False,
+    ),
+    Metric(
+        "call loss", "call", "%",
+        "Share of the packets of one direction that did not arrive before the end of the run.",
+        many=False, most=100.0,
+    ),
+    Metric(
+        "utilisation", "link", "%", "Bytes carried over what the link's rate allows.",
+        many=False, most=100.0,
+    ),
+    Metric(
+        "queueing delay", "link", "ms", "Mean wait in the queue of the link, over its packets.",
+        many=False, more="longer", less="shorter",
+    ),
+    Metric(
+        "drops", "link", "packets", "Packets that the queue of the link dropped.", many=False
+    ),
+)  # fmt: skip
+"""All metrics, those of one kind together, the most telling first."""
+
+STATISTICS = {
+    "mean": "the mean",
+    "median": "the middle one",
+    "smallest": "the smallest",
+    "largest": "the largest",
+}
+"""Statistics by name, besides the percentiles `p1` to `p99.9`."""
+
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
+_FORM = 'a measure, as in "mean download time" or "p95 ping of bystander"'
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A measure, as somebody names it.
+
+    Attributes:
+        metric: what is observed.
+        statistic: which number of a run it is; `mean` where a run has only one.
+        of: the workload or link; empty for all that have the metric.
+        within: the group or population whose observations count; empty for all.
+    """
+
+    metric: Metric
+    statistic: str = "mean"
+    of: str = ""
+    within: str = ""
+
+    def __str__(self) -> str:
+        words = [self.statistic] if self.metric.many else []
+        words.append(self.metric.name)
+        words += ["of", self.of] if self.of else []
+        words += ["in", self.within] if self.within else []
+        return " ".join(words)
+
+
+def metric(name: str) -> Metric:
+    """The metric of this name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    for candidate in METRICS:
+        if candidate.name == name:
+            return candidate
+    raise KeyError(name)
+
+
+def of_kinds(kinds: Iterable[str]) -> list[Metric]:
+    """The metrics that workloads of these kinds have."""
+    wanted = set(kinds)
+    return [candidate for candidate in METRICS if candidate.kind in wanted]
+
+
+def parse(text: str) -> Named:
+    """The measure that `text` names.
+
+    Raises:
+        UnitError: it names none; says what would.
+    """
+    words = " ".join(text.split())
+    head, _, within = words.partition(" in ")
+    head, _, of = head.partition(" of ")
+    statistic, _, rest = head.partition(" ")
+    if not (statistic in STATISTICS or _PERCENTILE.fullmatch(statistic)):
+        statistic, rest = "", head
+    # "p95 of ping" is understood as well.
+    if statistic and not rest and of:
+        rest, _, of = of.partition(" of ")
+    try:
+        found = metric(rest)
+    except KeyError:
+        names = [candidate.name for candidate in METRICS]
+        hint = did_you_mean(rest, names) if rest else ""
+        raise UnitError(f"{_FORM}; metrics are {', '.join(names)}", hint) from None
+    if statistic and not found.many and statistic != "mean":
+        raise UnitError(_FORM, f'a run has one {found.name}: write "{found.name}"')
+    return Named(found, statistic or "mean", of, within)
+
+
+def percentile(statistic: str) -> float | None:
+    """The percentage of a statistic such as `p95`; `None` for another one."""
+    if statistic == "median":
+        return 50.0
+    match = _PERCENTILE.fullmatch(statistic)
+    return float(match.group(1)) if match else None
+
+
+def unknown(name: str, names: Iterable[str], what: str) -> UnitError:
+    """That `name` is none of the `names` of what there is."""
+    names = list(names)
+    return UnitError(f"{what}: {one_of(names)}", did_you_mean(name, names))

@@ -1,0 +1,106 @@
+"""The numbers that decide: what a report and the summary of a run begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from flashcrowd import metrics
+from flashcrowd.report import measures
+from flashcrowd.report.baseline import Baseline, baseline
+from flashcrowd.report.measure import Measure
+from flashcrowd.report.observations import Observations
+from flashcrowd.report.points import Point, Points
+from flashcrowd.report.source import Source
+from flashcrowd.report.statistics import Estimate
+
+#: So many measures are chosen at most where the study names none.
+_MOST = 4
+
+#: The statistic by which a metric is judged where the study names none; others by their mean.
+_DECISIVE = {"ping": "p95"}
+
+#: Metrics that decide, the first of those that a workload has.
+_CHOICE = (
+    ("download time",),
+    ("transfer time", "total goodput", "goodput"),
+    ("ping",),
+    ("page time",),
+    ("one-way delay",),
+)
+
+#: Settings that say themselves what the goodput of their transfer is.
+_KNOBS = ("limit",)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The measures that decide, and what they are compared with.
+
+    Attributes:
+        measures: the measures, the most important first.
+        baseline: with what each point is compared; `None` if there is only one.
+        by: `group`, `population`, or empty.
+        parts: for each measure of a swarm, the same measure of each part, by the part's name.
+    """
+
+    measures: Sequence[Measure]
+    baseline: Baseline | None
+    by: str
+    parts: Mapping[str, Mapping[str, Measure]]
+
+    def change(self, measure: Measure, point: Point) -> Estimate | None:
+        """How `measure` changes from the baseline of `point`; `None` for a baseline."""
+        base = self.baseline.of(point) if self.baseline else None
+        return measure.change(point, base) if base is not None else None
+
+
+def headline(results: Source, points: Points) -> Headline:
+    """What the study's `[report]` asks for, and a sensible choice where it is silent."""
+    asked = results.study.get("report") or {}
+    everything = measures.observations(results)
+    named = [metrics.parse(text) for text in asked.get("headline", ())]
+    found: list[tuple[Measure, metrics.Named, Observations]] = []
+    for name in named or _chosen(everything, points):
+        for each in everything:
+            if each.metric == name.metric and name.of in ("", each.of):
+                for within in measures.within(each, name.within):
+                    found.append((within.measure(name.statistic, name.within), name, within))
+    by = str(asked.get("by", "none"))
+    by = "" if by == "none" else by
+    parts = {
+        measure.name: {
+            part: each.only(by, part).measure(name.statistic, part) for part in each.names(by)
+        }
+        for measure, name, each in found
+        if by and not name.within and len(each.names(by)) > 1
+    }
+    return Headline(
+        [measure for measure, _, _ in found], baseline(points, asked.get("baseline", {})), by, parts
+    )
+
+
+def _chosen(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:
+    """What decides where nobody says so: what is measured beside the swept knob."""
+    fixed = _fixed(points)
+    count = 0
+    for names in _CHOICE:
+        workloads = dict.fromkeys(each.of for each in everything if each.metric.name in names)
+        for of in workloads:
+            have = [each.metric.name for each in everything if each.of == of]
+            best = next(name for name in names if name in have)
+            if best.endswith("goodput") and of in fixed and _others(everything, of):
+                continue
+            if count < _MOST:
+                count += 1
+                yield metrics.Named(metrics.metric(best), _DECISIVE.get(best, "mean"), of)
+
+
+def _fixed(points: Points) -> set[str]:
+    """Transfers whose rate the sweep sets."""
+    paths = [path.split(".") for axis in points.axes for path in axis.paths]
+    return {p[1] for p in paths if len(p) == 3 and p[0] == "workloads" and p[2] in _KNOBS}
+
+
+def _others(everything: Sequence[Observations], of: str) -> bool:
+    return any(each.of != of and each.metric.kind != "link" for each in everything)

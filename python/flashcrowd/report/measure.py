@@ -1,0 +1,54 @@
+"""A measure: one number a run, of which means and intervals are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flashcrowd.report.points import Point
+from flashcrowd.report.statistics import Estimate, difference, estimate
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of every run.
+
+    Attributes:
+        name: what is measured, as a table heading.
+        unit: its unit.
+        of_run: the value of each run that has one.
+        note: how it is computed, in a sentence.
+        least: what it cannot be below; no interval goes further.
+        most: what it cannot be above.
+        more: what a larger one is, as in "9 % longer".
+        less: what a smaller one is.
+        of: the workload or link that it is about; empty if that goes without saying.
+        metric: the metric behind it, see `flashcrowd.metrics`; empty for one that a paper made.
+    """
+
+    name: str
+    unit: str
+    of_run: Mapping[int, float]
+    note: str
+    least: float = -math.inf
+    most: float = math.inf
+    more: str = "higher"
+    less: str = "lower"
+    of: str = ""
+    metric: str = ""
+
+    def at(self, point: Point) -> Estimate | None:
+        """Mean over the runs of `point` that ended as planned."""
+        values = [self.of_run[r.run] for r in point.good_runs if r.run in self.of_run]
+        return estimate(values).within(self.least, self.most) if values else None
+
+    def change(self, point: Point, baseline: Point, *, relative: bool = True) -> Estimate | None:
+        """How much larger `point` is than `baseline`, in pairs of runs that share a seed."""
+        change = difference(self._by_seed(point), self._by_seed(baseline), relative=relative)
+        if change is not None and relative and self.least >= 0:
+            return change.within(-1.0, math.inf)
+        return change
+
+    def _by_seed(self, point: Point) -> dict[int, float]:
+        return {r.seed: self.of_run[r.run] for r in point.good_runs if r.run in self.of_run}

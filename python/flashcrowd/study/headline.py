@@ -1,0 +1,106 @@
+"""What a report of a study begins with: `[report]`.
+
+Which numbers decide, over which part of the peers, and what each point is compared with. Nothing
+here changes what is simulated, so it is no part of a study's fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from flashcrowd import metrics
+from flashcrowd.errors import Problem, did_you_mean, one_of
+from flashcrowd.scenario import paths
+from flashcrowd.scenario.fields import Table
+from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.study.sweep import Axis
+from flashcrowd.units import UnitError
+
+MeasureText = Annotated[str, AfterValidator(lambda text: str(metrics.parse(text)))]
+"""A measure in words, as `flashcrowd.metrics` reads them."""
+
+
+class Headline(Table):
+    """What a report of the study begins with."""
+
+    headline: Annotated[list[MeasureText], Field(max_length=6)] = Field(default_factory=list)
+    """Measures that decide, as in "p95 ping of bystander"; without, what the workloads suggest."""
+    by: Literal["none", "group", "population"] = "none"
+    """Whether measures of swarms are given for each group or population as well."""
+    baseline: dict[str, Any] = Field(default_factory=dict)
+    """Swept path (or its end) to value: each point is compared with the one that has this value
+    and is like it otherwise. Without, the first value of the first axis of the sweep."""
+
+
+def problems_of(
+    headline: Headline, scenarios: Sequence[Scenario], axes: Sequence[Axis]
+) -> Iterator[Problem]:
+    """What in `headline` speaks of nothing that the study has.
+
+    Args:
+        headline: the table.
+        scenarios: the situations that the study has; a measure must exist in one of them.
+        axes: the sweep.
+    """
+    for index, text in enumerate(headline.headline):
+        try:
+            must_exist(metrics.parse(text), scenarios)
+        except UnitError as error:
+            place = paths.join(("report", "headline", index))
+            yield Problem(place, shown(text), error.allowed, error.hint)
+    yield from _baseline_problems(headline.baseline, axes)
+
+
+def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
+    """Whether the scenarios have what a measure is about.
+
+    Raises:
+        UnitError: they have not; says what there is.
+    """
+    kind = named.metric.kind
+    if kind == "link":
+        return
+    workloads = [
+        (name, workload)
+        for scenario in scenarios
+        for name, workload in scenario.workloads.items()
+        if workload.kind == kind
+    ]
+    if not workloads:
+        kinds = {w.kind for scenario in scenarios for w in scenario.workloads.values()}
+        known = [metric.name for metric in metrics.of_kinds([*kinds, "link"])]
+        raise UnitError(f"a metric of what is there (no {kind} is); {one_of(known, 20)}")
+    names = list(dict.fromkeys(name for name, _ in workloads))
+    if named.of and named.of.partition(" from ")[0] not in names:
+        raise metrics.unknown(named.of, names, f"the name of a {kind}")
+    if named.within:
+        parts = list(dict.fromkeys(_parts(scenarios, named.of)))
+        if kind != "swarm" or named.within not in parts:
+            raise metrics.unknown(named.within, parts, "a group or population of the swarm")
+
+
+def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
+    """Groups and populations of swarms that have this name, or of all."""
+    for scenario in scenarios:
+        yield from scenario.network.groups
+        for name, workload in scenario.workloads.items():
+            if isinstance(workload, Swarm) and swarm in ("", name):
+                yield from workload.populations
+
+
+def _baseline_problems(baseline: dict[str, Any], axes: Sequence[Axis]) -> Iterator[Problem]:
+    swept = {path: values for axis in axes for path, values in axis.items()}
+    for key, value in baseline.items():
+        place = paths.join(("report", "baseline", key))
+        found = [path for path in swept if path == key or path.endswith(f".{key}")]
+        if len(found) != 1:
+            allowed = f"a swept path, or the end of one; swept: {one_of(swept)}"
+            yield Problem(place, shown(key), allowed, did_you_mean(key, swept))
+        elif value not in swept[found[0]]:
+            values = [shown(each) for each in swept[found[0]]]
+            yield Problem(place, shown(value), one_of(values), did_you_mean(shown(value), values))

@@ -1,0 +1,199 @@
+"""The first screen: which numbers decide, with what they are compared, what the sentences say."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from flashcrowd.metrics import parse
+from flashcrowd.report import answer, headline, measures, points, summary
+from flashcrowd.report.baseline import baseline
+
+Swarm = Callable[..., Any]
+
+
+def sentences(results: Any) -> list[str]:
+    found = points.read(results.tables["runs"])
+    return answer.sentences(headline.headline(results, found), found)
+
+
+def terminal(results: Any, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(summary(results))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def transfers(
+    rates: dict[str, dict[str, list[float]]], *, limit: bool = False, sized: bool = False
+) -> Any:
+    """Results of transfers `a` and `b`: setting → transfer → Mbit/s of each run."""
+    from tests.report.conftest import Synthetic
+
+    runs, rows = [], []
+    path = "workloads.a.limit" if limit else "workloads.a.transport"
+    for point, (setting, by_transfer) in enumerate(rates.items()):
+        for repeat in range(len(next(iter(by_transfer.values())))):
+            run = len(runs)
+            runs.append(
+                {"run": run, "point": point, "repeat": repeat, "seed": repeat, path: setting,
+                 "outcome": "completed", "reason": "", "end_s": 10.0}
+            )  # fmt: skip
+            for name, values in by_transfer.items():
+                rows.append(
+                    {"run": run, "transfer": name, "flow": 0, "start_s": 0.0,
+                     "end_s": 10.0 if sized else None, "bytes": int(values[repeat] * 1.25e6),
+                     "goodput_bps": values[repeat] * 1e6, "mean_rtt_s": None}
+                )  # fmt: skip
+    tables = {"runs": pa.Table.from_pylist(runs), "transfers": pa.Table.from_pylist(rows)}
+    size = "10 MB" if sized else "none"
+    workloads = {name: {"kind": "transfer", "size": size} for name in ("a", "b")}
+    return Synthetic(tables, {"title": "Two transfers", "workloads": workloads})
+
+
+def test_a_clear_difference_is_said_with_both_levels_and_its_interval():
+    rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [5.0, 5.25, 5.125]}}
+    assert sentences(transfers(rates)) == [
+        "Goodput is 5.12 Mbit/s with transport bbr and 4.10 Mbit/s with transport cubic: "
+        "25.0 % higher (all pairs equal, n = 3)."
+    ]
+
+
+def test_no_difference_says_what_is_excluded():
+    rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [4.02, 4.17, 4.11]}}
+    (said,) = sentences(transfers(rates))
+    assert said.startswith(
+        "Goodput does not differ clearly between transport cubic and transport bbr; differences "
+        "larger than 1."
+    )
+    assert said.endswith(" % are excluded.")
+
+
+def test_identical_runs_say_so():
+    rates = {"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [4.0, 4.2]}}
+    (said,) = sentences(transfers(rates))
+    assert "is the same with transport bbr as with transport cubic, in every pair" in said
+
+
+def test_intervals_that_exclude_nothing_are_not_called_evidence():
+    rates = {"cubic": {"a": [1.0, 9.0]}, "bbr": {"a": [9.0, 2.0]}}
+    (said,) = sentences(transfers(rates))
+    assert said.endswith("the intervals over 2 runs are too wide to tell.")
+
+
+def test_single_runs_are_samples():
+    (said,) = sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}}))
+    assert "one run a point is a sample" in said
+
+
+def test_a_change_beyond_twice_is_a_factor():
+    rates = {"cubic": {"a": [1.0, 1.1]}, "bbr": {"a": [3.0, 3.3]}}
+    (said,) = sentences(transfers(rates))
+    assert "3.0 times as high (all pairs equal" in said
+
+
+def test_the_swept_knob_is_not_the_answer():
+    rates = {"1 Mbit/s": {"a": [1.0], "b": [7.0]}, "2 Mbit/s": {"a": [2.0], "b": [5.0]}}
+    found = transfers(rates, limit=True)
+    chosen = headline.headline(found, points.read(found.tables["runs"]))
+    assert [measure.name for measure in chosen.measures] == ["goodput of b"]
+    alone = {setting: {"a": by["a"]} for setting, by in rates.items()}
+    found = transfers(alone, limit=True)
+    chosen = headline.headline(found, points.read(found.tables["runs"]))
+    assert [measure.name for measure in chosen.measures] == ["goodput"]
+
+
+def test_a_transfer_with_a_size_is_judged_by_its_time():
+    found = transfers({"cubic": {"a": [1.0]}}, sized=True)
+    chosen = headline.headline(found, points.read(found.tables["runs"]))
+    assert [(m.name, m.of_run) for m in chosen.measures] == [("transfer time", {0: 10.0})]
+
+
+def test_a_baseline_by_axis_pairs_within_the_other_axes(swarm: Swarm):
+    found = points.read(swarm().tables["runs"])
+    along = baseline(found, {"loss": "0 %"})
+    assert along is not None
+    assert along.words == "loss 0 %, at each RTT"
+    bases = {point.label: along.of(point) for point in found.points}
+    labels = {name: base.label for name, base in bases.items() if base}
+    assert labels == {f"RTT {rtt} ms, loss 5 %": f"RTT {rtt} ms, loss 0 %" for rtt in (0, 200, 400)}
+    whole = baseline(found, {"network.rtt": "0 ms", "loss": "0 %"})
+    assert whole is not None
+    assert {whole.of(point) for point in found.points} == {None, found.points[0]}
+    assert [name for name, _ in whole.contexts()] == [""]
+
+
+def test_without_a_word_the_first_axis_is_compared_with_its_first_value(swarm: Swarm):
+    found = points.read(swarm().tables["runs"])
+    along = baseline(found, {})
+    assert along is not None
+    assert along.words == "RTT 0 ms, at each loss"
+
+
+def test_the_study_names_its_headline(swarm: Swarm):
+    results = swarm()
+    results.study["report"] = {"headline": ["p95 ping", "last completion"], "baseline": {}}
+    found = points.read(results.tables["runs"])
+    chosen = headline.headline(results, found)
+    assert [measure.name for measure in chosen.measures] == ["p95 ping", "last completion"]
+
+
+def test_breakdowns_are_means_of_each_part(swarm: Swarm):
+    results = swarm(repeats=2, extras=False)
+    rows = results.tables["downloads"].to_pylist()
+    for row in rows:
+        if row["peer"] % 2 and row["population"] == "leechers":
+            row["host"] = f"fibre-{row['peer']}"
+    results.tables["downloads"] = pa.Table.from_pylist(rows)
+    results.study["network"] = {"groups": {"h": {}, "fibre": {}, "s": {}}}
+    results.study["report"] = {"headline": ["mean download time"], "by": "group"}
+    found = points.read(results.tables["runs"])
+    parts = headline.headline(results, found).parts["mean download time"]
+    assert parts["fibre"].name == "mean download time in fibre"
+    wanted = [
+        row["duration_s"] for row in rows if row["run"] == 0 and row["host"].startswith("fibre")
+    ]
+    assert parts["fibre"].of_run[0] == pytest.approx(sum(wanted) / len(wanted))
+
+
+def test_statistics_are_those_of_numpy(swarm: Swarm):
+    import numpy as np
+
+    results = swarm(repeats=1, extras=False)
+    times = [
+        row["duration_s"]
+        for row in results.tables["downloads"].to_pylist()
+        if row["run"] == 0 and row["duration_s"] is not None
+    ]
+    for text, number in (
+        ("median download time", np.median(times)),
+        ("p95 download time", np.percentile(times, 95)),
+        ("largest download time", max(times)),
+    ):
+        (measure,) = measures.named(results, parse(text))
+        assert measure.of_run[0] == pytest.approx(float(number))
+
+
+def test_no_interval_goes_where_the_number_cannot_be():
+    rates = {"cubic": {"a": [0.1, 9.0]}}
+    found = transfers(rates)
+    (measure,) = measures.named(found, parse("goodput"))
+    (point,) = points.read(found.tables["runs"]).points
+    level = measure.at(point)
+    assert level is not None
+    assert level.low == 0.0
+
+
+def test_the_terminal_has_a_column_for_each_measure_and_keeps_the_row_names(swarm: Swarm):
+    results = swarm()
+    results.study["report"] = {"headline": ["mean download time", "p95 ping of phone"]}
+    wide = terminal(results, 140)
+    assert "download time" in wide
+    assert "p95 ping" in wide
+    assert "[" in wide
+    for width in (40, 60, 80):
+        text = terminal(results, width)
+        assert "…" not in text, text
+        assert text.count("400 ms") >= 2, text

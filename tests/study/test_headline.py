@@ -1,0 +1,78 @@
+"""`[report]`: measures in words, and baselines, checked against what the study has."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashcrowd import metrics
+from flashcrowd.errors import StudyError
+from flashcrowd.study import Study
+from flashcrowd.units import UnitError
+
+STUDY = Path(__file__).parents[2] / "studies" / "background-transfer.toml"
+
+
+def study(report: dict[str, Any]) -> Study:
+    import tomllib
+
+    document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
+    return Study.from_dict({**document, "report": report})
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("download time", "mean download time"),
+        ("p95 of ping of bystander", "p95 ping of bystander"),
+        ("p99.9  ping", "p99.9 ping"),
+        ("last completion of swarm", "last completion of swarm"),
+        ("median download time of swarm in fibre", "median download time of swarm in fibre"),
+        ("mean unanswered pings", "unanswered pings"),
+        ("one-way delay of call from home-1", "one-way delay of call from home-1"),
+    ],
+)
+def test_measures_are_read_as_people_write_them(text: str, canonical: str):
+    assert str(metrics.parse(text)) == canonical
+    assert metrics.parse(canonical) == metrics.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "pings", "p95", "p100 ping", "p95 last completion", "ping on"]
+)
+def test_what_is_no_measure_is_refused(text: str):
+    with pytest.raises(UnitError, match="a measure, as in"):
+        metrics.parse(text)
+
+
+def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
+    report = {"headline": ["p95 of ping"], "baseline": {"up_queue": "8 packets"}}
+    asked, plain = study(report), study({})
+    resolved = asked.resolved()
+    assert resolved["report"] == {
+        "by": "none",
+        "baseline": report["baseline"],
+        "headline": ["p95 ping"],
+    }
+    assert Study.from_dict(resolved).fingerprint() == asked.fingerprint() == plain.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("report", "place", "hint"),
+    [
+        ({"headline": ["p95 pong"]}, r"report\.headline\[0\]", 'did you mean "ping"'),
+        ({"headline": ["download time"]}, r"report\.headline\[0\]", "no swarm is"),
+        ({"headline": ["goodput of backups"]}, r"report\.headline\[0\]", 'did you mean "backup"'),
+        ({"headline": ["goodput in x"]}, r"report\.headline\[0\]", "group or population"),
+        ({"baseline": {"transport": "libtup"}}, r"report\.baseline\.transport", "libutp"),
+        ({"baseline": {"transports": "libutp"}}, r"report\.baseline\.transports", "a swept path"),
+        ({"by": "host"}, r"report\.by", "group"),
+        ({"headlines": []}, r"report\.headlines", "headline"),
+    ],
+)
+def test_what_the_study_has_not_is_refused_with_its_place(
+    report: dict[str, Any], place: str, hint: str
+):
+    with pytest.raises(StudyError, match=place) as error:
+        study(report)
+    assert hint in str(error.value)
