@@ -76,3 +76,12 @@ def test_what_the_study_has_not_is_refused_with_its_place(
     with pytest.raises(StudyError, match=place) as error:
         study(report)
     assert hint in str(error.value)
+
+
+def test_a_baseline_goes_with_the_axis_that_the_command_line_fixes():
+    import tomllib
+
+    document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
+    document["report"] = {"baseline": {"up_queue": "8 packets", "transport": "libutp"}}
+    fixed = {"network.groups.home.access.up_queue": "40 packets"}
+    assert Study.from_dict(document, set=fixed).report.baseline == {"transport": "libutp"}

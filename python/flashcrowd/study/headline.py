@@ -6,7 +6,7 @@ here changes what is simulated, so it is no part of a study's fingerprint.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -54,6 +54,24 @@ def problems_of(
             place = paths.join(("report", "headline", index))
             yield Problem(place, shown(text), error.allowed, error.hint)
     yield from _baseline_problems(headline.baseline, axes)
+
+
+def without(document: dict[str, Any], fixed: Iterable[str]) -> dict[str, Any]:
+    """The document of a study whose baseline does not speak of paths that are no longer swept.
+
+    Args:
+        document: the content of a study file.
+        fixed: paths that have one value now.
+    """
+    report = document.get("report")
+    if not isinstance(report, dict) or not isinstance(report.get("baseline"), dict):
+        return document
+    kept = {
+        key: value
+        for key, value in report["baseline"].items()
+        if not any(path == key or path.endswith(f".{key}") for path in fixed)
+    }
+    return {**document, "report": {**report, "baseline": kept}}
 
 
 def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
