@@ -30,7 +30,7 @@ fn nobody_answers() -> Plan {
 fn a_flow_that_never_connected_has_no_round_trip() {
     let tables = run(&nobody_answers());
     assert_eq!(table(&tables, "transfers").rows(), 1);
-    for column in ["mean_rtt_s", "min_rtt_s", "end_s"] {
+    for column in ["mean_rtt_s", "p95_rtt_s", "min_rtt_s", "end_s"] {
         assert!(numbers(&tables, "transfers", column).is_empty(), "{column}");
     }
     // Nothing came of nine seconds: that was measured.
@@ -87,5 +87,7 @@ fn a_link_that_carried_nothing_has_no_mean_wait_and_an_instant_no_goodput() {
     assert_eq!(numbers(&tables, "transfers", "goodput_bps").len(), 1);
     assert_eq!(numbers(&tables, "transfers", "bytes"), [100_000.0, 1000.0]);
     // Round trips of no length are measured ones.
-    assert_eq!(numbers(&tables, "transfers", "min_rtt_s").len(), 2);
+    for column in ["mean_rtt_s", "p95_rtt_s", "min_rtt_s"] {
+        assert_eq!(numbers(&tables, "transfers", column).len(), 2, "{column}");
+    }
 }

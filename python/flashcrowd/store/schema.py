@@ -13,7 +13,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 """Version of the tables. It grows when a column changes its name, unit or meaning."""
 
 Kind = Literal["text", "count", "seed", "real", "real?"]
@@ -174,8 +174,10 @@ ENGINE_TABLES: dict[str, Layout] = {
         again and those without data included, a super-segment counted once
     retransmits | count | packets | packets of the sender sent again: data, SYN and FIN
     timeouts | count | | retransmission timeouts
-    mean_rtt_s | real? | s | smoothed round-trip time of the sender at the end; null without a
-        sample, as of a flow that never connected
+    mean_rtt_s | real? | s | mean round-trip time of the sender over time: each of its transport's
+        samples holds until the next; null without one, as of a flow that never connected
+    p95_rtt_s | real? | s | the least round-trip time that it did not exceed for 95 % of that time, or
+        at most a 64th more; null without a sample
     min_rtt_s | real? | s | least of its samples; null without one
 """),
         ),

@@ -5,6 +5,7 @@
 
 mod call;
 mod ping;
+mod round_trips;
 mod swarm;
 mod transfer;
 mod web;

@@ -1,3 +1,4 @@
+use super::round_trips::{RoundTrips, Summary};
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
 use crate::table::{Column, Table, names, seconds};
@@ -33,6 +34,8 @@ struct Flow<'p> {
     ended: Option<Time>,
     /// Its transport's counters when it ended.
     last: Stats,
+    /// The round trips of the sending end until then; boxed, for most may not have started.
+    round_trips: Option<Box<RoundTrips>>,
 }
 
 /// The events of this application.
@@ -83,6 +86,7 @@ impl<'p> Transfers<'p> {
                     started: None,
                     ended: None,
                     last: Stats::default(),
+                    round_trips: None,
                 });
             }
         }
@@ -163,6 +167,9 @@ impl<'p> Transfers<'p> {
         if flow.ended.is_none() {
             flow.last = flow.stats(world);
             flow.ended = Some(world.now);
+            if let Some(round_trips) = &mut flow.round_trips {
+                round_trips.hold(world.now);
+            }
         }
         world.something_ended = true;
     }
@@ -195,6 +202,20 @@ impl Flow<'_> {
         transport.map_or(self.last, |transport| transport.stats())
     }
 
+    /// The sending end has heard from the other.
+    fn see_round_trip(&mut self, world: &World, socket: u32) {
+        let transport = world.sockets.get(socket).transport.as_ref();
+        if self.ended.is_none()
+            && let Some(sample) = transport.and_then(|transport| transport.latest_rtt())
+        {
+            self.round_trips.get_or_insert_default().see(world.now, sample);
+        }
+    }
+
+    fn round_trips(&self, now: Time) -> Option<Summary> {
+        self.round_trips.as_ref()?.summary(self.ended.unwrap_or(now))
+    }
+
     fn goodput(&self, started: Time, now: Time) -> Option<f64> {
         let span = self.ended.unwrap_or(now) - started;
         (!span.is_zero()).then(|| self.received as f64 * 8.0 / span.seconds())
@@ -219,9 +240,10 @@ impl App for Transfers<'_> {
         }
     }
 
-    fn on_news(&mut self, world: &mut World, _socket: u32, news: News) {
+    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
         let index = news.owner.index;
         if news.owner.role == SENDER {
+            self.flows[index as usize].see_round_trip(world, socket);
             return self.pump(world, index, true);
         }
         let flow = &mut self.flows[index as usize];
@@ -313,6 +335,7 @@ impl App for Transfers<'_> {
         let rows: Vec<(&Flow<'_>, Time, Stats)> = self.flows.iter().filter_map(row).collect();
         let host = |host: u32| world.network.host(host).name.as_str();
         let goodput = |flow: &Flow<'_>, started| flow.goodput(started, world.now);
+        let round_trips = rows.iter().map(|(flow, ..)| flow.round_trips(world.now));
         vec![Table {
             name: "transfers",
             columns: vec![
@@ -336,7 +359,8 @@ impl App for Transfers<'_> {
                     Column::U64(rows.iter().map(|(.., s)| s.segments_retransmitted).collect()),
                 ),
                 ("timeouts", Column::U32(rows.iter().map(|(.., s)| s.timeouts).collect())),
-                ("mean_rtt_s", spans(rows.iter().map(|(.., s)| s.srtt))),
+                ("mean_rtt_s", spans(round_trips.clone().map(|it| Some(it?.mean)))),
+                ("p95_rtt_s", spans(round_trips.map(|it| Some(it?.p95)))),
                 ("min_rtt_s", spans(rows.iter().map(|(.., s)| s.min_rtt))),
             ],
         }]

@@ -127,6 +127,10 @@ impl Transport {
             Transport::Utp(_) => false,
         }
     }
+    /// The latest round-trip sample, if there was one.
+    pub(crate) fn latest_rtt(&self) -> Option<Span> {
+        each!(self, t => t.latest_rtt())
+    }
     pub(crate) fn stats(&self) -> Stats {
         match self {
             Transport::Tcp(tcp) => tcp.stats().into(),

@@ -590,6 +590,12 @@ impl Connection {
         self.receiver.is_read_to_the_end()
     }
 
+    /// The latest round-trip sample, if there was one. Cheap, unlike [`stats`](Connection::stats).
+    pub fn latest_rtt(&self) -> Option<Span> {
+        let rtt = self.sender.round_trip();
+        (!rtt.smoothed().is_zero()).then(|| rtt.latest())
+    }
+
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();

@@ -1,0 +1,145 @@
+use flashcrowd_base::{Span, Time};
+
+/// A flow's round-trip time as a function of time: each sample of its transport holds until the next
+/// one, so the mean is over time. Per sample it would be a mean over acknowledgements, of which
+/// there are most while the flow is fast.
+#[derive(Clone, Default)]
+pub(super) struct RoundTrips {
+    /// The sample that holds, and since when.
+    latest: Option<(Span, Time)>,
+    most: Span,
+    /// For how long samples have held, and the integral of the round-trip time over that, in
+    /// nanoseconds squared.
+    held: Span,
+    integral: u128,
+    /// For how long each length held, in nanoseconds, by [`bin`]s from the first one in use.
+    first: usize,
+    bins: Vec<u64>,
+}
+
+/// What is told of a flow's round trips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) mean: Span,
+    /// The least that was not exceeded for 95 % of the time, or at most a 64th more.
+    pub(super) p95: Span,
+}
+
+/// A power of two is this many bins, as a number of bits.
+const BITS: u32 = 6;
+
+/// Lengths below 128 ns have bins of their own; of the longer ones, a bin is a 64th of the power of
+/// two at or below it.
+fn bin(length: Span) -> usize {
+    let nanos = length.nanos();
+    let shift = nanos.max(1).ilog2().saturating_sub(BITS);
+    ((shift as usize) << BITS) + (nanos >> shift) as usize
+}
+
+/// The longest span of a bin.
+fn longest(bin: usize) -> Span {
+    let shift = (bin >> BITS).saturating_sub(1);
+    let least = (bin - (shift << BITS)) as u64;
+    Span::from_nanos(((least + 1) << shift) - 1)
+}
+
+impl RoundTrips {
+    /// The transport's latest sample at `now`. A sample that equals the one before changes nothing,
+    /// so nobody has to say whether it is a new one.
+    pub(super) fn see(&mut self, now: Time, sample: Span) {
+        if self.latest.is_some_and(|(latest, _)| latest == sample) {
+            return;
+        }
+        self.hold(now);
+        self.latest = Some((sample, now));
+    }
+
+    /// The latest sample held until `now`.
+    pub(super) fn hold(&mut self, now: Time) {
+        let Some((sample, since)) = &mut self.latest else { return };
+        let (sample, held) = (*sample, now - *since);
+        *since = now;
+        if held.is_zero() {
+            return;
+        }
+        self.most = self.most.max(sample);
+        self.held += held;
+        self.integral += u128::from(held.nanos()) * u128::from(sample.nanos());
+        let bin = bin(sample);
+        if self.bins.is_empty() {
+            self.first = bin;
+        } else if bin < self.first {
+            self.bins.splice(..0, std::iter::repeat_n(0, self.first - bin));
+            self.first = bin;
+        }
+        if self.bins.len() <= bin - self.first {
+            self.bins.resize(bin - self.first + 1, 0);
+        }
+        self.bins[bin - self.first] += held.nanos();
+    }
+
+    /// Over all samples, the latest one until `now`; `None` without one. If none held for any time,
+    /// the latest stands for all.
+    pub(super) fn summary(&self, now: Time) -> Option<Summary> {
+        let mut all = self.clone();
+        all.hold(now);
+        let (latest, _) = all.latest?;
+        if all.held.is_zero() {
+            return Some(Summary { mean: latest, p95: latest });
+        }
+        let held = u128::from(all.held.nanos());
+        let mean = Span::from_nanos((all.integral / held) as u64);
+        let mut sum = 0;
+        let bin = all.bins.iter().position(|nanos| {
+            sum += u128::from(*nanos);
+            sum * 100 >= held * 95
+        });
+        let p95 = bin.map_or(all.most, |bin| longest(all.first + bin).min(all.most));
+        Some(Summary { mean, p95 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::START + Span::from_millis(millis)
+    }
+    fn millis(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    #[test]
+    fn a_bin_is_a_64th_wide() {
+        let mut last = None;
+        for nanos in (0..10_000).chain((10_000..10_000_000).step_by(997)).chain([u64::MAX / 4]) {
+            let (length, bin) = (Span::from_nanos(nanos), bin(Span::from_nanos(nanos)));
+            assert!(last <= Some(bin), "{nanos}");
+            last = Some(bin);
+            let longest = longest(bin);
+            assert!(length <= longest && longest.nanos() <= nanos + nanos / 64, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn each_sample_holds_until_the_next() {
+        let mut rtts = RoundTrips::default();
+        assert_eq!(rtts.summary(at(5)), None);
+        rtts.see(at(100), millis(100));
+        assert_eq!(rtts.summary(at(100)), Some(Summary { mean: millis(100), p95: millis(100) }));
+        // 300 ms at 100 ms, 600 ms at 40 ms, 100 ms at 500 ms: (30 + 24 + 50) / 1 ms.
+        rtts.see(at(400), millis(40));
+        for repeat in [500, 600, 700] {
+            rtts.see(at(repeat), millis(40));
+        }
+        rtts.see(at(1000), millis(500));
+        let expected = Summary { mean: millis(104), p95: millis(500) };
+        assert_eq!(rtts.summary(at(1100)), Some(expected));
+        // Longer than 40 ms for 340 ms: 4.25 % of 8 s, and 5.7 % of 6 s.
+        rtts.see(at(1040), millis(40));
+        let p95 = |until| rtts.summary(at(until)).map_or(0.0, |summary| summary.p95.seconds());
+        assert!((0.04..0.04 * 65.0 / 64.0).contains(&p95(8100)), "{}", p95(8100));
+        assert!((0.1..0.1 * 65.0 / 64.0).contains(&p95(6100)), "{}", p95(6100));
+    }
+}
