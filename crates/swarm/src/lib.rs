@@ -66,7 +66,7 @@ pub use action::{Action, AnnounceEvent, ConnId, PeerId, UnchokeEnd};
 pub use availability::Availability;
 pub use bitfield::Bitfield;
 pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
-pub use peer::{Peer, Role};
+pub use peer::{Download, Peer, Role, Standing};
 pub use profile::Profile;
 pub use torrent::{GeometryError, MAX_PIECES, Torrent};
 pub use tracker::{Answer, Tracker, TrackerRules};

@@ -157,6 +157,37 @@ ENGINE_TABLES: dict[str, Layout] = {
 """),
         ),
         Layout(
+            "populations",
+            "the seeds or the leechers of one population, summed over those that came",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | name of the population in the swarm
+    role | text | | `seed` or `leecher`, as they came; a leecher stays one when it has the file
+    peers | count | | how many came
+    completed | count | | leechers that had the whole file before the run ended
+    uploaded_bytes | count | B | payload of blocks sent
+    downloaded_bytes | count | B | payload of blocks received, useful or not
+    wasted_bytes | count | B | those of them that were there already, or had been given up
+    timeouts | count | | retransmission timeouts of the population's ends of connections
+    online_s | real | s | time that they were online, summed over peers
+    downloading_s | real | s | time that they were online without the whole file
+    alone_share | real? | 0 to 1 | share of `downloading_s` without a neighbour: the tracker had not
+        answered, or no handshake was complete; null for seeds, and with the next three one in all
+    uninterested_share | real? | 0 to 1 | share of it with neighbours, none of which had a block
+        that had not been asked for
+    choked_share | real? | 0 to 1 | share of it in which it was interested in neighbours, and all of
+        them choked it: it waited for a slot
+    unchoked_share | real? | 0 to 1 | share of it in which one of them did not choke it
+    needed_s | real | s | time that they were online, complete or not, while a leecher of the swarm
+        was online without the whole file
+    idle_share | real? | 0 to 1 | share of `needed_s` in which a seed had nothing to upload: no
+        request waited, no block was half-written, and all that it had sent was acknowledged; null
+        for leechers
+    limited_share | real? | 0 to 1 | share of `needed_s` in which a peer's own upload limit held it
+        back: what it had sent was not paid for yet; null if nobody needed it
+"""),
+        ),
+        Layout(
             "transfers",
             "one flow of one transfer",
             _columns("""
@@ -176,8 +207,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     timeouts | count | | retransmission timeouts
     mean_rtt_s | real? | s | mean round-trip time of the sender over time: each of its transport's
         samples holds until the next; null without one, as of a flow that never connected
-    p95_rtt_s | real? | s | the least round-trip time that it did not exceed for 95 % of that time, or
-        at most a 64th more; null without a sample
+    p95_rtt_s | real? | s | the least round-trip time that it did not exceed for 95 % of that time,
+        or at most a 64th more; null without a sample
     min_rtt_s | real? | s | least of its samples; null without one
 """),
         ),

@@ -1,6 +1,6 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
-use super::histograms::Tally;
+use super::histograms::{NO_CLASS, Tally};
 use super::messages::Messages;
 use super::network::Network;
 use super::packet::{Addressee, Packet};
@@ -213,6 +213,8 @@ pub(crate) struct Sockets<M> {
     free: Vec<u32>,
     /// Frames sent again, of connections that are no more.
     pub(crate) retransmitted: u64,
+    /// Timeouts of such connections, by class.
+    pub(super) timeouts: Vec<u64>,
     /// uTP packets on their way.
     pub(crate) parcels: Parcels,
     /// The ids and first numbers of uTP connections.
@@ -226,6 +228,17 @@ pub(crate) struct Sockets<M> {
 pub(crate) enum Syn<'a> {
     Tcp(&'a Segment),
     Utp(&'a utp::Packet),
+}
+
+/// Adds retransmission timeouts of a socket to those of its class.
+pub(super) fn count_timeouts(timeouts: &mut Vec<u64>, class: u32, more: u32) {
+    if class == NO_CLASS || more == 0 {
+        return;
+    }
+    if timeouts.len() <= class as usize {
+        timeouts.resize(class as usize + 1, 0);
+    }
+    timeouts[class as usize] += u64::from(more);
 }
 
 /// The other end's socket.
@@ -242,6 +255,7 @@ impl<M> Sockets<M> {
             messages: Messages::default(),
             free: Vec::new(),
             retransmitted: 0,
+            timeouts: Vec::new(),
             parcels: Parcels::default(),
             numbers: RandomStream::new(seed, "utp", 0),
             seed,
@@ -320,7 +334,9 @@ impl<M> Sockets<M> {
             self.timers[end as usize] = Timer::OFF;
             let end = &mut self.all[end as usize];
             if let Some(transport) = end.transport.take() {
-                self.retransmitted += transport.stats().segments_retransmitted;
+                let stats = transport.stats();
+                self.retransmitted += stats.segments_retransmitted;
+                count_timeouts(&mut self.timeouts, end.class, stats.timeouts);
             }
             end.free = true;
             self.messages.clear(&mut end.inbox);

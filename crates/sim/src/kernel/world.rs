@@ -296,6 +296,17 @@ impl<M> World<M> {
         }
     }
 
+    /// How often retransmission timers fired so far, by class.
+    pub(crate) fn timeouts(&self) -> Vec<u64> {
+        let mut timeouts = self.sockets.timeouts.clone();
+        for socket in self.sockets.iter() {
+            if let Some(transport) = &socket.transport {
+                sockets::count_timeouts(&mut timeouts, socket.class, transport.stats().timeouts);
+            }
+        }
+        timeouts
+    }
+
     /// Segments and uTP packets that were sent again so far.
     pub(crate) fn retransmitted(&self) -> u64 {
         let live = self.sockets.iter().filter_map(|socket| socket.transport.as_ref());

@@ -64,6 +64,8 @@ pub(super) struct Conn {
     /// No optimistic place has been drawn since it came.
     pub(super) newcomer: bool,
     pub(super) initiated: bool,
+    /// Whether it counts among the connections with a block to send.
+    pub(super) counted_asked: bool,
 
     pub(super) have: Bitfield,
     /// Since the first UNCHOKE in either direction.
@@ -165,6 +167,7 @@ impl Conn {
             optimistic: false,
             newcomer: true,
             in_round_robin: false,
+            counted_asked: false,
             left: 0,
             have: Bitfield::new(0),
             requestable_pieces: 0,

@@ -79,7 +79,7 @@ impl Peer {
     }
     pub(super) fn on_choke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
-        if !std::mem::replace(&mut c.choking_us, true) {
+        if c.set_choking_us(true, &mut self.wants) {
             let active = c.work.as_mut().map(|work| std::mem::take(&mut work.active));
             self.release_requests(now, active.unwrap_or_default());
         }
@@ -88,7 +88,7 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         let work = c.work(&self.profile.meter);
         work.unchokes_received = work.unchokes_received.wrapping_add(1);
-        if std::mem::replace(&mut c.choking_us, false) {
+        if c.set_choking_us(false, &mut self.wants) {
             if self.profile.meter.start == MeterStart::Unchoke {
                 c.down_meter = Meter::fresh(now);
             }
@@ -100,6 +100,7 @@ impl Peer {
 
     pub(super) fn on_piece(&mut self, now: Time, id: ConnId, piece: u32, begin: u32, length: u32) {
         self.bytes_down += u64::from(length);
+        self.bytes_wasted += u64::from(length);
         let Some(c) = self.conns.get_mut(id) else { return };
         let Some(block) = self.block_map.block_at(piece, begin, length) else { return };
         // Late blocks of a request that was given up are thrown away.
@@ -110,7 +111,11 @@ impl Peer {
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
-        let whole = self.block_map.arrived(block) == Arrival::Whole;
+        let arrival = self.block_map.arrived(block);
+        if arrival != Arrival::Duplicate {
+            self.bytes_wasted -= u64::from(length);
+        }
+        let whole = arrival == Arrival::Whole;
         if whole {
             self.picker.complete(piece);
             self.actions.push_back(Action::PieceCompleted { piece });
@@ -148,8 +153,7 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.have.has(piece)) {
             c.missing_pieces -= 1;
-            if c.missing_pieces == 0 && c.interested {
-                c.interested = false;
+            if c.missing_pieces == 0 && c.set_interested(false, &mut self.wants) {
                 c.send(id, Message::NotInterested, behind, &mut self.actions);
             }
         }
@@ -209,7 +213,7 @@ impl Peer {
                 _ => self.picker.next(of_seed, &mut self.stream, want, |p| block_map.asked(p)),
             };
             let Some(piece) = piece else { break };
-            if !std::mem::replace(&mut c.interested, true) {
+            if c.set_interested(true, &mut self.wants) {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
             self.picker.requested(piece, of_seed);
@@ -240,7 +244,7 @@ impl Peer {
         if exhausted {
             for (other, c) in self.conns.iter_mut() {
                 if nothing(c) {
-                    c.interested = false;
+                    c.set_interested(false, &mut self.wants);
                     c.send(other, Message::NotInterested, behind, &mut self.actions);
                 }
             }
@@ -252,8 +256,7 @@ impl Peer {
     fn show_interest(&mut self, id: ConnId, interested: bool) {
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
-        if c.interested != interested {
-            c.interested = interested;
+        if c.set_interested(interested, &mut self.wants) {
             let message = if interested { Message::Interested } else { Message::NotInterested };
             c.send(id, message, behind, &mut self.actions);
         }
@@ -291,7 +294,7 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut() {
             if c.choking_us && !c.interested && lost.iter().any(|piece| c.have.has(*piece)) {
-                c.interested = true;
+                c.set_interested(true, &mut self.wants);
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
         }

@@ -8,6 +8,7 @@ mod announce;
 mod connection;
 mod download;
 mod neighbours;
+mod standing;
 mod super_seed;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use announce::Announcer;
 use connection::{BlockRequest, Conns, Stage};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
+use standing::Wants;
+pub use standing::{Download, Standing};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use super_seed::SuperSeed;
@@ -82,7 +85,9 @@ pub struct Peer {
     slow_at: Time,
 
     bytes_down: u64,
+    bytes_wasted: u64,
     bytes_up: u64,
+    wants: Wants,
     // Kept for their capacity.
     candidates: Vec<Candidate>,
     decisions: Vec<Decision>,
@@ -131,7 +136,9 @@ impl Peer {
             sweep_at: Time::NEVER,
             slow_at: Time::NEVER,
             bytes_down: 0,
+            bytes_wasted: 0,
             bytes_up: 0,
+            wants: Wants::default(),
             candidates: Vec::new(),
             decisions: Vec::new(),
             blocks: Vec::new(),
@@ -275,6 +282,7 @@ impl Peer {
             Message::Cancel { piece, begin, length } => {
                 if let Some(work) = &mut c.work {
                     work.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
+                    c.count_asked(&mut self.wants);
                 }
             }
             Message::Choke => self.on_choke(now, conn),
@@ -446,6 +454,10 @@ impl Peer {
     /// Bytes of blocks received, duplicates of the end game included.
     pub fn bytes_down(&self) -> u64 {
         self.bytes_down
+    }
+    /// Those of them that were here already, or that it had given up waiting for.
+    pub fn bytes_wasted(&self) -> u64 {
+        self.bytes_wasted
     }
     /// Bytes of blocks fully written.
     pub fn bytes_up(&self) -> u64 {

@@ -65,6 +65,7 @@ impl Peer {
     /// A connection is gone.
     pub(super) fn forget(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.remove(id) else { return };
+        c.uncount(&mut self.wants);
         if let Some(hidden) = &mut self.super_seed {
             hidden.forget(id);
         }

@@ -40,6 +40,7 @@ impl Peer {
         let work = c.work(&self.profile.meter);
         if stamp.is_none_or(|stamp| !rules.stamped || stamp == work.unchokes_sent) {
             work.queue.push_back(wanted);
+            c.count_asked(&mut self.wants);
             self.resume_upload(now, id);
         }
     }
@@ -70,6 +71,7 @@ impl Peer {
             c.in_round_robin = written.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, written.bytes, c.in_round_robin);
             if let Some((_, length)) = written.block {
+                c.count_asked(&mut self.wants);
                 let work = c.work(&self.profile.meter);
                 self.bytes_up += u64::from(length);
                 work.up_since_round += u64::from(length);
@@ -115,6 +117,7 @@ impl Peer {
             return;
         }
         c.clear_queue();
+        c.count_asked(&mut self.wants);
         if c.choked {
             return;
         }
@@ -361,6 +364,7 @@ impl Peer {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.choke_sent {
             c.clear_queue();
+            c.count_asked(&mut self.wants);
             let cause = c.work(&self.profile.meter).end;
             self.actions.extend(ended(id, c, cause));
         } else {

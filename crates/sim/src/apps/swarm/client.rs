@@ -12,7 +12,10 @@ impl Swarms<'_> {
             }
             let Some(machine) = &mut self.peers[peer as usize].machine else { return };
             let Some(action) = machine.poll() else {
-                let deadline = machine.next_timer();
+                let (deadline, standing) = (machine.next_timer(), machine.standing());
+                if standing != self.peers[peer as usize].standing {
+                    self.stand(world, peer, standing);
+                }
                 return self.arm_peer(world, peer, deadline);
             };
             self.act(world, peer, action);
@@ -85,6 +88,7 @@ impl Swarms<'_> {
             Action::Close { conn } => {
                 let sockets = self.peers[peer as usize].take_sockets(conn);
                 self.close_sockets(world, sockets, NO_SOCKET);
+                self.settle_uplink(world, peer);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
             Action::PieceCompleted { piece } => {

@@ -47,6 +47,10 @@ impl Swarms<'_> {
         swarm.online += 1;
         swarm.last_progress = world.now;
         state.arrived = Some(world.now);
+        if state.role == Role::Leecher {
+            swarm.demand.grow(world.now);
+        }
+        self.accounts[peer as usize] = Account::open(world.now, &swarm.demand);
         let profile = Arc::clone(&self.profiles[profile]);
         let torrent = Arc::clone(&swarm.torrent);
         let (role, id) = (state.role, state.id);
@@ -94,6 +98,7 @@ impl Swarms<'_> {
             let next = self.peers.len() as u32;
             self.all[swarm as usize].expect(Role::Leecher);
             self.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
+            self.accounts.push(Account::default());
             self.schedule(world, world.now, Code::Arrival, next);
         }
         if was_complete && let Some(reason) = self.unfinishable(swarm) {
@@ -106,6 +111,7 @@ impl Swarms<'_> {
         let machine = self.peers[peer as usize].machine.as_mut()?;
         machine.leave(world.now);
         self.drain(world, peer);
+        self.close_account(world, peer);
         let state = &mut self.peers[peer as usize];
         state.last = state.progress();
         state.left = Some(world.now);
@@ -115,6 +121,9 @@ impl Swarms<'_> {
         swarm.online -= 1;
         if state.role == Role::Leecher {
             swarm.departed_bytes += state.last.down;
+            if state.completed.is_none() {
+                swarm.demand.shrink(world.now);
+            }
         }
         let machine = state.machine.take()?;
         swarm.availability.left(machine.bitfield());
@@ -125,7 +134,9 @@ impl Swarms<'_> {
         let state = &mut self.peers[peer as usize];
         state.completed = Some(world.now);
         let download = state.arrived.map_or(Span::ZERO, |arrived| world.now - arrived);
-        self.all[state.swarm as usize].completed += 1;
+        let swarm = &mut self.all[state.swarm as usize];
+        swarm.completed += 1;
+        swarm.demand.shrink(world.now);
         let departure = self.population(peer).map(|population| population.departure.clone());
         if let Some(departure) = departure {
             self.plan_departure(world, peer, &departure, download);

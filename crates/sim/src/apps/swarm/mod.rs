@@ -1,5 +1,6 @@
 //! BitTorrent: peers that stand in no kernel. Drives the clients of a plan's swarms.
 
+mod account;
 mod announces;
 mod client;
 mod completion;
@@ -9,14 +10,15 @@ mod record;
 use super::{App, Message, SWARM, Sample, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
 use crate::table::Table;
+use account::{Account, Demand, is_acknowledged};
 use flashcrowd_base::{RandomStream, Rate, Slab, Span, Time};
 use flashcrowd_plan::{
     self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
     Workload,
 };
 use flashcrowd_swarm::{
-    self as swarm, Action, Availability, ConnId, PeerId, Profile, Role, Torrent, Tracker,
-    UnchokeEnd,
+    self as swarm, Action, Availability, ConnId, Download, PeerId, Profile, Role, Standing,
+    Torrent, Tracker, UnchokeEnd,
 };
 use std::sync::Arc;
 
@@ -26,6 +28,10 @@ pub(crate) struct Swarms<'p> {
     all: Vec<Swarm>,
     /// Peers of all swarms, in the order in which they were planned, replacements after.
     peers: Vec<Peer>,
+    /// What each of them spends its time on, apart from what packets need.
+    accounts: Vec<Account>,
+    /// Seeds with nothing to send but what their transports have.
+    draining: u32,
     profiles: Vec<Arc<Profile>>,
     /// How many peers run on each host.
     on_host: Vec<u32>,
@@ -110,6 +116,7 @@ struct Swarm {
     /// Seeds and leechers that have not arrived yet.
     seeds_to_come: u32,
     online: u32,
+    demand: Demand,
     /// Block bytes that reached leechers; of those that left, and at the last look of the watch.
     departed_bytes: u64,
     watched_bytes: u64,
@@ -130,6 +137,8 @@ struct Peer {
     /// The sockets of each of its connections, by `ConnId`.
     sockets: Vec<PeerSockets>,
     armed: Time,
+    /// What it does now.
+    standing: Standing,
     arrived: Option<Time>,
     completed: Option<Time>,
     left: Option<Time>,
@@ -157,6 +166,7 @@ impl PeerSockets {
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     down: u64,
+    wasted: u64,
     up: u64,
     pieces: u32,
 }
@@ -205,6 +215,7 @@ impl Peer {
     fn progress(&self) -> Progress {
         self.machine.as_ref().map_or(self.last, |machine| Progress {
             down: machine.bytes_down(),
+            wasted: machine.bytes_wasted(),
             up: machine.bytes_up(),
             pieces: machine.pieces_have(),
         })
@@ -221,6 +232,8 @@ impl<'p> Swarms<'p> {
             plan,
             all: Vec::new(),
             peers: Vec::new(),
+            accounts: Vec::new(),
+            draining: 0,
             profiles,
             on_host: vec![0; plan.network.hosts.len()],
             announces: Slab::default(),
@@ -247,6 +260,7 @@ impl<'p> Swarms<'p> {
                 completed: 0,
                 seeds_to_come: 0,
                 online: 0,
+                demand: Demand::default(),
                 departed_bytes: 0,
                 watched_bytes: 0,
                 last_progress: Time::START,
@@ -262,6 +276,7 @@ impl<'p> Swarms<'p> {
             }
             swarms.all.push(all);
         }
+        swarms.accounts.resize(swarms.peers.len(), Account::default());
         swarms
     }
 
@@ -288,6 +303,12 @@ impl<'p> Swarms<'p> {
         let PeerSockets { control, outgoing, .. } = peer.sockets(conn);
         let socket = if outgoing == NO_SOCKET { control } else { outgoing };
         (socket != NO_SOCKET).then_some((conn, socket))
+    }
+    /// What a peer sent may have been acknowledged.
+    fn heard(&mut self, world: &World, peer: u32, socket: u32) {
+        if self.draining > 0 && is_acknowledged(world, socket) {
+            self.settle_uplink(world, peer);
+        }
     }
     /// Asks for what a message needs of a connection of a peer.
     fn prefetch_connection(&self, peer: u32, conn: ConnId) {
@@ -333,6 +354,7 @@ impl App for Swarms<'_> {
                 }
                 self.peer_space(world, peer, conn, socket);
                 self.peer_done(world, peer, conn, socket);
+                self.heard(world, peer, socket);
             }
             Some(End::Data { peer, conn }) => {
                 if news.bytes > 0 {
@@ -340,6 +362,7 @@ impl App for Swarms<'_> {
                 }
                 self.data_space(world, peer, conn, socket, news.connected);
                 self.peer_done(world, peer, conn, socket);
+                self.heard(world, peer, socket);
             }
             Some(End::Listener { .. }) | None => {
                 while world.sockets.next_message(socket).is_some() {}
@@ -350,6 +373,7 @@ impl App for Swarms<'_> {
     fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
         if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
             self.peer_disconnected(world, peer, conn, socket);
+            self.settle_uplink(world, peer);
         }
     }
 
@@ -453,6 +477,14 @@ impl Peer {
             machine: None,
             sockets: Vec::new(),
             armed: Time::NEVER,
+            standing: Standing {
+                download: match role {
+                    Role::Seed => Download::Complete,
+                    Role::Leecher => Download::Alone,
+                },
+                has_blocks: false,
+                limited: false,
+            },
             arrived: None,
             completed: None,
             left: None,

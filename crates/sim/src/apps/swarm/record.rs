@@ -1,5 +1,6 @@
 //! What is recorded of swarms: counts of pieces, samples, tables.
 
+use super::account::{Spent, Sum};
 use super::*;
 use crate::table::{Column, names, seconds};
 
@@ -58,7 +59,7 @@ impl Swarms<'_> {
     }
 
     pub(super) fn swarm_tables(&self, world: &World) -> Vec<Table> {
-        vec![self.downloads(world), self.pieces(), self.unchokes()]
+        vec![self.downloads(world), self.populations(world), self.pieces(), self.unchokes()]
     }
 
     /// Name of a swarm, and of one of its populations.
@@ -100,6 +101,62 @@ impl Swarms<'_> {
                 ("downloaded_bytes", Column::U64(progress.iter().map(|p| p.down).collect())),
                 ("uploaded_bytes", Column::U64(progress.iter().map(|p| p.up).collect())),
                 ("pieces", Column::U32(progress.iter().map(|p| p.pieces).collect())),
+            ],
+        }
+    }
+
+    fn populations(&self, world: &World) -> Table {
+        let rows: Vec<_> = self.sums(world).into_iter().collect();
+        let place = |swarm, population| self.place(swarm, population);
+        let role = |leechers: bool| if leechers { "leecher" } else { "seed" };
+        let timeouts = world.timeouts();
+        let timeouts = |swarm: u32, population: u32| {
+            let class = self.all[swarm as usize].first_class + population;
+            timeouts.get(class as usize).copied().unwrap_or(0)
+        };
+        let share =
+            |part: Span, of: Span| (!of.is_zero()).then(|| part.nanos() as f64 / of.nanos() as f64);
+        let sums = || rows.iter().map(|(_, sum)| sum);
+        let spans = |of: fn(&Spent) -> Span| {
+            Column::F64(rows.iter().map(|(_, sum)| of(&sum.spent).seconds()).collect())
+        };
+        let download = |state: Download| {
+            let part = |sum: &Sum| sum.spent.download[state as usize];
+            Column::MaybeF64(sums().map(|it| share(part(it), it.spent.downloading())).collect())
+        };
+        let idle = |(key, sum): &((u32, u32, bool), Sum)| {
+            if key.2 { None } else { share(sum.spent.idle, sum.spent.needed) }
+        };
+        let limited = |sum: &Sum| share(sum.spent.limited, sum.spent.needed);
+        Table {
+            name: "populations",
+            columns: vec![
+                ("swarm", names(rows.iter().map(|((swarm, kind, _), _)| place(*swarm, *kind).0))),
+                (
+                    "population",
+                    names(rows.iter().map(|((swarm, kind, _), _)| place(*swarm, *kind).1)),
+                ),
+                ("role", names(rows.iter().map(|((.., leechers), _)| role(*leechers)))),
+                ("peers", Column::U32(sums().map(|sum| sum.peers).collect())),
+                ("completed", Column::U32(sums().map(|sum| sum.completed).collect())),
+                ("uploaded_bytes", Column::U64(sums().map(|sum| sum.up).collect())),
+                ("downloaded_bytes", Column::U64(sums().map(|sum| sum.down).collect())),
+                ("wasted_bytes", Column::U64(sums().map(|sum| sum.wasted).collect())),
+                (
+                    "timeouts",
+                    Column::U64(
+                        rows.iter().map(|((swarm, kind, _), _)| timeouts(*swarm, *kind)).collect(),
+                    ),
+                ),
+                ("online_s", spans(|spent| spent.online)),
+                ("downloading_s", spans(Spent::downloading)),
+                ("alone_share", download(Download::Alone)),
+                ("uninterested_share", download(Download::Uninterested)),
+                ("choked_share", download(Download::Choked)),
+                ("unchoked_share", download(Download::Unchoked)),
+                ("needed_s", spans(|spent| spent.needed)),
+                ("idle_share", Column::MaybeF64(rows.iter().map(idle).collect())),
+                ("limited_share", Column::MaybeF64(sums().map(limited).collect())),
             ],
         }
     }

@@ -1,0 +1,134 @@
+//! What the peers of a swarm spent their time on, worked out on paper.
+
+mod common;
+
+use common::*;
+use flashcrowd_base::{Rate, Span};
+use flashcrowd_plan::{Arrivals, Plan, Swarm, Workload};
+use flashcrowd_sim::{Column, RunHandle, Table, simulate};
+
+fn run(plan: &Plan) -> Vec<Table> {
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
+}
+fn swarm(plan: &mut Plan) -> &mut Swarm {
+    match &mut plan.workloads[0] {
+        Workload::Swarm(swarm) => swarm,
+        _ => panic!("it is a swarm"),
+    }
+}
+/// The values of a column of `populations`, seeds first.
+fn column(tables: &[Table], name: &str) -> Vec<Option<f64>> {
+    match table(tables, "populations").column(name).expect("the column exists") {
+        Column::MaybeF64(values) => values.clone(),
+        _ => numbers(tables, "populations", name).into_iter().map(Some).collect(),
+    }
+}
+
+/// What the share of a column is of, times the share.
+fn spent(tables: &[Table], share: &str, of: &str) -> Vec<Option<f64>> {
+    let whole = column(tables, of);
+    let parts = column(tables, share).into_iter().zip(whole);
+    parts.map(|(share, whole)| Some(share? * whole?)).collect()
+}
+fn near(found: &[Option<f64>], expected: &[Option<f64>]) {
+    assert_eq!(found.len(), expected.len());
+    for pair in found.iter().zip(expected) {
+        match pair {
+            (Some(found), Some(expected)) if (found - expected).abs() < 1e-6 => {}
+            (None, None) => {}
+            _ => panic!("{found:?} instead of {expected:?}"),
+        }
+    }
+}
+
+/// A seed and leechers who come at these instants and want a block of 16 KiB; 100 ms there and back,
+/// and nothing waits for an acknowledgement.
+fn one_block(upload: Option<Rate>, arrivals: &[u64]) -> Plan {
+    let path = path(Span::from_millis(100), 0.0);
+    let mut plan = flash_crowd(arrivals.len() as u32, 16_384, upload, path);
+    plan.stacks[0].delayed_ack.segments = 1;
+    plan.profiles[0].nagle = false;
+    let at_ns = arrivals.iter().map(|at| Span::from_secs(*at)).collect();
+    swarm(&mut plan).populations[1].arrivals = Arrivals::Times { at_ns };
+    plan
+}
+
+#[test]
+fn a_leecher_waits_for_a_slot_and_its_seed_for_the_leecher() {
+    // 1.00 s the leecher comes, and connects
+    // 1.20 s the seed's handshake and bitfield are here: it is interested, and choked
+    // 10.00 s the seed's first round unchokes it, of which it hears at 10.05 s
+    // 10.10 s its request is at the seed, which writes 12 times, the last time 11 * 1380 B * 8 /
+    //   163,840 bit/s = 741.2 ms later
+    // 10.8912 s that is with the leecher: it has the file, and the run ends.
+    let tables = run(&one_block(kilobytes(20), &[1]));
+    let last = 11.0 * 1380.0 * 8.0 / 163_840.0;
+    let end = 10.10 + last + 0.05;
+    near(&column(&tables, "online_s"), &[Some(end), Some(end - 1.0)]);
+    near(&column(&tables, "downloading_s"), &[Some(0.0), Some(end - 1.0)]);
+    for (state, seconds) in [
+        ("alone_share", 0.2),
+        ("uninterested_share", 0.0),
+        ("choked_share", 8.85),
+        ("unchoked_share", end - 10.05),
+    ] {
+        near(&spent(&tables, state, "downloading_s"), &[None, Some(seconds)]);
+    }
+    // The seed was there before anybody needed it. It was idle until the request came, and then its
+    // limit was at work.
+    near(&column(&tables, "needed_s"), &[Some(end - 1.0); 2]);
+    near(&spent(&tables, "idle_share", "needed_s"), &[Some(9.1), None]);
+    near(&spent(&tables, "limited_share", "needed_s"), &[Some(end - 10.10), Some(0.0)]);
+    for (name, expected) in [
+        ("peers", [1.0, 1.0]),
+        ("completed", [0.0, 1.0]),
+        ("uploaded_bytes", [16_384.0, 0.0]),
+        ("downloaded_bytes", [0.0, 16_384.0]),
+        ("wasted_bytes", [0.0, 0.0]),
+        ("timeouts", [0.0, 0.0]),
+    ] {
+        assert_eq!(numbers(&tables, "populations", name), expected, "{name}");
+    }
+    assert_eq!(texts(&tables, "populations", "role"), ["seed", "leecher"]);
+}
+
+#[test]
+fn a_seed_whose_blocks_are_on_their_way_is_not_idle_and_then_it_is() {
+    // Without a limit the seed's client hands a block to its transport at once. The first leecher asks
+    // at 10.10 s, as above; the second comes at 12 s and is unchoked in the round at 20 s. Each is
+    // served from when its request is there until the run, or the need, ends.
+    let mut plan = one_block(None, &[1, 12]);
+    plan.network.links = star(1, 0, 1).network.links;
+    plan.network.links[0].conditions.delay_ns = Span::ZERO;
+    plan.network.hosts[0].up = vec![0];
+    let tables = run(&plan);
+    let needed: f64 = numbers(&tables, "downloads", "duration_s").iter().sum();
+    // Each block takes the line of 1 Mbit/s 0.14 s, and slow start two more round trips at most.
+    assert!((9.1 + 8.1 + 0.3..9.1 + 8.1 + 0.8).contains(&needed), "{needed}");
+    near(&column(&tables, "needed_s")[..1], &[Some(needed)]);
+    // Its SYN-ACKs and messages before the requests take the line some microseconds.
+    let idle = spent(&tables, "idle_share", "needed_s")[0].unwrap_or_default();
+    assert!((idle - (9.1 + 8.1)).abs() < 0.005, "{idle}");
+    // Nothing was limited.
+    near(&column(&tables, "limited_share"), &[Some(0.0), Some(0.0)]);
+}
+
+#[test]
+fn what_peers_sent_each_other_adds_up() {
+    let plan = flash_crowd(20, 2 << 20, kilobytes(50), path(Span::from_millis(100), 0.0));
+    let tables = run(&plan);
+    let up = numbers(&tables, "populations", "uploaded_bytes");
+    let down = numbers(&tables, "populations", "downloaded_bytes");
+    for (column, sums) in [("uploaded_bytes", &up), ("downloaded_bytes", &down)] {
+        let each: f64 = numbers(&tables, "downloads", column).iter().sum();
+        assert_eq!(each, sums[1], "{column}");
+    }
+    // What is not wasted is the file, twenty times.
+    let wasted = numbers(&tables, "populations", "wasted_bytes");
+    assert_eq!(down[1] - wasted[1], 20.0 * f64::from(2 << 20));
+    assert!(up[0] >= f64::from(2 << 20) && up[0] + up[1] >= down[1], "{up:?} {down:?}");
+    let states = ["alone", "uninterested", "choked", "unchoked"];
+    let shares = states.map(|state| column(&tables, &format!("{state}_share"))[1]);
+    let sum: f64 = shares.iter().flatten().sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{shares:?}");
+}

@@ -1,0 +1,104 @@
+//! What a peer waits for: what explains how long a download takes.
+
+use super::Peer;
+use super::connection::Conn;
+use flashcrowd_base::Time;
+
+/// What a peer does at an instant, as [`Peer::standing`] tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How it gets on with its download.
+    pub download: Download,
+    /// Whether a block was asked of it that it has not handed to a transport to the last byte.
+    pub has_blocks: bool,
+    /// Whether blocks wait for nothing but its upload limit.
+    pub limited: bool,
+}
+
+/// How a peer gets on with its download.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Download {
+    /// It has no neighbour.
+    Alone,
+    /// It is interested in none of its neighbours: what they have it has or has asked for.
+    Uninterested,
+    /// It is interested in some, and all of them choke it: it waits for a slot.
+    Choked,
+    /// One of those that it is interested in does not choke it.
+    Unchoked,
+    /// It has everything.
+    Complete,
+}
+
+/// Connections by what this peer wants of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wants {
+    /// In which it is interested, and those of them that do not choke it.
+    interested: u32,
+    unchoked: u32,
+    /// That have a block to send.
+    asked: u32,
+}
+
+impl Conn {
+    /// Shows interest or loses it; whether that is a change.
+    pub(super) fn set_interested(&mut self, interested: bool, wants: &mut Wants) -> bool {
+        if self.interested == interested {
+            return false;
+        }
+        self.leave(wants);
+        self.interested = interested;
+        self.join(wants);
+        true
+    }
+    /// The other end chokes us, or does not; whether that is a change.
+    pub(super) fn set_choking_us(&mut self, choking: bool, wants: &mut Wants) -> bool {
+        if self.choking_us == choking {
+            return false;
+        }
+        self.leave(wants);
+        self.choking_us = choking;
+        self.join(wants);
+        true
+    }
+    fn join(&self, wants: &mut Wants) {
+        wants.interested += u32::from(self.interested);
+        wants.unchoked += u32::from(self.interested && !self.choking_us);
+    }
+    fn leave(&self, wants: &mut Wants) {
+        wants.interested -= u32::from(self.interested);
+        wants.unchoked -= u32::from(self.interested && !self.choking_us);
+    }
+    /// Something was asked of us, sent or cancelled.
+    pub(super) fn count_asked(&mut self, wants: &mut Wants) {
+        let asked = self.has_block();
+        if asked != self.counted_asked {
+            self.counted_asked = asked;
+            wants.asked = if asked { wants.asked + 1 } else { wants.asked - 1 };
+        }
+    }
+    /// The connection is gone.
+    pub(super) fn uncount(&self, wants: &mut Wants) {
+        self.leave(wants);
+        wants.asked -= u32::from(self.counted_asked);
+    }
+}
+
+impl Peer {
+    /// What it does now. Cheap: it may be asked after every call.
+    pub fn standing(&self) -> Standing {
+        let download = if self.is_complete() {
+            Download::Complete
+        } else if self.wants.unchoked > 0 {
+            Download::Unchoked
+        } else if self.wants.interested > 0 {
+            Download::Choked
+        } else if self.open > 0 {
+            Download::Uninterested
+        } else {
+            Download::Alone
+        };
+        let limited = self.limiter.wake() != Time::NEVER;
+        Standing { download, has_blocks: self.wants.asked > 0, limited }
+    }
+}
