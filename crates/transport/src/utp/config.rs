@@ -77,7 +77,8 @@ pub struct Config {
     pub delayed_ack: DelayedAck,
     /// Acknowledge the end of the stream once at once and once more like any packet (libutp).
     pub acknowledge_end_twice: bool,
-    /// After this long with a closed window of the other end, assume that one packet fits.
+    /// A closed window of the other end is probed with one packet, first after a retransmission timeout
+    /// and then at intervals that grow as its back-off does; this is the longest (libutp: every).
     pub zero_window_probe_ns: Span,
     /// Say something after this much silence, so that address translators keep their entry;
     /// 0 for never.

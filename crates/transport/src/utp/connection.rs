@@ -127,7 +127,7 @@ impl Connection {
         let mut connection = Connection::new(config, now, Opening::SynReceived, ids, seq_nr);
         connection.syn_nr = syn.seq_nr;
         connection.receiver.open(syn.seq_nr.wrapping_add(1));
-        connection.sender.open(syn.window);
+        connection.sender.open(syn);
         connection.answer_due = true;
         connection.give_up_at = now + config.half_open_ns;
         connection.opening_at = now + config.initial_rto_ns.min(config.half_open_ns);
@@ -570,6 +570,11 @@ impl Connection {
             (_, true, true) if self.sender.is_finished() => State::Lingering,
             (_, true, true) => State::LastAck,
         }
+    }
+
+    /// When the last plausible packet arrived; when the connection was made, before the first.
+    pub fn last_heard(&self) -> Time {
+        self.last_heard
     }
 
     /// Whether the handshake is done and the connection not over.

@@ -44,6 +44,11 @@
 //! - Where the other end has room for part of a packet only and nothing is in flight, it sends that
 //!   part; and it offers no window of less than a packet itself, since libutp looks after a closed
 //!   window but not after a small one.
+//! - A packet that is older than another, by its acknowledgement number and then by its timestamp,
+//!   never sets the window of the other end; libutp takes that of any packet, so a window that an
+//!   overtaken one has closed stays so until the next arrives or is probed.
+//! - A closed window is probed after a retransmission timeout, and with back-off from then on (RFC
+//!   9293, 3.8.6.1); libutp probes each fifteen seconds, which here is the longest interval.
 //! - What timed out is resent as the window opens. Libutp does that when it writes, or next looks
 //!   at its timers.
 //!

@@ -288,8 +288,10 @@ fn a_closed_window_is_probed() {
         sent = said(&mut pair.caller, pair.now);
     }
     assert_eq!((sent.len(), pair.caller.stats().peer_window), (0, 0));
-    assert_eq!(pair.wait(Span::from_secs(14)), []);
-    let probe = pair.wait(Span::from_millis(1500));
+    let rto = pair.caller.stats().rto;
+    assert!(rto < Span::from_secs(2), "{rto:?}");
+    assert_eq!(pair.wait(Span::from_nanos(rto.nanos() - 1)), []);
+    let probe = pair.wait(Span::from_nanos(1));
     assert_eq!((probe.len(), probe[0].len), (1, 100));
     let reply = pair.answer(&probe)[0];
     assert_eq!(reply.window, 0);
@@ -304,6 +306,106 @@ fn a_closed_window_is_probed() {
     pair.caller.receive(pair.now, &update[0]);
     let sent = said(&mut pair.caller, pair.now);
     assert_eq!(sent.len(), 2, "RFC 6817: as much as was in flight, and one more");
+}
+
+/// A caller that has filled the answerer's window, and the packet that said so.
+fn shut_out() -> (Pair, Packet) {
+    let mut config = small(20);
+    config.receive_buffer_bytes = 2_000;
+    let mut pair = Pair::new(config);
+    let mut sent = pair.write(5_000);
+    let mut full = None;
+    while !sent.is_empty() {
+        pair.now += RTT;
+        for reply in pair.answer(&sent) {
+            pair.caller.receive(pair.now, &reply);
+            full = Some(reply);
+        }
+        sent = said(&mut pair.caller, pair.now);
+    }
+    let full = full.expect("acknowledged");
+    assert_eq!((full.window, pair.caller.stats().peer_window), (0, 0));
+    (pair, full)
+}
+
+#[test]
+fn an_overtaken_packet_does_not_close_the_window_again() {
+    let (mut pair, full) = shut_out();
+    pair.now += RTT;
+    let readable = pair.answerer.readable();
+    pair.answerer.read(pair.now, readable);
+    let update = pair.answer(&[])[0];
+    assert_eq!(
+        (update.ack_nr, update.seq_nr),
+        (full.ack_nr, full.seq_nr),
+        "only time tells them apart"
+    );
+    pair.now += RTT;
+    pair.caller.receive(pair.now, &update);
+    for _ in 0..3 {
+        pair.caller.receive(pair.now, &full);
+        assert_eq!(pair.caller.stats().peer_window, 2_000);
+    }
+    assert_ne!(said(&mut pair.caller, pair.now), []);
+}
+
+#[test]
+fn a_packet_of_the_past_neither_opens_nor_closes_the_window() {
+    let mut pair = Pair::new(small(20));
+    let data = pair.write(1_000);
+    let mut said_before = Vec::new();
+    for packet in &data[..3] {
+        pair.now += RTT;
+        said_before.extend(pair.answer(&[*packet]));
+    }
+    let newest = *said_before.last().expect("acknowledged");
+    pair.caller.receive(pair.now, &newest);
+    let known = pair.caller.stats().peer_window;
+    for window in [0, 50, 1 << 30] {
+        // As far back as acknowledgement numbers are believed at all.
+        for old in &said_before[..2] {
+            pair.caller.receive(pair.now, &Packet { window, ..*old });
+            assert_eq!(pair.caller.stats().peer_window, known);
+        }
+    }
+    pair.caller
+        .receive(pair.now, &Packet { window: 50, timestamp: newest.timestamp + 1, ..newest });
+    assert_eq!(pair.caller.stats().peer_window, 50);
+}
+
+#[test]
+fn a_lost_update_of_the_window_costs_a_timeout_and_probes_back_off() {
+    let (mut pair, _) = shut_out();
+    // The reader sleeps: probes are answered, and each says that there is no room.
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        let before = pair.now;
+        let probe = loop {
+            let at = pair.caller.next_timer().expect("a probe is due");
+            pair.now = at;
+            pair.caller.on_timer(at);
+            let sent = said(&mut pair.caller, at);
+            if !sent.is_empty() {
+                break sent;
+            }
+        };
+        assert_eq!(probe.len(), 1);
+        waits.push(pair.now.since(before));
+        pair.deliver(&probe);
+        assert_eq!(pair.caller.stats().peer_window, 0);
+    }
+    assert!(waits[0] < Span::from_secs(2), "one timeout: {waits:?}");
+    assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "back-off: {waits:?}");
+    assert!(waits.iter().all(|wait| *wait <= Span::from_secs(15)), "{waits:?}");
+    assert!(waits[5] >= waits[0] * 8, "{waits:?}");
+    // It reads, and what says so is lost; the answer to the next probe says it again.
+    let readable = pair.answerer.readable();
+    pair.answerer.read(pair.now, readable);
+    assert_eq!(pair.answer(&[]).len(), 1);
+    let probe = pair.wait(Span::from_secs(15));
+    assert_eq!(probe.len(), 1);
+    pair.deliver(&probe);
+    assert_ne!(said(&mut pair.caller, pair.now), []);
 }
 
 #[test]

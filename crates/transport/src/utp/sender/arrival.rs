@@ -64,10 +64,7 @@ impl Sender {
             self.tell(config, now, in_flight, &delivery, one_way_delay, opposite_delay);
         }
         self.find_losses(config, now, packet, ack, masked);
-        self.peer_window = u64::from(packet.window);
-        self.probe_at = Time::NEVER;
-        if packet.window == 0 {
-            self.probe_at = config.examined(now + config.zero_window_probe_ns);
+        if self.peer_window.advertised(config, &self.rtt, now, packet, ack) {
             // The other end is alive and has no room: no timeout counts (RFC 9293, 3.8.6.1).
             self.retries = 0;
         }
@@ -151,7 +148,7 @@ impl Sender {
             && ack + 1 == first
             && !self.send_queue.is_empty()
             // An opened window is news.
-            && u64::from(packet.window) <= self.peer_window;
+            && u64::from(packet.window) <= self.peer_window.bytes();
         if !repeats {
             if ack >= first || packet.kind != PacketKind::State {
                 self.duplicates = 0;

@@ -2,11 +2,12 @@
 
 mod arrival;
 mod paced;
+mod peer_window;
 mod timer;
 mod transmit;
 
 use super::config::{Config, PacketSize};
-use super::packet::HEADER_BYTES;
+use super::packet::{HEADER_BYTES, Packet};
 use super::packet_size_steps::PacketSizeSteps;
 use super::path_mtu_search::PathMtuSearch;
 use super::rtt::RoundTrip;
@@ -15,6 +16,7 @@ use super::send_queue::SendQueue;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
+use peer_window::PeerWindow;
 
 pub(super) use transmit::OutgoingPacket;
 
@@ -46,8 +48,8 @@ pub(super) struct Sender {
     closed: bool,
     syn: u64,
     fin: u64,
-    /// Receive window that the other end advertised last (SND.WND).
-    peer_window: u64,
+    /// Receive window of the other end (SND.WND).
+    peer_window: PeerWindow,
     rtt: RoundTrip,
     controller: AnyController,
     /// Of the connections whose controller paces or needs rates.
@@ -75,8 +77,6 @@ pub(super) struct Sender {
     timeouts: u32,
     /// Timeouts in a row since anything was acknowledged, after so many of which the connection fails.
     retries: u32,
-    /// When the zero window of the other end is probed.
-    probe_at: Time,
     /// Of a window that is smaller than a packet: when the next packet may be sent.
     pace_at: Time,
     /// Timer for `pace_at`; `NEVER` while no packet waits for it.
@@ -105,6 +105,8 @@ impl Sender {
         Sender {
             resend_from: send_queue.first(),
             recover: send_queue.first(),
+            // Assumed until the other end has advertised a window (libutp: 255 packets).
+            peer_window: PeerWindow::assumed(255 * 1435, send_queue.first() - 1),
             send_queue,
             snd_nxt: 0,
             write_end: 0,
@@ -112,8 +114,6 @@ impl Sender {
             closed: false,
             syn: UNSENT,
             fin: UNSENT,
-            // Assumed until the other end has advertised a window (libutp: 255 packets).
-            peer_window: 255 * 1435,
             rtt: RoundTrip::new(config),
             controller: AnyController::new(config.controller, params),
             paced: Paced::new(config.controller, config.pacing, now),
@@ -127,7 +127,6 @@ impl Sender {
             rto_at: Time::NEVER,
             timeouts: 0,
             retries: 0,
-            probe_at: Time::NEVER,
             pace_at: Time::START,
             pace_wake: Time::NEVER,
             delays: None,
@@ -155,15 +154,15 @@ impl Sender {
         self.send_queue.first() as u16
     }
 
-    /// The other end's first packet advertises its window.
-    pub(super) fn open(&mut self, window: u32) {
-        self.peer_window = u64::from(window);
+    /// The other end's SYN advertises its window.
+    pub(super) fn open(&mut self, syn: &Packet) {
+        self.peer_window.open(syn);
     }
 
     /// Bytes that may be in flight.
     #[inline]
     fn window(&self) -> u64 {
-        self.controller.window().min(self.peer_window)
+        self.controller.window().min(self.peer_window.bytes())
     }
 
     pub(super) fn write(&mut self, config: &Config, bytes: u64) -> u64 {
@@ -227,7 +226,7 @@ impl Sender {
         self.send_queue.in_flight
     }
     pub(super) fn peer_window(&self) -> u64 {
-        self.peer_window
+        self.peer_window.bytes()
     }
     pub(super) fn packet_bytes(&self) -> u32 {
         self.packet
@@ -235,7 +234,7 @@ impl Sender {
     /// Whether the other end's window takes neither a full packet nor all that is left: zero, or a
     /// silly window (RFC 1122, 4.2.3.4).
     pub(super) fn is_shut_out(&self) -> bool {
-        self.peer_window < self.unacknowledged().min(u64::from(self.packet))
+        self.peer_window.bytes() < self.unacknowledged().min(u64::from(self.packet))
     }
     pub(super) fn bytes_acked(&self) -> u64 {
         self.snd_una
@@ -259,7 +258,7 @@ impl Sender {
     /// Nothing is sent any more.
     pub(super) fn stop(&mut self) {
         self.rto_at = Time::NEVER;
-        self.probe_at = Time::NEVER;
+        self.peer_window.stop();
         self.pace_wake = Time::NEVER;
         self.paced = None;
     }

@@ -21,7 +21,7 @@ impl Sender {
     /// When [`on_timer`](Sender::on_timer) wants to be called.
     #[inline]
     pub(in super::super) fn timer_deadline(&self) -> Time {
-        self.rto_at.min(self.probe_at).min(self.pace_wake)
+        self.rto_at.min(self.peer_window.probe_at()).min(self.pace_wake)
     }
 
     /// Time has passed. `false` if the connection has failed.
@@ -30,10 +30,7 @@ impl Sender {
         if now >= self.pace_wake {
             self.pace_wake = Time::NEVER;
         }
-        if now >= self.probe_at {
-            self.probe_at = Time::NEVER;
-            self.peer_window = u64::from(self.packet);
-        }
+        self.peer_window.on_timer(now, self.packet);
         now < self.rto_at || self.on_timeout(config, now)
     }
 

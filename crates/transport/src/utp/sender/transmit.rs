@@ -134,12 +134,13 @@ impl Sender {
             return None;
         }
         let window = self.controller.window();
-        if window >= len || window >= self.peer_window {
+        if window >= len || window >= self.peer_window.bytes() {
             // The other end has little room, and would never say so again.
-            return (self.peer_window > 0).then_some(self.peer_window.min(len));
+            let room = self.peer_window.bytes();
+            return (room > 0).then_some(room.min(len));
         }
         // The window is smaller than a packet, and nothing is under way that would open it.
-        if config.small_window == SmallWindow::Paced && self.peer_window >= len {
+        if config.small_window == SmallWindow::Paced && self.peer_window.bytes() >= len {
             if now >= self.pace_at {
                 return Some(len);
             }
