@@ -10,15 +10,15 @@ from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, St
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
-from flashcrowd.study import Study
+from flashcrowd.study import Point, Study
 from flashcrowd.study.cores import cores
 from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
     duration,
+    of_points,
     problem,
     size,
-    study_need,
 )
 
 
@@ -54,16 +54,16 @@ def check(
 
 
 def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:
-    """Lets the engine look at every plan, so that what passes here runs; what all of it needs."""
-    plans: list[str] = []
-    for point in study.points():
-        plans.append(point.plan().to_json())
+    """What all of a study needs. The engine looks at every plan, so that what passes here runs."""
+
+    def need(point: Point) -> Need | None:
         try:
-            engine.check(plans[-1])
+            return engine.need(point.plan().to_json())
         except PlanRejected as error:
             wrong = Problem(f"plan of point {point.index}", point.label, str(error))
             raise StudyError([wrong], str(study.name)) from None
-    return study_need(engine, plans, study.repeats, jobs)
+
+    return of_points(map(need, study.points()), study.repeats, jobs)
 
 
 def _summary(study: Study) -> str:

@@ -14,6 +14,7 @@ from flashcrowd.scenario.impairments import Jitter as JitterTable
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.units import Rate
 
+_IP = Framing("ip")
 AnyLoss = Bernoulli | GilbertElliott | Bursts
 
 
@@ -33,7 +34,7 @@ def conditions(
         "delay_ns": delay_ns,
         "jitter": _jitter(jitter),
         "loss": _loss(loss),
-        "framing": _framing(framing or Framing("ip")),
+        "framing": _framing(framing or _IP),
     }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.format import FORMAT, Measures, PlanDict
-from flashcrowd.plan.network import lower_network
+from flashcrowd.plan.kept import Kept
+from flashcrowd.plan.network import lower_network, stacks_of
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
 from flashcrowd.plan.workloads import lower_flow, lower_swarm
@@ -18,36 +21,57 @@ from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
 
 
-def lower(scenario: Scenario) -> Plan:
+def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
     """The plan of a scenario. The same scenario always gives the same plan.
+
+    Args:
+        scenario: what to lower.
+        kept: what was lowered for scenarios that share tables with this one.
 
     Raises:
         StudyError: references or combinations in the scenario are impossible.
     """
-    problems = check(scenario)
+    kept = kept or Kept()
+    problems = kept.made(check, scenario)
     if problems:
         raise StudyError(problems, scenario.title)
-    data = _lower_start(scenario)
-    workloads = _by_workload(scenario, data)
-    data["timeline"], problems = lower_timeline(scenario, data, _lower_start, workloads)
+    data = _lower_start(scenario, kept)
+    data["timeline"], problems = _timeline(scenario, data, kept)
     if problems:
         raise StudyError(problems, scenario.title)
-    return Plan(data)
+    return Plan(data, kept)
+
+
+def wrong_with(scenario: Scenario, kept: Kept) -> list[Problem]:
+    """Why a scenario cannot be lowered; nothing if it can."""
+    problems = kept.made(check, scenario)
+    if problems or not scenario.timeline:
+        return problems
+    return _timeline(scenario, _lower_start(scenario, kept), kept)[1]
+
+
+def _timeline(
+    scenario: Scenario, start: PlanDict, kept: Kept
+) -> tuple[list[dict[str, Any]], list[Problem]]:
+    def revised(scenario: Scenario) -> PlanDict:
+        return _lower_start(scenario, kept)
+
+    return lower_timeline(scenario, start, revised, _by_workload(scenario, start))
 
 
 class _Used:
     """Indices of named variants in the order in which they are first used."""
 
-    def __init__(self) -> None:
-        self.index: dict[str, int] = {}
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.index = {name: index for index, name in enumerate(names)}
 
     def __call__(self, name: str) -> int:
         return self.index.setdefault(name, len(self.index))
 
 
-def _lower_start(scenario: Scenario) -> PlanDict:
+def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
     """The plan at the start, without its timeline."""
-    stacks, utps, profiles = _Used(), _Used(), _Used()
+    stacks, utps, profiles = _Used(stacks_of(scenario.network)), _Used(), _Used()
     hosts = HostNames(scenario.network)
 
     def carrier(name: str | None) -> dict[str, int] | None:
@@ -55,20 +79,24 @@ def _lower_start(scenario: Scenario) -> PlanDict:
             return None
         return {"utp": utps(name)} if scenario.stack(name) is None else {"tcp": stacks(name)}
 
-    network = lower_network(scenario.network, stacks)
+    network = kept.made(lower_network, scenario.network, len(hosts.index))
     workloads: list[dict[str, Any]] = []
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):
             workloads.append(lower_swarm(name, workload, hosts, profiles, carrier))
         else:
             workloads.extend(lower_flow(name, workload, hosts, carrier))
+
+    def named(name: str, table: Any) -> dict[str, Any]:
+        return kept.made(_named(name), table)
+
     return {
         "format": FORMAT,
         "title": scenario.title,
         "network": network,
-        "stacks": [_named(name, scenario.stack(name)) for name in stacks.index],
-        "utps": [_named(name, scenario.utp_of(name)) for name in utps.index],
-        "profiles": [_named(name, scenario.profile(name)) for name in profiles.index],
+        "stacks": [named(name, scenario.stack(name)) for name in stacks.index],
+        "utps": [named(name, scenario.utp_of(name)) for name in utps.index],
+        "profiles": [named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],
         "measures": _measures(scenario.measures),
@@ -79,8 +107,10 @@ def _lower_start(scenario: Scenario) -> PlanDict:
     }
 
 
-def _named(name: str, table: Any) -> dict[str, Any]:
-    return {"name": name, **to_plan(table)}
+@cache
+def _named(name: str) -> Callable[[Any], dict[str, Any]]:
+    """Lowers a stack, a uTP configuration or a client profile of this name."""
+    return lambda table: {"name": name, **to_plan(table)}
 
 
 def _measures(measures: MeasuresTable) -> Measures:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import Conditions, Core, Draw, DrawnDelay, Host, Link, Network
+from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.line import Delay, Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
+from flashcrowd.units import Rate
 
 
-def lower_network(network: NetworkTable, stack: Callable[[str], int]) -> Network:
-    """The network of a plan; `stack` gives the index of a TCP stack by its name."""
+def stacks_of(network: NetworkTable) -> list[str]:
+    """The TCP stacks of the hosts, in the order of their indices."""
+    return list(dict.fromkeys(_stack(group, network) for group in network.groups.values()))
+
+
+def _stack(group: Group, network: NetworkTable) -> str:
+    return network.stack if group.stack == "inherit" else group.stack
+
+
+def lower_network(network: NetworkTable) -> Network:
+    """The network of a plan. Its hosts' TCP stacks are those of `stacks_of`."""
     links: list[Link] = []
     forth, back = _shared_links(network, links)
-    hosts = _hosts(network, links, stack)
+    hosts = _hosts(network, links)
     cores, core_of = _cores(network, forth, back)
     return {
         "groups": list(network.groups),
@@ -57,11 +66,13 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(network: NetworkTable, links: list[Link], stack: Callable[[str], int]) -> list[Host]:
+def _hosts(network: NetworkTable, links: list[Link]) -> list[Host]:
     hosts: list[Host] = []
+    stacks = stacks_of(network)
     for index, (name, group) in enumerate(network.groups.items()):
-        stack_index = stack(network.stack if group.stack == "inherit" else group.stack)
+        stack_index = stacks.index(_stack(group, network))
         delays = group.access.delay.over(group.hosts) if group.access else []
+        ways = _ways(group.access) if group.access else None
         for number in range(group.hosts):
             host: Host = {
                 "name": f"{name}-{number + 1}",
@@ -70,9 +81,9 @@ def _hosts(network: NetworkTable, links: list[Link], stack: Callable[[str], int]
                 "up": [],
                 "down": [],
             }
-            if group.access is not None:
+            if group.access is not None and ways is not None:
                 drawn = _drawn(group.access.delay, number=len(hosts))
-                _access(host, group.access, delays[number], drawn, links)
+                _access(host, ways, delays[number], drawn, links)
             hosts.append(host)
     return hosts
 
@@ -84,22 +95,27 @@ def _drawn(delay: Delay, *, number: int) -> DrawnDelay | None:
 
 
 def _access(
-    host: Host, line: Line, delay_ns: int, drawn: DrawnDelay | None, links: list[Link]
+    host: Host,
+    ways: tuple[Conditions, Conditions],
+    delay_ns: int,
+    drawn: DrawnDelay | None,
+    links: list[Link],
 ) -> None:
-    for direction, rate, queue, crossed in (
-        ("up", line.up, line.up_queue, host["up"]),
-        ("down", line.down, line.down_queue, host["down"]),
-    ):
+    for direction, way, crossed in (("up", ways[0], host["up"]), ("down", ways[1], host["down"])):
         crossed.append(len(links))
-        made = conditions(
-            rate=rate,
-            queue=queue,
-            delay_ns=delay_ns,
-            jitter=line.jitter,
-            loss=line.loss,
-            framing=line.framing,
-        )
+        made: Conditions = {**way, "delay_ns": delay_ns}
         links.append({"name": f"{host['name']} {direction}", "conditions": made, "delay": drawn})
+
+
+def _ways(line: Line) -> tuple[Conditions, Conditions]:
+    """Both directions of an access line, up and down, without their delay."""
+
+    def way(rate: Rate | None, queue: AnyQueue) -> Conditions:
+        return conditions(
+            rate=rate, queue=queue, jitter=line.jitter, loss=line.loss, framing=line.framing
+        )
+
+    return way(line.up, line.up_queue), way(line.down, line.down_queue)
 
 
 def _cores(

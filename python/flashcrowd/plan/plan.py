@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.format import FORMAT, PlanDict
+from flashcrowd.plan.kept import Kept, as_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -21,10 +22,12 @@ class Plan:
     """Hosts, links, paths and processes in SI numbers, every default resolved.
 
     Attributes:
-        data: the plan as its JSON has it.
+        data: the plan as its JSON has it; parts of it may stand in other plans, too.
+        kept: what knows these parts.
     """
 
     data: PlanDict
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
     @property
     def title(self) -> str:
@@ -33,7 +36,13 @@ class Plan:
 
     def to_json(self) -> str:
         """The plan as an engine reads it: one line, the same for equal plans."""
-        return json.dumps(self.data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        texts = (f"{as_json(key)}:{self._text(value)}" for key, value in self.data.items())
+        return "{" + ",".join(texts) + "}"
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, list):
+            return "[" + ",".join(map(self.kept.text, value)) + "]"
+        return self.kept.text(value)
 
     def digest(self) -> str:
         """Digest of everything but the title, in hexadecimal digits.

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flashcrowd.scenario.network import Network
 
 
+@lru_cache(maxsize=2)
+def _numbered(
+    sizes: tuple[tuple[str, int], ...],
+) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """The hosts of each group, and all hosts with their position; the last ones stay at hand."""
+    groups = {name: [f"{name}-{number + 1}" for number in range(hosts)] for name, hosts in sizes}
+    names = (host for hosts in groups.values() for host in hosts)
+    return groups, {host: index for index, host in enumerate(names)}
+
+
 class HostNames:
-    """All hosts of a network by name and by group."""
+    """All hosts of a network by name and by group.
+
+    Attributes:
+        index: position of each host in the plan.
+    """
 
     def __init__(self, network: Network) -> None:
-        self._groups = {
-            name: [f"{name}-{number}" for number in range(1, group.hosts + 1)]
-            for name, group in network.groups.items()
-        }
-        names = (host for hosts in self._groups.values() for host in hosts)
-        self.index = {host: index for index, host in enumerate(names)}
-        """Position of each host in the plan."""
+        sizes = tuple((name, group.hosts) for name, group in network.groups.items())
+        self._groups, self.index = _numbered(sizes)
 
     def of_group(self, group: str) -> list[str]:
         """The hosts of a group."""

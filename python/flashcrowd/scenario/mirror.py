@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel
@@ -60,15 +61,19 @@ def plain(value: Any) -> Any:
     return value
 
 
+@cache
+def _crossings(model: type[BaseModel]) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
+    """Of each field of a table its name, its key in the plan, and how its value crosses."""
+    return tuple(
+        (name, plan_key(name, info), mirror.to_plan if (mirror := _mirror(info)) else plain)
+        for name, info in model.model_fields.items()
+        if name != "base"
+    )
+
+
 def to_plan(model: BaseModel) -> dict[str, Any]:
     """A table as the plan has it, all but its `base`."""
-    made: dict[str, Any] = {}
-    for name, info in type(model).model_fields.items():
-        if name != "base":
-            mirror = _mirror(info)
-            value = getattr(model, name)
-            made[plan_key(name, info)] = mirror.to_plan(value) if mirror else plain(value)
-    return made
+    return {key: cross(getattr(model, name)) for name, key, cross in _crossings(type(model))}
 
 
 def from_plan(model: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:

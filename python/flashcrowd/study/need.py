@@ -75,7 +75,12 @@ def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int) ->
     Raises:
         PlanRejected: the engine cannot read one of them.
     """
-    needs = [engine.need(plan) for plan in plans]
+    return of_points(map(engine.need, plans), repeats, jobs)
+
+
+def of_points(points: Iterable[Need | None], repeats: int, jobs: int) -> StudyNeed:
+    """What a study needs whose runs need so much at each point."""
+    needs = list(points)
     return StudyNeed(needs, repeats, max(1, min(jobs, len(needs) * repeats)))
 
 

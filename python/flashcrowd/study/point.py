@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flashcrowd.plan import Plan, lower
+from flashcrowd.plan.kept import Kept
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 
@@ -19,15 +20,17 @@ class Point:
         index: position in the study, from 0.
         values: swept path → value, as written.
         scenario: what is the case at this point.
+        kept: what was lowered for other points.
     """
 
     index: int
     values: Mapping[str, Any]
     scenario: Scenario
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
     def plan(self) -> Plan:
         """The plan of this point."""
-        return lower(self.scenario)
+        return lower(self.scenario, self.kept)
 
     @property
     def label(self) -> str:

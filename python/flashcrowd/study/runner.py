@@ -72,7 +72,7 @@ def prepare(study: Study, engine: Engine) -> Campaign:
     build = engine.build()
     manifest = Manifest(
         name=folder_name(study),
-        fingerprint=study.fingerprint(),
+        fingerprint=study.fingerprint(point.plan for point in points),
         engine=EngineCard(engine.name, str(build["version"]), str(build["engine"])),
         points=tuple(points),
         runs=tuple(Run(one.point.index, one.repeat, one.seed) for one in study.runs()),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
-from flashcrowd.errors import Problem, StudyError
-from flashcrowd.plan import lower
+from flashcrowd.errors import StudyError
+from flashcrowd.plan.kept import Kept
+from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
@@ -19,6 +20,7 @@ from flashcrowd.study import headline
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
 from flashcrowd.study.overrides import overridden
+from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
 from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.seeds import seed_of
@@ -55,6 +57,7 @@ class Study(Scenario):
     _place: str = PrivateAttr(default="study")
     _text: str | None = PrivateAttr(default=None)
     _points: list[Point] | None = PrivateAttr(default=None)
+    _kept: Kept = PrivateAttr(default_factory=Kept)
 
     @classmethod
     def load(
@@ -169,10 +172,10 @@ class Study(Scenario):
         Raises:
             StudyError: something is impossible.
         """
-        findings = Findings(self.sweep, known=_wrong_with(self.scenario))
+        findings = Findings(self.sweep, known=wrong_with(self.scenario, self._kept))
         points = self.points()
         for point in points:
-            findings.add(_wrong_with(point.scenario), point.values)
+            findings.add(wrong_with(point.scenario, self._kept), point.values)
         findings.add(headline.problems_of(self.report, self._situations(points), self.sweep), {})
         findings.raise_any(self._place)
         return points
@@ -195,14 +198,19 @@ class Study(Scenario):
 
         return tomlkit.dumps(self.resolved())
 
-    def fingerprint(self) -> str:
+    def fingerprint(self, digests: Iterable[str] | None = None) -> str:
         """SHA-256 of everything that determines results, in hexadecimal digits.
 
         That is, for each point its sweep values as written and the digest of its plan, and the
         seed. Titles do not count, nor does the number of repeats: more repeats go on where fewer
         stopped.
+
+        Args:
+            digests: those of the plans, if they are known.
         """
-        points = [[dict(point.values), point.plan().digest()] for point in self.points()]
+        known = digests or (point.plan().digest() for point in self.points())
+        pairs = zip(self.points(), known, strict=True)
+        points = [[dict(point.values), digest] for point, digest in pairs]
         text = json.dumps({"points": points, "seed": self.seed}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -211,18 +219,18 @@ class Study(Scenario):
         if problems:
             raise StudyError(problems, self._place)
         base, findings = self._base(), Findings(self.sweep)
+        parts = Parts(self.sweep, self._directory)
+        segments = {path: paths.parse(path) or [] for axis in self.sweep for path in axis}
         points: list[Point] = []
-        for index, chosen in enumerate(combinations(self.sweep)):
+        for index, (rows, chosen) in enumerate(combinations(self.sweep)):
             document = base
             for path, value in chosen.items():
-                document = paths.replaced(document, paths.parse(path) or [], value)
+                document = paths.replaced(document, segments[path], value)
             try:
-                context = {"directory": self._directory}
-                scenario = Scenario.model_validate(document, context=context)
-            except ValidationError as error:
-                findings.add(problems_of(error, Scenario, document), chosen)
-            else:
-                points.append(Point(index, chosen, scenario))
+                scenario = parts.scenario(document, rows)
+                points.append(Point(index, chosen, scenario, self._kept))
+            except Refused as refused:
+                findings.add(refused.problems, chosen)
         findings.raise_any(self._place)
         return points
 
@@ -246,12 +254,3 @@ class Study(Scenario):
             tables = document[kind].items()
             document[kind] = {n: shipped.unsteered(table, n, all_of) for n, table in tables}
         return document
-
-
-def _wrong_with(scenario: Scenario) -> Sequence[Problem]:
-    """What is impossible in a scenario."""
-    try:
-        lower(scenario)
-    except StudyError as error:
-        return error.problems
-    return ()

@@ -142,14 +142,9 @@ def near(path: str, document: dict[str, Any]) -> str:
     return did_you_mean(path, (paths.join(leaf) for leaf in paths.leaves(document)))
 
 
-def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
-    """The values of each point by path."""
-    rows = [
-        [
-            {path: values[index] for path, values in axis.items()}
-            for index in range(len(next(iter(axis.values()), [])))
-        ]
-        for axis in axes
-    ]
-    for chosen in itertools.product(*rows):
-        yield {path: value for row in chosen for path, value in row.items()}
+def combinations(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """Of each point the row of each axis, and the values by path."""
+    lengths = [len(next(iter(axis.values()), [])) for axis in axes]
+    for rows in itertools.product(*map(range, lengths)):
+        chosen = zip(axes, rows, strict=True)
+        yield rows, {path: values[row] for axis, row in chosen for path, values in axis.items()}
