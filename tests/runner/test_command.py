@@ -65,8 +65,12 @@ def done(*words: object, **options) -> tuple[int, str, str]:
 def test_runs_and_names_the_folder(study: Path) -> None:
     environment = {**os.environ, "TERM": "xterm-256color"}
     status, out, err = done("run", study, "--report", cwd=study.parent, env=environment)
-    assert (status, err) == (0, ""), "nothing is drawn without a terminal"
-    assert "\x1b" not in out
+    assert status == 0
+    first, *_, last = err.splitlines()
+    assert first.startswith("Small: 8 runs; about ")
+    assert first.endswith(f"; if interrupted, go on with: flashcrowd run {study} --report")
+    assert last.startswith("8 of 8 runs done, after ")
+    assert "\x1b" not in out + err
     assert "Results: results/small\nReport: results/small/report.html\n" in out
     assert (study.parent / "results" / "small" / "tables" / "downloads.parquet").exists()
 
@@ -90,7 +94,8 @@ def test_killed_and_started_again(study: Path, tmp_path: Path) -> None:
     assert tables(folder) == tables(tmp_path / "calm")
 
 
-def test_ctrl_c_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_says_how_to_go_on(study: Path, tmp_path: Path, number: signal.Signals) -> None:
     study.write_text(STUDY.format(leechers=60, size="50 MB"))
     folder = tmp_path / "r"
     process = command("run", study, "--out", folder)
@@ -99,10 +104,10 @@ def test_ctrl_c_says_how_to_go_on(study: Path, tmp_path: Path) -> None:
         time.sleep(0.01)
     time.sleep(0.3)
     begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - begin < 5
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "of 8 runs are finished and kept" in err
     assert f"Go on with: flashcrowd run {study} --out {folder}" in err
     assert "Traceback" not in err
@@ -129,6 +134,27 @@ def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> Non
     assert status == 0
     assert "warning: 2 of 2 runs stalled: " in err
     assert "(run 0, 1)" in err
+
+
+@pytest.mark.parametrize(("horizon", "status"), [("1 s", 3), ("1 h", 0)])
+def test_strict_tells_runs_that_were_cut(study: Path, horizon: str, status: int) -> None:
+    words = ("--quiet", "--set", f"stop.horizon={horizon}", "--repeats", 1)
+    assert done("run", study, *words, cwd=study.parent)[0] == 0
+    assert done("run", study, *words, "--strict", cwd=study.parent)[0] == status
+
+
+def test_a_table_is_not_cut_at_80_columns(study: Path) -> None:
+    name = "a-population-with-a-name-of-sixty-letters-which-is-what-fits"
+    swept = study.read_text().replace("[sweep]", f"[workloads.{name}]\n{PING}\n[sweep]")
+    swept += f'"workloads.{name}.interval" = ["100 ms", "200 ms"]\n'
+    study.write_text(swept)
+    words = ("--repeats", 2, "--set", "workloads.swarm.size=100 kB")
+    status, out, err = done("run", study, *words, cwd=study.parent)
+    assert status == 0, err
+    assert "…" not in out
+
+
+PING = 'kind = "ping"\nfrom = "seed"\nto = "leechers-1"'
 
 
 @pytest.mark.parametrize("words", [["--jobs", "0"], ["--set", "network.rtt=5 apples"]])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
 from cyclopts import App
 
+from flashcrowd.cli.ending import forget, open_streams, stopped, terminable
 from flashcrowd.errors import StudyError
 from flashcrowd.extras import remedy
 
@@ -38,16 +38,20 @@ for _name, _help in {
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)
 app.command("flashcrowd.cli.utp:app", name="utp", help="Measure over real uTP connections.")
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C."""
+FAILED = 1
+"""Exit status if the output cannot be written, also if its reader has gone."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits.
 
-    The exit status is what the command gives, 2 for a mistake in a study, 130 after Ctrl-C.
+    The exit status is what the command gives, 2 for a mistake in a study, 1 if the output cannot
+    be written, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    sys.exit(_status(arguments))
+    open_streams()
+    with terminable():
+        status = _status(arguments)
+    sys.exit(status)
 
 
 def _status(arguments: Sequence[str] | None) -> int:
@@ -67,9 +71,14 @@ def _status(arguments: Sequence[str] | None) -> int:
         return 2
     except KeyboardInterrupt:
         print("\nInterrupted. What was finished is kept.", file=sys.stderr)
-        return INTERRUPTED
+        return stopped()
     except BrokenPipeError:
-        # Whoever read our output has gone; keep the interpreter from complaining at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        forget(sys.stdout)
+        return FAILED
+    except OSError as error:
+        what = "the output cannot be written" if error.filename is None else error.filename
+        print(f"{what}: {error.strerror or error}", file=sys.stderr)
+        if error.filename is None:
+            forget(sys.stdout)
+        return FAILED
     return result if isinstance(result, int) and not isinstance(result, bool) else 0

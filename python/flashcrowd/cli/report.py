@@ -24,9 +24,13 @@ def report(
 
     The page opens offline and needs nothing beside it. Exit status: 0 done, 2 no complete results.
     """
+    target = out or folder
+    if not target.is_dir() and (target.exists() or target.is_symlink()):
+        print(f"{target}: is no folder; name one that is, or a new one", file=sys.stderr)
+        return 2
     try:
         results = open_results(folder)
-        page = write(results, out or folder)
+        page = write(results, target)
     except ResultsError as error:
         print(error, file=sys.stderr)
         return 2

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs
+from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
@@ -45,7 +47,7 @@ def reproduce(
     report.html. After Ctrl-C or a crash the same command goes on where it stopped.
 
     Exit status: 0 done (whatever the verdicts), 1 a run failed, 2 unknown paper, wrong study or
-    unusable folder, 130 after Ctrl-C.
+    unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
     """
     err = Console(stderr=True)
 
@@ -55,8 +57,8 @@ def reproduce(
     try:
         found = reproduce_paper(paper, out, quick=quick, jobs=jobs, only=only, tell=tell)
     except Interrupted:
-        print("\nStopped. Finished runs are kept; the same command goes on.", file=sys.stderr)
-        return 130
+        print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
+        return stopped()
     except (UnknownName, ResultsError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -80,7 +82,7 @@ def _show(found: Reproduction) -> None:
             Text(verdict.value, style=_COLOURS.get(verdict, "dim")),
             Text(one.finding.measured),
         )
-    console = Console()
-    console.print(table)
-    console.print(Text(tally(found.judged)))
+    out = console()
+    out.print(table)
+    out.print(Text(tally(found.judged)))
     print(f"Report: {found.page}")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct, fitting_folder
+from flashcrowd.study.progress import Lines
 from flashcrowd.study.runner import admit, default_folder, prepare
 from flashcrowd.study.threads import Threads
+
+UNFINISHED = 3
+"""Exit status with --strict if a run stalled or was cut off."""
 
 
 def run(
@@ -41,26 +46,33 @@ def run(
         bool,
         Parameter(negative=(), help="Begin even if the runs may need more memory than there is."),
     ] = False,
-    quiet: Annotated[bool, Parameter(negative=(), help="No progress bar and no summary.")] = False,
+    strict: Annotated[
+        bool,
+        Parameter(negative=(), help="Exit status 3 if a run stalled or was cut off in time."),
+    ] = False,
+    quiet: Annotated[bool, Parameter(negative=(), help="No progress and no summary.")] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
 
     Runs on all cores. After Ctrl-C or a crash, and with more --repeats, the same command goes on
     where it stopped. Results of another study or version of the engine are never mixed in.
 
-    Before anything runs, what it will need is compared with the memory of this machine.
+    Before anything runs, what it will need is compared with the memory of this machine. A terminal
+    is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
 
-    Exit status: 0 done, 1 a run failed, 2 wrong study, one that does not fit,
-    or unusable folder, 130 after Ctrl-C.
+    Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
+    does not fit, or unusable folder, 3 with --strict if a run stalled or was cut off, 130 after
+    Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
     try:
         chosen = registry.engine(engine)
         campaign = prepare(loaded, chosen)
-        admit(campaign, chosen, jobs, force)
+        need = admit(campaign, chosen, jobs, force)
         folder = fitting_folder(campaign, folder) if fresh else folder
-        results = conduct(campaign, chosen, folder, Threads(jobs), progress=not quiet)
+        lines = Lines(need, again())
+        results = conduct(campaign, chosen, folder, Threads(jobs), not quiet, lines)
         if not quiet:
             _show(results)
         if report:
@@ -74,13 +86,11 @@ def run(
         kept = "Finished runs are kept." if folder.exists() else "Nothing was run."
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
-    _warn(results)
-    return 0
+    unfinished = _warn(results)
+    return UNFINISHED if strict and unfinished else 0
 
 
 def _show(results: Results) -> None:
-    from rich.console import Console
-
     try:
         from flashcrowd.report import summary  # late: plotting libraries take a while to load
     except ModuleNotFoundError as error:
@@ -89,7 +99,7 @@ def _show(results: Results) -> None:
             raise
         print(f"No summary: {line}")
     else:
-        Console().print(summary(results))
+        console().print(summary(results))
     print(f"Results: {results.path}")
 
 
@@ -102,9 +112,8 @@ def _stopped(folder: Path) -> int:
         state = f"{error.done} of {error.total} runs are finished and kept in {folder}."
     except ResultsError:
         state = "No run has begun."
-    words = shlex.join(["flashcrowd", *sys.argv[1:]]) if sys.argv[1:] else "flashcrowd run …"
-    print(f"\nStopped. {state}\nGo on with: {words}", file=sys.stderr)
-    return 130
+    print(f"\nStopped. {state}\nGo on with: {again()}", file=sys.stderr)
+    return stopped()
 
 
 def _report(results: Results) -> None:
@@ -113,8 +122,11 @@ def _report(results: Results) -> None:
     print(f"Report: {write(results, results.path)}")
 
 
-def _warn(results: Results) -> None:
-    """Name runs that stalled; they are results all the same."""
+def _warn(results: Results) -> bool:
+    """Name runs that stalled; whether there are such, or runs that were cut off in time.
+
+    They are results all the same. The summary says which were cut off.
+    """
     rows = results.tables["runs"].select(["run", "outcome", "reason"]).to_pylist()
     reasons: dict[str, list[str]] = {}
     for row in rows:
@@ -124,3 +136,4 @@ def _warn(results: Results) -> None:
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
         text = f"{len(runs)} of {len(rows)} runs stalled: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
+    return any(row["outcome"] in ("stalled", "horizon") for row in rows)

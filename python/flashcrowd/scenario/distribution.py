@@ -11,6 +11,7 @@ from pydantic import Field, Strict, ValidationInfo, model_validator
 
 from flashcrowd.errors import did_you_mean, one_of
 from flashcrowd.scenario.fields import DelaySpan, Probability, Table, Word
+from flashcrowd.scenario.text_file import text_of
 from flashcrowd.units import Quantity, Share, Span, UnitError
 
 DATA = Path(__file__).parent / "data"
@@ -85,7 +86,7 @@ def read_points(
     """
     path = DATA / f"{name}-{suffix}.csv" if name in shipped(suffix) else directory / name
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = text_of(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         allowed = f"a distribution that ships ({one_of(shipped(suffix))}) or a CSV file"
@@ -102,7 +103,7 @@ def _unit(rows: list[tuple[int, list[str]]], path: Path, quantity: type[Quantity
     unit = header[-1].partition("[")[2].rstrip("] ") if len(header) == 2 else ""
     if unit not in quantity.units:
         example = f"cumulative fraction,value [{quantity.usual[0]}]"
-        raise UnitError(f'a first line as in "{example}"', f"{path} has {','.join(header)!r}")
+        raise UnitError(f'a first line as in "{example}"', f"{path} begins with another")
     return unit
 
 

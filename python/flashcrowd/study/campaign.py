@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,8 @@ from flashcrowd.store.folder import Folder, changes_of
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
-from flashcrowd.study.pool import Done, Job, Pool
-from flashcrowd.study.progress import bar
+from flashcrowd.study.pool import Done, Job, Pool, Watch
+from flashcrowd.study.progress import Lines, shown
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class Campaign:
     plans: tuple[str, ...]
     source: str | None = None
 
+    @property
+    def title(self) -> str:
+        """What a person calls the study."""
+        return str(self.study.get("title", self.manifest.name))
+
 
 def fitting_folder(campaign: Campaign, path: Path) -> Path:
     """The path, or the first of `path-2`, `path-3`, … that is new or can go on."""
@@ -45,7 +52,12 @@ def fitting_folder(campaign: Campaign, path: Path) -> Path:
 
 
 def conduct(
-    campaign: Campaign, engine: Engine, path: Path, pool: Pool, progress: bool = False
+    campaign: Campaign,
+    engine: Engine,
+    path: Path,
+    pool: Pool,
+    progress: bool = False,
+    lines: Lines | None = None,
 ) -> Results:
     """Do the runs that the folder does not have, and make its tables.
 
@@ -55,13 +67,15 @@ def conduct(
         path: the results folder, new or not.
         pool: where runs are carried out.
         progress: show a progress bar if there is somebody to show it to.
+        lines: what is told instead where there is no terminal; None for silence there.
     """
     manifest = campaign.manifest
     with Folder.opened(path, manifest, campaign.study, campaign.plans, campaign.source) as folder:
         todo = [Job(run, campaign.plans[run.point]) for run in folder.missing()]
         if todo or not folder.assembled:
             with assembling(folder) as assembly:
-                _carry_out(todo, campaign, engine, folder, assembly, pool, progress)
+                watching = partial(shown, wanted=progress and bool(todo), lines=lines)
+                _carry_out(todo, campaign, engine, folder, assembly, pool, watching)
                 assembly.finish()
         elif not (path / provenance.FILE).exists():
             _record(folder, engine, provenance.now(), 0)
@@ -75,7 +89,7 @@ def _carry_out(
     folder: Folder,
     assembly: Assembly,
     pool: Pool,
-    progress: bool,
+    watching: Callable[[str, int, int], AbstractContextManager[Watch | None]],
 ) -> None:
     started = provenance.now()
     total = len(campaign.manifest.runs)
@@ -86,8 +100,7 @@ def _carry_out(
         assembly.advance()
 
     try:
-        wanted = progress and bool(todo)
-        with bar(campaign.manifest.name, before, total, wanted) as watch:
+        with watching(campaign.title, before, total) as watch:
             pool.execute(engine, todo, keep, watch)
     finally:
         kept = len(folder.places) - before

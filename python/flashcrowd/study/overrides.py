@@ -71,6 +71,6 @@ def parse_assignment(text: str) -> tuple[str, Any] | None:
         return None
     try:
         parsed = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         parsed = {"value": value.strip()}
     return path.strip(), parsed["value"] if set(parsed) == {"value"} else value.strip()

@@ -1,9 +1,13 @@
-"""A progress bar in a terminal or a notebook; silence everywhere else."""
+"""How far the runs of a study are: a bar in a terminal or a notebook, lines everywhere else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.progress import (
@@ -15,11 +19,83 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from flashcrowd.study.need import StudyNeed, duration, size
 from flashcrowd.study.pool import Watch
+
+BEAT_S = 10.0
+"""Time between two lines, in seconds of wall-clock time."""
+
+
+def say(line: str) -> None:
+    """A line on standard error, if somebody still listens there."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What is told where there is no terminal: at the start, every so often, and at the end.
+
+    Attributes:
+        need: what all runs of the study need, if an engine could tell.
+        again: the command that goes on where it was interrupted.
+        every_s: time between two lines, in seconds.
+        tell: takes each line.
+        clock: gives the time of day, in seconds.
+    """
+
+    need: StudyNeed | None = None
+    again: str = ""
+    every_s: float = BEAT_S
+    tell: Callable[[str], None] = say
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    def start(self, title: str, done: int, total: int) -> None:
+        """Tells what is going to happen."""
+        before = f", {done} of them done before" if done else ""
+        parts = [f"{title}: {total} {'run' if total == 1 else 'runs'}{before}"]
+        if self.need is not None and self.need.known:
+            seconds = self.need.seconds * (total - done) / total
+            jobs = f"{self.need.jobs} at a time"
+            parts.append(f"about {duration(seconds)} and {size(self.need.bytes)} of memory, {jobs}")
+        if self.again:
+            parts.append(f"if interrupted, go on with: {self.again}")
+        self.tell("; ".join(parts))
+
+    @contextmanager
+    def watched(self, title: str, done: int, total: int) -> Iterator[Watch]:
+        """Tells how it goes, until the block ends."""
+        self.start(title, done, total)
+        begin = last = self.clock()
+        state = (0, 0.0)
+
+        def watch(finished: int, work: float) -> None:
+            nonlocal last, state
+            state = (finished, work)
+            now = self.clock()
+            if now - last >= self.every_s:
+                last = now
+                self.tell(self._beat(now - begin, done, finished, work, total))
+
+        yield watch
+        finished, seconds = state[0], self.clock() - begin
+        self.tell(f"{done + finished} of {total} runs done, after {duration(seconds)}")
+
+    def _beat(self, seconds: float, done: int, finished: int, work: float, total: int) -> str:
+        parts = [f"{done + finished} of {total} runs done"]
+        if work > 0:
+            minutes = 60 * work / seconds
+            rate = f"{minutes / 60:.3g} a second" if minutes >= 60 else f"{minutes:.2g} a minute"
+            parts.append(rate)
+            parts.append(f"about {duration((total - done - work) * seconds / work)} left")
+        return ", ".join(parts)
 
 
 @contextmanager
-def bar(title: str, done: int, total: int, wanted: bool = True) -> Iterator[Watch | None]:
+def shown(
+    title: str, done: int, total: int, wanted: bool = True, lines: Lines | None = None
+) -> Iterator[Watch | None]:
     """Show how far the runs of a study are, until the block ends.
 
     Args:
@@ -27,15 +103,27 @@ def bar(title: str, done: int, total: int, wanted: bool = True) -> Iterator[Watc
         done: runs finished before.
         total: runs in all.
         wanted: False for silence.
+        lines: what to tell where there is no terminal; None for silence there.
 
     Yields:
         whom to tell; None if nobody looks.
     """
     console = Console(stderr=True)
-    if not wanted or not (console.is_terminal or console.is_jupyter):
+    if not wanted:
         yield None
-        return
-    columns = (
+    elif console.is_terminal or console.is_jupyter:
+        with _bar(console, title, done, total) as watch:
+            yield watch
+    elif lines is not None:
+        with lines.watched(title, done, total) as watch:
+            yield watch
+    else:
+        yield None
+
+
+@contextmanager
+def _bar(console: Console, title: str, done: int, total: int) -> Iterator[Watch]:
+    columns = [
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
@@ -43,12 +131,24 @@ def bar(title: str, done: int, total: int, wanted: bool = True) -> Iterator[Watc
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-    )
+    ]
+    narrow = console.width < 80
+    if narrow:  # the times are what a narrow terminal is for
+        del columns[1]
+    room = max(10, console.width - (45 if narrow else 60))
+    name = title if len(title) <= room else f"{title[: room - 1]}…"
     with Progress(*columns, console=console, transient=False) as progress:
-        task = progress.add_task(title, total=total, completed=done, runs=done)
+        task = progress.add_task(_plain(name), total=total, completed=done, runs=done)
 
         def watch(finished: int, work: float) -> None:
             progress.update(task, completed=done + work, runs=done + finished)
 
         yield watch
         progress.refresh()  # the end, which a notebook is not shown otherwise
+
+
+def _plain(title: str) -> str:
+    """A title in which brackets are no markup."""
+    from rich.markup import escape
+
+    return escape(title)

@@ -9,8 +9,12 @@ from typing import Any
 
 from flashcrowd.errors import MISSING, Problem, StudyError
 from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.text_file import text_of
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+
+DEEPEST = 50
+"""So deep may tables and lists stand in each other. A study needs eight levels."""
 
 
 def read_text(path: str | Path) -> str:
@@ -20,7 +24,7 @@ def read_text(path: str | Path) -> str:
         StudyError: it cannot be read.
     """
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return text_of(Path(path))
     except OSError as error:
         problem = Problem(str(path), error.strerror or "unreadable", "a study file")
         raise StudyError([problem], str(path)) from None
@@ -39,11 +43,31 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError([_syntax(str(error), text, source)], source) from None
+    except RecursionError:
+        raise StudyError([_too_deep(source)], source) from None
+    if not _shallow(document):
+        raise StudyError([_too_deep(source)], source)
     if document.get("format") != 1:
         value = shown(document["format"]) if "format" in document else MISSING
         hint = "write `format = 1` at the top"
         raise StudyError([Problem("format", value, "1, the format of this version", hint)], source)
     return document
+
+
+def _too_deep(source: str) -> Problem:
+    allowed = f"tables and lists at most {DEEPEST} deep in each other"
+    return Problem(source, "deeper", allowed)
+
+
+def _shallow(document: Any) -> bool:
+    """Whether nothing stands too deep in it; by levels, not by calls."""
+    level = [document]
+    for _ in range(DEEPEST + 1):
+        tables = (it.values() if isinstance(it, dict) else it for it in level)
+        level = [below for table in tables for below in table if isinstance(below, dict | list)]
+        if not level:
+            return True
+    return False
 
 
 def _syntax(message: str, text: str, source: str) -> Problem:

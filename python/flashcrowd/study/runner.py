@@ -13,7 +13,7 @@ from flashcrowd.store.results import Results
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.cores import cores
-from flashcrowd.study.need import refuse, study_need
+from flashcrowd.study.need import StudyNeed, refuse, study_need
 from flashcrowd.study.pool import Pool
 from flashcrowd.study.threads import Threads
 
@@ -80,20 +80,27 @@ def prepare(study: Study, engine: Engine) -> Campaign:
     return Campaign(manifest, study.resolved(), tuple(plans), study.to_toml())
 
 
-def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = False) -> None:
-    """Refuse a study whose runs would not fit into this machine's memory, `jobs` at a time.
+def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = False) -> StudyNeed:
+    """What a study needs; refused if its runs would not fit into this machine's memory.
 
     What was looked at as a whole, the engine does not look at again run by run: by then other runs
     have taken what was counted for them.
 
+    Args:
+        campaign: the study.
+        engine: what is to run it.
+        jobs: runs at a time; without, as many as there are cores.
+        force: refuse nothing.
+
     Raises:
         StudyError: it names what is too large.
     """
+    repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
+    need = study_need(engine, campaign.plans, repeats, jobs or cores())
     if not force:
-        repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
-        need = study_need(engine, campaign.plans, repeats, jobs or cores())
         refuse(need, campaign.manifest.name)
     engine.force = True
+    return need
 
 
 def default_folder(study: Study) -> Path:

@@ -1,0 +1,22 @@
+"""Where commands print to."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 10_000
+"""Columns of what is no terminal: no table is as wide."""
+
+
+def console() -> Console:
+    """Standard output, as wide as the terminal; as wide as needed where there is none."""
+    from rich.console import Console
+
+    made = Console()
+    if not made.is_terminal and not made.is_jupyter and "COLUMNS" not in os.environ:
+        made = Console(width=WIDE)
+    return made

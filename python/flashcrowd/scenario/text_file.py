@@ -1,0 +1,24 @@
+"""Files that a person names: text, and of a size that somebody meant."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+MOST_BYTES = 1 << 26
+"""Longer files are refused, and so is what has no end, as /dev/zero."""
+
+
+def text_of(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: it cannot be read, or is longer than `MOST_BYTES`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,123 @@
+"""What commands print: to a terminal, a pipe, a full disk, or to nobody."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.engines.need import Need
+from flashcrowd.study.need import StudyNeed
+from flashcrowd.study.progress import Lines, shown
+
+STUDIES = Path(__file__).parents[2] / "studies"
+LATENCY = str(STUDIES / "latency.toml")
+DUMBBELL = str(STUDIES / "dumbbell.toml")
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """A command line of a shell, in which `flashcrowd` is this package."""
+    text = f'flashcrowd() {{ {sys.executable} -m flashcrowd "$@"; }}; {command}'
+    return subprocess.run(
+        ["sh", "-c", text], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_closed_output_is_no_fault():
+    made = shell(f"flashcrowd check {LATENCY} >&-")
+    assert (made.returncode, made.stderr) == (0, "")
+
+
+def test_a_closed_standard_error_is_no_fault():
+    made = shell(f"flashcrowd check {LATENCY} --set network.rt=1 2>&-")
+    assert (made.returncode, made.stdout) == (2, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [f"check {LATENCY}", "schema", "--help"])
+def test_a_full_disk_is_told_in_one_line(words: str):
+    made = shell(f"flashcrowd {words} >/dev/full")
+    assert made.returncode == 1
+    assert made.stderr == "the output cannot be written: No space left on device\n"
+
+
+def test_a_plan_that_cannot_be_written_is_told(tmp_path: Path):
+    made = shell(f"flashcrowd plan {LATENCY} --out {tmp_path}/none/plan.json")
+    assert made.returncode == 1
+    assert made.stderr == f"{tmp_path}/none/plan.json: No such file or directory\n"
+
+
+def test_a_report_into_a_file_is_refused(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "dangling"):
+        made = shell(f"flashcrowd report {tmp_path} --out {tmp_path / name}")
+        assert (made.returncode, made.stdout) == (2, "")
+        assert "is no folder" in made.stderr
+
+
+def test_toml_in_toml_without_end_is_refused(tmp_path: Path):
+    for depth in (60, 300, 5000):
+        path = tmp_path / "deep.toml"
+        path.write_text("format = 1\nx = " + "[" * depth + "]" * depth)
+        made = shell(f"flashcrowd check {path}")
+        assert made.returncode == 2
+        assert "at most 50 deep" in made.stderr
+        deep = "[" * depth + "]" * depth
+        made = shell(f"flashcrowd check {LATENCY} --set 'network.rtt={deep}'")
+        assert made.returncode == 2
+        assert "Traceback" not in made.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero")
+def test_a_file_without_end_is_refused():
+    made = shell("flashcrowd check /dev/zero")
+    assert made.returncode == 2
+    assert "too large" in made.stderr
+    made = shell(f"""flashcrowd check {LATENCY} --set 'network.rtt={{file = "/dev/zero"}}'""")
+    assert made.returncode == 2
+    assert "cannot read /dev/zero: File too large" in made.stderr
+
+
+def test_a_strange_file_is_not_echoed(tmp_path: Path):
+    secret = tmp_path / "secret"
+    secret.write_text("hidden:x:0:0\n")
+    made = shell(f"""flashcrowd check {LATENCY} --set 'network.rtt={{file = "{secret}"}}'""")
+    assert made.returncode == 2
+    assert "hidden" not in made.stderr
+
+
+def test_lines_come_at_the_start_every_ten_seconds_and_at_the_end():
+    told: list[str] = []
+    now = [0.0]
+    need = StudyNeed([Need(1, 1, 60.0, 5_000_000)], repeats=4, jobs=2)
+    lines = Lines(need, "flashcrowd run x.toml", tell=told.append, clock=lambda: now[0])
+    with shown("A title", 0, 4, True, lines) as watch:
+        assert watch is not None
+        for second in range(1, 31):
+            now[0] = float(second)
+            watch(second // 10, second / 10)
+    assert told == [
+        "A title: 4 runs; about 2 min and 10 MB of memory, 2 at a time; "
+        "if interrupted, go on with: flashcrowd run x.toml",
+        "1 of 4 runs done, 6 a minute, about 30 s left",
+        "2 of 4 runs done, 6 a minute, about 20 s left",
+        "3 of 4 runs done, 6 a minute, about 10 s left",
+        "3 of 4 runs done, after 30 s",
+    ]
+
+
+def test_runs_done_before_are_named_and_not_counted_for_the_time():
+    told: list[str] = []
+    need = StudyNeed([Need(1, 1, 60.0, 5_000_000)], repeats=4, jobs=2)
+    Lines(need, tell=told.append).start("A title", 2, 4)
+    assert told == [
+        "A title: 4 runs, 2 of them done before; about 1 min and 10 MB of memory, 2 at a time"
+    ]
+
+
+def test_silence_is_kept_where_it_is_wanted():
+    with shown("A title", 0, 4, False, Lines(tell=pytest.fail)) as watch:
+        assert watch is None
+    with shown("A title", 0, 4, True) as watch:
+        assert watch is None
