@@ -72,3 +72,7 @@ def __getattr__(name: str) -> str:
 
         return version("flashcrowd")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__version__"])

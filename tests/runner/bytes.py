@@ -7,5 +7,5 @@ from pathlib import Path
 
 def tables(folder: Path) -> dict[str, bytes]:
     """Name to bytes of all final tables but the one that tells what they cost."""
-    files = sorted((folder / "tables").iterdir())
+    files = sorted((folder / "tables").glob("*.parquet"))
     return {file.name: file.read_bytes() for file in files if file.name != "timings.parquet"}

@@ -1,6 +1,7 @@
 """`flashcrowd run`, as a process."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -170,3 +171,24 @@ def wait_for_runs(folder: Path) -> None:
     while not list((folder / "runs").glob("p*")):
         assert time.monotonic() < end, "no run was finished"
         time.sleep(0.005)
+
+
+def test_the_command_that_a_report_names_mends_the_folder(study: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "with a space"
+    repeats = ("--repeats", 2, "--set", "network.loss=0 %")
+    assert done("run", study, "--quiet", "--out", folder, *repeats)[0] == 0
+    before = tables(folder)
+    for file in (folder / "tables" / "runs.parquet", *(folder / "runs").iterdir()):
+        file.write_bytes(file.read_bytes()[:-1])
+    status, _, err = done("report", folder)
+    assert status == 2
+    assert f"{folder / 'tables' / 'runs.parquet'}: is damaged" in err
+    _, *words = shlex.split(err[err.index("flashcrowd run ") :])
+    assert words == ["run", str(folder / "study.toml"), "--out", str(folder)]
+    status, _, err = done(*words, "--quiet")
+    assert status == 0
+    assert err.count("mending: ") == err.count("\n")
+    assert "runs.parquet is damaged" in err
+    assert "its runs are run again" in err
+    assert tables(folder) == before
+    assert done("report", folder)[0] == 0

@@ -1,5 +1,6 @@
 """Results in a reader's hands."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.runner.fake import FakeEngine, campaign
 
+import flashcrowd
 from flashcrowd.store import Results, assemble, schema
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
@@ -35,9 +37,11 @@ def test_types_and_order_are_as_documented(results: Results) -> None:
     assert field.metadata == {b"unit": b"s", b"meaning": b"when it came"}
 
 
-def test_polars_and_pandas_take_them_as_they_are(results: Results) -> None:
+def test_polars_takes_them_as_they_are_and_pandas_by_a_method(results: Results) -> None:
     assert pl.DataFrame(results.downloads).height == 180
-    assert len(pd.DataFrame.from_arrow(results.downloads)) == 180
+    assert results.downloads.to_pandas().shape == (180, results.downloads.num_columns)
+    if hasattr(pd.DataFrame, "from_arrow"):  # from pandas 3 on
+        assert len(pd.DataFrame.from_arrow(results.downloads)) == 180
     lazy = pl.scan_parquet(results.tables.path("downloads"))
     assert lazy.filter(pl.col("run") == 1).collect().height == 30
 
@@ -57,11 +61,61 @@ def test_timings_join_on_request(results: Results) -> None:
     assert min(joined.column("wall_s").to_pylist()) >= 0.0
 
 
-def test_unknown_names(results: Results) -> None:
-    with pytest.raises(AttributeError, match="uploads"):
-        _ = results.uploads
-    with pytest.raises(KeyError):
-        _ = results.tables["uploads"]
+def test_unknown_names_are_met_with_those_that_there_are(results: Results) -> None:
+    known = re.escape(", ".join(schema.TABLES))
+    with pytest.raises(
+        AttributeError, match=f"no attribute or table 'pngs'; there are {known}; did"
+    ):
+        _ = results.pngs
+    with pytest.raises(KeyError, match=f"no table 'dwnloads'; there are {known}") as caught:
+        _ = results.tables["dwnloads"]
+    assert 'did you mean "downloads"?' in str(caught.value)
+    with pytest.raises(KeyError, match="no table 'nosuch'; there are"):
+        results.tables.path("nosuch")
+    with pytest.raises(KeyError, match="did you mean"):
+        results.where({"network.rt": 1})
+    with pytest.raises(IndexError, match="no point 2; there are 2, from 0"):
+        results.plan(2)
+
+
+def test_what_they_look_like(results: Results) -> None:
+    text = repr(results)
+    assert f"{str(results.path)!r}: 6 runs, 2 points; tables runs, " in text
+    assert "  downloads: 180 rows\n" in repr(results.tables)
+    some = results.where({"network.rtt": "400 ms"})
+    assert "3 runs" in repr(some)
+    assert "  downloads: 90 rows\n" in repr(some.tables)
+
+
+def test_a_notebook_shows_the_title_the_answer_and_the_place(results: Results) -> None:
+    page = results._repr_html_()
+    assert page.startswith("<div><strong>a fake</strong>")
+    assert "network.rtt" in page or "400 ms" in page, "the summary of the terminal"
+    assert page.index("<pre>") < page.index(f"<code>{results.path}</code>")
+    assert "6 runs of 2 points" in page
+    assert '<th scope="row" style="text-align:left">downloads</th><td>180</td>' in (
+        results.tables._repr_html_()
+    )
+
+
+def test_a_notebook_is_shown_no_markup_of_a_title(tmp_path: Path) -> None:
+    title = "<script>alert(1)</script>"
+    results = conduct(campaign(title=title), FakeEngine(), tmp_path / "r", Threads(1))
+    assert "<script>" not in results._repr_html_()
+
+
+def test_damage_is_shown_and_not_raised_by_what_is_only_looked_at(tmp_path: Path) -> None:
+    results = conduct(campaign(), FakeEngine(), tmp_path / "r", Threads(1))
+    file = results.tables.path("runs")
+    file.write_bytes(file.read_bytes()[:-1])
+    again = flashcrowd.open(results.path)
+    for text in (repr(again), again._repr_html_(), repr(again.tables), again.tables._repr_html_()):
+        assert "runs.parquet: is damaged" in text
+
+
+def test_the_package_shows_what_it_is_for() -> None:
+    assert [name for name in dir(flashcrowd) if not name.startswith("_")] == ["open", "run"]
+    assert flashcrowd.__version__
 
 
 def test_row_groups_do_not_depend_on_portions(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flashcrowd import units
-from flashcrowd.store import atomic, schema
+from flashcrowd.store import atomic, digests, schema
 from flashcrowd.store.batch import Batch
 from flashcrowd.store.folder import Folder, Place
 from flashcrowd.store.manifest import Manifest
@@ -81,6 +81,7 @@ class Assembly:
         self._whole("runs", _runs(manifest, self._said))
         self._whole("points", _points(manifest))
         self._whole("timings", _timings(self.folder))
+        digests.write_all(self._scratch)
 
     def _take(self, place: Place) -> None:
         opened = self._open.get(place.file)

@@ -1,13 +1,13 @@
 """A file of finished runs: one row a run, each of its tables a column of lists of rows.
 
 Short runs are kept many to a file, so that what a file costs is shared. A file appears whole or
-not at all. Its pages carry checksums: what the disk changed is an error, never a number.
+not at all. Its name ends in its digest: what the disk changed is an error, never a number.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashcrowd.store import atomic, schema
-from flashcrowd.store.errors import ResultsError
+from flashcrowd.store import atomic, digests, schema
 
 _COST = [column.field for column in schema.TIMINGS.columns]
 _HEAD = [
@@ -51,12 +50,17 @@ class Card:
 
 
 def write(
-    path: Path, cards: Sequence[Card], runs: Sequence[Mapping[str, pa.Table]], engine: str
-) -> None:
-    """Write a file of runs, whole or not at all.
+    folder: Path,
+    stem: str,
+    cards: Sequence[Card],
+    runs: Sequence[Mapping[str, pa.Table]],
+    engine: str,
+) -> Path:
+    """Write a file of runs, whole or not at all; gives its path.
 
     Args:
-        path: the file.
+        folder: the results folder.
+        stem: how the file's name begins; its digest follows.
         cards: what to say of each run.
         runs: the tables of each run; empty ones may be left out.
         engine: digest of the engine that made them.
@@ -79,8 +83,12 @@ def write(
         fields.append(pa.field(name, columns[name].type, nullable=False))
     layout = pa.schema(fields, metadata={_ENGINE: engine})
     table = pa.Table.from_arrays(list(columns.values()), schema=layout)
-    with atomic.new_file(path) as scratch:
-        pq.write_table(table, scratch, compression="zstd", write_page_checksum=True)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    data = sink.getvalue().to_pybytes()
+    path = folder / "runs" / f"{stem}.{digests.of(data)[: digests.SHORT]}.parquet"
+    atomic.write_bytes(path, data)
+    return path
 
 
 def _names(runs: Sequence[Mapping[str, pa.Table]]) -> list[str]:
@@ -133,43 +141,43 @@ class Batch:
         """The digest of the engine, and what the file says of each run.
 
         Raises:
-            ResultsError: it is damaged.
+            DamagedResults: it is not what was written.
+            ResultsError: it cannot be read.
         """
-        try:
-            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-                engine = (file.schema_arrow.metadata or {})[_ENGINE].decode()
-                rows = file.read(columns=_NAMES).to_pylist()
+        with self._opened() as file:
+            engine = (file.schema_arrow.metadata or {})[_ENGINE].decode()
+            rows = file.read(columns=_NAMES).to_pylist()
             costs = [field.name for field in _COST]
             return engine, [
                 Card(row["point"], row["repeat"], row["seed"], row["plan"],
                      {name: row[name] for name in costs})
                 for row in rows
             ]  # fmt: skip
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            raise self._damaged(error) from error
 
     def tables(self) -> dict[str, tuple[pa.Table, np.ndarray]]:
         """The rows of each table, and where those of each run begin and the last ones end.
 
         Raises:
-            ResultsError: it is damaged.
+            DamagedResults: it is not what was written.
+            ResultsError: it cannot be read.
         """
         found = {}
-        try:
-            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-                names = [name for name in file.schema_arrow.names if name in schema.ENGINE_TABLES]
-                read = file.read(columns=names)
+        with self._opened() as file:
+            names = [name for name in file.schema_arrow.names if name in schema.ENGINE_TABLES]
+            read = file.read(columns=names)
             for name in names:
                 lists = _whole(read.column(name))
                 layout = schema.ENGINE_TABLES[name].schema
                 rows = pa.Table.from_arrays(lists.values.flatten(), schema=layout)
                 found[name] = (rows, lists.offsets.to_numpy())
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise self._damaged(error) from error
         return found
 
-    def _damaged(self, error: Exception) -> ResultsError:
-        what = json.dumps(str(error), ensure_ascii=False)[1:-1].replace("\\n", " ")
-        return ResultsError(
-            self.path, f"is damaged: {what}", f"Delete {self.path} and run the study again."
-        )
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        """The file, once it was held against the digest in its name."""
+        with digests.reading(self.path, self.path.parent.parent):
+            data = self.path.read_bytes()
+            if digests.of(data)[: digests.SHORT] != self.path.name.split(".")[-2]:
+                raise ValueError("its digest is not that of its name")
+            with pq.ParquetFile(pa.BufferReader(data)) as file:
+                yield file

@@ -22,6 +22,22 @@ class ResultsError(Exception):
         self.remedy = remedy
 
 
+class DamagedResults(ResultsError):
+    """A file is not what was written. Running the study again mends it.
+
+    Attributes:
+        why: how it is known.
+    """
+
+    def __init__(self, path: Path, why: str, remedy: str) -> None:
+        super().__init__(path, f"is damaged: {why}", remedy)
+        self.why = why
+
+
+class OtherFormat(ResultsError):
+    """The folder was written in another format."""
+
+
 class IncompleteResults(ResultsError):
     """The folder is sound, but runs are missing.
 
@@ -55,7 +71,6 @@ class ResultsDiffer(ResultsError):
         super().__init__(
             path,
             what + "\n".join(f"    {change}" for change in shown),
-            "Nothing was run. Use --fresh for a new folder beside it, another --out, "
-            "or delete the folder.",
+            "Nothing was run. Use --fresh for a new folder beside it, or another --out.",
         )
         self.changes = tuple(changes)

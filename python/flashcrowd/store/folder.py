@@ -1,34 +1,43 @@
 """A results folder while runs are added to it.
 
-manifest.json     what it is for (format version, points, runs, engine)
+manifest.json     what it is for (format version, points, runs, engine), digests of the next three
 study.json        the resolved study; study.toml says the same for people
 plans/p0000.json  the plan of each point
 runs/*.parquet    finished runs, many short ones to a file, see `store.batch`
-tables/           the final tables, once every run is there
+tables/           the final tables, once every run is there, and their digests
 provenance.json   version, commit, machine, when
+
+A file that is not what was written is mended when the folder is opened for writing: it is written
+anew from the study, or its runs count as missing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from flashcrowd.store import atomic, batch
+from flashcrowd.store import atomic, batch, digests, schema
 from flashcrowd.store.batch import Batch, Card
-from flashcrowd.store.errors import ResultsDiffer, ResultsError
-from flashcrowd.store.manifest import FILE, Manifest, Run, differences
+from flashcrowd.store.errors import DamagedResults, ResultsDiffer, ResultsError
+from flashcrowd.store.manifest import FILE, Manifest, Run, changed_settings, differences
 
 try:
     import fcntl
 except ImportError:  # not a POSIX system: nothing guards against two writers
     fcntl = None  # type: ignore[assignment]
+
+
+Tell = Callable[[str], None]
+"""Is told what was damaged, and how it is mended."""
+
+STUDY = "study.json"
 
 
 class Finished(Protocol):
@@ -65,14 +74,15 @@ class Folder:
     Attributes:
         path: the folder.
         manifest: what it is for.
+        tell: whom to tell what is mended.
         places: where each finished run lies.
     """
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest, tell: Tell) -> None:
         self.path = path
         self.manifest = manifest
+        self.tell = tell
         self.places: dict[Run, Place] = {}
-        self._wanted = frozenset(manifest.runs)
 
     @classmethod
     @contextmanager
@@ -83,6 +93,7 @@ class Folder:
         study: Mapping[str, Any],
         plans: Sequence[str],
         source: str | None = None,
+        tell: Tell = lambda _: None,
     ) -> Iterator[Folder]:
         """A new folder, or one that can go on; the only writer until the block ends.
 
@@ -92,6 +103,7 @@ class Folder:
             study: the resolved study.
             plans: the plan of each point as JSON.
             source: the study as a TOML file.
+            tell: whom to tell what was damaged and is mended.
 
         Raises:
             ResultsDiffer: the folder belongs to another study or version.
@@ -108,31 +120,55 @@ class Folder:
             atomic.sweep(path)
             atomic.sweep(path / "plans")
             atomic.sweep(path / "runs")
-            folder = cls(path, manifest)
+            folder = cls(path, manifest, tell)
             folder._describe(study, plans, source)
             folder._look()
             yield folder
 
     def _describe(self, study: Mapping[str, Any], plans: Sequence[str], source: str | None) -> None:
         """Write what the folder is for; the manifest last, since it makes the folder one."""
-        files = {"study.json": atomic.dump(study)}
+        files = {STUDY: atomic.dump(study)}
         if source is not None:
             files["study.toml"] = source
         files |= {f"plans/p{index:04d}.json": plan for index, plan in enumerate(plans)}
-        files[FILE] = atomic.dump(self.manifest.to_json())
+        written = {name: digests.of(text.encode()) for name, text in files.items()}
+        self.manifest = replace(self.manifest, files=written)
+        old = self._before()
+        files[FILE] = digests.sealed(self.manifest.to_json())
         changed = [name for name, text in files.items() if not _says(self.path / name, text)]
         with atomic.naming(self.path):
             (self.path / "plans").mkdir(exist_ok=True)
             (self.path / "runs").mkdir(exist_ok=True)
-            if FILE in changed:
+            if old is None or not _same_rows(old, self.manifest):
                 atomic.remove_folder(self.path / "tables")
             for name in changed:
+                if old is not None and _turned(self.path / name, old.files.get(name)):
+                    self.tell(f"{self.path / name} is damaged: it is written anew")
                 atomic.write_bytes(self.path / name, files[name].encode())
+
+    def _before(self) -> Manifest | None:
+        """The manifest that lies there, if it is what was written."""
+        if not (self.path / FILE).exists():
+            return None
+        try:
+            return Manifest.read(self.path)
+        except DamagedResults as error:
+            self.tell(f"{error.path} is damaged ({error.why}): it is written anew")
+        return None
 
     @property
     def assembled(self) -> bool:
-        """Whether the final tables are there."""
-        return (self.path / "tables").is_dir()
+        """Whether the final tables are there, and what was written."""
+        tables = digests.Verified(self.path / "tables")
+        if not tables.folder.is_dir():
+            return False
+        try:
+            for name in schema.TABLES:
+                tables.path(f"{name}.parquet")
+        except DamagedResults as error:
+            self.tell(f"{error.path} is damaged ({error.why}): the tables are made anew")
+            return False
+        return True
 
     def missing(self) -> list[Run]:
         """Runs that are not finished, in order."""
@@ -153,29 +189,33 @@ class Folder:
             for one in done
         ]
         more = f"+{len(done) - 1}" if len(done) > 1 else ""
-        path = self.path / "runs" / f"{done[0].run.key}{more}.parquet"
-        batch.write(path, cards, [one.tables for one in done], self.manifest.engine.digest)
-        self._enter(path, cards)
+        runs = [one.tables for one in done]
+        name = f"{done[0].run.key}{more}"
+        self._enter(batch.write(self.path, name, cards, runs, self.manifest.engine.digest), cards)
 
     def _plan(self, run: Run) -> str:
         return self.manifest.points[run.point].plan
 
     def _look(self) -> None:
-        """Enter what the files of finished runs hold.
+        """Enter what the files of finished runs hold; the runs of a damaged one are missing.
 
         Raises:
-            ResultsError: one is damaged or belongs elsewhere.
+            ResultsError: one belongs elsewhere, or cannot be read.
         """
+        wanted = frozenset(self.manifest.runs)
         for path in batch.files(self.path):
-            engine, cards = Batch(path).cards()
-            runs = [Run(card.point, card.repeat, card.seed) for card in cards]
-            wanted = self.manifest.engine.digest == engine and all(
-                run in self._wanted and self._plan(run) == card.plan
-                for run, card in zip(runs, cards, strict=True)
-            )
-            if not wanted:
+            try:
+                engine, cards = Batch(path).cards()
+            except DamagedResults as error:
+                self.tell(f"{path} is damaged ({error.why}): its runs are run again")
+                with atomic.naming(path):
+                    path.unlink()
+                continue
+            if not _belongs(engine, cards, self.manifest, wanted):
                 raise ResultsError(
-                    path, "has runs of another plan, seed or engine", "Delete it and run again."
+                    path,
+                    "has runs of another plan, seed or engine",
+                    f"Nothing was run. Move it out of {path.parent}, or use another --out.",
                 )
             self._enter(path, cards)
 
@@ -188,22 +228,63 @@ class Folder:
 def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:
     """Why a folder cannot go on as `manifest` wants, one line a reason; empty if it can, or is new.
 
+    Where the folder's own manifest is damaged, its files of runs and its study say what it is.
+
     Raises:
-        ResultsError: the folder is damaged.
+        ResultsError: the folder has another format, or cannot be read.
     """
     if not (path / FILE).exists():
         return []
-    return differences(Manifest.read(path), manifest, read_json(path / "study.json"), study)
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file of a results folder."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ResultsError(
-            path, f"is damaged: {error}", f"Delete {path.parent} and run the study again."
-        ) from error
+        old = Manifest.read(path)
+    except DamagedResults as error:
+        return _strange(path, manifest, study, error)
+    try:
+        text = digests.read_verified(path / STUDY, path, old.files.get(STUDY))
+    except DamagedResults:
+        return differences(old, manifest, None, study)
+    return differences(old, manifest, json.loads(text), study)
+
+
+def _strange(
+    path: Path, manifest: Manifest, study: Mapping[str, Any], damage: DamagedResults
+) -> list[str]:
+    """Whether a folder without a sound manifest is that of another study, one line a reason."""
+    known, wanted = False, frozenset(manifest.runs)
+    for file in batch.files(path):
+        with suppress(DamagedResults):
+            if not _belongs(*Batch(file).cards(), manifest, wanted):
+                return [str(damage.what), f"{file}: has runs of another plan, seed or engine"]
+            known = True
+    if known or not (path / "tables").is_dir():
+        return []
+    try:
+        before = json.loads((path / STUDY).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return [str(damage.what), f"{STUDY} and the files of runs do not say of which study"]
+    changes = changed_settings(before, study)
+    return [str(damage.what), *changes] if changes else []
+
+
+def _belongs(
+    engine: str, cards: Sequence[Card], manifest: Manifest, wanted: frozenset[Run]
+) -> bool:
+    """Whether all runs of a file are among those that are wanted."""
+    return manifest.engine.digest == engine and all(
+        Run(card.point, card.repeat, card.seed) in wanted
+        and manifest.points[card.point].plan == card.plan
+        for card in cards
+    )
+
+
+def _same_rows(old: Manifest, new: Manifest) -> bool:
+    """Whether the tables of two manifests have the same rows, if their runs are the same."""
+    return (old.tables, old.points, old.runs) == (new.tables, new.points, new.runs)
+
+
+def _turned(file: Path, digest: str | None) -> bool:
+    """Whether a file that was written with this digest has another one, or is gone."""
+    return digest is not None and not (file.exists() and digests.of_file(file) == digest)
 
 
 def _says(file: Path, text: str) -> bool:
@@ -214,7 +295,7 @@ def _empty(path: Path) -> bool:
     """Whether there is nothing, or only what we leave if we are killed before the manifest."""
     if not path.exists():
         return True
-    ours = {".lock", "study.json", "study.toml", "plans", "runs"}
+    ours = {".lock", STUDY, "study.toml", "plans", "runs"}
     return path.is_dir() and all(
         entry.name in ours or entry.name.startswith(atomic.SCRATCH) for entry in path.iterdir()
     )

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.store import schema
-from flashcrowd.store.errors import ResultsError
+from flashcrowd.store import digests, schema
+from flashcrowd.store.errors import OtherFormat, ResultsError
 
-FORMAT = 2
+FORMAT = 3
 """Version of the results folder."""
 
-FILE = "manifest.json"
+FILE = digests.MANIFEST
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class Engine:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that a folder promises. Runs are numbered by their place in `runs`."""
+    """Everything that a folder promises. Runs are numbered by their place in `runs`.
+
+    `files` has the digest of each file that describes the study: its resolved form and its plans.
+    """
 
     name: str
     fingerprint: str
@@ -71,6 +74,7 @@ class Manifest:
     runs: tuple[Run, ...]
     format: int = FORMAT
     tables: int = schema.VERSION
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, the format's version first."""
@@ -82,42 +86,49 @@ class Manifest:
         """The manifest of a results folder.
 
         Raises:
-            ResultsError: it is missing, damaged or of another format.
+            DamagedResults: it is not what was written.
+            OtherFormat: another version wrote it.
+            ResultsError: it is missing, or cannot be read.
         """
         path = folder / FILE
-        try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ResultsError(
-                folder, "is not a results folder (no manifest.json)", "Look for the right path."
-            ) from None
-        except (OSError, ValueError) as error:
-            raise _damaged(path, str(error)) from error
-        version = plain.get("format") if isinstance(plain, dict) else None
-        if version != FORMAT:
-            raise ResultsError(
-                path,
-                f"has format {version!r}, this version of flashcrowd reads {FORMAT}",
-                "Use the version that wrote it, see provenance.json, or run the study again.",
-            )
-        try:
-            return cls(
-                name=plain["name"],
-                fingerprint=plain["fingerprint"],
-                engine=Engine(**plain["engine"]),
-                points=tuple(Point(**point) for point in plain["points"]),
-                runs=tuple(Run(**run) for run in plain["runs"]),
-                format=version,
-                tables=plain["tables"],
-            )
-        except (KeyError, TypeError) as error:
-            raise _damaged(path, f"{type(error).__name__}: {error}") from error
+        if not path.exists():
+            raise _no_results(folder)
+        with digests.reading(path, folder):
+            data = path.read_bytes()
+            plain = json.loads(data.decode())
+            if not isinstance(plain, dict):
+                raise ValueError("it is no table")
+            version = plain.get("format")
+            if version == FORMAT or digests.KEY in plain:
+                plain = digests.unsealed(data)
+            if version == FORMAT:
+                return cls(
+                    name=plain["name"],
+                    fingerprint=plain["fingerprint"],
+                    engine=Engine(**plain["engine"]),
+                    points=tuple(Point(**point) for point in plain["points"]),
+                    runs=tuple(Run(**run) for run in plain["runs"]),
+                    format=version,
+                    tables=plain["tables"],
+                    files=plain["files"],
+                )
+        raise OtherFormat(
+            path,
+            f"has format {version!r}, this version of flashcrowd reads {FORMAT}",
+            "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
+        )
 
 
 def differences(
-    old: Manifest, new: Manifest, old_study: Mapping[str, Any], new_study: Mapping[str, Any]
+    old: Manifest,
+    new: Manifest,
+    old_study: Mapping[str, Any] | None,
+    new_study: Mapping[str, Any],
 ) -> list[str]:
-    """Why a folder made for `old` cannot go on as `new`, one line a reason; empty if it can."""
+    """Why a folder made for `old` cannot go on as `new`, one line a reason; empty if it can.
+
+    Without `old_study`, which may be damaged, it cannot say which settings differ.
+    """
     changes = []
     if old.tables != new.tables:
         changes.append(f"version of the tables: was {old.tables}, is {new.tables}")
@@ -126,10 +137,14 @@ def differences(
     plans = [point.plan for point in old.points] != [point.plan for point in new.points]
     lost = _lost_runs(old.runs, new.runs)
     if plans or lost:
-        told = _changed_settings(old_study, new_study)
+        told = [] if old_study is None else changed_settings(old_study, new_study)
         changes += told
         if plans and not told:
-            changes.append("plans: the same study is lowered to another plan by this version")
+            changes.append(
+                "plans: the same study is lowered to another plan by this version"
+                if old_study is not None
+                else "plans: were of other settings; study.json is damaged, so it cannot say which"
+            )
         if lost and not told:
             changes.append(lost)
     return changes
@@ -147,7 +162,8 @@ def _lost_runs(old: Sequence[Run], new: Sequence[Run]) -> str:
     return ""
 
 
-def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Which settings of a study differ, one line each."""
     before, after = _flat(old), _flat(new)
     lines = []
     for path in sorted(before.keys() | after.keys()):
@@ -173,7 +189,10 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
     return {place: leaf for key, item in items for place, leaf in _flat(item, key).items()}
 
 
-def _damaged(path: Path, why: str) -> ResultsError:
-    return ResultsError(
-        path, f"is damaged: {why}", "Delete the folder, or use another --out, and run again."
-    )
+def _no_results(folder: Path) -> ResultsError:
+    what = "is a file, no results folder" if folder.is_file() else "is not a results folder"
+    if folder.suffix == ".toml" and folder.is_file():
+        remedy = f"It may be a study: `flashcrowd run {folder}` makes its results folder."
+    else:
+        what, remedy = f"{what} (no {FILE})", "Look for the right path."
+    return ResultsError(folder, what, remedy)

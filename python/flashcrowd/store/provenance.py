@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd.store import atomic
-from flashcrowd.store.folder import read_json
+from flashcrowd.store import atomic, digests
+from flashcrowd.store.errors import DamagedResults
 
 FILE = "provenance.json"
 
@@ -35,8 +35,7 @@ def record(
         started: when this session began.
         added: how many runs it finished.
     """
-    path = folder / FILE
-    sessions = read_json(path)["sessions"] if path.exists() else []
+    sessions = _sessions(folder)
     session = {
         "started": started,
         "finished": now(),
@@ -48,7 +47,28 @@ def record(
     }
     sessions.append(session)
     head = {key: build.get(key) for key in ("version", "commit", "engine", "profile", "rustc")}
-    atomic.write_json(path, {**head, "seeds": list(seeds), "sessions": sessions})
+    text = digests.sealed({**head, "seeds": list(seeds), "sessions": sessions})
+    atomic.write_bytes(folder / FILE, text.encode())
+
+
+def damage(folder: Path) -> DamagedResults | None:
+    """What is wrong with `provenance.json`, if it is there and not what was written."""
+    if (folder / FILE).exists():
+        try:
+            digests.read_sealed(folder / FILE, folder)
+        except DamagedResults as error:
+            return error
+    return None
+
+
+def _sessions(folder: Path) -> list[Any]:
+    """What earlier sessions said; a note in their place if that is lost."""
+    if not (folder / FILE).exists():
+        return []
+    try:
+        return digests.read_sealed(folder / FILE, folder)["sessions"]
+    except DamagedResults as error:
+        return [{"started": now(), "finished": now(), "runs": 0, "lost": error.what}]
 
 
 def _machine() -> dict[str, Any]:

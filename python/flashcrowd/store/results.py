@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,25 +11,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashcrowd.store import schema
+from flashcrowd.errors import did_you_mean
+from flashcrowd.store import digests, html, schema
 from flashcrowd.store.batch import Batch, files
-from flashcrowd.store.errors import IncompleteResults, ResultsError
-from flashcrowd.store.folder import read_json
+from flashcrowd.store.digests import Verified
+from flashcrowd.store.errors import IncompleteResults, OtherFormat, ResultsError
+from flashcrowd.store.folder import STUDY
+from flashcrowd.store.html import amount
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.provenance import FILE as PROVENANCE
 
 
 class Tables(Mapping[str, pa.Table]):
-    """Tables by name, each read when it is first asked for."""
+    """Tables by name, each read, and held against its digest, when it is first asked for."""
 
-    def __init__(self, folder: Path, runs: pa.Array | None = None) -> None:
-        self._folder = folder
+    def __init__(self, files: Verified, runs: pa.Array | None = None) -> None:
+        self._files = files
         self._runs = runs
         self._read: dict[str, pa.Table] = {}
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name not in schema.TABLES:
-            raise KeyError(name)
         if name not in self._read:
             self._read[name] = self._load(name)
         return self._read[name]
@@ -40,70 +42,98 @@ class Tables(Mapping[str, pa.Table]):
         return len(schema.TABLES)
 
     def path(self, name: str) -> Path:
-        """The Parquet file of a table; for tables too large to read at once."""
+        """The Parquet file of a table; for tables too large to read at once.
+
+        Raises:
+            KeyError: there is no such table; it lists those that there are.
+            DamagedResults: the file is not what was written.
+        """
         if name not in schema.TABLES:
-            raise KeyError(name)
-        return self._folder / f"{name}.parquet"
+            raise KeyError(f"no {no_table(name)}")
+        return self._files.path(f"{name}.parquet")
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has; the tables are not read for it."""
+        if self._runs is not None:
+            return {name: self[name].num_rows for name in self}
+        return {name: pq.read_metadata(self.path(name)).num_rows for name in self}
 
     def _load(self, name: str) -> pa.Table:
         file = self.path(name)
-        try:
+        with digests.reading(file, file.parent.parent):
             table = pq.ParquetFile(file).read()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ResultsError(
-                file,
-                f"is damaged: {error}",
-                f"Delete {self._folder} and run the study again: the tables are made anew "
-                "from the finished runs.",
-            ) from error
         if self._runs is not None and "run" in table.column_names:
             table = table.filter(pc.field("run").isin(self._runs))
         return table
+
+    def __repr__(self) -> str:
+        try:
+            listed = "\n".join(f"  {name}: {amount(rows)}" for name, rows in self.rows().items())
+        except ResultsError as error:
+            listed = f"  {error}"
+        return f"<Tables of {str(self._files.folder.parent)!r}\n{listed}>"
+
+    def _repr_html_(self) -> str:
+        return html.tables(self)
 
 
 class Results:
     """What a study gave. Made by `flashcrowd.run` and `flashcrowd.open`.
 
-    Every table is an attribute and a `pyarrow.Table`, which polars and pandas take as it is:
-    ``polars.DataFrame(results.downloads)``.
+    Every table is an attribute and a `pyarrow.Table`. ``polars.DataFrame(results.downloads)`` takes
+    it as it is; for pandas it is ``results.downloads.to_pandas()``.
 
     Attributes:
         path: the results folder.
         tables: name to table, see `docs/tables.md`.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, runs: pa.Array | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        runs: pa.Array | None = None,
+        files: Verified | None = None,
+    ) -> None:
         self.path = path
         self.manifest = manifest
-        self.tables = Tables(path / "tables", runs)
+        self._verified = files or Verified(path / "tables")
+        self.tables = Tables(self._verified, runs)
         self._files: dict[str, Mapping[str, Any]] = {}
 
     @property
     def study(self) -> Mapping[str, Any]:
         """The resolved study, every default written out."""
-        return self._json("study.json")
+        if STUDY not in self._files:
+            self._files[STUDY] = json.loads(self._written(STUDY))
+        return self._files[STUDY]
 
     @property
     def provenance(self) -> Mapping[str, Any]:
         """Version, commit, seeds, machine, and each session that added runs."""
-        return self._json(PROVENANCE)
+        if PROVENANCE not in self._files:
+            read = digests.read_sealed(self.path / PROVENANCE, self.path)
+            self._files[PROVENANCE] = read
+        return self._files[PROVENANCE]
 
-    def _json(self, name: str) -> Mapping[str, Any]:
-        if name not in self._files:
-            self._files[name] = read_json(self.path / name)
-        return self._files[name]
+    def _written(self, name: str) -> str:
+        """The text of a file whose digest is in the manifest."""
+        digest = self.manifest.files.get(name)
+        return digests.read_verified(self.path / name, self.path, digest).decode()
 
     def __getattr__(self, name: str) -> pa.Table:
         if name in schema.TABLES:
             return self.tables[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute or {no_table(name)}")
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *schema.TABLES})
 
     def plan(self, point: int) -> str:
         """The plan of a point as JSON."""
-        return (self.path / "plans" / f"p{point:04d}.json").read_text(encoding="utf-8")
+        if not 0 <= point < len(self.manifest.points):
+            raise IndexError(f"no point {point}; there are {len(self.manifest.points)}, from 0")
+        return self._written(f"plans/p{point:04d}.json")
 
     def with_timings(self) -> pa.Table:
         """The table `runs` with the columns of `timings` beside."""
@@ -120,13 +150,22 @@ class Results:
         for name, value in settings.items():
             if name not in runs.column_names:
                 known = ", ".join(runs.column_names)
-                raise KeyError(f"no column {name!r} in runs; there are {known}")
+                hint = did_you_mean(name, runs.column_names)
+                raise KeyError(named(f"no column {name!r} in runs; there are {known}", hint))
             runs = runs.filter(pc.field(name) == value)
-        return Results(self.path, self.manifest, runs.column("run").combine_chunks())
+        chosen = runs.column("run").combine_chunks()
+        return Results(self.path, self.manifest, chosen, self._verified)
 
     def __repr__(self) -> str:
-        points = len(self.manifest.points)
-        return f"<Results {str(self.path)!r}: {self.tables['runs'].num_rows} runs, {points} points>"
+        try:
+            runs = amount(self.tables["runs"].num_rows, "run")
+        except ResultsError as error:
+            return f"<Results {str(self.path)!r}: {error}>"
+        points = amount(len(self.manifest.points), "point")
+        return f"<Results {str(self.path)!r}: {runs}, {points}; tables {', '.join(schema.TABLES)}>"
+
+    def _repr_html_(self) -> str:
+        return html.results(self)
 
 
 def open(path: str | Path) -> Results:
@@ -134,17 +173,29 @@ def open(path: str | Path) -> Results:
 
     Raises:
         IncompleteResults: runs are missing; running the study again adds them.
-        ResultsError: it is no results folder, or it is damaged.
+        DamagedResults: a file is not what was written; it names the command that mends it.
+        ResultsError: it is no results folder, or another version wrote it.
     """
     folder = Path(path)
     manifest = Manifest.read(folder)
     if manifest.tables != schema.VERSION:
-        raise ResultsError(
+        raise OtherFormat(
             folder,
             f"has version {manifest.tables} of the tables, this flashcrowd has {schema.VERSION}",
-            "Use the version that wrote it, see provenance.json, or run the study again.",
+            "Use the version that wrote it, see provenance.json, or run the study with --fresh.",
         )
     if not (folder / "tables").is_dir():
         done = sum(len(Batch(file).cards()[1]) for file in files(folder))
         raise IncompleteResults(folder, done, len(manifest.runs))
     return Results(folder, manifest)
+
+
+def no_table(name: str) -> str:
+    """What to say where there is no table of this name."""
+    known = ", ".join(schema.TABLES)
+    return named(f"table {name!r}; there are {known}", did_you_mean(name, schema.TABLES))
+
+
+def named(what: str, hint: str) -> str:
+    """An error with its hint, if there is one."""
+    return f"{what}; {hint}" if hint else what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any
 from flashcrowd.engines import Engine
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import Assembly, assembling
-from flashcrowd.store.folder import Folder, changes_of
+from flashcrowd.store.errors import OtherFormat
+from flashcrowd.store.folder import Folder, Tell, changes_of
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
@@ -45,10 +47,22 @@ class Campaign:
 def fitting_folder(campaign: Campaign, path: Path) -> Path:
     """The path, or the first of `path-2`, `path-3`, … that is new or can go on."""
     number, candidate = 1, path
-    while changes_of(candidate, campaign.manifest, campaign.study):
+    while not _fits(campaign, candidate):
         number += 1
         candidate = path.with_name(f"{path.name}-{number}")
     return candidate
+
+
+def _fits(campaign: Campaign, path: Path) -> bool:
+    try:
+        return not changes_of(path, campaign.manifest, campaign.study)
+    except OtherFormat:
+        return False
+
+
+def say(text: str) -> None:
+    """Say on standard error what is mended."""
+    print(f"mending: {text}", file=sys.stderr)
 
 
 def conduct(
@@ -58,8 +72,11 @@ def conduct(
     pool: Pool,
     progress: bool = False,
     lines: Lines | None = None,
+    tell: Tell = say,
 ) -> Results:
     """Do the runs that the folder does not have, and make its tables.
+
+    What is damaged in the folder is mended: the runs of a damaged file are run again.
 
     Args:
         campaign: what to run.
@@ -68,16 +85,21 @@ def conduct(
         pool: where runs are carried out.
         progress: show a progress bar if there is somebody to show it to.
         lines: what is told instead where there is no terminal; None for silence there.
+        tell: is told what was damaged.
     """
-    manifest = campaign.manifest
-    with Folder.opened(path, manifest, campaign.study, campaign.plans, campaign.source) as folder:
+    with Folder.opened(
+        path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
+    ) as folder:
+        lost = provenance.damage(path)
+        if lost is not None:
+            tell(f"{lost.path} is damaged ({lost.why}): what it said of earlier sessions is lost")
         todo = [Job(run, campaign.plans[run.point]) for run in folder.missing()]
-        if todo or not folder.assembled:
+        if not folder.assembled or todo:
             with assembling(folder) as assembly:
                 watching = partial(shown, wanted=progress and bool(todo), lines=lines)
                 _carry_out(todo, campaign, engine, folder, assembly, pool, watching)
                 assembly.finish()
-        elif not (path / provenance.FILE).exists():
+        elif lost is not None or not (path / provenance.FILE).exists():
             _record(folder, engine, provenance.now(), 0)
     return open_results(path)
 
@@ -104,7 +126,8 @@ def _carry_out(
             pool.execute(engine, todo, keep, watch)
     finally:
         kept = len(folder.places) - before
-        if kept or not (folder.path / provenance.FILE).exists():
+        whole = (folder.path / provenance.FILE).exists() and not provenance.damage(folder.path)
+        if kept or not whole:
             _record(folder, engine, started, kept)
 
 

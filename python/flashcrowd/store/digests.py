@@ -1,0 +1,161 @@
+"""Digests of the files of a results folder: what a disk changed is an error, never a number.
+
+Every file that we write has a SHA-256: of a file of runs it stands in the file's name, so that both
+appear at once; of the tables in `tables/digests.json`; of the study and the plans in the manifest.
+The JSON files that hold digests are sealed: their own stands in them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.store import atomic
+from flashcrowd.store.errors import DamagedResults, ResultsError
+
+FILE = "digests.json"
+"""In `tables/`: the digest of each file there."""
+
+SHORT = 16
+"""Hexadecimal digits of a digest in a file's name: 64 bits."""
+
+KEY = "digest"
+"""Key of a sealed file's own digest, the last one."""
+
+MANIFEST = "manifest.json"
+
+
+def of(data: bytes) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def of_file(path: Path) -> str:
+    """SHA-256 of a file, which need not fit into memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sealed(plain: Mapping[str, Any]) -> str:
+    """A JSON object as text, with the digest of all before as its last key."""
+    return atomic.dump({**plain, KEY: of(atomic.dump(plain).encode())})
+
+
+def unsealed(data: bytes) -> dict[str, Any]:
+    """The JSON object of a sealed file.
+
+    Raises:
+        ValueError: it is not, byte by byte, what was sealed.
+    """
+    plain = json.loads(data.decode())
+    if not isinstance(plain, dict) or KEY not in plain:
+        raise ValueError("it does not hold its digest")
+    del plain[KEY]
+    if sealed(plain).encode() != data:
+        raise ValueError("its digest is another")
+    return plain
+
+
+def read_sealed(path: Path, folder: Path) -> dict[str, Any]:
+    """The JSON object of a sealed file of a results folder.
+
+    Raises:
+        DamagedResults: it is not what was written.
+        ResultsError: it cannot be read.
+    """
+    with reading(path, folder):
+        return unsealed(path.read_bytes())
+
+
+def read_verified(path: Path, folder: Path, digest: str | None) -> bytes:
+    """The content of a small file of a results folder that has this digest.
+
+    Raises:
+        DamagedResults: it is not what was written.
+        ResultsError: it cannot be read.
+    """
+    with reading(path, folder):
+        data = path.read_bytes()
+        if of(data) != digest:
+            raise ValueError("its digest is another")
+    return data
+
+
+@contextmanager
+def reading(path: Path, folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into an error that names it and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) and error.errno not in (errno.EIO, None):
+            what = f"cannot be read: {error.strerror or error}"
+            raise ResultsError(path, what, "Fix the permissions, or look for another.") from error
+        raise damaged(path, folder, error.strerror or str(error)) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise damaged(path, folder, str(error)) from error
+
+
+def damaged(path: Path, folder: Path, why: str) -> DamagedResults:
+    """The error for a file of the results folder `folder` that is not what was written."""
+    return DamagedResults(path, " ".join(why.split()), mending(folder))
+
+
+def mending(folder: Path) -> str:
+    """The command that mends a results folder."""
+    study = folder / "study.toml"
+    if not _as_written(study, folder):
+        return f"Run the study again with --out {shlex.quote(str(folder))}: it mends what it can."
+    words = ["flashcrowd", "run", str(study), "--out", str(folder)]
+    return f"This mends it, running again only what is lost: {shlex.join(words)}"
+
+
+def _as_written(study: Path, folder: Path) -> bool:
+    """Whether the study's file is there, and what was written as far as anybody can tell."""
+    if not study.is_file():
+        return False
+    try:
+        files = unsealed((folder / MANIFEST).read_bytes())["files"]
+        return files["study.toml"] == of_file(study)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return True
+
+
+class Verified:
+    """The files of `tables/`, each held against its digest when it is first asked for.
+
+    Attributes:
+        folder: where the files are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._digests: Mapping[str, str] | None = None
+        self._sound: set[str] = set()
+
+    def path(self, name: str) -> Path:
+        """The path of a file that is what was written.
+
+        Raises:
+            DamagedResults: it is not.
+        """
+        file = self.folder / name
+        if name not in self._sound:
+            if self._digests is None:
+                self._digests = read_sealed(self.folder / FILE, self.folder.parent)
+            with reading(file, self.folder.parent):
+                if of_file(file) != self._digests.get(name):
+                    raise ValueError("its digest is another")
+            self._sound.add(name)
+        return file
+
+
+def write_all(folder: Path) -> None:
+    """Write the digests of all files in a folder beside them."""
+    digests = {file.name: of_file(file) for file in sorted(folder.iterdir())}
+    (folder / FILE).write_text(sealed(digests), encoding="utf-8")

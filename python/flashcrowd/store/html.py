@@ -1,0 +1,65 @@
+"""Results as a notebook shows them: the title, the summary of the terminal, and where they are."""
+
+from __future__ import annotations
+
+import io
+from html import escape
+from typing import TYPE_CHECKING
+
+from flashcrowd.store.errors import ResultsError
+
+if TYPE_CHECKING:
+    from flashcrowd.store.results import Results, Tables
+
+WIDE = 160
+"""Columns that the summary may take; a notebook scrolls."""
+
+
+def amount(count: int, noun: str = "row") -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", "\N{THIN SPACE}")
+
+
+def results(of: Results) -> str:
+    """The answer first, then where the tables are."""
+    try:
+        title = str(of.study.get("title", of.path.name))
+        body = _summary(of)
+        runs = amount(of.tables["runs"].num_rows, "run")
+    except ResultsError as error:
+        return f"<pre>{escape(str(error))}</pre>"
+    points = amount(len(of.manifest.points), "point")
+    names = ", ".join(f"<code>{escape(name)}</code>" for name in of.tables)
+    return (
+        f"<div><strong>{escape(title)}</strong>{body}"
+        f"<small>{runs} of {points} in <code>{escape(str(of.path))}</code>. "
+        f"Tables: {names}</small></div>"
+    )
+
+
+def tables(of: Tables) -> str:
+    """Each table with its rows."""
+    try:
+        rows = of.rows()
+    except ResultsError as error:
+        return f"<pre>{escape(str(error))}</pre>"
+    lines = "".join(
+        f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
+        f"<td>{amount(count, '').strip()}</td></tr>"
+        for name, count in rows.items()
+    )
+    head = '<tr><th scope="col" style="text-align:left">table</th><th scope="col">rows</th></tr>'
+    return f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>"
+
+
+def _summary(of: Results) -> str:
+    """What the terminal prints after a run; nothing where the report's libraries are missing."""
+    from rich.console import Console
+
+    try:
+        from flashcrowd.report import summary  # late: plotting libraries take a while to load
+    except ModuleNotFoundError:
+        return "<br>"
+    console = Console(record=True, file=io.StringIO(), width=WIDE, force_jupyter=False)
+    console.print(summary(of))
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
