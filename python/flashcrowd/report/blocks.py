@@ -60,10 +60,30 @@ class Table:
     text_columns: frozenset[int] = frozenset({0})
     folded: bool = False
 
+    @property
+    def heads(self) -> int:
+        """How many columns, from the first, say what a row is about."""
+        columns = len(self.header)
+        words = next((i for i in range(columns) if i not in self.text_columns), columns)
+        return words if words < columns else 1
+
+
+@dataclass(frozen=True)
+class Svg:
+    """A drawing as SVG text.
+
+    Attributes:
+        wide: for screens and paper; what stands in the file of a figure.
+        narrow: the same laid out for phones; empty if `wide` can be read there, too.
+    """
+
+    wide: str
+    narrow: str = ""
+
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with a caption, kept as SVG text.
+    """A drawing with a caption.
 
     Attributes:
         slug: name of the SVG file, without suffix.
@@ -73,12 +93,29 @@ class Figure:
     """
 
     slug: str
-    svg: str
+    svg: Svg
     caption: str
     alt: str
 
 
-Block = Text | Notice | Facts | Table | Figure
+@dataclass(frozen=True)
+class Playback:
+    """Something that moves: drawn by a script of the page, from data that stand in the page.
+
+    Attributes:
+        slug: its name among those of a page.
+        json: the data; never contains ``</``.
+        caption: what it shows.
+        alt: the same for somebody who cannot see it.
+    """
+
+    slug: str
+    json: str
+    caption: str
+    alt: str
+
+
+Block = Text | Notice | Facts | Table | Figure | Playback
 
 
 @dataclass(frozen=True)

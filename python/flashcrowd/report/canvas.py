@@ -5,22 +5,45 @@ from __future__ import annotations
 import html
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Drawing
+from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import FuncFormatter
 
 from flashcrowd.report import style
+from flashcrowd.report.blocks import Svg
 
 #: Width of a figure in inches: one column of a page, legible in one column of a paper.
 WIDTH = 6.8
 
+#: Width for phones: at 374 px, the column of a screen of 400 px, 8.5 pt are 11.6 px.
+NARROW = 3.8
+
+#: A panel for phones is at most so high, in inches.
+_NARROW_HEIGHT = 2.7
+
+#: Height of a line of a legend, in inches.
+_LEGEND_LINE = 0.17
+
 _FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A legend: what it shows, and how many columns it may have."""
+
+    handles: list[Artist]
+    labels: list[str]
+    title: str
+    columns: int
 
 
 class Canvas:
@@ -30,28 +53,66 @@ class Canvas:
         self.drawing = drawing
         self.panels = panels
         self._tips: list[str] = []
+        self._key: _Key | None = None
 
     def tip(self, artist: Artist, text: str) -> None:
         """Show `text` where the pointer rests on `artist`."""
         artist.set_gid(f"tip-{len(self._tips)}")
         self._tips.append(text)
 
-    def svg(self) -> str:
-        """The drawing as SVG text, without an XML declaration."""
-        sink = io.StringIO()
-        FigureCanvasSVG(self.drawing).print_svg(sink, metadata={"Date": None, "Creator": None})
-        text = sink.getvalue()
-        text = text[text.index("<svg") :]
-        text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-        text = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'", rf"font: \1{_FONTS}", text)
-        text = re.sub(r"(\d+\.\d\d)\d{3,}", r"\1", text)
+    def key(self, handles: list[Artist], labels: list[str], title: str, columns: int) -> None:
+        """One legend for all panels, above them."""
+        self._key = _Key(handles, labels, title, columns)
+
+    def svg(self) -> Svg:
+        """The drawing as SVG text, without an XML declaration, for screens and for phones."""
+        wide = self._text(WIDTH)
         for number, tip in enumerate(self._tips):
-            text = text.replace(
+            wide = wide.replace(
                 f'<g id="tip-{number}">',
                 f'<g id="tip-{number}"><title>{html.escape(tip)}</title>',
                 1,
             )
-        return text
+        _stack(self.drawing)
+        narrow = re.sub(r' id="tip-\d+"', "", self._text(NARROW))
+        return Svg(wide, re.sub(r' d="[^"]*"', _coarse, narrow))
+
+    def _text(self, width: float) -> str:
+        """The SVG, with labels and a legend for a figure of this width."""
+        for panel in self.panels:
+            _wrap(panel, width / _columns(self.drawing))
+        legends = self._legend(width)
+        sink = io.StringIO()
+        FigureCanvasSVG(self.drawing).print_svg(sink, metadata={"Date": None, "Creator": None})
+        for legend in legends:
+            legend.remove()
+        text = sink.getvalue()
+        text = text[text.index("<svg") :]
+        text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+        text = text.replace("font-family: 'DejaVu Sans', sans-serif", f"font-family: {_FONTS}")
+        return re.sub(r"(\d+\.\d\d)\d{3,}", r"\1", text)
+
+    def _legend(self, width: float) -> list[Artist]:
+        if self._key is None:
+            return []
+        longest = max(len(label) for label in self._key.labels)
+        fit = int(78 * width / WIDTH / (longest + 6))
+        columns = max(1, min(self._key.columns, len(self._key.labels), fit))
+        legend = self.drawing.legend(
+            self._key.handles,
+            self._key.labels,
+            loc="outside upper left",
+            ncols=columns,
+            title=self._key.title or None,
+            alignment="left",
+            handlelength=2.6,
+            columnspacing=1.4,
+        )
+        lines = -(-len(self._key.labels) // columns) + bool(self._key.title)
+        if width < WIDTH:
+            height = float(self.drawing.get_figheight())
+            self.drawing.set_figheight(height + _LEGEND_LINE * lines)
+        return [legend]
 
 
 @contextmanager
@@ -61,7 +122,7 @@ def canvas(
     """A canvas with a grid of panels.
 
     Args:
-        columns: panels side by side.
+        columns: panels side by side; on a phone they stand below each other.
         rows: panels on top of each other.
         height: height of a row, in inches.
         sharex: all panels have one abscissa; the ordinate is always one.
@@ -84,20 +145,8 @@ def key(canvas: Canvas, title: str = "", *, columns: int = 4) -> None:
                 if label not in found
             }
         )
-    if not found:
-        return
-    longest = max(len(label) for label in found)
-    columns = max(1, min(columns, len(found), int(78 / (longest + 6))))
-    canvas.drawing.legend(
-        list(found.values()),
-        list(found),
-        loc="outside upper left",
-        ncols=columns,
-        title=title or None,
-        alignment="left",
-        handlelength=2.6,
-        columnspacing=1.4,
-    )
+    if found:
+        canvas.key(list(found.values()), list(found), title, columns)
 
 
 def from_zero(values: list[float]) -> bool:
@@ -108,3 +157,60 @@ def from_zero(values: list[float]) -> bool:
 def per_cent(panel: Axes) -> None:
     """Show the shares on the ordinate in per cent."""
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+
+
+def _coarse(found: re.Match[str]) -> str:
+    """A path to a tenth of a point, which is less than a pixel of a phone."""
+    return re.sub(r"(\d\.\d)\d+", r"\1", found[0])
+
+
+def _place(panel: Axes) -> tuple[int, int]:
+    """Row and column of a panel."""
+    spec = panel.get_subplotspec()
+    return (spec.rowspan.start, spec.colspan.start) if spec else (0, 0)
+
+
+def _columns(drawing: Drawing) -> int:
+    specs = [panel.get_subplotspec() for panel in drawing.axes]
+    return max((spec.get_gridspec().ncols for spec in specs if spec), default=1)
+
+
+def _stack(drawing: Drawing) -> None:
+    """Lays the panels out for a phone: below each other, each with its own labels."""
+    panels = [panel for panel in drawing.axes if panel.get_visible()]
+    places = sorted({_place(panel) for panel in panels})
+    firsts: dict[tuple[int, str], str] = {}
+    for panel in panels:
+        if panel.get_ylabel():
+            side = panel.yaxis.get_label_position()
+            firsts.setdefault((_place(panel)[0], side), panel.get_ylabel())
+    rows = max((row for row, _ in places), default=0) + 1
+    height = min(float(drawing.get_figheight()) / rows, _NARROW_HEIGHT)
+    drawing.set_size_inches(NARROW, height * len(places))
+    grid = GridSpec(len(places), 1, figure=drawing)
+    for panel in panels:
+        place = _place(panel)
+        side = panel.yaxis.get_label_position()
+        if not panel.get_ylabel():
+            panel.set_ylabel(firsts.get((place[0], side), ""))
+        panel.set_subplotspec(grid[places.index(place)])
+        panel.tick_params(labelbottom=side == "left", **{f"label{side}": True})
+    for panel in drawing.axes:
+        if panel not in panels:
+            panel.set_subplotspec(grid[-1])
+
+
+def _wrap(panel: Axes, width: float) -> None:
+    """Breaks the title and the labels of a panel of this width (inches) into lines that fit."""
+    figure = panel.get_figure()
+    spec = panel.get_subplotspec()
+    rows = spec.get_gridspec().nrows if spec else 1
+    height = float(figure.get_figheight()) / rows if figure else width  # pyright: ignore
+    across = max(16, int(11 * width) - 3)
+    panel.set_title(_lines(panel.get_title(loc="left"), across))
+    panel.set_xlabel(_lines(panel.get_xlabel(), across * 6 // 5))
+    panel.set_ylabel(_lines(panel.get_ylabel(), max(16, int(13 * height) - 4)))
+
+
+def _lines(text: str, longest: int) -> str:
+    return "\n".join(textwrap.wrap(text.replace("\n", " "), longest, break_long_words=False))

@@ -1,4 +1,8 @@
-"""A page as HTML: one file, no scripts, nothing to load from anywhere."""
+"""A page as HTML: one file, nothing to load from anywhere.
+
+It reads on a screen, on a phone, on paper, in a light or a dark scheme, and by ear. Figures are
+inside of it twice, laid out for screens and for phones, with colours that follow the scheme.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,35 @@ from pathlib import Path
 from jinja2 import DictLoader, Environment
 from markupsafe import Markup
 
-from flashcrowd.report.blocks import Block, Cell, Figure, Page, Table
+from flashcrowd.report import style
+from flashcrowd.report.blocks import Block, Cell, Figure, Page, Playback, Table
 from flashcrowd.store import atomic
+
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}\b")
+
+#: What matplotlib says of all elements; in a page it would hold for all of the page.
+_STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
 
 def html(page: Page) -> str:
     """The page as one self-contained HTML document."""
     environment = _environment()
-    seen: dict[str, int] = {}
+    drawings = _Drawings()
 
     def render(block: Block) -> Markup:
-        svg = ""
-        if isinstance(block, Figure):
-            seen[block.slug] = seen.get(block.slug, 0) + 1
-            svg = Markup(_own_ids(block.svg, f"{block.slug}-{seen[block.slug]}-"))
         if isinstance(block, Table):
             block = _filled(block)
         template = environment.get_template("block.html")
-        return Markup(template.render(block=block, kind=type(block).__name__, svg=svg))
+        text = template.render(block=block, kind=type(block).__name__, drawings=drawings)
+        return Markup(text)
 
+    body = environment.get_template("body.html").render(page=page, render=render)
     text = environment.get_template("page.html").render(
-        page=page, css=Markup(_template("style.css")), render=render
+        page=page,
+        css=Markup(_template("style.css")),
+        colors=Markup(drawings.css()),
+        body=Markup(body),
+        script=Markup(_template("playback.js")) if _moves(page) else "",
     )
     return re.sub(r"\n\s*\n+", "\n", text)
 
@@ -47,15 +59,56 @@ def save(page: Page, folder: Path, name: str = "report.html") -> Path:
     with atomic.naming(figures):
         figures.mkdir(parents=True, exist_ok=True)
     for figure in page.figures():
-        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.encode())
+        atomic.write_bytes(figures / f"{figure.slug}.svg", figure.svg.wide.encode())
     path = folder / name
     atomic.write_bytes(path, html(page).encode())
     return path
 
 
+class _Drawings:
+    """The drawings of one document: each with ids of its own, all with the document's colours."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._colors: set[str] = set()
+
+    def wide(self, figure: Figure) -> Markup:
+        """The drawing for screens and paper."""
+        return self._inside(figure.svg.wide, figure.slug)
+
+    def narrow(self, figure: Figure) -> Markup:
+        """The drawing for phones."""
+        return self._inside(figure.svg.narrow, f"{figure.slug}-narrow")
+
+    def css(self) -> str:
+        """The colours of all drawings so far, as variables for both schemes."""
+        light = "".join(f"--f{color}:#{color};" for color in sorted(self._colors))
+        dark = "".join(f"--f{color}:{style.dark(f'#{color}')};" for color in sorted(self._colors))
+        return (
+            f":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+            if self._colors
+            else ""
+        )
+
+    def _inside(self, svg: str, slug: str) -> Markup:
+        self._seen[slug] = self._seen.get(slug, 0) + 1
+        svg = _STYLE.sub("", svg, count=1)
+        svg = re.sub(r" font-family: [^;\"]*;", "", svg)
+        svg = re.sub(r'style="[^"]*"', lambda found: self._themed(found[0]), svg)
+        return Markup(_own_ids(svg, f"{slug}-{self._seen[slug]}-"))
+
+    def _themed(self, declarations: str) -> str:
+        def variable(found: re.Match[str]) -> str:
+            color = found[0][1:].lower()
+            self._colors.add(color)
+            return f"var(--f{color})"
+
+        return _COLOR.sub(variable, declarations)
+
+
 @cache
 def _environment() -> Environment:
-    names = ("page.html", "block.html")
+    names = ("page.html", "body.html", "block.html")
     return Environment(
         loader=DictLoader({name: _template(name) for name in names}),
         autoescape=True,
@@ -65,6 +118,10 @@ def _environment() -> Environment:
 
 def _template(name: str) -> str:
     return (resources.files("flashcrowd.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _moves(page: Page) -> bool:
+    return any(isinstance(b, Playback) for section in page.sections for b in section.blocks)
 
 
 def _own_ids(svg: str, prefix: str) -> str:

@@ -2,12 +2,15 @@
 
 The palette is that of Okabe and Ito without its yellow, which does not show on white. Every
 series also has a marker and a line style of its own, so that a figure survives a black-and-white
-printer.
+printer. Figures are drawn in the colours for light paper; a page replaces each colour by a CSS
+variable that has another value (:func:`dark`) where the reader prefers a dark scheme.
 """
 
 from __future__ import annotations
 
+import colorsys
 from dataclasses import dataclass
+from functools import cache
 
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
@@ -27,6 +30,21 @@ DASHES: tuple[tuple[float, tuple[float, ...]], ...] = (
 INK = "#1a1a1a"
 FAINT = "#d9d9d9"
 QUIET = "#595959"
+
+#: The same hues on a dark page, lighter and still apart for colour-blind eyes.
+_ON_DARK = {
+    "#0072b2": "#3d94e0",
+    "#d55e00": "#f07a2e",
+    "#009e73": "#1fb58a",
+    "#cc79a7": "#e6a3cb",
+    "#56b4e9": "#a4dcfb",
+    "#e69f00": "#f5bd3d",
+    "#000000": "#f2f2f2",
+    "#ffffff": "#14171a",
+    INK: "#e8e8e8",
+    FAINT: "#3a3f44",
+    QUIET: "#a9afb5",
+}
 
 #: matplotlib settings of every figure.
 RC: dict[str, object] = {
@@ -64,6 +82,31 @@ RC: dict[str, object] = {
 }
 
 
+@cache
+def dark(color: str) -> str:
+    """What stands for `color`, ``#rrggbb`` on light paper, on a dark page."""
+    color = color.lower()
+    return _ON_DARK.get(color) or _scale_on_dark().get(color) or _inverted(color)
+
+
+@cache
+def _scale_on_dark() -> dict[str, str]:
+    """The dark end of the scale of ordered series becomes its light end."""
+    steps = [i / 2000 for i in range(2001)]
+    return {_ordered(step): to_hex(colormaps["cividis"](1 - 0.6 * step)) for step in steps}
+
+
+def _ordered(step: float) -> str:
+    return to_hex(colormaps["cividis"](0.8 * step))
+
+
+def _inverted(color: str) -> str:
+    """Another colour: its hue, light where it was dark."""
+    red, green, blue = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    hue, light, saturation = colorsys.rgb_to_hls(red, green, blue)
+    return to_hex(colorsys.hls_to_rgb(hue, 0.92 - 0.82 * light, saturation))
+
+
 @dataclass(frozen=True)
 class Look:
     """How one series is drawn."""
@@ -82,8 +125,7 @@ def looks(count: int, *, ordered: bool = False) -> list[Look]:
             colours, they run from dark to light in one colour-blind-safe scale.
     """
     if ordered and count > len(PALETTE):
-        scale = colormaps["cividis"]
-        colors = [to_hex(scale(0.8 * i / (count - 1))) for i in range(count)]
+        colors = [_ordered(i / (count - 1)) for i in range(count)]
     else:
         colors = [PALETTE[i % len(PALETTE)] for i in range(count)]
     return [

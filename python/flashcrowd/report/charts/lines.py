@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatter
 
 from flashcrowd.report import arrange
 from flashcrowd.report.arrange import Layout, Panel
@@ -129,6 +130,8 @@ def _panel(
     panel.set_title(content.title)
     if frame.log:
         panel.set_xscale("log")
+        panel.xaxis.set_major_formatter(LogFormatter())
+        panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
     if frame.xlim:
         panel.set_xlim(*frame.xlim)
     if frame.share:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
 
 from flashcrowd.report import wording
 from flashcrowd.report.arrange import Line, layout
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import Canvas, canvas, from_zero, key
 from flashcrowd.report.measures import Measure
-from flashcrowd.report.points import Point, Points
+from flashcrowd.report.points import Axis, Point, Points
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.style import QUIET, Look, looks
+
+#: On an axis of categories the lines stand so far from each other, in points.
+_ASIDE = 7.0
 
 READING = "Points are means over runs, thick bars 95 % intervals, thin bars the range of the runs"
 
@@ -65,13 +73,16 @@ def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure 
     with canvas(columns, rows, height=3.1) as drawing:
         for panel, content in zip(drawing.panels, plan.panels, strict=False):
             for number, (line, look) in enumerate(zip(content.lines, looks(most), strict=False)):
-                shift = _shift(number, len(content.lines), places)
-                _line(drawing, panel, line, look, shown, plan.along, places, shift)
+                # On a numeric abscissa points stand at their values, though lines meet there:
+                # markers are hollow, and bars lie inside of those of the line before.
+                count = len(content.lines)
+                aside = 0.0 if axis.scale else _ASIDE * (number - (count - 1) / 2)
+                bar = 3.0 if aside or count == 1 else 3.0 + 1.5 * min(4, count - 1 - number)
+                _line(drawing, panel, line, look, shown, plan.along, places, (aside, bar))
             panel.set_title(content.title)
             panel.set_xlabel(axis.title)
             panel.tick_params(labelbottom=True)
-            if axis.scale is None:
-                panel.set_xticks(places, [axis.label(i) for i in range(len(axis.levels))])
+            _abscissa(panel, axis, places)
             for value, word in shown.lines.items():
                 panel.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)))
                 panel.annotate(
@@ -96,38 +107,65 @@ def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure 
 
 def _line(
     drawing: Canvas,
-    panel,
+    panel: Axes,
     line: Line,
     look: Look,
     shown: Shown,
     along: int,
     places: tuple[float, ...],
-    shift: float,
+    place: tuple[float, float],
 ) -> None:
+    aside, width = place
     xs, ys = [], []
+    figure = panel.get_figure()
+    where = panel.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
     for point in line.points:
         found = shown.at(point)
         if found is None:
             continue
-        x = places[point.levels[along]] + shift
+        x = places[point.levels[along]]
         xs.append(x)
         ys.append(found.mean)
-        panel.vlines(x, found.minimum, found.maximum, color=look.color, linewidth=0.8)
+        bar = {"color": look.color, "transform": where, "solid_capstyle": "butt"}
+        panel.plot([x, x], [found.minimum, found.maximum], linewidth=0.8, **bar)
         if found.low is not None and found.high is not None:
-            panel.vlines(x, found.low, found.high, color=look.color, linewidth=2.6)
+            panel.plot([x, x], [found.low, found.high], linewidth=width, alpha=0.55, **bar)
         (marker,) = panel.plot(
-            [x], [found.mean], color=look.color, marker=look.marker, markeredgecolor="white",
-            markeredgewidth=0.5, markersize=6, zorder=4,
-        )  # fmt: skip
+            [x], [found.mean], color=look.color, transform=where, zorder=4, **_hollow(look)
+        )
+        panel.update_datalim([(x, end) for end in _ends(found)])
         drawing.tip(marker, f"{point.label}: {wording.with_interval(found, shown.unit)}")
+    panel.autoscale_view()
     panel.plot(
-        xs, ys, color=look.color, linestyle=look.dashes, marker=look.marker, markersize=5,
-        label=line.label or None, zorder=3,
+        xs, ys, color=look.color, linestyle=look.dashes, transform=where,
+        label=line.label or None, zorder=3, **_hollow(look),
     )  # fmt: skip
 
 
-def _shift(number: int, count: int, places: tuple[float, ...]) -> float:
-    """A little to the side, so that bars of several lines do not hide each other."""
-    gaps = [b - a for a, b in zip(sorted(places), sorted(places)[1:], strict=False) if b > a]
-    step = 0.04 * min(gaps) if gaps else 0.0
-    return (number - (count - 1) / 2) * step
+def _ends(found: Estimate) -> list[float]:
+    """What of an estimate must be inside of the panel: its interval, and all runs."""
+    ends = (found.minimum, found.maximum, found.low, found.high)
+    return [end for end in ends if end is not None]
+
+
+def _hollow(look: Look) -> dict[str, Any]:
+    """A marker through which those of other lines at the same place are seen."""
+    return {
+        "marker": look.marker,
+        "markerfacecolor": "none",
+        "markeredgecolor": look.color,
+        "markeredgewidth": 1.4,
+        "markersize": 6.5,
+    }
+
+
+def _abscissa(panel: Axes, axis: Axis, places: tuple[float, ...]) -> None:
+    """Ticks where points can be; the whole axis, if some of its points have no number."""
+    low, high = min(places), max(places)
+    margin = 0.05 * (high - low) if axis.scale else 0.4
+    panel.set_xlim(low - margin, high + margin)
+    gaps = [b - a for a, b in pairwise(sorted(set(places)))]
+    if axis.scale is None:
+        panel.set_xticks(places, [axis.label(i) for i in range(len(axis.levels))])
+    elif min(gaps, default=1.0) > 0.08 * (high - low):
+        panel.set_xticks(sorted(set(places)))

@@ -1,0 +1,224 @@
+"""The page as its readers meet it: dark or light, on a phone, by keyboard and by ear."""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from flashcrowd.report import page, style, write
+from flashcrowd.report.blocks import Cell, Page, Section, Table
+
+Swarm = Callable[..., Any]
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Elements(HTMLParser):
+    """All elements of a page, as (tag, attributes)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory: pytest.TempPathFactory, swarm: Swarm) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    write(swarm(repeats=2), folder)
+    return folder
+
+
+@pytest.fixture(scope="module", name="text")
+def _text(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_colors_of_figures_follow_the_scheme_of_the_page(text: str) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(drawings) > 8
+    used = {name for drawing in drawings for name in re.findall(r"var\((--f\w+)\)", drawing)}
+    fixed = [
+        s for d in drawings for s in re.findall(r'style="[^"]*"', d) if "#" in s.split("url")[0]
+    ]
+    assert used
+    assert fixed == []
+    light, _, dark = text.partition("@media screen and (prefers-color-scheme:dark)")
+    for name in used:
+        ours = f"#{name.removeprefix('--f')}"
+        assert f"{name}:{ours};" in light
+        assert f"{name}:{style.dark(ours)};" in dark
+        assert style.dark(ours) != ours
+
+
+def test_figures_on_a_dark_page_can_be_seen_and_told_apart() -> None:
+    paper = style.dark("#ffffff")
+    shown = [style.dark(color) for color in style.PALETTE]
+    assert min(_contrast(color, paper) for color in [*shown, style.dark(style.QUIET)]) > 4.5
+    assert _contrast(style.dark(style.INK), paper) > 12
+    for color in [look.color for look in style.looks(10, ordered=True)]:
+        assert _contrast(style.dark(color), paper) > 3
+    for blind in _BLIND:
+        ours = min(_distance(a, b, blind) for a, b in combinations(shown, 2))
+        usual = min(_distance(a, b, blind) for a, b in combinations(style.PALETTE, 2))
+        assert ours > 0.6 * usual
+
+
+def test_a_page_of_a_dark_scheme_has_the_paper_of_its_figures() -> None:
+    css = page.html(Page("t", "", []))
+    assert f"--paper: {style.dark('#ffffff')}" in css
+
+
+def test_text_of_figures_can_be_read_on_a_phone(text: str) -> None:
+    parts = re.findall(r'<div class="drawing narrow".*?(<svg.*?</svg>)', text, re.DOTALL)
+    assert len(parts) == len(re.findall(r'<div class="drawing wide"', text))
+    column = 400 - 2 * 0.8 * 16
+    for part in parts:
+        root = ElementTree.fromstring(re.sub(r"&(?!\w+;)", "&amp;", part))
+        width = float(root.attrib["viewBox"].split()[2])
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", part)]
+        sizes += [float(size) for size in re.findall(r"font: [^;\"]*?([\d.]+)px", part)]
+        assert sizes
+        assert min(sizes) * column / width >= 11
+
+
+def test_files_of_figures_stand_for_themselves(folder: Path) -> None:
+    files = list((folder / "figures").glob("*.svg"))
+    assert files
+    for file in files:
+        assert ElementTree.parse(file).getroot().tag == f"{SVG}svg"
+        assert "var(" not in file.read_text(encoding="utf-8")
+
+
+def test_tables_name_themselves_their_columns_and_their_rows(text: str) -> None:
+    elements = Elements(text)
+    tables = elements.of("table")
+    assert len(elements.of("caption")) == len(tables) > 5
+    heads = elements.of("th")
+    assert all(head.get("scope") in ("col", "row") for head in heads)
+    for table in re.findall(r"<table>(.*?)</table>", text, re.DOTALL):
+        for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]:
+            assert row.startswith('<th scope="row"')
+
+
+def test_a_row_is_named_by_its_first_words_and_cells_by_their_columns() -> None:
+    table = Table(["RTT", "loss", "runs"], [["1 s", "0 %", Cell("n = 3")]], "c", frozenset({0, 1}))
+    text = page.html(Page("t", "", [Section("s", "s", [table])]))
+    row = re.findall(r"<tbody>\s*<tr>(.*?)</tr>", text, re.DOTALL)[0]
+    assert row.count('<th scope="row"') == 2
+    assert '<td data-label="runs">n = 3</td>' in row
+    words = Table(["setting", "value"], [["a", "b"]], "c", frozenset({0, 1}))
+    assert words.heads == 1
+
+
+def test_whatever_scrolls_is_reached_by_the_keyboard_and_has_a_name(text: str) -> None:
+    elements = Elements(text)
+    boxes = [e for _, e in elements.found if "scroll" in (e.get("class") or "").split()]
+    assert boxes
+    for box in boxes:
+        assert (box.get("role"), box.get("tabindex")) == ("region", "0")
+        assert box.get("aria-label")
+    ids = {e.get("id") for _, e in elements.found}
+    first = elements.of("a")[0]
+    assert first.get("class") == "skip"
+    assert (first.get("href") or "").removeprefix("#") in ids
+    assert all(e.get("aria-labelledby") in ids for e in elements.of("section"))
+    assert ":focus-visible" in text
+
+
+@pytest.mark.parametrize(("losses", "apart"), [(("0 %", "5 %"), False), (("0 %", "bursts"), True)])
+def test_points_stand_at_their_values_on_a_numeric_axis(
+    tmp_path: Path, swarm: Swarm, losses: tuple[str, ...], apart: bool
+) -> None:
+    """Along round-trip times, then along two words, where lines stand beside each other."""
+    rtts = (0, 40, 400) if not apart else (0,)
+    results = swarm(rtts_ms=rtts, losses=losses, repeats=2, extras=False)
+    if apart:
+        results = _by_words(results)
+    write(results, tmp_path)
+    file = tmp_path / "figures" / "mean-1-mean-download-time.svg"
+    root = ElementTree.parse(file).getroot()
+    ticks = _places(root, "xtick")
+    marks = {
+        x for group in root.iter(f"{SVG}g") if "tip" in group.get("id", "") for x in _xs(group)
+    }
+    assert len(ticks) == (2 if apart else 3)
+    assert marks.isdisjoint(ticks) if apart else marks == ticks
+
+
+def _by_words(results: Any) -> Any:
+    """Two axes of words: loss against a round-trip time that has a name."""
+    import pyarrow as pa
+
+    rows = []
+    for name in ("near", "far"):
+        for row in results.tables["runs"].to_pylist():
+            number = len(rows)
+            point = row["point"] + (2 if name == "far" else 0)
+            rows.append({**row, "run": number, "point": point, "network.rtt": name})
+    results.tables["runs"] = pa.Table.from_pylist(rows)
+    found = results.tables["downloads"].to_pylist()
+    more = [{**row, "run": row["run"] + len(rows) // 2} for row in found]
+    for row in more:
+        if row["duration_s"] is not None:
+            row["duration_s"] += 10
+    results.tables["downloads"] = pa.Table.from_pylist([*found, *more])
+    return results
+
+
+def _places(root: ElementTree.Element, prefix: str) -> set[float]:
+    groups = [g for g in root.iter(f"{SVG}g") if g.get("id", "").startswith(prefix)]
+    return {x for group in groups for x in _xs(group)}
+
+
+def _xs(group: ElementTree.Element) -> list[float]:
+    return [round(float(use.attrib["x"]), 1) for use in group.iter(f"{SVG}use")]
+
+
+def _linear(color: str) -> np.ndarray:
+    values = np.array(to_rgb(color))
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def _contrast(one: str, other: str) -> float:
+    """Contrast ratio (WCAG 2.2)."""
+    light = [float(_linear(color) @ (0.2126, 0.7152, 0.0722)) + 0.05 for color in (one, other)]
+    return max(light) / min(light)
+
+
+#: Full protanopia and deuteranopia (Machado, Oliveira and Fernandes 2009, table of matrices).
+_BLIND = (
+    np.eye(3),
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+              [-0.003882, -0.048116, 1.051998]]),
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+              [-0.011820, 0.042940, 0.968881]]),
+)  # fmt: skip
+
+
+def _distance(one: str, other: str, blind: np.ndarray) -> float:
+    """Distance in the Oklab space of two colours as an eye with these cones sees them."""
+    return float(np.linalg.norm(_oklab(blind @ _linear(one)) - _oklab(blind @ _linear(other))))
+
+
+def _oklab(linear: np.ndarray) -> np.ndarray:
+    cones = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
+                      [0.2119034982, 0.6806995451, 0.1073969566],
+                      [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+    opponent = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
+                         [1.9779984951, -2.4285922050, 0.4505937099],
+                         [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+    return opponent @ np.cbrt(cones @ np.clip(linear, 0, 1))
