@@ -33,6 +33,7 @@ for _name, _help in {
     "reproduce": "Reproduce a paper, claim by claim.",
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",
+    "draw": "Draw the network of a study as SVG.",
     "schema": "Print the JSON Schema of study files.",
 }.items():
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)

@@ -1,0 +1,265 @@
+"""What a drawing of a network shows: the groups, what lies between them, and who does what.
+
+Read from a resolved study; nothing here knows where it will stand on paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from flashcrowd.units import Span
+
+#: Values that are not worth a line.
+_NOTHING = (None, "none", "0 ms", "0 s", "0 B", "0 %", "inherit", "unlimited", [], {})
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the hosts of a group do in a workload.
+
+    Attributes:
+        workload: name of the workload.
+        text: in words, with the workload's name.
+    """
+
+    workload: str
+    text: str
+
+
+@dataclass
+class Box:
+    """A group of hosts, or something that lies between groups.
+
+    Attributes:
+        kind: ``group``, ``link``, ``path`` or ``rest``.
+        name: as the study calls it.
+        title: first line.
+        lines: what is said of it.
+        tasks: for a group, what its hosts do.
+        side: for a group, less than zero if it rather sends, more if it rather receives.
+    """
+
+    kind: str
+    name: str
+    title: str
+    lines: list[str]
+    tasks: list[Task] = field(default_factory=list)
+    side: int = 0
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A network with its workloads.
+
+    Attributes:
+        groups: the groups of hosts, in order of the study.
+        between: shared links, paths and what holds for all other pairs of groups.
+        edges: (index of a group, index of what lies between) wherever its packets go that way.
+        chained: pairs of shared links that a path crosses one after the other.
+        workloads: names, in order of the study.
+        changes: instant in seconds and what changes, in order of time.
+        swept: what the study varies, in words.
+    """
+
+    groups: list[Box]
+    between: list[Box]
+    edges: list[tuple[int, int]]
+    chained: list[tuple[int, int]]
+    workloads: list[str]
+    changes: list[tuple[float, str]]
+    swept: list[str]
+
+
+def read(study: Mapping[str, Any]) -> Diagram:
+    """The diagram of a resolved study."""
+    network = study["network"]
+    groups = [_group(name, table) for name, table in network["groups"].items()]
+    names = [group.name for group in groups]
+    between, edges, chained = _between(network, groups, names)
+    for name, workload in study.get("workloads", {}).items():
+        for place, side, text in _tasks(name, workload, names):
+            groups[place].tasks.append(Task(name, text))
+            groups[place].side += side
+    for path in network.get("paths", {}).values():
+        one, other = (names.index(name) for name in path["between"])
+        groups[one].side -= 2 * (one != other)
+        groups[other].side += 2 * (one != other)
+    changes = sorted((seconds(c["at"]), _change(c)) for c in study.get("timeline", {}).values())
+    swept = [
+        f"{path}: {', '.join(_value(value) for value in values)}"
+        for axis in study.get("sweep") or []
+        for path, values in axis.items()
+    ]
+    workloads = list(study.get("workloads", {}))
+    return Diagram(groups, between, edges, chained, workloads, changes, swept)
+
+
+def seconds(text: object) -> float:
+    """A span of the study, ``"1.5 min"``, in seconds."""
+    return Span(str(text)).ns / 1e9
+
+
+def _group(name: str, table: Mapping[str, Any]) -> Box:
+    hosts = int(table.get("hosts", 1))
+    lines = []
+    access = table.get("access")
+    if isinstance(access, Mapping):
+        lines.extend(_access(access))
+    else:
+        lines.append("no line limit")
+    devices = table.get("devices")
+    if isinstance(devices, Mapping):
+        parts = [f"{key} {value}" for key, value in devices.items() if value not in _NOTHING]
+        lines.append("devices: " + (", ".join(parts) or "no delay"))
+    if table.get("stack") not in _NOTHING:
+        lines.append(f"TCP {table['stack']}")
+    return Box("group", name, f"{name} · {hosts} host{'' if hosts == 1 else 's'}", lines)
+
+
+def _access(access: Mapping[str, Any]) -> Iterator[str]:
+    if access.get("line") not in _NOTHING:
+        yield f"line {access['line']}"
+    for arrow, way in (("↑", "up"), ("↓", "down")):
+        queue = access.get(f"{way}_queue")
+        rate = access.get(way)
+        limited = rate not in _NOTHING
+        kept = f", queue {_value(queue)}" if limited and queue not in _NOTHING else ""
+        yield f"{arrow} {rate if limited else 'unlimited'}{kept}"
+    yield from _also(access)
+
+
+def _also(
+    table: Mapping[str, Any], names: Sequence[str] = ("delay", "jitter", "loss")
+) -> list[str]:
+    found = [f"{key} {_value(table[key])}" for key in names if table.get(key) not in _NOTHING]
+    return [", ".join(found)] if found else []
+
+
+def _between(
+    network: Mapping[str, Any], groups: Sequence[Box], names: Sequence[str]
+) -> tuple[list[Box], list[tuple[int, int]], list[tuple[int, int]]]:
+    between = [_link(name, link) for name, link in network.get("links", {}).items()]
+    places = {box.name: place for place, box in enumerate(between)}
+    edges: list[tuple[int, int]] = []
+    chained: list[tuple[int, int]] = []
+    covered: set[frozenset[int]] = set()
+    for name, path in network.get("paths", {}).items():
+        one, other = (names.index(group) for group in path["between"])
+        covered.add(frozenset((one, other)))
+        says = _also(path, ("rtt", "jitter", "loss"))
+        through = [places[link] for link in path.get("through", [])]
+        if through:
+            if says:
+                between[through[0]].lines.append(f"{name}: {says[0]}")
+            else:
+                between[through[0]].lines.append(f"path {name}")
+            chained.extend(pair for pair in pairwise(through))
+        else:
+            through = [len(between)]
+            between.append(Box("path", name, f"path {name}", says or ["as elsewhere"]))
+        edges.extend([(one, through[0]), (other, through[-1])])
+    rest = {
+        place
+        for one in range(len(groups))
+        for other in range(one, len(groups))
+        if frozenset((one, other)) not in covered and (one != other or _several(groups[one]))
+        for place in (one, other)
+    }
+    if rest or not between:
+        title = "between all others" if covered else "between any two hosts"
+        lines = [f"round trip {_value(network.get('rtt'))}"] + _also(network, ("jitter", "loss"))
+        between.append(Box("rest", "", title, lines))
+        edges.extend((place, len(between) - 1) for place in sorted(rest or range(len(groups))))
+    return between, list(dict.fromkeys(edges)), list(dict.fromkeys(chained))
+
+
+def _several(group: Box) -> bool:
+    return not group.title.endswith(" 1 host")
+
+
+def _link(name: str, link: Mapping[str, Any]) -> Box:
+    lines = list(_way(link))
+    back = link.get("back")
+    if isinstance(back, Mapping):
+        lines = [f"forth: {lines[0]}", *lines[1:], *(f"back: {line}" for line in _way(back))]
+    return Box("link", name, f"link {name}", lines)
+
+
+def _way(way: Mapping[str, Any]) -> Iterator[str]:
+    rate = way.get("rate")
+    limited = rate not in _NOTHING
+    yield f"{rate}, queue {_value(way.get('queue'))}" if limited else "unlimited"
+    yield from _also(way)
+
+
+def _tasks(
+    name: str, workload: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[tuple[int, int, str]]:
+    """Who takes part in a workload: the group's place, its side, and words."""
+    kind = workload.get("kind")
+    if kind == "swarm":
+        for population, table in workload.get("populations", {}).items():
+            seeds = table.get("role") == "seed"
+            where = table.get("group")
+            hosts = table.get("hosts", "all")
+            limit = table.get("upload")
+            words = [
+                f"{'seeds' if seeds else 'downloads'} {name} ({workload.get('size')})",
+                f"as {population}" if population not in ("seed", "seeds", "leechers") else "",
+                f"on {hosts} host{'' if hosts == 1 else 's'}" if hosts != "all" else "",
+                f"upload limit {limit}" if limit not in _NOTHING else "",
+            ]
+            for group in [where] if isinstance(where, str) else where:
+                text = ", ".join(word for word in words if word)
+                yield _place(group, names), -1 if seeds else 1, text
+        return
+    source, to = str(workload.get("from")), str(workload.get("to"))
+    for here, there, side in ((source, to, -1), (to, source, 1)):
+        yield _place(here, names), side, _flow(name, kind, workload, there, side)
+
+
+def _flow(name: str, kind: object, table: Mapping[str, Any], there: str, side: int) -> str:
+    if kind == "ping":
+        return f"{name}: pings {there}" if side < 0 else f"{name}: answers {there}"
+    if kind == "call":
+        return f"{name}: call with {there}"
+    if kind == "web":
+        users = table.get("users", 1)
+        who = f" ({users} users)" if users != 1 else ""
+        return f"{name}: reads pages of {there}{who}" if side < 0 else f"{name}: pages for {there}"
+    flows = table.get("flows", 1)
+    count = f" ({flows} flows)" if flows != 1 else ""
+    size = "" if table.get("size") in _NOTHING else f" {table['size']}"
+    verb = ("sends", "to") if side < 0 else ("receives", "from")
+    return f"{name}: {verb[0]}{size} {verb[1]} {there}{count}"
+
+
+def _place(host: object, names: Sequence[str]) -> int:
+    """The group that a host belongs to, or that is meant itself."""
+    text = str(host)
+    return names.index(text if text in names else text.rpartition("-")[0])
+
+
+def _change(change: Mapping[str, Any]) -> str:
+    if "stop" in change:
+        return f"{change['at']}: {change['stop']} stops"
+    return f"{change['at']}: {change['change']} becomes {_value(change['to'])}"
+
+
+def _value(value: object) -> str:
+    """A value in few words: of a table its kind, and its first number."""
+    if isinstance(value, Mapping):
+        if value.get("kind") in ("distribution", None) and "file" in value:
+            return f"drawn from {value['file'] or 'given points'}"
+        kind = str(value.get("kind", "")).replace("-", " ")
+        texts = [v for k, v in value.items() if k != "kind" and not isinstance(v, Mapping | list)]
+        number = next((str(v) for v in texts if v not in _NOTHING and not isinstance(v, bool)), "")
+        return f"{value['kind']}" if kind in ("fq codel", "codel") else f"{kind} {number}".strip()
+    if isinstance(value, list):
+        return " and ".join(_value(one) for one in value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)

@@ -1,0 +1,21 @@
+"""The drawing of a study's network, as a figure of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flashcrowd.diagram import describe, draw
+from flashcrowd.report.blocks import Figure, Svg
+
+_CAPTION = (
+    "The network of the study, as the file describes it: groups of hosts with their lines, what "
+    "lies between them, and what each does in which workload. Lines are thicker where the line up "
+    "is faster."
+)
+
+
+def network(study: Mapping[str, Any], slug: str = "network") -> Figure:
+    """The drawing of a resolved study, as ``results.study`` has it."""
+    svg = Svg(draw(study), draw(study, narrow=True))
+    return Figure(slug, svg, _CAPTION, describe(study))

@@ -1,0 +1,197 @@
+"""Drawings of networks: what is named, that nothing lies over anything else, and that it fits."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from flashcrowd.cli import main
+from flashcrowd.diagram import draw, layout, network
+from flashcrowd.study import Study
+
+STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+Rectangle = tuple[float, float, float, float]
+
+
+def study(groups: int, *, links: int = 0, timeline: bool = False) -> dict[str, Any]:
+    """A study with many groups, each joined to the next by a path over shared links."""
+    names = [f"group-with-a-long-name-{number}" for number in range(groups)]
+    made: dict[str, Any] = {
+        "format": 1,
+        "title": "Made for a test",
+        "network": {
+            "rtt": "10 ms",
+            "groups": {
+                name: {"hosts": 2, "access": "ADSL 1/8", "stack": "linux-6"} for name in names
+            },
+            "links": {
+                f"link-{number}": {"rate": "10 Mbit/s", "delay": "3 ms", "loss": "1 %"}
+                for number in range(links)
+            },
+            "paths": {
+                f"path-{number}": {
+                    "between": [names[number % groups], names[(number + 1) % groups]],
+                    "through": [f"link-{number}", f"link-{(number + 1) % links}"],
+                    "rtt": "20 ms",
+                }
+                for number in range(min(links, groups - 1))
+                if links > 1
+            },
+        },
+        "workloads": {
+            f"load-{number}": {"kind": "transfer", "from": f"{names[number - 1]}-1",
+                               "to": f"{names[number]}-2", "size": "1 MB"}
+            for number in range(groups)
+        },
+    }  # fmt: skip
+    if timeline:
+        made["timeline"] = {
+            f"step-{n}": {"at": f"{1 + n // 3} s", "change": "network.rtt", "to": f"{n + 1} ms"}
+            for n in range(14)
+        }
+    return Study.from_dict(made).resolved()
+
+
+def cases() -> Iterator[Any]:
+    for path in STUDIES:
+        yield pytest.param(Study.load(path).resolved(), id=path.stem)
+    for groups in (1, 2, 5, 12):
+        yield pytest.param(study(groups), id=f"{groups} groups")
+    yield pytest.param(study(6, links=6, timeline=True), id="links in chains")
+
+
+CASES = list(cases())
+assert len(STUDIES) > 8
+
+
+def labels(root: ElementTree.Element) -> list[tuple[str, Rectangle]]:
+    """Every text with the rectangle that DejaVu Sans takes for it."""
+    found = []
+    for text in root.iter(f"{SVG}text"):
+        style = text.attrib["style"]
+        size = float(style.split("px")[0].split()[-1])
+        weight = "bold" if "bold" in style else "normal"
+        says = text.text or ""
+        box = TextPath((0, 0), says, size=size, prop=FontProperties(family="DejaVu Sans", weight=weight))
+        ends = box.get_extents()
+        x, y = float(text.attrib["x"]), float(text.attrib["y"])
+        x -= (ends.x0 + ends.x1) / 2 if "middle" in style else 0
+        found.append((says, (x + ends.x0, y - ends.y1, x + ends.x1, y - ends.y0)))
+    return found
+
+
+def boxes(root: ElementTree.Element) -> list[Rectangle]:
+    found = []
+    for rect in root.iter(f"{SVG}rect"):
+        x, y, across, down = (float(rect.attrib[key]) for key in ("x", "y", "width", "height"))
+        found.append((x, y, x + across, y + down))
+    return found
+
+
+def meet(one: Rectangle, other: Rectangle) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def inside(one: Rectangle, other: Rectangle) -> bool:
+    return (
+        one[0] >= other[0] and one[1] >= other[1] and one[2] <= other[2] and one[3] <= other[3]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("resolved", CASES)
+def test_everything_is_named_and_nothing_lies_over_anything(
+    resolved: dict[str, Any], narrow: bool
+) -> None:
+    root = ElementTree.fromstring(draw(resolved, narrow=narrow))
+    page = (0.0, 0.0, *(float(end) for end in root.attrib["viewBox"].split()[2:]))
+    texts = labels(root)
+    says = " ".join(text.replace("\u00a0", " ") for text, _ in texts)
+    broken = says.replace(" ", "")
+    given = resolved["network"]
+    names = [*given["groups"], *given["links"], *resolved["workloads"], *given["paths"]]
+    for name in names:
+        assert name.replace(" ", "") in broken
+    for change in resolved["timeline"].values():
+        assert f"{change['at']}: " in says
+    placed = boxes(root)
+    assert len(placed) >= len(given["groups"]) + len(given["links"])
+    for one, other in combinations(placed, 2):
+        assert not meet(one, other)
+    for (one, a), (other, b) in combinations(texts, 2):
+        assert not meet(a, b), (one, other)
+    for text, found in texts:
+        assert inside(found, page), text
+        around = [box for box in placed if meet(found, box)]
+        assert all(inside(found, box) for box in around), text
+    for box in placed:
+        assert inside(box, page)
+
+
+@pytest.mark.parametrize("resolved", CASES)
+def test_every_group_is_joined_to_the_rest(resolved: dict[str, Any]) -> None:
+    diagram = network.read(resolved)
+    joined = {group for group, _ in diagram.edges}
+    assert joined == set(range(len(diagram.groups)))
+    lines = ElementTree.fromstring(draw(resolved)).findall(f"{SVG}path[@class='line']")
+    assert len(lines) == len(diagram.edges) + len(diagram.chained)
+
+
+def test_lines_cross_no_box_of_a_narrow_drawing() -> None:
+    found = layout.narrow(network.read(study(6, links=6)))
+    left = min(placed.x for placed in (*found.groups, *found.between))
+    assert 0 < min(found.lanes) < max(found.lanes) < left
+    assert len(set(found.lanes)) == len(found.lanes)
+
+
+def test_a_narrow_drawing_can_be_read_on_a_phone() -> None:
+    for case in CASES:
+        drawn = draw(case.values[0], narrow=True)  # type: ignore[index]
+        width = float(ElementTree.fromstring(drawn).attrib["viewBox"].split()[2])
+        assert layout.TEXT * (400 - 2 * 0.8 * 16) / width >= 11
+
+
+def test_links_of_a_chain_are_joined_and_paths_say_what_they_cost() -> None:
+    diagram = network.read(study(6, links=6))
+    assert (0, 1) in diagram.chained
+    assert "path-0: rtt 20 ms" in diagram.between[0].lines
+    assert diagram.between[-1].title == "between all others"
+
+
+def test_who_does_what() -> None:
+    diagram = network.read(Study.load(STUDIES[0].parent / "adsl-swarm.toml").resolved())
+    homes = next(group for group in diagram.groups if group.name == "homes")
+    assert [task.text for task in homes.tasks] == [
+        "seeds swarm (10 MB), on 1 host", "downloads swarm (10 MB)", "bystander: pings server",
+    ]  # fmt: skip
+    assert homes.lines[:3] == [
+        "line ADSL 1/8", "↑ 1 Mbit/s, queue 200 packets", "↓ 8 Mbit/s, queue 200 packets",
+    ]  # fmt: skip
+
+
+def test_the_command_writes_a_file_or_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.svg"
+    for options in (["-o", str(file)], []):
+        with pytest.raises(SystemExit) as ended:
+            main(["draw", str(STUDIES[0]), *options])
+        assert ended.value.code == 0
+    assert file.read_text(encoding="utf-8") in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["draw", str(STUDIES[0]), "-o", str(tmp_path / "no" / "net.svg")])
+    assert ended.value.code == 2
+    assert "a file that can be written" in capsys.readouterr().err
+
+
+def test_names_from_a_study_cannot_become_markup() -> None:
+    resolved = study(2)
+    resolved["network"]["groups"]["group-with-a-long-name-0"]["access"]["line"] = "<script>"
+    assert "<script" not in draw(resolved)
