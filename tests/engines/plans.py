@@ -55,6 +55,7 @@ def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict
             "payloads": True,
             "rtts": True,
             "unchokes": True,
+            "have": True,
             "packets_ns": 1_000_000_000,
         },
         "stop": {"horizon_ns": 3600 * 10**9, "stall_ns": 600 * 10**9},

@@ -313,6 +313,7 @@ def test_measures_and_ends():
         "payloads": False,
         "rtts": True,
         "unchokes": False,
+        "have": False,
         "packets_ns": None,
     }
     assert made["stop"] == {"horizon_ns": 3600 * S, "stall_ns": 1800 * S}

@@ -26,6 +26,8 @@ pub struct Measures {
     pub unchokes: bool,
     /// Every packet that the sending ends of transfers send before this instant.
     pub packets_ns: Option<Span>,
+    /// When each leecher completed each piece.
+    pub have: bool,
 }
 
 /// One kind of time series.

@@ -241,6 +241,9 @@ impl Swarm {
         if outlook.plan.measures.unchokes {
             load.bytes += (peers * degree).min(rounds) * ROW_BYTES;
         }
+        if outlook.plan.measures.have {
+            load.bytes += downloads * pieces * ROW_BYTES;
+        }
         load
     }
 }

@@ -71,6 +71,7 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
         rtts: true,
         unchokes: true,
         packets_ns: None,
+        have: true,
     };
     let first = run(&plan, 7);
     assert_eq!(first, run(&plan, 7));
@@ -78,9 +79,33 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
     let (same, other) = elsewhere.join().expect("the thread ran");
     assert_eq!(first, same);
     assert_ne!(first, other);
-    for name in ["series", "pieces", "send_gaps", "payloads", "rtts", "unchokes"] {
+    for name in ["series", "pieces", "send_gaps", "payloads", "rtts", "unchokes", "have"] {
         assert!(table(&first, name).rows() > 0, "{name} is empty");
     }
+}
+
+#[test]
+fn every_piece_of_every_leecher_is_recorded_once_and_the_last_completes_the_download() {
+    let mut plan = small_crowd();
+    plan.measures.have = true;
+    let tables = run(&plan, 3);
+    let column = |table: &str, name: &str| numbers(&tables, table, name);
+    let [peers, pieces, times] = ["peer", "piece", "t_s"].map(|name| column("have", name));
+    let (who, counts) = (column("downloads", "peer"), column("downloads", "pieces"));
+    for (row, completed) in column("downloads", "completed_s").into_iter().enumerate() {
+        let mine = (0..peers.len()).filter(|&have| peers[have] == who[row]);
+        let (mut found, mut last) = (Vec::new(), 0.0);
+        for have in mine {
+            assert!(times[have] >= last, "in the order of time");
+            last = times[have];
+            found.push(pieces[have]);
+        }
+        found.sort_by(f64::total_cmp);
+        let all: Vec<f64> = (0..counts[row] as u32).map(f64::from).collect();
+        assert_eq!(found, all, "peer {}", who[row]);
+        assert_eq!(last, completed);
+    }
+    assert_eq!(pieces.len(), 8 * who.len());
 }
 
 #[test]

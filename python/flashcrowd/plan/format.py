@@ -158,6 +158,7 @@ class Measures(Strict):
     rtts: bool
     unchokes: bool
     packets_ns: int | None
+    have: bool
 
 
 class Stop(Strict):

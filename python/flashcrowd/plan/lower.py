@@ -123,6 +123,7 @@ def _measures(measures: MeasuresTable) -> Measures:
         "rtts": measures.rtts,
         "unchokes": measures.unchokes,
         "packets_ns": measures.packets.ns if measures.packets else None,
+        "have": measures.have,
     }
 
 

@@ -47,6 +47,8 @@ class Measures(Table):
     """Every unchoke that ended."""
     packets: MaybePositiveSpan = None
     """Every packet that transfers send in the first so many seconds, as a capture shows them."""
+    have: bool = False
+    """When each leecher completed each piece: what a report plays a swarm back from."""
 
 
 class Stop(Table):

@@ -361,6 +361,18 @@ ENGINE_TABLES: dict[str, Layout] = {
             optional="measures.packets",
         ),
         Layout(
+            "have",
+            "one piece that a leecher completed",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the leecher
+    peer | count | | number of the leecher in its swarm
+    piece | count | | number of the piece in the file, from 0
+    t_s | real | s | when the leecher had it whole
+"""),
+            optional="measures.have",
+        ),
+        Layout(
             "links",
             "one direction of one shared link",
             _columns("""

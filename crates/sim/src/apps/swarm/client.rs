@@ -94,6 +94,9 @@ impl Swarms<'_> {
             Action::PieceCompleted { piece } => {
                 let swarm = self.peers[peer as usize].swarm;
                 self.all[swarm as usize].availability.gained(piece);
+                if self.plan.measures.have {
+                    self.have.push(Have { peer, piece, at: world.now });
+                }
             }
             Action::Completed => self.completed(world, peer),
             Action::UnchokeEnded { remote, started, bytes, blocks, cause, .. } => {

@@ -40,6 +40,8 @@ pub(crate) struct Swarms<'p> {
     unchokes: Vec<Unchoke>,
     /// How many pieces leechers have, counted at intervals.
     pieces: Vec<Pieces>,
+    /// Every piece that a leecher completed.
+    have: Vec<Have>,
 }
 
 /// The events of this application.
@@ -188,6 +190,13 @@ struct Pieces {
     max: u32,
 }
 
+/// A piece that a leecher completed.
+struct Have {
+    peer: u32,
+    piece: u32,
+    at: Time,
+}
+
 /// An unchoke that ended.
 struct Unchoke {
     peer: u32,
@@ -239,6 +248,7 @@ impl<'p> Swarms<'p> {
             announces: Slab::default(),
             unchokes: Vec::new(),
             pieces: Vec::new(),
+            have: Vec::new(),
         };
         for (index, workload) in plan.workloads.iter().enumerate() {
             let Workload::Swarm(spec) = workload else { continue };

@@ -59,7 +59,13 @@ impl Swarms<'_> {
     }
 
     pub(super) fn swarm_tables(&self, world: &World) -> Vec<Table> {
-        vec![self.downloads(world), self.populations(world), self.pieces(), self.unchokes()]
+        vec![
+            self.downloads(world),
+            self.populations(world),
+            self.pieces(),
+            self.unchokes(),
+            self.have(),
+        ]
     }
 
     /// Name of a swarm, and of one of its populations.
@@ -174,6 +180,22 @@ impl Swarms<'_> {
                 ("mean", Column::F64(rows.iter().map(|row| row.mean).collect())),
                 ("min", Column::U32(rows.iter().map(|row| row.min).collect())),
                 ("max", Column::U32(rows.iter().map(|row| row.max).collect())),
+            ],
+        }
+    }
+
+    fn have(&self) -> Table {
+        let rows = &self.have;
+        let peer = |row: &Have| &self.peers[row.peer as usize];
+        let place = |row: &Have| self.place(peer(row).swarm, peer(row).population);
+        Table {
+            name: "have",
+            columns: vec![
+                ("swarm", names(rows.iter().map(|row| place(row).0))),
+                ("population", names(rows.iter().map(|row| place(row).1))),
+                ("peer", Column::U32(rows.iter().map(|row| peer(row).id.0).collect())),
+                ("piece", Column::U32(rows.iter().map(|row| row.piece).collect())),
+                ("t_s", Column::F64(rows.iter().map(|row| row.at.seconds()).collect())),
             ],
         }
     }
