@@ -79,7 +79,9 @@ def labels(root: ElementTree.Element) -> list[tuple[str, Rectangle]]:
         size = float(style.split("px")[0].split()[-1])
         weight = "bold" if "bold" in style else "normal"
         says = text.text or ""
-        box = TextPath((0, 0), says, size=size, prop=FontProperties(family="DejaVu Sans", weight=weight))
+        box = TextPath(
+            (0, 0), says, size=size, prop=FontProperties(family="DejaVu Sans", weight=weight)
+        )
         ends = box.get_extents()
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
         x -= (ends.x0 + ends.x1) / 2 if "middle" in style else 0

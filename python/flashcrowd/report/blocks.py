@@ -104,7 +104,7 @@ class Playback:
 
     Attributes:
         slug: its name among those of a page.
-        json: the data; never contains ``</``.
+        json: the data.
         caption: what it shows.
         alt: the same for somebody who cannot see it.
     """

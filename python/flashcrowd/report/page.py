@@ -33,7 +33,9 @@ def html(page: Page) -> str:
         if isinstance(block, Table):
             block = _filled(block)
         template = environment.get_template("block.html")
-        text = template.render(block=block, kind=type(block).__name__, drawings=drawings)
+        data = Markup(block.json.replace("<", "\\u003c")) if isinstance(block, Playback) else ""
+        kind = type(block).__name__
+        text = template.render(block=block, kind=kind, drawings=drawings, data=data)
         return Markup(text)
 
     body = environment.get_template("body.html").render(page=page, render=render)

@@ -17,7 +17,7 @@ _MOST_SOURCES = 4
 _STEPS = 80
 
 #: How each series is called, its unit, and a factor from the unit of the table.
-_NAMES: dict[str, tuple[str, str, float]] = {
+NAMES: dict[str, tuple[str, str, float]] = {
     "queue-packets": ("packets in the queue", "packets", 1.0),
     "queue-delay": ("delay in the queue", "ms", 1e3),
     "link-rate": ("rate on the link", "Mbit/s", 1e-6),
@@ -46,7 +46,7 @@ def series(results: source.Source, points: Points) -> list[Figure]:
         chosen = kinds == kind
         names = list(dict.fromkeys(sources[chosen].tolist()))
         apart = names if len(names) <= _MOST_SOURCES else [None]
-        name, unit, factor = _NAMES.get(kind, (kind.replace("-", " "), "", 1.0))
+        name, unit, factor = NAMES.get(kind, (kind.replace("-", " "), "", 1.0))
         for origin in apart:
             rows_of = chosen if origin is None else chosen & (sources == origin)
             of = f"mean of {len(names)} sources" if origin is None else str(origin)
