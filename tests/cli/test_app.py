@@ -103,7 +103,7 @@ def test_help_and_version_need_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "report", "reproduce", "check", "plan", "schema", "utp"]
+    "command", ["run", "report", "compare", "reproduce", "check", "plan", "schema", "utp"]
 )
 def test_every_command_explains_itself(capsys, command: str):
     assert status(command, "--help") == 0

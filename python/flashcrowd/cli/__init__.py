@@ -30,6 +30,7 @@ app = App(
 for _name, _help in {
     "run": "Run a study; a second call does what is missing.",
     "report": "Make the report of a results folder: one HTML page, and figures.",
+    "compare": "Put results folders side by side: differences, equivalence, curves.",
     "reproduce": "Reproduce a paper, claim by claim.",
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",

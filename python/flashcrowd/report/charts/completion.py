@@ -13,8 +13,13 @@ from flashcrowd.report.points import Point, Points
 _INSTANTS = 64
 
 
-def completion_curves(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
-    """Share of the leechers that have the file, over time: mean over runs with their range."""
+def completion_curves(
+    who: Leechers, points: Points, slug: str, swarm: str, *, along: str = ""
+) -> Figure | None:
+    """Share of the leechers that have the file, over time: mean over runs with their range.
+
+    Lines of a panel are the levels of the axis called `along`; without, of the main one.
+    """
 
     def band(point: Point) -> Band | None:
         done = downloads.completions(who, point)
@@ -30,12 +35,18 @@ def completion_curves(who: Leechers, points: Points, slug: str, swarm: str) -> F
         f"bands the range of the runs; {points.count()} a line. Each line begins before its first "
         "completion."
     )
-    frame = Frame(slug, "time since the start of the run (s)", "leechers done", caption, share=True)
+    x = "time since the start of the run (s)"
+    frame = Frame(slug, x, "leechers done", caption, share=True, along=along)
     return line_figure(points, band, frame)
 
 
-def duration_distribution(who: Leechers, points: Points, slug: str, swarm: str) -> Figure | None:
-    """Cumulative distribution of download times, all leechers of all runs of a point together."""
+def duration_distribution(
+    who: Leechers, points: Points, slug: str, swarm: str, *, along: str = ""
+) -> Figure | None:
+    """Cumulative distribution of download times, all leechers of all runs of a point together.
+
+    Lines of a panel are the levels of the axis called `along`; without, of the main one.
+    """
     share = np.linspace(0, 1, 61)
 
     def band(point: Point) -> Band | None:
@@ -47,5 +58,6 @@ def duration_distribution(who: Leechers, points: Points, slug: str, swarm: str) 
         f"complete file. All runs of a point together, {points.count()} a line; leechers that did "
         "not finish are left out."
     )
-    frame = Frame(slug, "download time of a leecher (s)", "share of leechers", caption, share=True)
+    x = "download time of a leecher (s)"
+    frame = Frame(slug, x, "share of leechers", caption, share=True, along=along)
     return line_figure(points, band, frame)

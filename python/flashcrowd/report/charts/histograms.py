@@ -66,8 +66,11 @@ def cumulative(values: np.ndarray, counts: np.ndarray, *, positive: bool = False
     return Band(levels, share)
 
 
-def ping_times(results: source.Source, points: Points) -> list[Figure]:
-    """Distribution of the answered echo requests, one figure for each ping."""
+def ping_times(results: source.Source, points: Points, *, along: str = "") -> list[Figure]:
+    """Distribution of the answered echo requests, one figure for each ping.
+
+    Lines of a panel are the levels of the axis called `along`; without, of the main one.
+    """
     rows = source.table(results, "pings")
     if rows is None:
         return []
@@ -89,8 +92,9 @@ def ping_times(results: source.Source, points: Points) -> list[Figure]:
             f"{points.count()} a line; requests without an answer are left out."
         )
         frame = Frame(
-            f"ping-{name}", "round-trip time (ms)", "share of requests", caption, share=True
-        )
+            f"ping-{name}", "round-trip time (ms)", "share of requests", caption, share=True,
+            along=along,
+        )  # fmt: skip
         figure = line_figure(points, band, frame)
         if figure:
             found.append(figure)

@@ -30,8 +30,11 @@ NAMES: dict[str, tuple[str, str, float]] = {
 }
 
 
-def series(results: source.Source, points: Points) -> list[Figure]:
-    """A figure for each kind of series and each of its sources."""
+def series(results: source.Source, points: Points, *, along: str = "") -> list[Figure]:
+    """A figure for each kind of series and each of its sources.
+
+    Lines of a panel are the levels of the axis called `along`; without, of the main one.
+    """
     rows = source.table(results, "series")
     if rows is None:
         return []
@@ -55,7 +58,8 @@ def series(results: source.Source, points: Points) -> list[Figure]:
                 f"range of the runs; {points.count()} a line."
             )
             slug = f"series-{kind}" if origin is None else f"series-{kind}-{_slug(origin)}"
-            frame = Frame(slug, "time (s)", f"{name} ({unit})" if unit else name, caption)
+            y = f"{name} ({unit})" if unit else name
+            frame = Frame(slug, "time (s)", y, caption, along=along)
             figure = _over_time(
                 points,
                 runs[rows_of],

@@ -1,0 +1,73 @@
+"""`flashcrowd compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flashcrowd.report import compare as comparing
+from flashcrowd.report.compare_match import short_names
+from flashcrowd.store import ResultsError
+from flashcrowd.units import Share, UnitError
+
+
+def compare(
+    first: Annotated[Path, Parameter(help="The results folder that the others are compared with.")],
+    *others: Annotated[Path, Parameter(help="One or more results folders.")],
+    margin: Annotated[
+        str, Parameter(help="What still counts as equivalent: a share of the first folder's mean.")
+    ] = "5 %",
+    out: Annotated[
+        Path | None, Parameter(help="Write compare.html and its figures into this folder, too.")
+    ] = None,
+    all: Annotated[
+        bool,
+        Parameter(negative=(), help="Show the tables of all measures, not of the first three."),
+    ] = False,
+    report: Annotated[
+        bool, Parameter(negative=(), help="Write the page into comparison/ if --out is not given.")
+    ] = False,
+) -> int:
+    """Put results folders side by side: means, differences with intervals, and a verdict.
+
+    Points are matched by their sweep values, runs in pairs by their seeds. A verdict is
+    "equivalent within 5 %" (two one-sided tests at the level of 5 %), "different" (the 95 %
+    interval of the difference is without zero) or "undecided".
+
+    Exit status: 0 compared, whatever came out; 2 not comparable, or no complete results.
+    """
+    try:
+        share = Share(margin).value
+        if not 0 < share < 1:
+            raise UnitError("a share of more than 0 % and less than 100 %")
+    except (UnitError, ValueError) as error:
+        print(f"--margin {margin!r}: {error}", file=sys.stderr)
+        return 2
+    folders = [first, *others]
+    if len(folders) < 2:
+        print("A comparison needs at least two results folders.", file=sys.stderr)
+        return 2
+    names = short_names([str(folder.resolve()) for folder in folders])
+    try:
+        sides = [comparing.open_side(f, name) for f, name in zip(folders, names, strict=True)]
+        found = comparing.compare_sides(sides, share)
+        _show(found, all)
+        page = found.write(out or Path("comparison")) if out or report else None
+    except (ResultsError, comparing.Incomparable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if page is not None:
+        print(f"Report: {page}")
+    return 0
+
+
+def _show(found: comparing.Comparison, every: bool) -> None:
+    from rich.console import Console
+
+    Console().print(found.summary(None if every else 3))
+    more = len(found.measures) - 3
+    if more > 0 and not every:
+        print(f"{more} more measures are in the sentences above; --all shows their tables.")

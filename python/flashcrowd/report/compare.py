@@ -1,0 +1,223 @@
+"""Several results folders side by side: one study more, whose last axis is the folder.
+
+The tables of the folders are put behind each other, runs numbered anew, with one more column of
+``runs``: the folder. Everything that can be said of a study can then be said of a comparison, by
+the same code: a measure is taken at a point, a change is taken in pairs of runs that share a seed,
+and curves of the folders lie over each other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from rich.console import RenderableType
+from scipy import stats
+
+from flashcrowd.report import compare_match
+from flashcrowd.report.compare_match import AXIS, Merged
+from flashcrowd.report.compare_side import Incomparable, Side
+from flashcrowd.report.equivalence import LEVEL, MARGIN, Equivalence, equivalence
+from flashcrowd.report.measures import Measure, all_measures
+from flashcrowd.report.points import Axis, Point, Points, read
+from flashcrowd.report.statistics import Estimate
+from flashcrowd.store.results import Results
+
+__all__ = ["Comparison", "Incomparable", "Side", "compare", "compare_sides", "open_side"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One point in a folder, against the same point of the first folder.
+
+    Attributes:
+        point: the point, in the folder that is compared.
+        base: the same point in the first folder.
+        here: mean over runs, ``None`` without a complete run.
+        there: mean over runs of the first folder.
+        found: their relative difference and what can be said of it.
+    """
+
+    point: Point
+    base: Point
+    here: Estimate | None
+    there: Estimate | None
+    found: Equivalence
+
+
+class Comparison:
+    """What two or more results folders have in common, and how they differ.
+
+    Attributes:
+        sides: the folders; the others are compared with the first one.
+        margin: relative margin of the test of equivalence.
+        level: of each of its two one-sided tests.
+    """
+
+    def __init__(
+        self, sides: Sequence[Side], merged: Merged, margin: float, level: float = LEVEL
+    ) -> None:
+        self.sides = tuple(sides)
+        self.merged = merged
+        self.margin = margin
+        self.level = level
+        self._pairs: dict[str, tuple[Pair, ...]] = {}
+
+    @cached_property
+    def points(self) -> Points:
+        """All points of all folders; the last axis is the folder."""
+        return read(self.merged.tables["runs"])
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """Measures that every folder has."""
+        found = all_measures(self.merged, self.points)
+        return [measure for measure in found if not self._lacking(measure)]
+
+    @property
+    def only_somewhere(self) -> list[str]:
+        """Measures that some folders have and others do not, in words."""
+        found = []
+        for measure in all_measures(self.merged, self.points):
+            lacking = self._lacking(measure)
+            if lacking:
+                found.append(f"{measure.name} is not there in {' and '.join(lacking)}.")
+        return found
+
+    @property
+    def notices(self) -> list[str]:
+        """What a reader must know before the numbers."""
+        return [*self.merged.notices, *self.only_somewhere]
+
+    def folder(self, point: Point) -> str:
+        """The name of the folder that a point belongs to."""
+        place = self._place
+        return str(self.points.axes[place].levels[point.levels[place]][0])
+
+    def setting(self, point: Point) -> str:
+        """A point in words, without its folder; empty if nothing was swept."""
+        swept = [
+            axis.label(level) if len(self._swept) == 1 else f"{axis.name} {axis.label(level)}"
+            for axis, level in zip(self.points.axes, point.levels, strict=True)
+            if axis in self._swept
+        ]
+        return ", ".join(swept)
+
+    @cached_property
+    def settings(self) -> list[tuple[Point, ...]]:
+        """The points, those that differ in the folder alone together, in order of the folders."""
+        groups: dict[tuple[int, ...], list[Point]] = {}
+        for point in self.points.points:
+            rest = tuple(level for i, level in enumerate(point.levels) if i != self._place)
+            groups.setdefault(rest, []).append(point)
+        return [tuple(sorted(g, key=lambda p: p.levels[self._place])) for g in groups.values()]
+
+    def pairs(self, measure: Measure) -> tuple[Pair, ...]:
+        """Every point of every folder but the first, against that of the first."""
+        if measure.name not in self._pairs:
+            self._pairs[measure.name] = tuple(
+                self._pair(measure, point, group[0])
+                for group in self.settings
+                for point in group[1:]
+            )
+        return self._pairs[measure.name]
+
+    def _pair(self, measure: Measure, point: Point, base: Point) -> Pair:
+        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+            # A base with zeros has resamples without a ratio: `equivalence` leaves these out.
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            change = measure.change(point, base)
+        values, known = by_seed(measure, point), by_seed(measure, base)
+        found = equivalence(values, known, self.margin, self.level, change)
+        return Pair(point, base, measure.at(point), measure.at(base), found)
+
+    def _lacking(self, measure: Measure) -> list[str]:
+        """The folders in which no run has a measure."""
+        have = {
+            self.folder(point)
+            for point in self.points.points
+            if any(run.run in measure.of_run for run in point.runs)
+        }
+        return [side.name for side in self.sides if side.name not in have]
+
+    @cached_property
+    def _place(self) -> int:
+        return next(i for i, axis in enumerate(self.points.axes) if AXIS in axis.paths)
+
+    @cached_property
+    def _swept(self) -> list[Axis]:
+        rest = [axis for i, axis in enumerate(self.points.axes) if i != self._place]
+        return [axis for axis in rest if len(axis.levels) > 1]
+
+    def answer(self) -> list[str]:
+        """What came out, a sentence for each measure and folder."""
+        from flashcrowd.report.compare_words import sentences
+
+        return sentences(self)
+
+    def __rich__(self) -> RenderableType:
+        """The table for a terminal."""
+        return self.summary()
+
+    def summary(self, tables: int | None = 3) -> RenderableType:
+        """The answer and the tables of the first measures; of all with `tables=None`."""
+        from flashcrowd.report.compare_table import summary
+
+        return summary(self, tables)
+
+    def write(self, folder: str | Path) -> Path:
+        """Write ``compare.html`` and its figures into a folder; gives the path of the page."""
+        from flashcrowd.report.compare_page import write
+
+        return write(self, Path(folder))
+
+
+def by_seed(measure: Measure, point: Point) -> dict[int, float]:
+    """The value of each run of a point that ended as planned, by the run's seed."""
+    return {r.seed: measure.of_run[r.run] for r in point.good_runs if r.run in measure.of_run}
+
+
+def compare(
+    first: Results,
+    *others: Results,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+    names: Sequence[str] | None = None,
+) -> Comparison:
+    """Put results side by side; the others are compared with the first.
+
+    Args:
+        first: what the others are compared with.
+        others: the others.
+        margin: relative margin of the test of equivalence, 0.05 for 5 %.
+        level: of each of its two one-sided tests.
+        names: what to call them; without, the ends of their paths that tell them apart.
+
+    Raises:
+        Incomparable: they have no point or no measure in common; it says why.
+        ValueError: the margin is not between 0 and 1, or there is nothing to compare with.
+    """
+    return compare_sides(compare_match.named([first, *others], names), margin, level)
+
+
+def compare_sides(
+    sides: Sequence[Side], margin: float = MARGIN, level: float = LEVEL
+) -> Comparison:
+    """As :func:`compare`, from sides (see `open_side` for folders of other versions)."""
+    if len(sides) < 2:
+        raise ValueError("a comparison needs at least two results folders")
+    if not 0 < margin < 1:
+        raise ValueError(f"margin: {margin}; a share between 0 and 1 is needed")
+    found = Comparison(sides, compare_match.merged(sides), margin, level)
+    if not found.measures:
+        raise Incomparable(["No measure is there in every folder.", *found.notices])
+    return found
+
+
+def open_side(path: str | Path, name: str = "") -> Side:
+    """One side from a results folder, of whatever version of the tables."""
+    return Side.opened(Path(path), name)

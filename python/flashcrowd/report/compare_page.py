@@ -1,0 +1,148 @@
+"""The page of a comparison: the answer, the numbers behind it, and curves over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashcrowd.report import compare_words, downloads, listings, page, wording
+from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
+from flashcrowd.report.charts import completion, histograms, means, series
+from flashcrowd.report.compare_match import AXIS
+from flashcrowd.report.measures import Measure
+from flashcrowd.report.statistics import Estimate
+from flashcrowd.report.study_page import METHOD
+
+if TYPE_CHECKING:
+    from flashcrowd.report.compare import Comparison
+
+MARKS = {"equivalent": "good", "different": "bad", "undecided": "open"}
+"""Marks of the verdicts; the word stands beside."""
+
+_MOST_ROWS = 25
+_MOST_SETTINGS = 40
+
+
+def write(comparison: Comparison, folder: Path) -> Path:
+    """Write ``compare.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
+    return page.save(build(comparison), folder, "compare.html")
+
+
+def build(comparison: Comparison) -> Page:
+    """The page, not yet laid out."""
+    names = [side.name for side in comparison.sides]
+    sections = [
+        Section("The answer", "answer", list(_answer(comparison))),
+        Section("Means and differences", "means", list(_means(comparison))),
+        Section("Distributions and progress", "curves", list(_curves(comparison))),
+        Section("What differs", "settings", list(_settings(comparison))),
+        Section("Where they come from", "provenance", list(_provenance(comparison))),
+    ]
+    common = wording.count(len(comparison.settings), "common point")
+    return Page(
+        title=" against ".join([", ".join(names[1:]), names[0]]),
+        lead=f"{wording.count(len(names), 'results folder')}, {common}, "
+        f"{wording.count(len(comparison.points.runs), 'run')} in all.",
+        sections=[section for section in sections if section.blocks],
+        foot=f"{METHOD} {compare_words.method(comparison)}",
+        warnings=comparison.notices,
+    )
+
+
+def _answer(comparison: Comparison) -> Iterator[Block]:
+    for sentence in comparison.answer():
+        yield Text(sentence)
+    yield Text(compare_words.method(comparison))
+
+
+def _means(comparison: Comparison) -> Iterator[Block]:
+    for number, measure in enumerate(comparison.measures):
+        figure = means.means(measure, comparison.points, f"compare-{number + 1}")
+        if figure:
+            yield figure
+        yield _table(comparison, measure, folded=number > 0)
+
+
+def _table(comparison: Comparison, measure: Measure, *, folded: bool) -> Table:
+    first = comparison.sides[0].name
+    pairs = {pair.point.index: pair for pair in comparison.pairs(measure)}
+    header = ["point", "folder", "runs", f"mean ({measure.unit})", "smallest to largest run"]
+    header += [f"difference from {first}", "verdict"]
+    rows: list[list[str | Cell]] = []
+    for group in comparison.settings:
+        for point in group:
+            found = measure.at(point)
+            row: list[str | Cell] = [
+                comparison.setting(point) or "the only one",
+                comparison.folder(point),
+                *_numbers(found),
+            ]
+            pair = pairs.get(point.index)
+            if pair is None:
+                row += ["", ""]
+            else:
+                change = pair.found.change
+                row.append(Cell(*wording.change(change)) if change else "–")
+                how = "in pairs" if pair.found.paired else "independent runs"
+                row.append(Cell(pair.found.words, how, MARKS[pair.found.verdict]))
+            rows.append(row)
+    tally = compare_words.tally(comparison.pairs(measure))
+    caption = f"{wording.sentence(measure.name)}: {tally}. {measure.note}"
+    folded = len(rows) > (_MOST_ROWS // 2 if folded else _MOST_ROWS)
+    return Table(header, rows, caption, frozenset({0, 1, 6}), folded=folded)
+
+
+def _numbers(found: Estimate | None) -> list[str | Cell]:
+    if found is None:
+        return ["n = 0", Cell("no complete run", mark="bad"), ""]
+    spread = wording.spread(found) if found.n > 1 else ""
+    return [wording.runs(found.n), Cell(wording.mean(found), wording.interval(found)), spread]
+
+
+def _curves(comparison: Comparison) -> Iterator[Block]:
+    points, merged = comparison.points, comparison.merged
+    names = downloads.swarms(merged)
+    for number, name in enumerate(names):
+        who = downloads.leechers(merged, name)
+        of = f"swarm {name}"
+        for draw, slug in (
+            (completion.completion_curves, "completion"),
+            (completion.duration_distribution, "durations"),
+        ):
+            figure = draw(who, points, f"{slug}-{number + 1}", of, along=AXIS)
+            if figure:
+                yield figure
+    yield from histograms.ping_times(merged, points, along=AXIS)
+    yield from series.series(merged, points, along=AXIS)
+
+
+def _settings(comparison: Comparison) -> Iterator[Block]:
+    found = comparison.merged.settings
+    if not found:
+        yield Text("The studies have the same settings.")
+        return
+    header = ["setting", *(side.name for side in comparison.sides)]
+    rows = [[path, *values] for path, values in found]
+    yield Table(
+        header, rows, f"{wording.count(len(rows), 'setting')} that {_is(len(rows))} not the same.",
+        frozenset(range(len(header))), folded=len(rows) > _MOST_SETTINGS,
+    )  # fmt: skip
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _provenance(comparison: Comparison) -> Iterator[Block]:
+    facts = []
+    for side in comparison.sides:
+        commit = side.provenance.get("commit")
+        parts = [side.program or "unknown program", f"tables of version {side.version}"]
+        parts += [f"commit {commit}"] if commit else []
+        parts.append(str(side.study.get("title") or "a study without a title"))
+        facts.append((side.name, ", ".join(parts)))
+    yield Facts(facts)
+    outcomes = listings.outcomes(comparison.points)
+    if outcomes:
+        yield outcomes

@@ -1,0 +1,193 @@
+"""Folders side by side: points by their values, runs by their seeds, versions in words."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+from tests.runner.fake import FakeEngine, campaign
+
+from flashcrowd.report import compare_match, compare_page, page
+from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
+from flashcrowd.store import schema
+from flashcrowd.store.manifest import FILE
+from flashcrowd.study.campaign import conduct
+from flashcrowd.study.threads import Threads
+
+
+def slower(source, factor: float):
+    """The same runs, in which everybody needs `factor` times as long."""
+    rows = source.tables["downloads"]
+    for column in ("completed_s", "duration_s"):
+        values = pa.array([None if v is None else v * factor for v in rows[column].to_pylist()])
+        rows = rows.set_column(rows.column_names.index(column), column, values)
+    return type(source)({**source.tables, "downloads": rows}, source.study, source.provenance)
+
+
+def shown(what) -> str:
+    console = Console(width=160, record=True, file=io.StringIO())
+    console.print(what)
+    return console.export_text()
+
+
+@pytest.fixture(name="two")
+def _two(swarm: Callable) -> list[Side]:
+    first = swarm(extras=False)
+    return [Side.of(first, "old"), Side.of(slower(first, 1.02), "new")]
+
+
+def test_differences_are_those_of_runs_with_one_seed(two: list[Side]) -> None:
+    found = compare_sides(two)
+    measure = found.measures[0]
+    pairs = found.pairs(measure)
+    assert len(found.settings) == len(pairs) == 6
+    for pair in pairs:
+        change = pair.found.change
+        assert change is not None
+        assert change.mean == pytest.approx(0.02)
+        assert change.n == 6
+        assert pair.found.paired
+        assert pair.found.words == "equivalent within 5 %"
+        assert (found.folder(pair.point), found.folder(pair.base)) == ("new", "old")
+
+
+def test_the_margin_decides(two: list[Side]) -> None:
+    found = compare_sides(two, margin=0.01)
+    assert {p.found.words for p in found.pairs(found.measures[0])} == {"different"}
+    assert "different at all 6 points, +2.0 %" in found.answer()[0]
+
+
+def test_terminal_and_page_say_the_same(two: list[Side], tmp_path: Path) -> None:
+    found = compare_sides(two)
+    text = shown(found)
+    assert "Mean download time: new against old: equivalent within 5 % at all 6 points" in text
+    assert "200 ms" in text
+    saved = found.write(tmp_path).read_text(encoding="utf-8")
+    assert "Mean download time: new against old: equivalent within 5 % at all 6 points" in saved
+    assert "two one-sided tests at the level of 5 % each" in saved
+    assert (tmp_path / "figures" / "completion-1.svg").exists()
+    assert (tmp_path / "figures" / "durations-1.svg").exists()
+    assert saved == page.html(compare_page.build(compare_sides(two)))
+
+
+def test_curves_lie_over_each_other(two: list[Side]) -> None:
+    built = compare_page.build(compare_sides(two))
+    curves = next(section for section in built.sections if section.slug == "curves")
+    assert curves.blocks
+    for figure in built.figures():
+        if figure.slug.startswith(("completion", "durations")):
+            assert ">old<" in figure.svg
+            assert ">new<" in figure.svg
+
+
+def test_points_are_matched_by_value_however_written(swarm: Callable) -> None:
+    first, second = swarm(extras=False), swarm(rtts_ms=(200, 400, 800), extras=False)
+    runs = second.tables["runs"]
+    texts = [f"{int(v.split()[0]) / 1000:g} s" for v in runs["network.rtt"].to_pylist()]
+    place = runs.column_names.index("network.rtt")
+    second.tables["runs"] = runs.set_column(place, "network.rtt", pa.array(texts))
+    found = compare_sides([Side.of(first, "a"), Side.of(second, "b")])
+    assert {found.setting(group[0]) for group in found.settings} == {
+        f"RTT {rtt} ms, loss {loss} %" for rtt in (200, 400) for loss in (0, 5)
+    }
+    assert "2 of 6 points of a are not in all folders: left out." in found.notices
+    assert "2 of 6 points of b are not in all folders: left out." in found.notices
+    for pair in found.pairs(found.measures[0]):
+        assert pair.found.change is not None
+        assert pair.found.change.mean == pytest.approx(0)
+
+
+def test_what_one_folder_does_not_sweep_is_looked_up_in_its_study(swarm: Callable) -> None:
+    first, second = swarm(extras=False), swarm(losses=("5 %",), extras=False)
+    second.tables["runs"] = second.tables["runs"].drop_columns(["network.loss"])
+    second.study["network"] = {"loss": "5 %"}
+    found = compare_sides([Side.of(first, "a"), Side.of(second, "b")])
+    assert len(found.settings) == 3
+    first_of = {found.points.runs[r.run].seed for g in found.settings for r in g[0].runs}
+    assert len(first_of) == 6
+
+
+def test_nothing_in_common_is_refused_in_words(swarm: Callable) -> None:
+    sides = [
+        Side.of(swarm(rtts_ms=(0, 200), extras=False), "a"),
+        Side.of(swarm(rtts_ms=(300, 400), extras=False), "b"),
+    ]
+    with pytest.raises(Incomparable) as refused:
+        compare_sides(sides)
+    assert "network.rtt: a has 0 ms, 200 ms; b has 300 ms, 400 ms" in str(refused.value)
+
+
+def test_a_measure_that_one_folder_lacks_is_named(swarm: Callable) -> None:
+    full, bare = swarm(), swarm(extras=False)
+    found = compare_sides([Side.of(full, "full"), Side.of(bare, "bare")])
+    assert any("is not there in bare" in notice for notice in found.notices)
+    assert all("ping" not in measure.name for measure in found.measures)
+
+
+def test_runs_without_a_common_seed_are_independent(swarm: Callable) -> None:
+    first, second = swarm(extras=False), swarm(extras=False)
+    runs = second.tables["runs"]
+    seeds = pa.array([seed + 1000 for seed in runs["seed"].to_pylist()])
+    second.tables["runs"] = runs.set_column(runs.column_names.index("seed"), "seed", seeds)
+    found = compare_sides([Side.of(first, "a"), Side.of(second, "b")])
+    assert not any(pair.found.paired for pair in found.pairs(found.measures[0]))
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["/x/a", "/x/b"], ["a", "b"]),
+        (["/x/old/r", "/x/new/r"], ["old/r", "new/r"]),
+        (["/x/r", "/x/r"], ["r (1)", "r (2)"]),
+    ],
+)
+def test_names_tell_folders_apart(folders: list[str], names: list[str]) -> None:
+    assert compare_match.short_names(folders) == names
+
+
+def test_results_of_two_programs_say_so_at_the_head(tmp_path: Path) -> None:
+    one = conduct(campaign(), FakeEngine(), tmp_path / "one", Threads(1))
+    two = conduct(campaign(engine="d2"), FakeEngine(digest="d2"), tmp_path / "two", Threads(1))
+    found = compare(one, two)
+    assert found.notices[0] == (
+        "Made by different programs, so a difference may come from the program: "
+        "one by fake 0.0 (d1); two by fake 0.0 (d2)."
+    )
+    assert len(found.settings) == 2
+
+
+def test_another_version_of_the_tables_is_read_by_name(tmp_path: Path) -> None:
+    one = conduct(campaign(), FakeEngine(), tmp_path / "one", Threads(1))
+    conduct(campaign(), FakeEngine(), tmp_path / "old", Threads(1))
+    _age(tmp_path / "old")
+    old = open_side(tmp_path / "old", "old")
+    assert old.columns == (
+        f"downloads (tables of version {schema.VERSION - 1}, not {schema.VERSION}) "
+        "has no pieces; has, unknown here, chunks; has in another unit arrived_s.",
+    )
+    found = compare_sides([Side.of(one, "one"), old])
+    assert any("Tables of different versions" in notice for notice in found.notices)
+    assert any(notice.startswith("old: downloads (tables of version") for notice in found.notices)
+    measure = next(m for m in found.measures if "download" in m.name)
+    runs = list(measure.of_run.values())
+    assert len(runs) == 12
+    assert runs[:6] == runs[6:]
+
+
+def _age(folder: Path) -> None:
+    """Make a folder one of the version before, whose downloads had other columns."""
+    import pyarrow.parquet as pq
+
+    file = folder / FILE
+    text = file.read_text()
+    file.write_text(text.replace(f'"tables": {schema.VERSION}', f'"tables": {schema.VERSION - 1}'))
+    rows = pq.read_table(folder / "tables" / "downloads.parquet")
+    rows = rows.rename_columns([c.replace("pieces", "chunks") for c in rows.column_names])
+    place = rows.column_names.index("arrived_s")
+    other = rows.schema.field("arrived_s").with_metadata({"unit": "ms"})
+    values = pa.chunked_array([np.asarray(rows["arrived_s"]) * 1e3])
+    rows = rows.set_column(place, other, values)
+    pq.write_table(rows, folder / "tables" / "downloads.parquet")
