@@ -63,16 +63,17 @@ def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:
             wrong = Problem(f"plan of point {point.index}", point.label, str(error))
             raise StudyError([wrong], str(study.name)) from None
 
-    return of_points(map(need, study.points()), study.repeats, jobs)
+    return of_points(map(need, study.points()), study.most_repeats, jobs)
 
 
 def _summary(study: Study) -> str:
     """How many runs a study means, and what varies, as comments."""
     points = len(study.points())
-    lines = [
-        f"# {_counted(points, 'point')} × {_counted(study.repeats, 'repeat')} = "
-        f"{_counted(points * study.repeats, 'run')}"
-    ]
+    least, most = study.least_repeats, study.most_repeats
+    repeats = _counted(most, "repeat") if least == most else f"{least} to {most} repeats"
+    runs = _counted(points * most, "run")
+    runs = runs if least == most else f"{points * least} to {runs}"
+    lines = [f"# {_counted(points, 'point')} × {repeats} = {runs}"]
     for axis in study.sweep:
         sizes = {len(values) for values in axis.values()}
         lines.append(f"#   {' with '.join(axis)}: {_counted(max(sizes), 'value')}")

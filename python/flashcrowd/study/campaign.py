@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import Engine
+from flashcrowd.looks import Looks
 from flashcrowd.store import provenance
 from flashcrowd.store.assemble import Assembly, assembling
 from flashcrowd.store.errors import OtherFormat
@@ -20,6 +21,7 @@ from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
 from flashcrowd.study.pool import Done, Job, Pool, Watch
 from flashcrowd.study.progress import Lines, shown
+from flashcrowd.study.until import conduct_until, kept_repeats, with_repeats
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,22 @@ class Campaign:
         study: the resolved study, every default written out.
         plans: the plan of each point as JSON.
         source: the study as a TOML file.
+        looks: when to look whether points have enough runs; `None` where `manifest` has all runs.
     """
 
     manifest: Manifest
     study: Mapping[str, Any]
     plans: tuple[str, ...]
     source: str | None = None
+    looks: Looks | None = None
+
+    def grown(self, path: Path) -> Manifest:
+        """The manifest with the repeats that a folder has beyond the first look."""
+        if self.looks is None:
+            return self.manifest
+        kept = kept_repeats(path, len(self.manifest.points))
+        counts = [max(count, self.looks.at_least) for count in kept]
+        return with_repeats(self.manifest, counts, int(self.study["seed"]))
 
     @property
     def title(self) -> str:
@@ -55,7 +67,7 @@ def fitting_folder(campaign: Campaign, path: Path) -> Path:
 
 def _fits(campaign: Campaign, path: Path) -> bool:
     try:
-        return not changes_of(path, campaign.manifest, campaign.study)
+        return not changes_of(path, campaign.grown(path), campaign.study)
     except OtherFormat:
         return False
 
@@ -87,6 +99,26 @@ def conduct(
         lines: what is told instead where there is no terminal; None for silence there.
         tell: is told what was damaged.
     """
+
+    def once(manifest: Manifest) -> Results:
+        part = replace(campaign, manifest=manifest)
+        return _conduct(part, engine, path, pool, progress, lines, tell)
+
+    if campaign.looks is None:
+        return once(campaign.manifest)
+    seed = int(campaign.study["seed"])
+    return conduct_until(campaign.manifest, seed, campaign.looks, path, once)
+
+
+def _conduct(
+    campaign: Campaign,
+    engine: Engine,
+    path: Path,
+    pool: Pool,
+    progress: bool,
+    lines: Lines | None,
+    tell: Tell,
+) -> Results:
     with Folder.opened(
         path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
     ) as folder:

@@ -15,6 +15,7 @@ from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.cores import cores
 from flashcrowd.study.need import StudyNeed, refuse, study_need
 from flashcrowd.study.pool import Pool
+from flashcrowd.study.repeats import Until
 from flashcrowd.study.threads import Threads
 
 
@@ -77,7 +78,8 @@ def prepare(study: Study, engine: Engine) -> Campaign:
         points=tuple(points),
         runs=tuple(Run(one.point.index, one.repeat, one.seed) for one in study.runs()),
     )
-    return Campaign(manifest, study.resolved(), tuple(plans), study.to_toml())
+    looks = study.repeats.looks if isinstance(study.repeats, Until) else None
+    return Campaign(manifest, study.resolved(), tuple(plans), study.to_toml(), looks)
 
 
 def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = False) -> StudyNeed:
@@ -96,6 +98,8 @@ def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = Fa
         StudyError: it names what is too large.
     """
     repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
+    if campaign.looks is not None:
+        repeats = campaign.looks.at_most  # a point may have so many at a time at last
     need = study_need(engine, campaign.plans, repeats, jobs or cores())
     if not force:
         refuse(need, campaign.manifest.name)

@@ -23,6 +23,7 @@ from flashcrowd.study.overrides import overridden
 from flashcrowd.study.parts import Parts, Refused
 from flashcrowd.study.point import Point, Run
 from flashcrowd.study.read import parse_document, read_text
+from flashcrowd.study.repeats import Repeats, Until
 from flashcrowd.study.seeds import seed_of
 from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
 
@@ -46,8 +47,8 @@ class Study(Scenario):
     """What question the study answers."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """From which the seeds of all runs are derived."""
-    repeats: Annotated[int, Field(ge=1, le=100_000)] = 1
-    """How many runs each point has, with seeds of their own."""
+    repeats: Repeats = 1
+    """How many runs each point has, with seeds of their own: a number, or `"until 2 %"`."""
     sweep: Sweep = Field(default_factory=list)
     """What varies: a table of paths with lists of values, or a list of such tables."""
     report: Headline = Headline()
@@ -159,10 +160,23 @@ class Study(Scenario):
             self._points = self._expanded()
         return list(self._points)
 
+    @property
+    def least_repeats(self) -> int:
+        """Runs that each point has in any case."""
+        return self.repeats.at_least if isinstance(self.repeats, Until) else self.repeats
+
+    @property
+    def most_repeats(self) -> int:
+        """Runs that a point can have."""
+        return self.repeats.at_most if isinstance(self.repeats, Until) else self.repeats
+
     def runs(self) -> Iterator[Run]:
-        """All runs: every point with the first seed, then every point with the second, …"""
+        """All runs: every point with the first seed, then every point with the second, …
+
+        Of a study that repeats until it is sure, those before the first look.
+        """
         points = self.points()
-        for repeat in range(self.repeats):
+        for repeat in range(self.least_repeats):
             for point in points:
                 yield Run(point, repeat, seed_of(self.seed, repeat))
 
