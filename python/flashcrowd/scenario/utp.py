@@ -216,8 +216,8 @@ class Utp(Table):
     acknowledge_end_twice: bool
     """Acknowledge the end of the stream at once, and once more like any packet."""
     zero_window_probe: Timeout
-    """The longest wait between probes of a closed window of the other end: one packet, first after a
-    retransmission timeout and then as its back-off has it."""
+    """The longest wait between probes of a closed window of the other end: one packet, first
+    after a retransmission timeout and then as its back-off has it."""
     keep_alive: Span
     """Say something after so much silence; "0 s" for never."""
     silence_timeout: Span
