@@ -388,6 +388,100 @@ fn parameters_that_cannot_be_are_refused() {
     assert_eq!(refused(Red { max_packets: 5.0, ..Red::default() }.into()), Some("max_packets"));
     assert_eq!(refused(Red { weight: 0.0, ..Red::default() }.into()), Some("weight"));
     assert_eq!(refused(Cake { rtt_ns: Span::ZERO, ..Cake::default() }.into()), Some("rtt_ns"));
-    let small = Cake { memory_limit_bytes: Some(1000), ..Cake::default() };
+    let small = Cake { memory_limit_bytes: Some(1513), ..Cake::default() };
     assert_eq!(refused(small.into()), Some("memory_limit_bytes"));
+    assert_eq!(refused(Cake { mtu_bytes: 0, ..Cake::default() }.into()), Some("mtu_bytes"));
+    assert_eq!(refused(QueueLimit { packets: None, bytes: Some(0) }.into()), Some("packets"));
+    let codel = CoDel { target_ns: Span::ZERO, ..CoDel::default() };
+    assert_eq!(refused(codel.into()), Some("target_ns"));
+    let fq = FqCoDel { memory_limit_bytes: 0, ..FqCoDel::default() };
+    assert_eq!(refused(fq.into()), Some("memory_limit_bytes"));
+    let pie = Pie { target_ns: Span::ZERO, ..Pie::default() };
+    assert_eq!(refused(pie.into()), Some("target_ns"));
+    let red = Red { mean_packet_bytes: 0, ..Red::default() };
+    assert_eq!(refused(red.into()), Some("mean_packet_bytes"));
+}
+
+/// The last value that is allowed is, and the next one is not.
+#[test]
+fn parameters_are_allowed_up_to_their_bounds() {
+    let refused = |queue: Queue| queue.check().err().map(|(field, _)| field);
+    let micros = Span::from_micros;
+    let pairs: Vec<(Queue, Queue, &str)> = vec![
+        (Queue::packets(1), Queue::packets(0), "packets"),
+        (
+            FqCoDel { flows: 65_536, ..FqCoDel::default() }.into(),
+            FqCoDel { flows: 65_537, ..FqCoDel::default() }.into(),
+            "flows",
+        ),
+        (
+            FqCoDel { quantum_bytes: 256, ..FqCoDel::default() }.into(),
+            FqCoDel { quantum_bytes: 255, ..FqCoDel::default() }.into(),
+            "quantum_bytes",
+        ),
+        (
+            Pie { update_ns: micros(100), ..Pie::default() }.into(),
+            Pie { update_ns: micros(99), ..Pie::default() }.into(),
+            "update_ns",
+        ),
+        (
+            Pie { limit_packets: 1, ..Pie::default() }.into(),
+            Pie { limit_packets: 0, ..Pie::default() }.into(),
+            "limit_packets",
+        ),
+        (
+            Pie { alpha_hz: 1000.0, ..Pie::default() }.into(),
+            Pie { alpha_hz: 1000.1, ..Pie::default() }.into(),
+            "alpha_hz",
+        ),
+        (
+            Pie { alpha_hz: 1e-9, ..Pie::default() }.into(),
+            Pie { alpha_hz: 0.0, ..Pie::default() }.into(),
+            "alpha_hz",
+        ),
+        (
+            Pie { beta_hz: 0.0, ..Pie::default() }.into(),
+            Pie { beta_hz: -1e-9, ..Pie::default() }.into(),
+            "beta_hz",
+        ),
+        (
+            Red { min_packets: 0.0, ..Red::default() }.into(),
+            Red { min_packets: -1e-9, ..Red::default() }.into(),
+            "min_packets",
+        ),
+        (
+            Red::default().into(),
+            Red { min_packets: f64::NAN, ..Red::default() }.into(),
+            "min_packets",
+        ),
+        (
+            Red { max_packets: 5.1, ..Red::default() }.into(),
+            Red { max_packets: f64::INFINITY, ..Red::default() }.into(),
+            "max_packets",
+        ),
+        (
+            Red { weight: 1.0, ..Red::default() }.into(),
+            Red { weight: 1.1, ..Red::default() }.into(),
+            "weight",
+        ),
+        (
+            Red { limit_packets: 1, ..Red::default() }.into(),
+            Red { limit_packets: 0, ..Red::default() }.into(),
+            "limit_packets",
+        ),
+        (
+            Cake { rtt_ns: micros(100), ..Cake::default() }.into(),
+            Cake { rtt_ns: micros(99), ..Cake::default() }.into(),
+            "rtt_ns",
+        ),
+        (
+            Cake { memory_limit_bytes: Some(1514), ..Cake::default() }.into(),
+            Cake { memory_limit_bytes: Some(1513), ..Cake::default() }.into(),
+            "memory_limit_bytes",
+        ),
+    ];
+    for (allowed, not_allowed, field) in pairs {
+        assert_eq!(refused(allowed), None, "{field}");
+        assert_eq!(refused(not_allowed), Some(field));
+    }
 }

@@ -82,6 +82,28 @@ fn a_new_rate_holds_for_what_is_still_queued() {
     assert_eq!(offer(&mut link, &new, at(6), 1500, 2), Outcome::Arrives(at(76)));
 }
 
+/// Three packets at 1 Mbit/s, of which 6 ms later half of the first is left: the wait that counts is
+/// the one for the rate that sends, whether it has risen, fallen, or nothing has to wait any more.
+#[test]
+fn waits_are_those_of_the_rate_that_sends() {
+    let old = megabit(None);
+    for (kbps, departures) in [(2_000, [9, 15, 21]), (500, [18, 42, 66]), (0, [6, 6, 6])] {
+        let mut link = direction();
+        for tag in 1..=3 {
+            offer(&mut link, &old, at(0), 1500, tag);
+        }
+        assert_eq!(link.counters().waited, Span::from_millis(12 + 24));
+        let new = Conditions { rate_bps: Rate::from_bps(kbps * 1000), ..old.clone() };
+        let arrivals: Vec<Time> =
+            link.change(at(6), &old, &new).iter().map(|moved| moved.arrives).collect();
+        assert_eq!(arrivals, departures.map(|departs| at(departs + 10)), "{kbps}");
+        let waited = Span::from_millis(departures[0] + departures[1]);
+        assert_eq!(link.counters().waited, waited, "{kbps}");
+        assert_eq!(link.queued_packets(at(6)), if kbps == 0 { 0 } else { 3 });
+        assert_eq!(link.queueing_delay(&new, at(6)), Span::from_millis(departures[2] - 6));
+    }
+}
+
 /// At 1 Mbit/s, when 100 ms become 10: no later packet arrives before one that is in flight,
 /// whether it was waiting at the change or comes after it.
 #[test]
@@ -157,6 +179,92 @@ fn a_packet_keeps_its_jitter_when_the_delay_changes() {
     assert!(second + six >= first, "{second} overtakes {first}");
 }
 
+/// A normal jitter may also take something from the delay, and a change leaves that as it is.
+#[test]
+fn what_jitter_takes_away_stays_taken_away() {
+    let jitter =
+        Jitter { shape: JitterShape::Normal, spread_ns: Span::from_millis(3), reorder: true };
+    let old = Conditions { delay_ns: Span::from_millis(50), jitter: Some(jitter), ..megabit(None) };
+    let new = Conditions { delay_ns: Span::from_millis(40), ..old.clone() };
+    let (mut early, mut late) = (0, 0);
+    for seed in 0..40 {
+        let mut link = Direction::new(RandomStream::new(seed, "test", 0));
+        let Outcome::Arrives(before) = offer(&mut link, &old, at(0), 1500, 1) else { panic!() };
+        early += u32::from(before < at(62));
+        late += u32::from(before > at(62));
+        let moved = link.change(at(6), &old, &new);
+        assert_eq!((moved.len(), moved[0].arrived), (1, before));
+        assert_eq!(moved[0].arrives + Span::from_millis(10), before);
+    }
+    assert!(early > 5 && late > 5, "{early} and {late}");
+}
+
+/// Mean and standard deviation of what is drawn: [0, 20] ms has 10 and 20 / sqrt(12).
+#[test]
+fn jitter_has_the_shape_that_it_says() {
+    for (shape, spread, mean, deviation) in [
+        (JitterShape::Uniform, 20, 60.0, 20.0 / libm::sqrt(12.0)),
+        (JitterShape::Normal, 10, 50.0, 10.0),
+    ] {
+        let jitter = Jitter { shape, spread_ns: Span::from_millis(spread), reorder: true };
+        let wire = Conditions {
+            delay_ns: Span::from_millis(50),
+            jitter: Some(jitter),
+            ..Conditions::default()
+        };
+        let mut link = direction();
+        let delays: Vec<f64> = (0..20_000)
+            .map(|tag| match offer(&mut link, &wire, at(1000), 100, tag) {
+                Outcome::Arrives(time) => time.since(at(1000)).seconds() * 1e3,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let count = delays.len() as f64;
+        let found = delays.iter().sum::<f64>() / count;
+        let square = delays.iter().map(|delay| (delay - found) * (delay - found)).sum::<f64>();
+        // Five standard errors of the mean of the wider one are 0.35 ms.
+        assert!((found - mean).abs() < 0.35, "{shape:?}: {found}");
+        assert!((libm::sqrt(square / count) - deviation).abs() < 0.35, "{shape:?}");
+        if shape == JitterShape::Uniform {
+            assert!(delays.iter().all(|delay| (50.0..=70.0).contains(delay)));
+        }
+    }
+}
+
+/// A drop-tail queue with jitter holds as many as one without, and what has departed leaves room.
+#[test]
+fn limits_hold_with_jitter_too() {
+    let jitter =
+        Jitter { shape: JitterShape::Uniform, spread_ns: Span::from_millis(1), reorder: false };
+    for jitter in [None, Some(jitter)] {
+        let (packets, bytes) = (Some(2), Some(3000));
+        for limit in [(packets, None), (None, bytes)] {
+            let queue = QueueLimit { packets: limit.0, bytes: limit.1 }.into();
+            let line = Conditions { jitter, queue, ..megabit(None) };
+            let mut link = direction();
+            let mut takes = |now, bytes| {
+                matches!(offer(&mut link, &line, at(now), bytes, 1), Outcome::Arrives(_))
+            };
+            assert_eq!([takes(0, 1500), takes(0, 1500), takes(11, 1500)], [true, true, false]);
+            assert_eq!([takes(12, 1501), takes(12, 1500)], [limit.1.is_none(), limit.0.is_none()]);
+            assert_eq!([takes(60, 1500), takes(60, 1500), takes(60, 1)], [true, true, false]);
+            assert_eq!((link.counters().most_packets, link.counters().packets), (2, 5));
+        }
+    }
+}
+
+/// What departs at the instant at which another comes is not there any more.
+#[test]
+fn the_longest_queue_is_that_of_packets_which_meet() {
+    let (mut link, line) = (direction(), megabit(None));
+    for now in [0, 12, 24] {
+        offer(&mut link, &line, at(now), 1500, 1);
+        assert_eq!(link.counters().most_packets, 1);
+    }
+    offer(&mut link, &line, at(35), 1500, 1);
+    assert_eq!(link.counters().most_packets, 2);
+}
+
 #[test]
 fn framing_counts_in_time_in_bytes_and_in_the_queue() {
     let framed = Conditions { framing: Framing::Plain { overhead_bytes: 500 }, ..megabit(None) };
@@ -220,6 +328,41 @@ fn losses_at_the_receiver_take_their_share_of_the_line() {
         let mut link = direction();
         assert_eq!(offer(&mut link, &line, at(0), 1500, 0), Outcome::Lost);
         assert_eq!(link.queueing_delay(&line, at(0)), Span::from_millis(waits));
+    }
+}
+
+/// What is lost at the receiver has been sent and counts, what is lost at the sender has not: with a
+/// rate and without, with jitter, and where a discipline decides.
+#[test]
+fn losses_are_counted_where_they_happen() {
+    let all = LossModel::Bernoulli { probability: p(1.0) };
+    let jitter =
+        Jitter { shape: JitterShape::Uniform, spread_ns: Span::from_millis(1), reorder: true };
+    for (side, sent) in [(Side::Sender, 0), (Side::Receiver, 3)] {
+        let framing = Framing::Plain { overhead_bytes: 20 };
+        let loss = Some(Loss { side, model: all });
+        let line = Conditions { loss, framing, ..megabit(None) };
+        let codel = crate::CoDel::default().into();
+        for line in [
+            Conditions { rate_bps: None, ..line.clone() },
+            Conditions { jitter: Some(jitter), ..line.clone() },
+            Conditions { queue: codel, ..line.clone() },
+            line,
+        ] {
+            let mut link = direction();
+            for tag in 1..=3 {
+                let outcome = offer(&mut link, &line, at(0), 1000, tag);
+                if outcome == Outcome::Queued {
+                    let left = link.dequeue(&line, at(1000), &mut |_, _| panic!()).unwrap();
+                    assert_eq!((left.tag, left.arrives), (tag, None));
+                } else {
+                    assert_eq!(outcome, Outcome::Lost);
+                }
+            }
+            let counters = link.counters();
+            assert_eq!((counters.lost, counters.dropped), (3, 0));
+            assert_eq!((counters.packets, counters.bytes), (sent, sent * 1020));
+        }
     }
 }
 

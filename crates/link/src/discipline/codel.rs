@@ -244,6 +244,27 @@ mod tests {
         }
         assert!(drops.len() > 100, "{}", drops.len());
         assert_eq!(drops, expected);
+        let counters = line.link.counters();
+        assert_eq!((counters.dropped_early, counters.dropped), (drops.len() as u64, 0));
+    }
+
+    /// RFC 8289 4.2: a queue that holds no more than one packet of full size is left alone, however
+    /// long they wait.
+    #[test]
+    fn a_queue_of_one_packet_is_left_alone() {
+        let law = CoDel::default().law();
+        for (left, above) in [(1514, false), (1515, true)] {
+            let mut control = Control::default();
+            let line = Bottleneck::with(Queue::default());
+            let packet = line.held(1, 1000, at(0));
+            assert!(!control.look(&law, at(50), Some((packet, left))).1);
+            assert!(!control.look(&law, at(149), Some((packet, left))).1);
+            assert_eq!(control.look(&law, at(150), Some((packet, left))).1, above);
+            // One that waited for less than the target ends it.
+            let soon = line.held(1, 1000, at(146));
+            assert!(!control.look(&law, at(150), Some((soon, left))).1);
+            assert!(!control.look(&law, at(151), Some((packet, left))).1);
+        }
     }
 
     #[test]
@@ -301,6 +322,7 @@ mod tests {
         line.offer(0, 1000);
         line.offer(0, 1000);
         assert_eq!((line.waiting(), line.refused), (50, 2));
+        assert_eq!((line.link.counters().dropped, line.link.counters().dropped_early), (2, 0));
     }
 
     #[test]
@@ -310,5 +332,6 @@ mod tests {
         let marked: Vec<bool> =
             (0..6).filter_map(|_| line.step()).map(|left| left.marked).collect();
         assert_eq!(marked, [false, false, false, false, true, true]);
+        assert_eq!(line.link.counters().marked, 2);
     }
 }

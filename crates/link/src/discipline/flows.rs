@@ -103,3 +103,51 @@ impl<const LISTS: usize> Rounds<LISTS> {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(rounds: &mut Rounds<2>, list: usize) -> Vec<u32> {
+        std::iter::from_fn(|| {
+            let first = rounds.first(list)?;
+            rounds.remove(list, first);
+            Some(first)
+        })
+        .collect()
+    }
+
+    /// Whichever is taken out, the others keep their order, and the end is still the end.
+    #[test]
+    fn a_flow_leaves_its_round_from_any_place() {
+        for (gone, left) in [(7, [3, 5, 9]), (3, [7, 5, 9]), (5, [7, 3, 9]), (9, [7, 3, 5])] {
+            let mut rounds = Rounds::<2>::new();
+            for flow in [7, 3, 5, 9] {
+                rounds.push(0, flow);
+            }
+            rounds.push(1, 2);
+            rounds.remove(0, gone);
+            rounds.push(0, 1);
+            rounds.push(1, gone);
+            assert_eq!(drain(&mut rounds, 0), [&left[..], &[1]].concat());
+            assert_eq!(drain(&mut rounds, 1), [2, gone]);
+            assert_eq!((rounds.first(0), rounds.first(1)), (None, None));
+        }
+    }
+
+    #[test]
+    fn queues_are_made_in_the_order_of_their_use() {
+        let mut flows = Flows::<u64>::new(8);
+        assert_eq!((flows.buckets(), flows.greatest(|&bytes| bytes)), (8, None));
+        assert_eq!([6, 1, 6, 0, 1].map(|bucket| flows.of_bucket(bucket)), [0, 1, 0, 2, 1]);
+        assert_eq!(flows.seen(5), None);
+        flows[1] = 40;
+        flows[2] = 40;
+        assert_eq!((flows.seen(6), flows.seen(1)), (Some(&0), Some(&40)));
+        // Of two that are as great, the one that was used first.
+        assert_eq!(flows.greatest(|&bytes| bytes), Some(1));
+        flows[0] = 41;
+        assert_eq!(flows.greatest(|&bytes| bytes), Some(0));
+        assert_eq!(flows.iter().sum::<u64>(), 121);
+    }
+}

@@ -275,6 +275,7 @@ mod tests {
         let expected: Vec<u32> = std::iter::once(1).chain(12..=26).collect();
         assert_eq!(line.dropped, expected);
         assert_eq!((line.waiting(), line.refused), (25, 0));
+        assert_eq!((line.link.counters().dropped, line.link.counters().dropped_early), (16, 0));
     }
 
     #[test]
@@ -285,6 +286,22 @@ mod tests {
             line.offer(1, 1000);
         }
         assert_eq!((line.dropped.len(), line.waiting()), (8, 393));
+    }
+
+    /// Half of a queue's bytes is enough, and no more is dropped: the sixteenth packet is too many.
+    /// Eight thousands of 16,000 bytes are half; with 998 or 200 bytes in front eight packets are a
+    /// byte or 400 less than half.
+    #[test]
+    fn a_drop_stops_at_half_of_the_bytes() {
+        for (first, dropped) in [(1000, 8), (998, 9), (200, 9)] {
+            let mut line = line(FqCoDel { memory_limit_bytes: 15_000, ..FqCoDel::default() });
+            line.offer(1, first);
+            for _ in 0..15 {
+                assert_eq!(line.dropped, []);
+                line.offer(1, 1000);
+            }
+            assert_eq!(line.dropped.len(), dropped, "{first}");
+        }
     }
 
     #[test]

@@ -281,3 +281,35 @@ pub(crate) fn mix(mut word: u64) -> u64 {
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::{Bottleneck, at};
+
+    /// The first number of Steele, Lea and Flood's generator from the seed 0, whose step is the golden
+    /// ratio of 2^64.
+    #[test]
+    fn mixing_is_splitmix64() {
+        let golden = 0x9e37_79b9_7f4a_7c15;
+        assert_eq!(mix(golden), 0xe220_a839_7b1d_cdaf);
+        // 0.8833 of the buckets.
+        assert_eq!([1, 10, 1024, 65_536].map(|n| bucket(golden, n)), [0, 8, 904, 0xe220]);
+    }
+
+    /// A packet that is marked twice has got one mark, one that came with a mark gets none here but
+    /// is not dropped, and one whose transport does not answer marks cannot be marked.
+    #[test]
+    fn a_packet_is_marked_once() {
+        for (ecn, marks) in [(Ecn::NotEct, 0), (Ecn::Ect0, 1), (Ecn::Ect1, 1), (Ecn::Ce, 1)] {
+            let mut line = Bottleneck::with(Queue::default());
+            line.ecn = ecn;
+            let mut packet = line.held(1, 1000, at(0));
+            let (both, done) = line.context(|context| {
+                ([context.mark(&mut packet), context.mark(&mut packet)], context.done.marked)
+            });
+            assert_eq!((both, done, packet.marked), ([marks > 0; 2], marks, marks > 0));
+            assert_eq!(packet.ecn, if marks > 0 { Ecn::Ce } else { Ecn::NotEct });
+        }
+    }
+}

@@ -291,11 +291,17 @@ mod tests {
     #[test]
     fn short_queues_and_bursts_are_left_alone() {
         let params = Pie::default();
+        let half = |probability| Controller {
+            delay_before: Span::from_micros(7_500),
+            ..controller(probability, 0)
+        };
         for (mut pie, bytes, chosen) in [
             (controller(0.5, 20), 3029, true),
             (controller(0.5, 20), 3028, false),
             (controller(0.19, 7), 100_000, false),
             (controller(0.19, 8), 100_000, true),
+            // Half of the target is not below half of the target.
+            (half(0.19), 100_000, true),
             (controller(0.2, 7), 100_000, true),
             (
                 Controller { burst_allowance: Span::from_nanos(1), ..controller(0.5, 20) },
@@ -306,6 +312,41 @@ mod tests {
             pie.accumulated = 1.0;
             assert_eq!(pie.chooses(&params, bytes, || 0.0), chosen, "{pie:?}");
         }
+    }
+
+    /// RFC 8033 4.2: the allowance for bursts is full again when the probability is 0 and the delay is
+    /// below half of the target, now and at the update before; until then it goes down with time.
+    #[test]
+    fn a_burst_is_allowed_again_when_there_is_no_queue() {
+        let (half, less) = (Span::from_micros(7_500), Span::from_micros(7_499));
+        for (probability, before, delay, allowed) in [
+            (0.0, less, less, 150),
+            (0.0, half, less, 25),
+            (0.0, less, half, 25),
+            // A step of -0.000117: from there the probability does not reach 0.
+            (0.5, less, less, 25),
+        ] {
+            let mut pie = Controller {
+                delay_before: before,
+                burst_allowance: Span::from_millis(40),
+                ..controller(probability, 0)
+            };
+            pie.update(&Pie::default(), delay);
+            assert_eq!(pie.probability > 0.0, probability > 0.0);
+            assert_eq!(pie.burst_allowance, Span::from_millis(allowed), "{before} {delay}");
+        }
+    }
+
+    /// RFC 8033 4.1: what is dropped since there is no room begins the count anew.
+    #[test]
+    fn a_full_queue_drops_the_newcomer() {
+        let mut line =
+            Bottleneck::with(Queue::Pie(Box::new(Pie { limit_packets: 20, ..Pie::default() })));
+        for _ in 0..22 {
+            line.offer(1, 1000);
+        }
+        assert_eq!((line.waiting(), line.refused), (20, 2));
+        assert_eq!(line.link.counters().dropped, 2);
     }
 
     /// A sender that never slows down: nothing is dropped for the burst of 150 ms, then ever more, and
@@ -367,6 +408,8 @@ mod tests {
             often.catch_up(&params, &pool, Time::START + Span::from_millis(millis), rate);
         }
         once.catch_up(&params, &pool, Time::START + Span::from_millis(39_999), rate);
+        // The first multiple of 15 ms after that.
+        assert_eq!(often.next_update, Time::START + Span::from_millis(40_005 - 40_005 % 15));
         assert_eq!(often.next_update, once.next_update);
         assert_eq!(format!("{:?}", often.controller), format!("{:?}", once.controller));
     }

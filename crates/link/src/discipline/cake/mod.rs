@@ -343,7 +343,7 @@ impl CakeQueue {
         let now = context.now;
         // One of the flows that decay is looked at each time, so that all come to rest.
         let mut decaying = self.rounds.first(DECAYING).map(|index| (DECAYING, index));
-        while pool.packets() > 0 {
+        loop {
             let (list, index) = decaying
                 .take()
                 .or_else(|| self.rounds.first(NEW).map(|index| (NEW, index)))
@@ -383,7 +383,6 @@ impl CakeQueue {
                 self.put(index, Set::Decaying);
             }
         }
-        None
     }
 }
 

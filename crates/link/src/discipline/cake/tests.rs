@@ -115,6 +115,44 @@ fn a_full_queue_drops_from_the_longest() {
     assert_eq!(line.dropped.len() as u32 + line.refused, 10);
     assert!(line.dropped.iter().all(|&tag| line.flow_of(tag) == 2));
     assert!(line.causes.iter().all(|cause| *cause == Cause::Full));
+    assert_eq!((line.link.counters().dropped, line.link.counters().dropped_early), (10, 0));
+}
+
+/// Two flows from one host to another, one from a second host to the same, and one to a third:
+/// whose packets share a queue, and what that leaves for the last two.
+#[test]
+fn queues_are_told_apart_by_what_is_isolated() {
+    let flows: Vec<Flow> = [(1, 10), (1, 10), (2, 10), (2, 11)]
+        .iter()
+        .zip(0..)
+        .map(|(&(source, target), connection)| Flow { connection, source, target })
+        .collect();
+    for (isolation, expected) in [
+        (Isolation::Flowblind, [0.25, 0.25]),
+        (Isolation::Flows, [0.25, 0.25]),
+        (Isolation::Srchost, [0.25, 0.25]),
+        // Three flows to one host have a half.
+        (Isolation::Dsthost, [1.0 / 6.0, 0.5]),
+        (Isolation::DualDsthost, [1.0 / 6.0, 0.5]),
+        // Three pairs.
+        (Isolation::Hosts, [1.0 / 3.0, 1.0 / 3.0]),
+    ] {
+        // Longer than any wait here: nothing is dropped.
+        let mut line = line(Cake { isolation, rtt_ns: Span::from_secs(100), ..Cake::default() });
+        for flow in flows.iter().flat_map(|flow| [*flow; 20]) {
+            line.offer_from(flow, 1000, None);
+        }
+        let mut sent = [0; 4];
+        for _ in 0..4_000 {
+            let flow = line.order(1)[0] as usize;
+            sent[flow] += 1;
+            line.offer_from(flows[flow], 1000, None);
+        }
+        for (flow, expected) in [(2, expected[0]), (3, expected[1])] {
+            let share = f64::from(sent[flow]) / 4_000.0;
+            assert!((share - expected).abs() < 0.02, "{isolation:?}: {sent:?}");
+        }
+    }
 }
 
 /// Linux: a fortieth of a second at 1 Mbit/s is what 1.5 packets of 1514 bytes take longer than 5 ms.
@@ -130,6 +168,17 @@ fn slow_lines_have_a_longer_target() {
     assert_eq!((fast.law().target, fast.quantum()), (Span::from_millis(5), 1514));
     assert_eq!(fast.memory_limit(), 5_000_000);
     assert_eq!(Cake::default().memory_limit(), 10_240 * 1514);
+    // At 100 kbit/s twice the target is more than the interval: 1.5 * 121.12 ms.
+    let modem = Cake { bandwidth_bps: Rate::from_bps(100_000), ..Cake::default() };
+    assert_eq!(modem.law().target, Span::from_micros(181_680));
+    assert_eq!(modem.law().interval, Span::from_micros(363_360));
+    // 4096 turns a second between 300 and 1514 bytes; four intervals, but no more than unlimited.
+    let cable = Cake { bandwidth_bps: Rate::from_bps(32_768_000), ..Cake::default() };
+    assert_eq!(cable.quantum(), 1000);
+    let fibre = Cake { bandwidth_bps: Rate::from_bps(1_000_000_000), ..Cake::default() };
+    assert_eq!(fibre.memory_limit(), 10_240 * 1514);
+    let short = Cake { rtt_ns: Span::from_millis(20), ..Cake::default() };
+    assert_eq!((short.law().target, short.law().interval), (Span::from_millis(1), short.rtt_ns));
 }
 
 fn ack(number: u32, sacked: u32, flags: u8) -> Option<Ack> {
