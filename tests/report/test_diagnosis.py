@@ -1,0 +1,126 @@
+"""Why it was slow, from tables whose numbers are known."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from flashcrowd.report import points
+from flashcrowd.report.diagnosis import sentences
+
+UPLOAD = "workloads.swarm.populations.seed.upload"
+
+
+@dataclass
+class Known:
+    """What a report reads."""
+
+    tables: dict[str, pa.Table]
+    study: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def run(number: int, **more: Any) -> dict[str, Any]:
+    outcome = {"outcome": "completed", "reason": "", "end_s": 9.0}
+    return {"run": number, "point": 0, "repeat": number, "seed": number, **outcome, **more}
+
+
+def population(run: int, role: str, **more: Any) -> dict[str, Any]:
+    shares = dict.fromkeys(
+        [f"{word}_share" for word in ("alone", "uninterested", "choked", "unchoked", "idle")], None
+    )
+    return {
+        "run": run, "swarm": "swarm", "population": {"seed": "seed"}.get(role, "homes"),
+        "role": role, "peers": 1, "completed": 0, "uploaded_bytes": 0, "downloaded_bytes": 0,
+        "wasted_bytes": 0, "timeouts": 0, "online_s": 100.0, "downloading_s": 100.0,
+        "needed_s": 100.0, "limited_share": 0.0, **shares, **more,
+    }  # fmt: skip
+
+
+def link(name: str, utilisation: float | None, wait_s: float | None = 0.0) -> dict[str, Any]:
+    return {
+        "run": 0, "link": name, "packets": 10, "bytes": 1, "dropped": 0, "lost": 0,
+        "mean_queue_delay_s": wait_s, "max_queue_packets": 1, "utilisation": utilisation,
+    }  # fmt: skip
+
+
+def known(study: dict[str, Any] | None = None, **rows: list[dict[str, Any]]) -> Known:
+    rows.setdefault("runs", [run(0)])
+    return Known({name: pa.Table.from_pylist(found) for name, found in rows.items()}, study or {})
+
+
+def swarm(upload: str) -> dict[str, Any]:
+    return {"workloads": {"swarm": {"populations": {"seed": {"upload": upload}}}}}
+
+
+def test_a_used_up_limit_is_named_with_its_value_and_its_share() -> None:
+    rows = [population(0, "seed", limited_share=0.97, idle_share=0.01)]
+    (text,) = sentences(known(swarm("100 kB/s"), populations=rows))
+    assert text == (
+        "The upload limit of seed (100 kB/s) was used up 97 % of the time that somebody still "
+        "downloaded."
+    )
+
+
+def test_a_swept_limit_is_that_of_the_point_and_a_changed_one_is_left_out() -> None:
+    rows = [population(number, "seed", limited_share=0.5) for number in (0, 1)]
+    runs = [run(0, **{UPLOAD: "1 kB/s"}), run(1, point=1, **{UPLOAD: "2 kB/s"})]
+    results = known(swarm("9 kB/s"), populations=rows, runs=runs)
+    second = points.read(results.tables["runs"]).points[1]
+    assert "of seed (2 kB/s) was" in sentences(results, second)[0]
+    assert "of seed was" in sentences(results)[0]
+    changed = swarm("9 kB/s") | {"timeline": {"more": {"change": UPLOAD, "to": "1 MB/s"}}}
+    assert "of seed was" in sentences(known(changed, populations=rows[:1]))[0]
+
+
+def test_shares_are_weighted_with_their_times_and_the_greatest_comes_first() -> None:
+    rows = [
+        population(0, "leecher", choked_share=0.5, alone_share=0.01, unchoked_share=0.49),
+        population(1, "leecher", choked_share=0.1, uninterested_share=0.9, downloading_s=300.0),
+    ]
+    assert sentences(known(populations=rows)) == [
+        "90 % of their time, homes had neighbours, and none of them had a piece to ask for.",
+        "20 % of their time, homes waited for a slot: all who had what they lacked choked them.",
+    ]
+
+
+def test_an_idle_seed_and_what_the_swarm_saved() -> None:
+    rows = [
+        population(0, "seed", idle_share=0.45, uploaded_bytes=25),
+        population(
+            0, "leecher", uploaded_bytes=75, downloaded_bytes=100, wasted_bytes=5, timeouts=3
+        ),
+    ]
+    assert sentences(known(populations=rows)) == [
+        "Seed had nothing to upload 45 % of the time that leechers waited: no request was there, "
+        "and nothing was on its way.",
+        "Leechers uploaded 75 % of all that was uploaded, seeds 25 %.",
+        "5 % of what was downloaded was there already, or given up.",
+        "Connections ran into 1.5 retransmission timeouts a peer.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (
+            [link("homes-1 up", 0.98, 0.8), link("homes-2 up", 0.92, 1.2), link("neck", 0.5)],
+            "The uplink of each of homes was full: it carried 95 % of what it could, and packets "
+            "waited 1\u202f000 ms for it on average.",
+        ),
+        (
+            [link("homes-1 up", 0.1), link("neck", 0.6, 0.0023), link("wire", None, None)],
+            "No line was full. The busiest, the link neck, carried 60 % of what it could, and "
+            "packets waited 2.3 ms for it on average.",
+        ),
+    ],
+)
+def test_the_busiest_line_is_named(links: list[dict[str, Any]], expected: str) -> None:
+    study = {"network": {"groups": {"homes": {"hosts": 2}}}}
+    assert sentences(known(study, links=links)) == [expected]
+
+
+def test_runs_that_did_not_end_are_said_first() -> None:
+    runs = [run(0), run(1, outcome="stalled", reason="no seed left")]
+    assert sentences(known(runs=runs)) == ["1 run of 2 got stuck: no seed left."]
