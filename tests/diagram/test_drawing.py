@@ -113,7 +113,8 @@ def test_everything_is_named_and_nothing_lies_over_anything(
     resolved: dict[str, Any], narrow: bool
 ) -> None:
     root = ElementTree.fromstring(draw(resolved, narrow=narrow))
-    page = (0.0, 0.0, *(float(end) for end in root.attrib["viewBox"].split()[2:]))
+    across, down = (float(end) for end in root.attrib["viewBox"].split()[2:])
+    page = (0.0, 0.0, across, down)
     texts = labels(root)
     says = " ".join(text.replace("\u00a0", " ") for text, _ in texts)
     broken = says.replace(" ", "")
@@ -164,6 +165,7 @@ def test_links_of_a_chain_are_joined_and_paths_say_what_they_cost() -> None:
     diagram = network.read(study(6, links=6))
     assert (0, 1) in diagram.chained
     assert "path-0: rtt 20 ms" in diagram.between[0].lines
+    assert "delay 3 ms, loss 1 %" in diagram.between[0].lines
     assert diagram.between[-1].title == "between all others"
 
 

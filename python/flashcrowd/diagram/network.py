@@ -134,7 +134,8 @@ def _access(access: Mapping[str, Any]) -> Iterator[str]:
 def _also(
     table: Mapping[str, Any], names: Sequence[str] = ("delay", "jitter", "loss")
 ) -> list[str]:
-    found = [f"{key} {_value(table[key])}" for key in names if table.get(key) not in _NOTHING]
+    texts = {key: _value(table[key]) for key in names if table.get(key) not in _NOTHING}
+    found = [f"{key} {text}" for key, text in texts.items() if text not in _NOTHING]
     return [", ".join(found)] if found else []
 
 
@@ -254,6 +255,8 @@ def _value(value: object) -> str:
     if isinstance(value, Mapping):
         if value.get("kind") in ("distribution", None) and "file" in value:
             return f"drawn from {value['file'] or 'given points'}"
+        if value.get("kind") == "bernoulli":
+            return str(value["probability"])
         kind = str(value.get("kind", "")).replace("-", " ")
         texts = [v for k, v in value.items() if k != "kind" and not isinstance(v, Mapping | list)]
         number = next((str(v) for v in texts if v not in _NOTHING and not isinstance(v, bool)), "")

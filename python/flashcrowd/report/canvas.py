@@ -194,7 +194,8 @@ def _stack(drawing: Drawing) -> None:
         if not panel.get_ylabel():
             panel.set_ylabel(firsts.get((place[0], side), ""))
         panel.set_subplotspec(grid[places.index(place)])
-        panel.tick_params(labelbottom=side == "left", **{f"label{side}": True})
+        left = side == "left"
+        panel.tick_params(labelbottom=left, labelleft=left, labelright=not left)
     for panel in drawing.axes:
         if panel not in panels:
             panel.set_subplotspec(grid[-1])

@@ -116,9 +116,9 @@ def _run(have: pa.Table, downloads: pa.Table, run: Run, most_steps: int) -> dict
         "leechers": len(who),
         "populations": populations,
         "peers": [
-            [int(who[i]), populations.index(names[i]), grid.ticks(arrived[i]),
-             *(-1 if np.isnan(end[i]) else grid.ticks(end[i]) for end in ends)]
-            for i in order
+            [int(who[i]), populations.index(str(names[i])), grid.ticks(float(arrived[i])),
+             *(-1 if np.isnan(end[i]) else grid.ticks(float(end[i])) for end in ends)]
+            for i in order.tolist()
         ],
         "have": piece_map.pack(grid, found),
     }  # fmt: skip

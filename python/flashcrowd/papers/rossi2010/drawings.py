@@ -105,7 +105,8 @@ def over_time(panels: Sequence[Panel], frame: Frame) -> Figure | None:
     if not panels:
         return None
     styles = _styles(panels)
-    top = frame.top or 1.08 * max(float(np.nanmax(line.value)) for p in panels for line in p.lines)
+    room = 1.3 if any(panel.shades for panel in panels) else 1.08
+    top = frame.top or room * max(float(np.nanmax(line.value)) for p in panels for line in p.lines)
     columns = min(frame.columns, len(panels))
     rows = -(-len(panels) // columns)
     with canvas(columns, rows, height=frame.height) as drawing:
@@ -145,8 +146,8 @@ def _draw(
     for from_s, to_s, word in panel.shades:
         axes.axvspan(from_s, to_s, color="#ececec", linewidth=0, zorder=0)
         axes.annotate(
-            word, ((from_s + to_s) / 2, 0.985), xycoords=("data", "axes fraction"), ha="center",
-            va="top", fontsize=8, color=QUIET,
+            word.replace(" ", "\n"), ((from_s + to_s) / 2, 0.985),
+            xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=8, color=QUIET,
         )  # fmt: skip
     alone = len(panel.lines) == 1
     for number, line in enumerate(panel.lines):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.rossi2010.words import described
+from flashcrowd.papers.tables import explained
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measures import Measure
@@ -30,6 +31,5 @@ def listing(
     header = [
         "", "runs", *(f"{m.name}{unit}" for m, unit in zip(measures, units, strict=True)),
     ]  # fmt: skip
-    notes = " ".join(dict.fromkeys(m.note for m in measures if m.note))
-    caption = f"{what}Means over runs with 95 % intervals. {notes}".strip()
+    caption = f"{what}Means over runs with 95 % intervals. {explained(measures)}".strip()
     return Table(header, body, caption, frozenset({0}), folded=folded or len(body) > 14)

@@ -117,8 +117,9 @@ def _line(
 ) -> None:
     aside, width = place
     xs, ys = [], []
-    figure = panel.get_figure()
-    where = panel.transData + ScaledTranslation(aside / 72, 0, figure.dpi_scale_trans)
+    where = panel.transData + ScaledTranslation(
+        aside / 72, 0, drawing.drawing.dpi_scale_trans
+    )  # fmt: skip
     for point in line.points:
         found = shown.at(point)
         if found is None:
