@@ -103,7 +103,11 @@ def test_help_and_version_need_nothing_heavy():
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "report", "compare", "reproduce", "check", "plan", "schema", "utp"]
+    "command",
+    [
+        *("init", "run", "report", "compare", "reproduce", "check", "plan", "draw", "list"),
+        *("explain", "schema", "completion", "utp"),
+    ],
 )
 def test_every_command_explains_itself(capsys, command: str):
     assert status(command, "--help") == 0

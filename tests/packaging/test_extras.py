@@ -38,6 +38,10 @@ def call(hidden: list[str], *words: str) -> subprocess.CompletedProcess[str]:
     [
         ["--help"],
         ["check", STUDY],
+        ["check", "--brief", STUDY],
+        ["list"],
+        ["explain", "network.rtt"],
+        ["init", "--help"],
         ["plan", STUDY],
         ["schema"],
         ["utp", "--help"],

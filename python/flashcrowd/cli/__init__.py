@@ -28,6 +28,7 @@ app = App(
 
 # Named here with their help, imported when called: --help and `check` need no engine and no plots.
 for _name, _help in {
+    "init": "Write a first study: three questions, or a template.",
     "run": "Run a study; a second call does what is missing.",
     "report": "Make the report of a results folder: one HTML page, and figures.",
     "compare": "Put results folders side by side: differences, equivalence, curves.",
@@ -35,7 +36,10 @@ for _name, _help in {
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",
     "draw": "Draw the network of a study as SVG.",
+    "list": "List what a study may name: lines, stacks, clients, queues, measures, ...",
+    "explain": "Say what a key of a study means.",
     "schema": "Print the JSON Schema of study files.",
+    "completion": "Print a script with which a shell completes commands and options.",
 }.items():
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)
 app.command("flashcrowd.cli.utp:app", name="utp", help="Measure over real uTP connections.")

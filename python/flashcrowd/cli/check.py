@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from flashcrowd.amounts import scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
@@ -11,6 +14,7 @@ from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Point, Study
+from flashcrowd.study.brief import brief as what_is_said
 from flashcrowd.study.cores import cores
 from flashcrowd.study.need import (
     StudyNeed,
@@ -30,11 +34,16 @@ def check(
     repeats: Repeats = None,
     jobs: Jobs = None,
     engine: EngineName = registry.DEFAULT,
+    brief: Annotated[
+        bool, Parameter(negative=(), help="Print only what differs from the defaults.")
+    ] = False,
 ) -> int:
     """Check a study and print it with every default, and what it will need.
 
     What is printed is a study file again: what is needed stands in its comments. Nothing
     is run and nothing is written.
+
+    Exit status: 0, or 2 if there are mistakes.
     """
     loaded = load(study, set, seed, repeats)
     try:
@@ -42,7 +51,7 @@ def check(
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2
-    text = f"{_summary(loaded)}\n{_needed(loaded, need)}\n\n{loaded.to_toml()}"
+    text = f"{_summary(loaded)}\n{_needed(loaded, need)}\n\n{_content(loaded, brief)}"
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
@@ -51,6 +60,14 @@ def check(
     else:
         print(text, end="")
     return 0
+
+
+def _content(study: Study, brief: bool) -> str:
+    if not brief:
+        return study.to_toml()
+    import tomlkit
+
+    return tomlkit.dumps(what_is_said(study))
 
 
 def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.units import QuantityT, Rate, Share, Size, Span, UnitError
+from flashcrowd.units import Quantity, QuantityT, Rate, Share, Size, Span, UnitError
 
 
 class Table(BaseModel):
@@ -80,15 +80,32 @@ def at_most_all(value: Share) -> Share:
     return value
 
 
-def within(low: QuantityT, high: QuantityT) -> AfterValidator:
-    """A validator for quantities between two others, both included."""
+@dataclass(frozen=True)
+class Within:
+    """Quantities between two others, both included."""
 
-    def check(value: QuantityT) -> QuantityT:
-        if not low <= value <= high:
-            raise UnitError(f"{value.noun} between {low} and {high}")
+    low: Quantity
+    high: Quantity
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Refuses what lies outside."""
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, value: Any) -> Any:
+        if not self.low <= value <= self.high:
+            raise UnitError(f"{value.noun} {self.phrase()}")
         return value
 
-    return AfterValidator(check)
+    def phrase(self) -> str:
+        """What is allowed, after the noun."""
+        return f"between {self.low} and {self.high}"
+
+
+def within(low: QuantityT, high: QuantityT) -> Within:
+    """A validator for quantities between two others of the same kind, both included."""
+    return Within(low, high)
 
 
 LONGEST_DELAY = Span("10 min")

@@ -1,0 +1,157 @@
+"""What a study may name, each with one sentence: lines, stacks, clients, queues, measures, ..."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tomllib
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from flashcrowd import _core
+from flashcrowd.engines.registry import ENGINES
+from flashcrowd.scenario import LINES, shipped
+from flashcrowd.scenario.discipline import Cake, CoDel, FqCoDel, Pie, Red
+from flashcrowd.scenario.measures import Measures
+from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.workloads import Workload
+
+HOME = Path(__file__).parent
+STUDIES = HOME / "studies"
+
+_SENTENCES = {
+    "linux-2.6": "A Linux of about 2010: FACK, rate halving, 3 segments at first, CUBIC.",
+    "linux-6": "A Linux of today: SACK, RACK-TLP, proportional rate reduction, CUBIC.",
+    "windows-xp": "Windows XP: 12 segments of window that nothing tunes, NewReno.",
+    "ns2-tcp": "Full TCP of the simulator ns-2: NewReno, no SACK, a window of 20 segments.",
+    "ns2-ledbat": "ns2-tcp with LEDBAT as testa2011 simulated it: a target of 25 ms.",
+    "libutp": "bittorrent/libutp since 2013.",
+    "libutp-2010": "libutp at its first public commit: packets that double, pacing below a packet.",
+    "libtorrent": "libtorrent's own implementation of uTP.",
+    "rfc6817": "LEDBAT by RFC 6817 on uTP's wire.",
+    "ledbat-plus-plus": "LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus) on uTP's wire.",
+    "alpha1": "The closed client of December 2008, as rossi2010 saw it: packets of 350 bytes.",
+    "alpha2": "The closed client of March 2009: packets that double, a window of 20 packets.",
+    "beta1": "The closed client of August 2009: a window of 30 packets, indifferent to jitter.",
+    "mainline-4.0.2": "BitTorrent mainline of March 2005, the client of rao2010.",
+    "modern": "libtorrent of the 2020s with its default settings.",
+    "ns2-2011": "The BitTorrent module for ns-2 with which testa2011 simulated swarms.",
+}
+"""Of stacks, uTP configurations and clients: their values ship, a sentence about them does not."""
+
+Entries = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of thing.
+
+    Attributes:
+        name: what it is called in the plural.
+        where: which key of a study names one.
+        entries: name to sentence.
+    """
+
+    name: str
+    where: str
+    entries: Callable[[], Entries]
+
+
+def _lines() -> Entries:
+    return {
+        name: f"{line['down']} down, {line['up']} up, {line['delay']} each way; "
+        f"queues of {line['down_queue']} down and {line['up_queue']} up."
+        for name, line in LINES.items()
+    }
+
+
+def _shipped(all_of: Callable[[], Mapping[str, Any]]) -> Callable[[], Entries]:
+    return lambda: {name: _SENTENCES[name] for name in all_of()}
+
+
+@cache
+def _definitions() -> dict[str, Any]:
+    return json.loads(_core.plan_schema())["$defs"]
+
+
+def _variants(definition: str) -> Callable[[], Entries]:
+    """The words of a choice of the plan, with what the engine says of each."""
+    return lambda: {
+        one["const"]: first_sentence(one["description"])
+        for one in _definitions()[definition]["oneOf"]
+    }
+
+
+def _queues() -> Entries:
+    tables = (CoDel, FqCoDel, Pie, Red, Cake)
+    own = {f'"{example}"': "" for example in ("200 packets", "64 KiB", "unlimited")}
+    plain = {", ".join(own): first_sentence(Queue.__doc__).split(":")[0] + "."}
+    return plain | {kind_of(table): first_sentence(table.__doc__) for table in tables}
+
+
+def _workloads() -> Entries:
+    members = typing.get_args(typing.get_args(Workload)[0])
+    return {kind_of(table): first_sentence(table.__doc__) for table in members}
+
+
+def _measures() -> Entries:
+    fields = Measures.model_fields.items()
+    return {name: first_sentence(info.description) for name, info in fields}
+
+
+def _studies() -> Entries:
+    found: dict[str, str] = {}
+    for path in sorted(STUDIES.glob("*.toml")):
+        study = tomllib.loads(path.read_text(encoding="utf-8"))
+        found[path.stem] = study.get("description") or study["title"]
+    return found
+
+
+def _papers() -> Entries:
+    pages = sorted((HOME / "papers").glob("*/paper.toml"))
+    return {path.parent.name: tomllib.loads(path.read_text("utf-8"))["title"] for path in pages}
+
+
+def _engines() -> Entries:
+    modules = {name: place.partition(":")[0] for name, place in ENGINES.items()}
+    return {
+        name: first_sentence(importlib.import_module(it).__doc__) for name, it in modules.items()
+    }
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("lines", "access of a group", _lines),
+        Kind("workloads", "kind of a workload", _workloads),
+        Kind("clients", "profile of a population", _shipped(shipped.profiles)),
+        Kind("stacks", "stack of hosts, transport of a workload", _shipped(shipped.stacks)),
+        Kind("utp", "transport of a workload", _shipped(shipped.utps)),
+        Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),
+        Kind("queues", "queue of a link, up_queue and down_queue of a line", _queues),
+        Kind("measures", "keys of measures", _measures),
+        Kind("series", "keys of measures.series", _variants("Sampled")),
+        Kind("studies", "flashcrowd init --template", _studies),
+        Kind("papers", "flashcrowd reproduce", _papers),
+        Kind("engines", "flashcrowd run --engine", _engines),
+    )
+}
+"""Every kind by its name."""
+
+
+def kind_of(table: type[BaseModel]) -> str:
+    """The word by which a file chooses this table."""
+    return str(table.model_fields["kind"].default)
+
+
+def first_sentence(text: str | None) -> str:
+    """Up to the first full stop that ends a sentence."""
+    words = " ".join((text or "").split())
+    end = words.find(". ")
+    return words if end < 0 else words[: end + 1]

@@ -1,0 +1,108 @@
+"""`flashcrowd init`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flashcrowd.errors import did_you_mean
+from flashcrowd.scenario import LINES
+from flashcrowd.study import Study
+from flashcrowd.study.read import parse_document
+from flashcrowd.study.template import LINE, TEMPLATES, Template, names, study_text, written
+
+
+def init(
+    file: Annotated[
+        Path | None, Parameter(help="The study file to write; the template's name if not given.")
+    ] = None,
+    *,
+    template: Annotated[
+        str | None,
+        Parameter(
+            help="What to start from: " + ", ".join(TEMPLATES) + ", or a study of "
+            "`flashcrowd list studies`. Without, three questions are asked."
+        ),
+    ] = None,
+    line: Annotated[
+        str | None, Parameter(help=f"A line of `flashcrowd list lines`; {LINE} if not given.")
+    ] = None,
+    with_: Annotated[
+        list[str],
+        Parameter(
+            name="--with",
+            negative=(),
+            help="A client or transport to compare. May be repeated.",
+        ),
+    ] = [],  # noqa: B006
+) -> int:
+    """Write a first study: commented, correct, and run in seconds.
+
+    In a terminal it asks what you want to know, over which line, and with which clients or
+    transports. A file that is there is never overwritten.
+
+    Exit status: 0 written; 2 nothing written: a wrong name, a file in the way, or no terminal.
+    """
+    if template is None:
+        if not sys.stdin or not sys.stdin.isatty():
+            options = ", ".join(names())
+            print(f"no terminal to ask in; --template names one of {options}", file=sys.stderr)
+            return 2
+        try:
+            template, line, with_ = _asked(line, with_)
+        except EOFError:
+            print("\nNothing was written.", file=sys.stderr)
+            return 2
+    text = study_text(template, line, with_)
+    path = file or Path(f"{template}.toml")
+    Study.from_dict(parse_document(text, str(path)), place=str(path))
+    written(path, text)
+    name = shlex.quote(str(path))
+    print(f"Wrote {path}. Go on with:")
+    print(f"  flashcrowd check --brief {name}\n  flashcrowd run {name} --report")
+    return 0
+
+
+def _asked(line: str | None, chosen: list[str]) -> tuple[str, str, list[str]]:
+    """Template, line, and clients or transports; what was given is not asked for.
+
+    Raises:
+        EOFError: nobody answers.
+    """
+    questions = {name: one.question for name, one in TEMPLATES.items()}
+    template = TEMPLATES[_one("What do you want to know?", questions, next(iter(TEMPLATES)))]
+    line = line or _one("Over which line?", dict.fromkeys(LINES, ""), LINE)
+    return template.name, line, chosen or _several(template)
+
+
+def _several(template: Template) -> list[str]:
+    question = f"With which {template.what}? Several with commas between them."
+    return _answers(question, template.choices(), ", ".join(template.usual))
+
+
+def _one(question: str, options: Mapping[str, str], usual: str) -> str:
+    while len(found := _answers(question, options, usual)) != 1:
+        print("One, please.")
+    return found[0]
+
+
+def _answers(question: str, options: Mapping[str, str], usual: str) -> list[str]:
+    """Asks until every answer is one of the options, by its name or number."""
+    wide = max(map(len, options))
+    print(f"\n{question}")
+    for number, (name, sentence) in enumerate(options.items(), 1):
+        print(f"  {number:>2}  {name:<{wide}}  {sentence}".rstrip())
+    while True:
+        words = [word.strip() for word in (input(f"[{usual}] ") or usual).split(",")]
+        numbered = dict(zip(map(str, range(1, len(options) + 1)), options, strict=True))
+        found = list(dict.fromkeys(numbered.get(word, word) for word in words))
+        wrong = next((word for word in found if word not in options), None)
+        if wrong is None:
+            return found
+        hint = did_you_mean(wrong, options)
+        print(f"There is no {wrong}" + (f"; {hint}" if hint else "."))

@@ -1,0 +1,139 @@
+"""Studies to start from: templates with a line and with clients or transports to choose, and all
+studies that ship, as they are.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template as Text
+
+from flashcrowd.catalogue import HOME, KINDS, STUDIES
+from flashcrowd.errors import Problem, StudyError, did_you_mean, one_of
+from flashcrowd.scenario import LINES
+from flashcrowd.units import Rate, Span
+
+LINE = "ADSL 1/8"
+"""The line if nobody chooses one."""
+
+PACKETS = 200_000
+"""So many packets of 1500 B go up in a run at most: seconds of a core, over any line."""
+
+
+def _clients() -> dict[str, str]:
+    return dict(KINDS["clients"].entries())
+
+
+def _transports() -> dict[str, str]:
+    return {**KINDS["stacks"].entries(), **KINDS["utp"].entries()}
+
+
+@dataclass(frozen=True)
+class Template:
+    """A study with gaps.
+
+    Attributes:
+        name: what it is called.
+        what: what is chosen besides a line.
+        choices: what there is to choose from, with a sentence each.
+        usual: what is chosen if nobody chooses.
+    """
+
+    name: str
+    what: str
+    choices: Callable[[], Mapping[str, str]]
+    usual: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The study file with its gaps."""
+        return (HOME / "templates" / f"{self.name}.toml").read_text(encoding="utf-8")
+
+    @property
+    def question(self) -> str:
+        """What it answers."""
+        return self.text.split("\n", 1)[0].removeprefix("# ")
+
+    def filled(self, line: str, chosen: Sequence[str]) -> str:
+        """The study file with a line and with clients or transports.
+
+        Raises:
+            StudyError: there is no such line, client or transport.
+        """
+        problems = [_unknown("--line", line, LINES)] if line not in LINES else []
+        choices = self.choices()
+        problems += [_unknown("--with", name, choices) for name in chosen if name not in choices]
+        twice = [name for name in dict.fromkeys(chosen) if chosen.count(name) > 1]
+        problems += [Problem("--with", json.dumps(name), "each name once") for name in twice]
+        if problems:
+            raise StudyError(problems, "command line")
+        names = list(chosen) or list(self.usual)
+        up = Rate(LINES[line]["up"]).bps
+        limits = [str(Rate.of(up * percent // 100)) for percent in (90, 75, 50)]
+        seconds = min(60, max(3, PACKETS * 12_000 // up))
+        return Text(self.text).substitute(
+            line=line,
+            first=names[0],
+            all=_listed(names),
+            limits=_listed(limits),
+            horizon=Span(f"{seconds} s"),
+        )
+
+
+TEMPLATES = {
+    template.name: template
+    for template in (
+        Template("crowd", "clients", _clients, ("mainline-4.0.2", "modern")),
+        Template("upload", "transports", _transports, ("linux-6",)),
+        Template("background", "transports", _transports, ("libutp", "ledbat-plus-plus")),
+    )
+}
+"""The templates by name."""
+
+
+def names() -> list[str]:
+    """All that a study may start from."""
+    return [*TEMPLATES, *KINDS["studies"].entries()]
+
+
+def study_text(name: str, line: str | None = None, chosen: Sequence[str] = ()) -> str:
+    """The study file that a template gives, or a study that ships.
+
+    Raises:
+        StudyError: there is no such template, line, client or transport.
+    """
+    if name in TEMPLATES:
+        return TEMPLATES[name].filled(line or LINE, chosen)
+    if name not in names():
+        raise StudyError([_unknown("--template", name, names())], "command line")
+    if line or chosen:
+        allowed = f"only with one of {', '.join(TEMPLATES)}; {name} has its own"
+        raise StudyError([Problem("--line, --with", name, allowed)], "command line")
+    return (STUDIES / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def written(path: Path, text: str) -> None:
+    """Writes a study file that is not there yet.
+
+    Raises:
+        StudyError: it is there.
+        OSError: it cannot be written.
+    """
+    tomllib.loads(text)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        problem = Problem(str(path), "is there already", "a name that no file has")
+        raise StudyError([problem], "command line") from None
+
+
+def _unknown(path: str, name: str, known: Sequence[str] | Mapping[str, object]) -> Problem:
+    return Problem(path, json.dumps(name), one_of(known, 30), did_you_mean(name, known))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in names)

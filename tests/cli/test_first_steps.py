@@ -1,0 +1,269 @@
+"""`init`, `list`, `explain`, `check --brief` and `completion`."""
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from flashcrowd import _core
+from flashcrowd.catalogue import KINDS
+from flashcrowd.cli import main
+from flashcrowd.engines.registry import ENGINES
+from flashcrowd.errors import StudyError
+from flashcrowd.scenario import LINES, Measures, paths, shipped
+from flashcrowd.scenario.measures import Sampled
+from flashcrowd.scenario.queue import DISCIPLINES
+from flashcrowd.study import Study
+from flashcrowd.study.brief import brief
+from flashcrowd.study.explain import NAME, every_key, find
+from flashcrowd.study.template import TEMPLATES, names
+
+ROOT = Path(__file__).parents[2]
+STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+
+
+def status(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(list(map(str, arguments)))
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *given: str) -> None:
+    left = iter(given)
+
+    def answer(prompt: str) -> str:
+        try:
+            return next(left)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+
+@pytest.mark.parametrize("line", ["modem 56k", "ADSL 1/8", "LAN 1000"])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_every_template_passes_and_runs_in_seconds(here: Path, template: str, line: str):
+    assert status("init", "s.toml", "--template", template, "--line", line) == 0
+    assert status("check", "s.toml") == 0
+    study = Study.load("s.toml")
+    needs = [json.loads(_core.plan_need(point.plan().to_json())) for point in study.points()]
+    assert study.repeats * sum(need["seconds"] for need in needs) < 10
+    assert "#" in (here / "s.toml").read_text()
+
+
+def test_a_template_is_run(here: Path):
+    assert status("init", "--template", "background") == 0
+    assert status("run", "background.toml", "--quiet", "--strict") == 0
+
+
+def test_a_study_that_ships_is_copied_with_its_comments(here: Path):
+    assert status("init", "mine.toml", "--template", "latency") == 0
+    assert (here / "mine.toml").read_text() == (ROOT / "studies" / "latency.toml").read_text()
+    assert status("init", "other.toml", "--template", "latency", "--line", "ADSL 1/8") == 2
+
+
+def test_three_questions_are_asked(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+    answers(monkeypatch, "backgroun", "3", "cable 5/50", "libutp, rfc6817")
+    assert status("init", "a.toml") == 0
+    out = capsys.readouterr().out
+    assert 'There is no backgroun; did you mean "background"?' in out
+    assert "flashcrowd run a.toml --report" in out
+    study = Study.load("a.toml")
+    assert study.network.groups["home"].access.line == "cable 5/50"  # type: ignore[union-attr]
+    assert study.sweep[0] == {"workloads.backup.transport": ["libutp", "rfc6817"]}
+
+
+def test_nothing_is_written_where_nobody_answers(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    answers(monkeypatch, "1")
+    assert status("init", "a.toml") == 2
+    assert capsys.readouterr().err == "\nNothing was written.\n"
+    assert list(here.iterdir()) == []
+
+
+def test_without_a_terminal_a_template_has_to_be_named(here: Path, capsys: Any):
+    assert status("init", "a.toml") == 2
+    assert "--template" in capsys.readouterr().err
+    assert list(here.iterdir()) == []
+
+
+def test_no_file_is_overwritten(here: Path, capsys: Any):
+    (here / "crowd.toml").write_text("mine")
+    assert status("init", "--template", "crowd") == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (here / "crowd.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--template", "crowed"], 'did you mean "crowd"?'),
+        (["--template", "crowd", "--line", "ADSL 1/9"], 'did you mean "ADSL 1/8"?'),
+        (["--template", "crowd", "--with", "libutp"], "one of mainline-4.0.2"),
+        (["--template", "upload", "--with", "libutp", "--with", "libutp"], "each name once"),
+    ],
+)
+def test_wrong_names_are_told(here: Path, capsys: Any, words: list[str], said: str):
+    assert status("init", "a.toml", *words) == 2
+    assert said in capsys.readouterr().err
+    assert list(here.iterdir()) == []
+
+
+def test_lists_are_those_of_the_engine_and_of_the_checks():
+    found = {name: list(kind.entries()) for name, kind in KINDS.items()}
+    assert found["lines"] == list(LINES)
+    assert found["stacks"] == list(json.loads(_core.tcp_profiles()))
+    assert found["utp"] == list(json.loads(_core.utp_profiles()))
+    assert found["clients"] == list(json.loads(_core.client_profiles()))
+    assert found["controllers"] == _core.controllers()
+    assert found["queues"][1:] == list(DISCIPLINES)
+    assert found["measures"] == list(Measures.model_fields)
+    assert found["series"] == list(get_args(Sampled))
+    assert found["studies"] == [path.stem for path in STUDIES]
+    assert found["papers"] == sorted(path.parent.name for path in ROOT.glob("papers/*/paper.toml"))
+    assert found["engines"] == list(ENGINES)
+    assert set(found["workloads"]) == {"swarm", "transfer", "ping", "web", "call"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_entry_has_a_sentence(capsys: Any, kind: str):
+    assert all(KINDS[kind].entries().values())
+    assert status("list", kind) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == len(KINDS[kind].entries())
+
+
+def test_list_lists_all_and_names_the_nearest(capsys: Any):
+    assert status("list") == 0
+    out = capsys.readouterr().out
+    assert all(f"{name} (" in out for name in KINDS)
+    assert status("list", "stack") == 2
+    assert 'did you mean "stacks"?' in capsys.readouterr().err
+
+
+def test_explain_tells_all_there_is_to_know(capsys: Any):
+    assert status("explain", "network.groups.people.access.up") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("network.groups.NAME.access.up\n")
+    assert status("explain", "workloads.swarm.piece") == 0
+    assert capsys.readouterr().out == (
+        "workloads.NAME.piece\n"
+        "  meaning  Size of a piece.\n"
+        '  allowed  a size of more than zero, as in "256 KiB" '
+        "(units: B, kB, KiB, MB, MiB, GB, GiB, TB, TiB)\n"
+        '  default  "256 KiB"\n'
+        '  example  workloads.NAME.piece = "256 KiB"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("network.rt", 'did you mean "network.rtt"?'),
+        ("workloads.swarm.pice", 'did you mean "workloads.NAME.piece"?'),
+        ("xyzzy", "no such key"),
+    ],
+)
+def test_a_key_that_is_none_is_told_with_the_nearest(capsys: Any, key: str, said: str):
+    assert status("explain", key) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+
+
+def test_kinds_that_have_the_same_key_are_told_apart(capsys: Any):
+    assert status("explain", "workloads.x.size") == 0
+    out = capsys.readouterr().out
+    assert 'in       a table of kind "swarm"' in out
+    assert 'in       a table of kind "transfer"' in out
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_key_of_a_resolved_study_is_explained(path: Path):
+    document = Study.load(path).resolved()
+    document.pop("sweep")
+    for leaf in paths.leaves(document):
+        assert find(paths.join(leaf)), leaf
+
+
+def test_every_key_has_a_meaning_and_says_what_is_allowed():
+    for key in every_key():
+        assert key.allowed, key.text
+        assert key.meaning or key.path[-1] == "kind", key.text
+
+
+def test_examples_are_taken():
+    """Each example of a key that a study has is a value that the study accepts there."""
+    document = Study.load(ROOT / "studies" / "home-bystanders.toml").resolved()
+    tried = 0
+    for leaf in paths.leaves({key: document[key] for key in ("network", "workloads", "stop")}):
+        for key in find(paths.join(leaf)):
+            if not key.example or key.path[-1] in ("kind", "from", "to", NAME) or key.of:
+                continue
+            (_, _, value) = key.example.partition(" = ")
+            given = tomllib.loads(f"value = {value}")["value"]
+            changed = paths.replaced(document, leaf, given)
+            try:
+                Study._validated(changed, "study", ROOT / "studies")
+            except StudyError as error:  # beside the other values of its table
+                wrong = [problem.path for problem in error.problems]
+                assert paths.join(leaf) not in wrong, key.example
+            tried += 1
+    assert tried > 10
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_brief_is_the_same_study_and_short(path: Path, capsys: Any):
+    study = Study.load(path)
+    assert Study.from_dict(brief(study)).fingerprint() == study.fingerprint()
+    assert status("check", "--brief", path) == 0
+    out = capsys.readouterr().out
+    assert Study.from_dict(tomllib.loads(out)).fingerprint() == study.fingerprint()
+    assert len(out.splitlines()) < len(study.to_toml().splitlines()) / 2
+
+
+def test_brief_keeps_what_differs_from_a_base():
+    text = (ROOT / "studies" / "dumbbell.toml").read_text()
+    document = tomllib.loads(text)
+    document["stacks"] = {
+        **document.get("stacks", {}),
+        "slow": {"base": "linux-6", "controller": "ledbat", "ledbat": {"target": "25 ms"}},
+        "plain": {"base": "ns2-ledbat", "controller": "new-reno", "ledbat": "none"},
+    }
+    document["network"]["groups"] |= {"far": {"access": {"line": "ADSL 1/8", "up": "2 Mbit/s"}}}
+    study = Study.from_dict(document)
+    said = brief(study)
+    assert said["stacks"]["slow"] == document["stacks"]["slow"]
+    assert said["stacks"]["plain"] == document["stacks"]["plain"]
+    assert said["network"]["groups"]["far"] == document["network"]["groups"]["far"]
+    assert Study.from_dict(said).resolved() == study.resolved()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_get_a_script(capsys: Any, shell: str):
+    assert status("completion", shell) == 0
+    script = capsys.readouterr().out
+    assert all(word in script for word in ("flashcrowd", "explain", "strict", "reproduce"))
+    if shutil.which(shell):
+        checked = subprocess.run(
+            [shell, "-n"], input=script, capture_output=True, text=True, check=False
+        )
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_names_of_templates_and_studies_differ():
+    assert len(set(names())) == len(names())
+    assert set(shipped.profiles()) >= set(TEMPLATES["crowd"].usual)
