@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -76,6 +77,8 @@ class Quantity:
     def __init__(self, text: str | Quantity) -> None:
         if isinstance(text, type(self)):
             self.amount, self.unit = text.amount, text.unit
+        elif isinstance(text, str):
+            self.amount, self.unit = _parsed(type(self), text)
         else:
             self.amount, self.unit = self._parse(text)
 
@@ -190,6 +193,12 @@ class Quantity:
             "pattern": rf"^\s*[0-9][0-9_]*(\.[0-9]+)?\s*({units})\s*$",
             "examples": [cls.example],
         }
+
+
+@lru_cache(maxsize=4096)
+def _parsed(kind: type[Quantity], text: str) -> tuple[Fraction, str]:
+    """Amount and unit of a text: the points of a sweep have the same texts many times."""
+    return kind._parse(text)
 
 
 QuantityT = TypeVar("QuantityT", bound=Quantity)

@@ -21,8 +21,8 @@ class Kept:
         self._texts: dict[int, str] = {}
         self._weight = 0
 
-    def made(self, make: Callable[[Any], Any], table: Any, weight: int = 1) -> Any:
-        """`make(table)`, which must depend on nothing else."""
+    def made(self, make: Callable[..., Any], table: Any, *more: Any, weight: int = 1) -> Any:
+        """`make(table, *more)`, which must depend on nothing but the table."""
         known = self._results.get((make, id(table)))
         if known is not None:
             return known[1]
@@ -31,7 +31,7 @@ class Kept:
             self._results.clear()
             self._texts.clear()
             self._weight = weight
-        result = make(table)
+        result = make(table, *more)
         # Both stay, so that nothing else has the number by which they are known.
         self._results[make, id(table)] = (table, result)
         self._texts[id(result)] = ""

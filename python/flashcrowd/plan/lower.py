@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from flashcrowd.errors import Problem, StudyError
-from flashcrowd.plan.format import FORMAT, Measures, PlanDict
+from flashcrowd.plan.format import FORMAT, Measures, PlanDict, Stop
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.network import lower_network, stacks_of
 from flashcrowd.plan.plan import Plan
@@ -16,6 +16,7 @@ from flashcrowd.plan.workloads import lower_flow, lower_swarm
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.measures import Measures as MeasuresTable
+from flashcrowd.scenario.measures import Stop as StopTable
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
@@ -79,7 +80,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
             return None
         return {"utp": utps(name)} if scenario.stack(name) is None else {"tcp": stacks(name)}
 
-    network = kept.made(lower_network, scenario.network, len(hosts.index))
+    network = kept.made(lower_network, scenario.network, kept, weight=len(hosts.index))
     workloads: list[dict[str, Any]] = []
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):
@@ -99,11 +100,8 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
         "profiles": [named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],
-        "measures": _measures(scenario.measures),
-        "stop": {
-            "horizon_ns": scenario.stop.horizon.ns,
-            "stall_ns": scenario.stop.stall.ns,
-        },
+        "measures": kept.made(_measures, scenario.measures),
+        "stop": kept.made(_stop, scenario.stop),
     }
 
 
@@ -125,6 +123,10 @@ def _measures(measures: MeasuresTable) -> Measures:
         "packets_ns": measures.packets.ns if measures.packets else None,
         "have": measures.have,
     }
+
+
+def _stop(stop: StopTable) -> Stop:
+    return {"horizon_ns": stop.horizon.ns, "stall_ns": stop.stall.ns}
 
 
 def _by_workload(scenario: Scenario, plan: PlanDict) -> dict[str, list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import Conditions, Core, Draw, DrawnDelay, Host, Link, Network
+from flashcrowd.plan.kept import Kept
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.line import Delay, Line
@@ -22,11 +23,11 @@ def _stack(group: Group, network: NetworkTable) -> str:
     return network.stack if group.stack == "inherit" else group.stack
 
 
-def lower_network(network: NetworkTable) -> Network:
+def lower_network(network: NetworkTable, kept: Kept) -> Network:
     """The network of a plan. Its hosts' TCP stacks are those of `stacks_of`."""
     links: list[Link] = []
-    forth, back = _shared_links(network, links)
-    hosts = _hosts(network, links)
+    forth, back = _shared_links(network, links, kept)
+    hosts = _hosts(network, links, kept)
     cores, core_of = _cores(network, forth, back)
     return {
         "groups": list(network.groups),
@@ -49,16 +50,17 @@ def _way(way: Way) -> Conditions:
 
 
 def _shared_links(
-    network: NetworkTable, links: list[Link]
+    network: NetworkTable, links: list[Link], kept: Kept
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Adds both directions of each shared link; gives their indices by name."""
     forth: dict[str, int] = {}
     back: dict[str, int] = {}
     for name, link in network.links.items():
         forth[name] = len(links)
-        links.append({"name": name, "conditions": _way(link), "delay": None})
+        ways = kept.made(_way, link), kept.made(_way, _way_back(link))
+        links.append({"name": name, "conditions": ways[0], "delay": None})
         back[name] = len(links)
-        links.append({"name": f"{name} back", "conditions": _way(_way_back(link)), "delay": None})
+        links.append({"name": f"{name} back", "conditions": ways[1], "delay": None})
     return forth, back
 
 
@@ -66,13 +68,13 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(network: NetworkTable, links: list[Link]) -> list[Host]:
+def _hosts(network: NetworkTable, links: list[Link], kept: Kept) -> list[Host]:
     hosts: list[Host] = []
     stacks = stacks_of(network)
     for index, (name, group) in enumerate(network.groups.items()):
         stack_index = stacks.index(_stack(group, network))
         delays = group.access.delay.over(group.hosts) if group.access else []
-        ways = _ways(group.access) if group.access else None
+        ways = kept.made(_ways, group.access) if group.access else None
         for number in range(group.hosts):
             host: Host = {
                 "name": f"{name}-{number + 1}",

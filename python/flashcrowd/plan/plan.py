@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.format import FORMAT, PlanDict
-from flashcrowd.plan.kept import Kept, as_json
+from flashcrowd.plan.kept import Kept
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -36,7 +36,7 @@ class Plan:
 
     def to_json(self) -> str:
         """The plan as an engine reads it: one line, the same for equal plans."""
-        texts = (f"{as_json(key)}:{self._text(value)}" for key, value in self.data.items())
+        texts = (f'"{key}":{self._text(value)}' for key, value in self.data.items())
         return "{" + ",".join(texts) + "}"
 
     def _text(self, value: Any) -> str:

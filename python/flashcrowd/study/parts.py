@@ -50,7 +50,7 @@ class Parts:
         self._swept = [[paths.parse(path) or [] for path in axis] for axis in axes]
         self._context = {"directory": directory}
         self._reached: dict[Place, tuple[int, ...]] = {}
-        self._valid: dict[Key, BaseModel] = {}
+        self._valid: dict[Key, BaseModel | dict[str, BaseModel]] = {}
         self._refused: set[frozenset[Key]] = set()
 
     def scenario(self, document: dict[str, Any], rows: Sequence[int]) -> Scenario:
@@ -65,17 +65,16 @@ class Parts:
         """
         new: list[Key] = []
         shared = {key: self._shared((key,), value, rows, new) for key, value in document.items()}
-        unknown = frozenset(new)
-        if unknown in self._refused:
+        if self._refused and frozenset(new) in self._refused:
             raise Refused(())
         try:
             made = Scenario.model_validate(shared, context=self._context)
         except ValidationError:
-            self._refused.add(unknown)
+            self._refused.add(frozenset(new))
             raise Refused(self._problems(document)) from None
         for place, values in new:
             table = _at(made, place)
-            if isinstance(table, BaseModel):
+            if isinstance(table, BaseModel) or place in _OF_PARTS:
                 self._valid[place, values] = table
         return made
 

@@ -186,10 +186,11 @@ class Study(Scenario):
         Raises:
             StudyError: something is impossible.
         """
-        findings = Findings(self.sweep, known=wrong_with(self.scenario, self._kept))
+        kept = self._kept
+        findings = Findings(self.sweep, known=wrong_with(self.scenario, kept))
         points = self.points()
         for point in points:
-            findings.add(wrong_with(point.scenario, self._kept), point.values)
+            findings.add(wrong_with(point.scenario, kept), point.values)
         findings.add(headline.problems_of(self.report, self._situations(points), self.sweep), {})
         findings.raise_any(self._place)
         return points
@@ -236,13 +237,14 @@ class Study(Scenario):
         parts = Parts(self.sweep, self._directory)
         segments = {path: paths.parse(path) or [] for axis in self.sweep for path in axis}
         points: list[Point] = []
+        kept = self._kept
         for index, (rows, chosen) in enumerate(combinations(self.sweep)):
             document = base
             for path, value in chosen.items():
                 document = paths.replaced(document, segments[path], value)
             try:
                 scenario = parts.scenario(document, rows)
-                points.append(Point(index, chosen, scenario, self._kept))
+                points.append(Point(index, chosen, scenario, kept))
             except Refused as refused:
                 findings.add(refused.problems, chosen)
         findings.raise_any(self._place)
