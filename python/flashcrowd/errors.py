@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,6 +97,31 @@ def one_of(candidates: Iterable[str], limit: int = 12) -> str:
     shown = ", ".join(names[:limit])
     more = f", … ({len(names)} in all)" if len(names) > limit else ""
     return f"one of {shown}{more}" if len(names) > 1 else shown
+
+
+def quoted(text: str) -> str:
+    """A text between quotes, cut if long."""
+    return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
+
+
+def is_plain(char: str) -> bool:
+    """Whether a character may stand in a line of text: it controls neither terminal nor reader.
+
+    Refused are control characters, line and paragraph separators, lone surrogates, and what has no
+    form of its own, such as U+202E, which turns the direction of all that follows. The two joiners
+    of Unicode may stand: words of several scripts need them.
+    """
+    kind = unicodedata.category(char)
+    return kind not in ("Cc", "Cf", "Zl", "Zp", "Cs") or char in "\u200c\u200d"
+
+
+def visible(text: str) -> str:
+    """A text in which each character that is not plain is shown as its code."""
+    return "".join(char if is_plain(char) else _code(char) for char in text)
+
+
+def _code(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def _fold(word: str) -> str:

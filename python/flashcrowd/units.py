@@ -10,8 +10,10 @@ KB is a KiB, so its "20 KB/s" is written "20 KiB/s"; "KB" itself is refused.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar
@@ -19,7 +21,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from flashcrowd.errors import nearest
+from flashcrowd.errors import nearest, quoted, visible
 
 
 def text_schema(kind: type[Any]) -> CoreSchema:
@@ -33,6 +35,14 @@ def text_schema(kind: type[Any]) -> CoreSchema:
 
 
 _GRAMMAR = re.compile(r"\s*([+-]?)(\d[\d_]*(?:\.\d+)?|\.\d+)\s*(\S.*?)?\s*")
+_OTHER_NUMBER = re.compile(
+    r"\s*\+?(?:(?P<based>0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+)"
+    r"|(?P<power>[0-9][0-9_]*(?:\.[0-9]*)?[eE](?P<exponent>[+-]?[0-9]+))"
+    r"|(?P<whole>[0-9]+),(?P<rest>[0-9]+(?:,[0-9]+)*)(?![0-9.]))"
+)
+"""A number with a base, an exponent or a comma, none of which a quantity has."""
+_MOST_EXPONENT = 30
+_QUOTED = re.compile(r'"([^"]*)"')
 
 
 class UnitError(ValueError):
@@ -99,18 +109,18 @@ class Quantity:
     @classmethod
     def _parse(cls, text: Any) -> tuple[Fraction, str]:
         if isinstance(text, int | float) and not isinstance(text, bool):
-            raise UnitError(cls.phrase(), cls._with_units(f"{text:g}"))
+            raise UnitError(cls.phrase(), cls._number_hint(text))
         if not isinstance(text, str):
             raise UnitError(cls.phrase())
         match = _GRAMMAR.fullmatch(text)
-        if match is None:
-            raise UnitError(cls.phrase())
+        if match is None or _OTHER_NUMBER.match(text):
+            raise UnitError(cls.phrase(), cls._spelling_hint(text))
         sign, number, unit = match.groups()
         if unit is None:
-            raise UnitError(cls.phrase(), cls._with_units(number))
+            raise UnitError(cls.phrase(), cls._with_units(sign + number))
         unit = unit.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
         if unit not in cls.units:
-            raise UnitError(cls.phrase(), cls._unit_hint(number, unit))
+            raise UnitError(cls.phrase(), cls._unit_hint(sign + number, unit))
         amount = Fraction(number.replace("_", "")) * cls.units[unit]
         cls._check(-amount if sign == "-" else amount)
         return amount, unit
@@ -130,18 +140,68 @@ class Quantity:
         return f"{cls.most / cls.units[unit]} {unit}"
 
     @classmethod
+    def _accepts(cls, text: str) -> bool:
+        """Whether a text may be suggested: it is one of this kind."""
+        try:
+            cls(text)
+        except UnitError:
+            return False
+        return True
+
+    @classmethod
+    def _suggest(cls, words: str, texts: Iterable[str]) -> str:
+        """A hint that names those of some texts that would be accepted, or nothing."""
+        fit = [f'"{text}"' for text in dict.fromkeys(texts) if cls._accepts(text)]
+        return f"{words} {' or '.join(fit)}" if fit else ""
+
+    @classmethod
     def _with_units(cls, number: str) -> str:
-        return "write " + " or ".join(f'"{number} {unit}"' for unit in cls.usual)
+        if number.startswith("-"):
+            return f"{cls.noun} is never negative"
+        return cls._suggest("write", (f"{number} {unit}" for unit in cls.usual))
+
+    @classmethod
+    def _number_hint(cls, number: float) -> str:
+        """For a number without a unit."""
+        if not math.isfinite(number):
+            return f"{number} is no number"
+        return cls._with_units(plain_number(number))
+
+    @classmethod
+    def _spelling_hint(cls, text: str) -> str:
+        """For a number that is written as some other language has it."""
+        match = _OTHER_NUMBER.match(text)
+        if match is None:
+            return ""
+        unit = text[match.end() :].strip()
+        if match["whole"] is not None:
+            number = f"{match['whole']},{match['rest']}"
+            readings = [number.replace(",", ".")] if number.count(",") == 1 else []
+            if all(len(part) == 3 for part in number.split(",")[1:]):
+                readings.insert(0, number.replace(",", ""))
+        elif match["based"] is not None:
+            readings = [str(int(match["based"], 0))]
+        elif abs(int(match["exponent"])) <= _MOST_EXPONENT:
+            readings = [plain_number(match["power"].replace("_", ""))]
+        else:
+            readings = []
+        return cls._suggest("write", (f"{reading} {unit}" for reading in readings if unit))
 
     @classmethod
     def _unit_hint(cls, number: str, unit: str) -> str:
         if unit in cls.aliases:
-            return cls.aliases[unit].replace("#", number)
+            hint = cls.aliases[unit].replace("#", number)
+            texts = _QUOTED.findall(hint)
+            if all(map(cls._accepts, texts)):
+                return hint
+            return f"{mended}?" if (mended := cls._suggest("did you mean", texts)) else ""
         for other in Quantity.__subclasses__():
             if unit in other.units:
                 return f'"{unit}" is for {other.noun}, this is {cls.noun}'
-        found = nearest(unit, cls.units)
-        return f'did you mean "{number} {found}"?' if found else cls._with_units(number)
+        found = nearest(unit, cls.units) if unit[0].isalpha() else None
+        if found and (mended := cls._suggest("did you mean", [f"{number} {found}"])):
+            return f"{mended}?"
+        return f"there is no unit {visible(quoted(unit))}"
 
     def _shortest_unit(self) -> str:
         def rank(unit: str) -> tuple[int, Fraction]:
@@ -204,6 +264,12 @@ def _parsed(kind: type[Quantity], text: str) -> tuple[Fraction, str]:
 QuantityT = TypeVar("QuantityT", bound=Quantity)
 
 
+def plain_number(number: float | str) -> str:
+    """A number without an exponent, as a quantity has it."""
+    text = f"{Decimal(str(number)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _decimal(value: Fraction) -> str | None:
     """`value` as a plain decimal number, or `None` if it has no end."""
     twos = fives = 0
@@ -224,6 +290,7 @@ def _scale(**units: int) -> dict[str, Fraction]:
 
 
 _DAY = 86_400 * 10**9
+_DAYS = "the longest unit is d, a day"
 
 
 class Span(Quantity):
@@ -242,6 +309,7 @@ class Span(Quantity):
         **dict.fromkeys(("hour", "hours", "hr"), 'did you mean "# h"?'),
         **dict.fromkeys(("day", "days"), 'did you mean "# d"?'),
         "m": 'did you mean "# min" or "# ms"?',
+        **dict.fromkeys(("week", "weeks", "month", "months", "year", "years", "a", "y"), _DAYS),
     }
 
     @property
@@ -336,8 +404,11 @@ class Share(Quantity):
 
     @classmethod
     def _with_units(cls, number: str) -> str:
-        percent = _decimal(Fraction(number) * 100)
-        return f'write "{percent} %"' if Fraction(number) < 1 else f'write "{number} %"'
+        value = Fraction(number.replace("_", ""))
+        if value < 0:
+            return f"{cls.noun} is never negative"
+        percent = _decimal(value * 100) if abs(value) < 1 else number
+        return cls._suggest("write", [f"{percent} %"])
 
     @property
     def value(self) -> float:

@@ -51,6 +51,13 @@ def test_a_setting_that_is_none_is_told(capsys):
     assert "dotted.path=value" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--jobs", "--repeats", "--seed"])
+@pytest.mark.parametrize("number", ["1.5", "1e0", "0x1", "true", ""])
+def test_what_is_counted_is_a_whole_number(option: str, number: str, capsys):
+    assert status("check", LATENCY, f"{option}={number}") != 0
+    assert "whole number" in "".join(capsys.readouterr())
+
+
 def test_schema_prints_json(capsys):
     assert status("schema") == 0
     assert '"$schema": "https://json-schema.org/draft/2020-12/schema"' in capsys.readouterr().out

@@ -1,5 +1,7 @@
 import itertools
+import re
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -102,12 +104,49 @@ def test_an_amount_prints_in_the_unit_that_makes_it_shortest(amount: int, text: 
         (Rate, "10 kB", 'did you mean "10 kB/s"?'),
         (Size, "1 KB", 'did you mean "1 kB" (1000 B) or "1 KiB" (1024 B)?'),
         (Share, "0.05", 'write "5 %"'),
+        (Span, "1e3 ms", 'write "1000 ms"'),
+        (Span, "1e-3 s", 'write "0.001 s"'),
+        (Delay, "1e3 ms", 'write "1000 ms"'),
+        (Queue, "1e3 KiB", 'write "1000 KiB"'),
+        (Span, "20,5 ms", 'write "20.5 ms"'),
+        (Span, "1,000 ms", 'write "1000 ms" or "1.000 ms"'),
+        (Size, "1,000,000 B", 'write "1000000 B"'),
+        (Span, "0x10 ms", 'write "16 ms"'),
+        (Span, float("nan"), "nan is no number"),
+        (Size, float("inf"), "inf is no number"),
+        (Size, 1000000, 'write "1000000 B" or "1000000 KiB"'),
+        (Size, 1e6, 'write "1000000 B" or "1000000 KiB"'),
+        (Size, 1.5, 'write "1.5 KiB"'),
+        (Rate, 1e-3, 'write "0.001 kB/s" or "0.001 Mbit/s"'),
+        (Span, -3, "a time is never negative"),
+        (Share, -0.5, "a share is never negative"),
+        (Span, "200 years", "the longest unit is d, a day"),
+        (Span, "400 furlongs", 'there is no unit "furlongs"'),
+        (Span, "4 \x1b[31m", 'there is no unit "\\u001b[31m"'),
+        (Queue, 100, 'write "100 packets"'),
     ],
 )
-def test_a_wrong_unit_is_met_with_the_right_one(kind: type[Quantity], text: str, hint: str):
+def test_what_is_wrong_is_met_with_what_is_right(kind: type[Quantity], text: Any, hint: str):
     with pytest.raises(UnitError) as caught:
         kind(text)
     assert caught.value.hint.startswith(hint)
+
+
+NUMBERS = st.integers() | st.floats() | st.booleans()
+SPELLINGS = st.from_regex(
+    r"[+-]?[0-9]{1,6}([.,][0-9]{1,4})?(e[+-]?[0-9]{1,3})? ?(ms|KB|kB/s|bps|byte|years|%|packets|)",
+    fullmatch=True,
+)
+
+
+@given(st.sampled_from([*KINDS, Queue, Delay]), NUMBERS | SPELLINGS)
+def test_a_hint_is_itself_accepted(kind, given):
+    try:
+        kind(given)
+    except UnitError as error:
+        words = ("write ", "did you mean ")
+        for text in re.findall(r'"([^"]*)"', error.hint) if error.hint.startswith(words) else ():
+            kind(text)
 
 
 @pytest.mark.parametrize(

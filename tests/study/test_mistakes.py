@@ -1,10 +1,12 @@
 import importlib.util
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import StudyError, is_plain
 from flashcrowd.study import Study
+from flashcrowd.study.read import parse_document
 
 _spec = importlib.util.spec_from_file_location("mistakes", Path(__file__).with_name("mistakes.py"))
 assert _spec is not None
@@ -69,9 +71,133 @@ def test_what_is_no_study_file_is_told_with_its_line(tmp_path, text, path, hint)
     assert problem.hint.endswith(hint)
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("[network]\n[network]", "2:9", "the table network is given already"),
+        ('[a."b c"]\n[a."b c"]', "2:9", 'the table a."b c" is given already'),
+        ("[[a]]\n[a]", "2:3", "the table a is given already"),
+        ("a = 1\na = 2", "2:6", "this key has a value already"),
+        ('title = "x\ny"', "1:11", "the end of a line may not stand here"),
+        ("title = 'a\x00'", "1:11", r'"\u0000" may not stand here'),
+        ('title = "x', "1:11", "the text has no closing quotes"),
+        ("rtt 400", "1:5", "`=` and a value come after a key"),
+        ("rtt = fast", "1:7", "a value is a text in quotes, a number, true, false, a list or a"),
+        ("a = 1 b = 2", "1:7", "a line holds one value only"),
+        ("a = [1, 2", "1:10", "the list has no closing bracket"),
+        ("a = {b = 1", "1:11", "the table has no closing brace"),
+        ("a = {b = 1, b = 2}", "1:18", 'the key "b" stands twice between the braces'),
+        ("[a", "1:3", '"]" ends a table\'s name'),
+        ("!", "1:1", "a line is a key with a value, a table's name in brackets, or a comment"),
+        ("a. = 1", "1:4", "a key is letters, digits, - and _, or in quotes"),
+        (r'a = "\q"', "1:8", "\\ is written \\\\, or the text in single quotes"),
+        (r'a = "\u12"', "1:8", r"a character by its number is \uXXXX or \UXXXXXXXX"),
+        (r'a = "\ud800"', "1:12", "there is no character of that number"),
+        ("a = 2026-02-30", "1:5", "there is no such date"),
+        ("a = {b = 1}\n[a.c]", "2:5", "the table a.c is given already"),
+    ],
+)
+def test_what_is_no_toml_is_told_in_our_words(text: str, place: str, hint: str):
+    with pytest.raises(StudyError) as caught:
+        parse_document(text, "s.toml")
+    (problem,) = caught.value.problems
+    assert problem.hint.startswith(hint)
+    assert problem.path == f"s.toml:{place}"
+    assert "Cannot" not in str(caught.value)
+    assert all(map(is_plain, problem.value))
+
+
+def test_a_number_that_no_reader_takes_is_told():
+    with pytest.raises(StudyError, match="whole numbers of at most 4300 digits"):
+        parse_document("a = " + "9" * 5000, "s.toml")
+
+
+@pytest.mark.parametrize("version", ["true", "1.0", '"1"', "2", "[1]"])
+def test_the_format_is_a_whole_number(version: str):
+    with pytest.raises(StudyError, match="1, the format of this version"):
+        parse_document(f"format = {version}", "s.toml")
+    document = mistakes.wrong("format", tomllib.loads(f"it = {version}")["it"])
+    with pytest.raises(StudyError, match="1, the format of this version"):
+        Study.from_dict(document)
+
+
+def test_a_mark_at_the_beginning_is_no_mistake(tmp_path):
+    (tmp_path / "windows.toml").write_bytes(b"\xef\xbb\xbf" + mistakes.STUDY.encode())
+    (tmp_path / "plain.toml").write_bytes(mistakes.STUDY.encode())
+    marked, plain = (Study.load(tmp_path / f"{name}.toml") for name in ("windows", "plain"))
+    assert marked.resolved() == plain.resolved()
+    assert marked.source == plain.source
+
+
+@pytest.mark.parametrize("key", ["title", "description"])
+@pytest.mark.parametrize(
+    "char", ["\x00", "\x1b", "\r", "\x7f", "\x9b", "\u2028", "\u202e", "\u2066"]
+)
+def test_characters_that_control_a_reader_are_refused_with_their_place(key: str, char: str):
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(mistakes.wrong(key, f"abc{char}def"))
+    (problem,) = caught.value.problems
+    assert problem.path == key
+    assert problem.hint.startswith(f"character 4 is \\u{ord(char):04x}, ")
+    assert all(is_plain(char) or char == "\n" for char in str(caught.value))
+
+
+def test_a_title_has_one_line_and_a_description_several():
+    with pytest.raises(StudyError, match="in one line"):
+        Study.from_dict(mistakes.wrong("title", "two\nlines"))
+    assert Study.from_dict(mistakes.wrong("description", "two\n\tlines")).description
+    for title in ("Größe ≥ 1", "ﬂash‑crowd 🎉", "می‌خواهم", "👩‍🔬"):
+        assert Study.from_dict(mistakes.wrong("title", title)).title == title
+
+
+@pytest.mark.parametrize("place", ["network.groups", "workloads", "timeline", "stacks"])
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\n", "a\u202e", "a\x00"])
+def test_names_hold_no_such_characters_either(place: str, name: str):
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(mistakes.wrong(f"{place}.{name}", {}))
+    assert all(is_plain(char) or char == "\n" for char in str(caught.value))
+    assert any(problem.path.startswith(place) for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("title", "it names the study as a whole"),
+        ("format", "it says how the file is read"),
+        ("sweep", "a path that is set is swept no more; what varies stands in the file"),
+        ("description", "it describes the study as a whole"),
+    ],
+)
+def test_keys_of_the_whole_study_are_not_swept(path: str, hint: str):
+    with pytest.raises(StudyError) as caught:
+        Study.from_dict(mistakes.wrong("sweep", {path: ["a", "b"]}))
+    (problem,) = caught.value.problems
+    assert problem.hint == hint
+    if path in ("format", "sweep"):
+        with pytest.raises(StudyError) as caught:
+            Study.from_dict(mistakes.study(), set={path: 2})
+        (problem,) = caught.value.problems
+        assert (problem.path, problem.hint) == (path, hint)
+
+
+def test_a_change_and_a_stop_are_two_entries():
+    event = {"at": "5 s", "change": "network.links.neck.rate", "to": "1 Mbit/s", "stop": "bulk"}
+    for extra in ({}, {"to": "1 Mbit/s"}):
+        both = {key: event[key] for key in ("at", "stop")} | (extra or event)
+        with pytest.raises(StudyError) as caught:
+            Study.from_dict(mistakes.wrong("timeline.dip", both))
+        (problem,) = caught.value.problems
+        assert problem.path == "timeline.dip"
+        assert problem.allowed == "either `change` and `to`, or `stop`"
+        assert problem.hint == "write an entry of its own for the stop"
+
+
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(StudyError, match="No such file"):
         Study.load(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(StudyError, match="not UTF-8"):
         Study.load(tmp_path / "binary.toml")
+    (tmp_path / "wide.toml").write_text("format = 1", encoding="utf-16")
+    with pytest.raises(StudyError, match="it looks like UTF-16; save it as UTF-8"):
+        Study.load(tmp_path / "wide.toml")

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter, Token, validators
 
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Study
 from flashcrowd.study.overrides import parse_assignment
+
+
+def whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """A whole number as it stands: 1.5 is none, and nothing is rounded."""
+    text = tokens[0].value.strip()
+    if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
+        raise ValueError(f'a whole number is needed, not "{text}"')
+    return int(text)
+
 
 StudyFile = Annotated[Path, Parameter(help="The study file.")]
 Settings = Annotated[
@@ -22,13 +32,17 @@ Settings = Annotated[
         help='Replace a value of the file, as in network.rtt="50 ms". May be repeated.',
     ),
 ]
-Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.")]
-Repeats = Annotated[int | None, Parameter(help="Replace the number of repeats of the file.")]
+Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.", converter=whole)]
+Repeats = Annotated[
+    int | None, Parameter(help="Replace the number of repeats of the file.", converter=whole)
+]
 
 Jobs = Annotated[
     int | None,
     Parameter(
-        help="Runs at a time; as many as cores if not given.", validator=validators.Number(gte=1)
+        help="Runs at a time; as many as cores if not given.",
+        validator=validators.Number(gte=1),
+        converter=whole,
     ),
 ]
 EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(ENGINES) + ".")]

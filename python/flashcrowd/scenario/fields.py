@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from flashcrowd.errors import is_plain, visible
 from flashcrowd.units import Quantity, QuantityT, Rate, Share, Size, Span, UnitError
 
 
@@ -33,6 +35,27 @@ class Table(BaseModel):
         validate_by_alias=True,
     )
 
+
+def _plain_text(breaks: str) -> AfterValidator:
+    """A validator that refuses characters which control a terminal or a reader of the text."""
+
+    def check(text: str) -> str:
+        for place, char in enumerate(text, 1):
+            if not is_plain(char) and char not in breaks:
+                name = unicodedata.name(char, "a control character").lower()
+                raise UnitError(
+                    "a text without control characters" + ("" if breaks else ", in one line"),
+                    f"character {place} is {visible(char)}, {name}",
+                )
+        return text
+
+    return AfterValidator(check)
+
+
+one_line = _plain_text("")
+"""For a text in one line: what a person calls something."""
+any_lines = _plain_text("\n\t")
+"""For a text of any number of lines."""
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=60)]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from flashcrowd.errors import visible
+
 _SEGMENT = re.compile(r'"([^"]*)"|([^."\[\]]+)')
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -32,7 +34,7 @@ def join(segments: Iterable[str | int]) -> str:
         if isinstance(segment, int):
             text += f"[{segment}]"
         else:
-            name = segment if _BARE.fullmatch(segment) else f'"{segment}"'
+            name = segment if _BARE.fullmatch(segment) else f'"{visible(segment)}"'
             text += f".{name}" if text else name
     return text
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of, visible
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.keys import keys_at, meaning
 from flashcrowd.units import UnitError
@@ -53,7 +53,7 @@ def shown(value: Any) -> str:
     """A value as the file has it, cut if long."""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", by_alias=True)
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = visible(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -13,6 +13,9 @@ from flashcrowd.units import Size, UnitError, text_schema
 
 _PACKETS = re.compile(r"\s*([+-]?\d+)\s*packets?\s*")
 
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+MOST_PACKETS = 2**31
 
 DISCIPLINES = ("codel", "fq-codel", "pie", "red", "cake")
 """Disciplines that may stand where a queue does; see `flashcrowd.scenario.discipline`."""
@@ -40,7 +43,8 @@ class Queue:
             self.packets, self.bytes = text.packets, text.bytes
             return
         if not isinstance(text, str):
-            hint = f'write "{text} packets"' if isinstance(text, int) else ""
+            whole = isinstance(text, int) and not isinstance(text, bool)
+            hint = f'write "{text} packets"' if whole and 1 <= text <= MOST_PACKETS else ""
             raise UnitError(self.allowed, hint)
         self.packets = self.bytes = None
         if text.strip() in ("unlimited", "none"):
@@ -50,8 +54,11 @@ class Queue:
 
     def _add(self, part: str) -> None:
         match = _PACKETS.fullmatch(part)
-        if match is None and part.strip().isdecimal():
-            raise UnitError(self.allowed, f'write "{part.strip()} packets" or "{part.strip()} KiB"')
+        if match is None and _WHOLE.fullmatch(part.strip()):
+            count = part.strip()
+            few = 1 <= int(count) <= MOST_PACKETS
+            hint = f'write "{count} packets" or "{count} KiB"' if few else ""
+            raise UnitError(self.allowed, hint)
         if match is None:
             try:
                 size = Size(part)
@@ -63,7 +70,7 @@ class Queue:
             self.bytes = size
             return
         packets = int(match[1])
-        if self.packets is not None or not 1 <= packets <= 2**31:
+        if self.packets is not None or not 1 <= packets <= MOST_PACKETS:
             raise UnitError(self.allowed, "one limit of at least 1 packet")
         self.packets = packets
 

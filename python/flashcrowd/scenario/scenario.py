@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from flashcrowd.scenario import shipped
-from flashcrowd.scenario.fields import Name, Table
+from flashcrowd.scenario.fields import Name, Table, one_line
 from flashcrowd.scenario.measures import Measures, Stop
 from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.profile import Profile
@@ -58,7 +58,7 @@ def _shipped_profile(name: str) -> Profile:
 class Scenario(Table):
     """One situation. Lower it with `flashcrowd.plan.lower`."""
 
-    title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    title: Annotated[str, StringConstraints(min_length=1, max_length=200), one_line]
     """What a person calls it."""
     network: Network
     """Hosts and what lies between them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 
 from flashcrowd.scenario.fields import Table
-from flashcrowd.units import Span
+from flashcrowd.units import Span, UnitError
 
 
 class Change(Table):
@@ -35,6 +35,17 @@ def _tag(given: object) -> str:
     return "a stop" if stops else "a change"
 
 
+def _either(given: object) -> object:
+    """Refuses what is both a change and a stop."""
+    if isinstance(given, dict) and "stop" in given and ("change" in given or "to" in given):
+        raise UnitError(
+            "either `change` and `to`, or `stop`", "write an entry of its own for the stop"
+        )
+    return given
+
+
 Event = Annotated[
-    Annotated[Change, Tag("a change")] | Annotated[Halt, Tag("a stop")], Discriminator(_tag)
+    Annotated[Change, Tag("a change")] | Annotated[Halt, Tag("a stop")],
+    Discriminator(_tag),
+    BeforeValidator(_either, json_schema_input_type=Change | Halt),
 ]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.errors import MISSING, Problem, StudyError
+from flashcrowd.errors import MISSING, Problem, StudyError, visible
+from flashcrowd.scenario import paths
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.text_file import text_of
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+
+MARK = "\ufeff"
+"""With which Windows begins files in UTF-8."""
 
 DEEPEST = 50
 """So deep may tables and lists stand in each other. A study needs eight levels."""
@@ -24,13 +29,16 @@ def read_text(path: str | Path) -> str:
         StudyError: it cannot be read.
     """
     try:
-        return text_of(Path(path))
+        text = text_of(Path(path))
     except OSError as error:
         problem = Problem(str(path), error.strerror or "unreadable", "a study file")
         raise StudyError([problem], str(path)) from None
-    except UnicodeDecodeError:
-        problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML")
+    except UnicodeDecodeError as error:
+        wide = error.object.startswith((b"\xff\xfe", b"\xfe\xff"))
+        hint = "it looks like UTF-16; save it as UTF-8" if wide else ""
+        problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML", hint)
         raise StudyError([problem], str(path)) from None
+    return text.removeprefix(MARK)
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:
@@ -45,9 +53,12 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
         raise StudyError([_syntax(str(error), text, source)], source) from None
     except RecursionError:
         raise StudyError([_too_deep(source)], source) from None
+    except ValueError:  # Python's limit for a whole number as text
+        long = Problem(source, "longer", "whole numbers of at most 4300 digits")
+        raise StudyError([long], source) from None
     if not _shallow(document):
         raise StudyError([_too_deep(source)], source)
-    if document.get("format") != 1:
+    if type(document.get("format")) is not int or document["format"] != 1:
         value = shown(document["format"]) if "format" in document else MISSING
         hint = "write `format = 1` at the top"
         raise StudyError([Problem("format", value, "1, the format of this version", hint)], source)
@@ -72,12 +83,63 @@ def _shallow(document: Any) -> bool:
 
 def _syntax(message: str, text: str, source: str) -> Problem:
     found = _PLACE.search(message)
-    lines = text.splitlines() or [""]
+    lines = text.split("\n")
     line, column = len(lines), len(lines[-1]) + 1
     if found and found[1]:
         line, column = int(found[1]), int(found[2])
-    shown_line = lines[line - 1].strip() if line <= len(lines) else ""
-    hint = _PLACE.sub("", message)
+    shown_line = visible(lines[line - 1].strip()) if line <= len(lines) else ""
+    hint = _in_words(_PLACE.sub("", message))
     if re.search(r"=\s*[\d.]+\s*[A-Za-z%]", shown_line):
         hint += '; texts and quantities stand in quotes, as in "400 ms"'
-    return Problem(f"{source}:{line}:{column}", shown_line, "TOML", hint)
+    return Problem(f"{source}:{line}:{column}", shown_line or "(nothing)", "TOML", hint)
+
+
+_WORDS = (
+    (r"Cannot (?:declare|redefine namespace) (\(.*\))(?: twice)?", "the table {} is given already"),
+    (r"Cannot mutate immutable namespace (\(.*\))", "the table {} was complete where it was given"),
+    (r"Cannot overwrite a value", "this key has a value already"),
+    (r"Duplicate inline table key (.*)", "the key {} stands twice between the braces"),
+    (r"(?:Illegal|Found invalid) character (.*)", "{} may not stand here"),
+    (r"Expected newline or end of document after a statement", "a line holds one value only"),
+    (r"Expected '=' after a key in a key/value pair", "`=` and a value come after a key"),
+    (r"Expected (\S+) at the end of (?:a table|an array) declaration", "{} ends a table's name"),
+    (r"Expected (.*)", "{} is missing"),
+    (
+        r"Invalid statement",
+        "a line is a key with a value, a table's name in brackets, or a comment",
+    ),
+    (
+        r"Invalid initial character for a key part",
+        "a key is letters, digits, - and _, or in quotes",
+    ),
+    (r"Invalid value", "a value is a text in quotes, a number, true, false, a list or a table"),
+    (r"Invalid hex value", "a character by its number is \\uXXXX or \\UXXXXXXXX"),
+    (r"Escaped character is not a Unicode scalar value", "there is no character of that number"),
+    (r"Invalid date or datetime", "there is no such date"),
+    (r"Unescaped '\\' in a string", "\\ is written \\\\, or the text in single quotes"),
+    (r"Unterminated string", "the text has no closing quotes"),
+    (r"Unclosed array", "the list has no closing bracket"),
+    (r"Unclosed inline table", "the table has no closing brace"),
+)
+"""What Python's reader says, and the same for who writes a file."""
+
+
+def _in_words(message: str) -> str:
+    for pattern, words in _WORDS:
+        match = re.fullmatch(pattern, message, re.S)
+        if match:
+            return words.format(*map(_named, match.groups()))
+    return "it cannot be read from here on"
+
+
+def _named(text: str) -> str:
+    """A key, a tuple of keys or a character, as Python's reader prints it, for people."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    if isinstance(value, tuple):
+        return paths.join(map(str, value))
+    if value == "\n":
+        return "the end of a line"
+    return value if value.isprintable() and len(value) > 1 else visible(f'"{value}"')

@@ -14,6 +14,7 @@ from flashcrowd.errors import StudyError
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
+from flashcrowd.scenario.fields import any_lines
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study import headline
@@ -26,11 +27,19 @@ from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.repeats import Repeats, Until
 from flashcrowd.study.seeds import seed_of
 from flashcrowd.study.sweep import Axis, axes_of, combinations, shape_problems
+from flashcrowd.units import UnitError
 
 Sweep = Annotated[
     list[Axis],
     BeforeValidator(axes_of, json_schema_input_type=dict[str, Any] | list[dict[str, Any]]),
 ]
+
+
+def _whole(given: Any) -> Any:
+    """Refuses all but the whole number: Python takes `true` and 1.0 for 1, too."""
+    if type(given) is not int or given != 1:
+        raise UnitError("1, the format of this version", "write `format = 1` at the top")
+    return given
 
 
 class Study(Scenario):
@@ -41,9 +50,9 @@ class Study(Scenario):
     alone shows to be wrong, everything else is found by `points` and `check`.
     """
 
-    format: Literal[1] = 1
+    format: Annotated[Literal[1], BeforeValidator(_whole, json_schema_input_type=Literal[1])] = 1
     """Version of the file's format."""
-    description: str = ""
+    description: Annotated[str, any_lines] = ""
     """What question the study answers."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """From which the seeds of all runs are derived."""

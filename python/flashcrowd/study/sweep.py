@@ -26,6 +26,15 @@ Axis = dict[str, list[Any]]
 MOST_POINTS = 100_000
 ROOTS = ("network", "workloads", "stacks", "utp", "profiles", "timeline", "measures", "stop")
 BASES = ("base", "line")
+WHOLE = {
+    "seed": "more repeats mean more seeds",
+    "repeats": "more repeats mean more seeds",
+    "title": "it names the study as a whole",
+    "description": "it describes the study as a whole",
+    "format": "it says how the file is read",
+    "sweep": "a path that is set is swept no more; what varies stands in the file",
+}
+"""Keys of the whole study, which no sweep may vary, and why."""
 
 
 def axes_of(given: Any) -> Any:
@@ -124,9 +133,9 @@ def path_problems(
 
 def near(path: str, document: dict[str, Any]) -> str:
     """The nearest path that exists: the last wrong segment first, then the path as a whole."""
-    if path in ("seed", "repeats"):
-        return "more repeats mean more seeds"
     segments = paths.parse(path) or []
+    if segments and segments[0] in WHOLE:
+        return WHOLE[segments[0]]
     table: Any = document
     for depth, segment in enumerate(segments):
         if not isinstance(table, dict):
