@@ -37,6 +37,12 @@ class Problem:
         return [(label, text) for label, text in rows if text]
 
 
+def warning(problem: Problem) -> str:
+    """A doubt in one line: the place, the value, and why it can hardly be meant."""
+    said = f"{problem.path} = {problem.value}: {problem.allowed}"
+    return f"{said}; {problem.hint}" if problem.hint else said
+
+
 class StudyError(Exception):
     """A study cannot be used: every mistake found.
 

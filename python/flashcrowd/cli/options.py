@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter, Token, validators
 
 from flashcrowd.engines.registry import ENGINES
-from flashcrowd.errors import Problem, StudyError
+from flashcrowd.errors import Problem, StudyError, warning
 from flashcrowd.study import Study
 from flashcrowd.study.overrides import parse_assignment
 
@@ -51,12 +52,15 @@ EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(E
 def load(
     study: Path, settings: Sequence[str], seed: int | None = None, repeats: int | None = None
 ) -> Study:
-    """Reads a study with the values of the command line.
+    """Reads a study with the values of the command line; says on standard error what it doubts.
 
     Raises:
         StudyError: there are mistakes in the file or on the command line.
     """
-    return Study.load(study, set=assignments(settings), repeats=repeats, seed=seed)
+    loaded = Study.load(study, set=assignments(settings), repeats=repeats, seed=seed)
+    for doubt in loaded.warnings():
+        print(f"warning: {warning(doubt)}", file=sys.stderr)
+    return loaded
 
 
 def assignments(settings: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ MOST_BYTES = 1 << 26
 
 
 def text_of(path: Path) -> str:
-    """The text of a file.
+    """The text of a file, without the mark with which Windows begins files in UTF-8.
 
     Raises:
         OSError: it cannot be read, or is longer than `MOST_BYTES`.
@@ -21,4 +21,4 @@ def text_of(path: Path) -> str:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-    return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

@@ -41,10 +41,15 @@ class Findings:
         where = f"at {at(values)}"
         return replace(problem, hint=f"{problem.hint}; {where}" if problem.hint else where)
 
+    @property
+    def found(self) -> list[Problem]:
+        """All of them, each once."""
+        return list(self._problems.values())
+
     def raise_any(self, source: str) -> None:
         """Raises a `StudyError` if there are any."""
         if self._problems:
-            raise StudyError(list(self._problems.values()), source)
+            raise StudyError(self.found, source)
 
 
 def at(values: Mapping[str, Any]) -> str:

@@ -15,9 +15,6 @@ from flashcrowd.scenario.text_file import text_of
 
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
-MARK = "\ufeff"
-"""With which Windows begins files in UTF-8."""
-
 DEEPEST = 50
 """So deep may tables and lists stand in each other. A study needs eight levels."""
 
@@ -29,7 +26,7 @@ def read_text(path: str | Path) -> str:
         StudyError: it cannot be read.
     """
     try:
-        text = text_of(Path(path))
+        return text_of(Path(path))
     except OSError as error:
         problem = Problem(str(path), error.strerror or "unreadable", "a study file")
         raise StudyError([problem], str(path)) from None
@@ -38,7 +35,6 @@ def read_text(path: str | Path) -> str:
         hint = "it looks like UTF-16; save it as UTF-8" if wide else ""
         problem = Problem(str(path), "not UTF-8", "a study file, a text in TOML", hint)
         raise StudyError([problem], str(path)) from None
-    return text.removeprefix(MARK)
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:

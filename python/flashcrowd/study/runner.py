@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 from flashcrowd.engines import Engine, registry
+from flashcrowd.errors import warning
 from flashcrowd.plan.digest import digest
 from flashcrowd.store.manifest import Engine as EngineCard
 from flashcrowd.store.manifest import Manifest, Point, Run
@@ -51,8 +53,10 @@ def run(
         KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
     """
     loaded = study if isinstance(study, Study) else Study.load(study)
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs: {jobs}; at least 1 is needed")
+    if jobs is not None and (type(jobs) is not int or jobs < 1):
+        raise ValueError(f"jobs: {jobs}; a whole number of at least 1 is needed")
+    for doubt in loaded.warnings():
+        warnings.warn(warning(doubt), stacklevel=3)
     path = Path(out) if out is not None else default_folder(loaded)
     chosen = registry.engine(engine) if isinstance(engine, str) else engine
     campaign = prepare(loaded, chosen)

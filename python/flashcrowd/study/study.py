@@ -14,6 +14,7 @@ from flashcrowd.errors import StudyError
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
+from flashcrowd.scenario.doubts import doubts, unsaid
 from flashcrowd.scenario.fields import any_lines
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
@@ -209,6 +210,30 @@ class Study(Scenario):
         whole = any(len(paths.parse(path) or []) <= 2 for axis in self.sweep for path in axis)
         return [point.scenario for point in points] if whole else [self.scenario]
 
+    def warnings(self) -> list[Problem]:
+        """What is possible and can hardly be meant, at any point; `allowed` says why.
+
+        A study with warnings runs.
+        """
+        base = list(doubts(self.scenario))
+        findings = Findings(self.sweep, known=base)
+        findings.add(self._unsaid(), {})
+        seen: set[tuple[int, ...]] = set()
+        for point in self.points():
+            tables = _tables_of(point.scenario)
+            if tables not in seen:
+                seen.add(tables)
+                findings.add(doubts(point.scenario), point.values)
+        return findings.found
+
+    def _unsaid(self) -> Iterator[Problem]:
+        """What the file leaves open, where no sweep says it."""
+        swept = [path for axis in self.sweep for path in axis]
+        for doubt in unsaid(self.scenario):
+            ends = (doubt.path, f"{doubt.path}.size", f"{doubt.path}.stop", "stop.horizon")
+            if not any(path in ends for path in swept):
+                yield doubt
+
     def resolved(self) -> dict[str, Any]:
         """The study as a file would have it, with every default and every stack and client in use.
 
@@ -279,3 +304,10 @@ class Study(Scenario):
             tables = document[kind].items()
             document[kind] = {n: shipped.unsteered(table, n, all_of) for n, table in tables}
         return document
+
+
+def _tables_of(scenario: Scenario) -> tuple[int, ...]:
+    """Which tables doubts are about: points share those in which the sweep replaces nothing."""
+    network = scenario.network
+    named = (network.groups, network.links, network.paths, scenario.workloads)
+    return (id(network.loss), *(id(table) for tables in named for table in tables.values()))

@@ -1,0 +1,134 @@
+"""What a scenario may say and can hardly mean: a warning each, and it runs all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flashcrowd.errors import Problem
+from flashcrowd.scenario.framing import Framing
+from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
+from flashcrowd.scenario.line import Line
+from flashcrowd.scenario.network import Network
+from flashcrowd.scenario.paths import join
+from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.scenario.timeline import Halt
+from flashcrowd.units import Rate, Size, Span
+
+SMALLEST = 40
+"""Bytes of a TCP acknowledgement: headers of IP and TCP (RFC 791, RFC 9293)."""
+
+FULL = 1500
+"""Bytes of a full packet on Ethernet (RFC 894), as most stacks send them."""
+
+LONGEST = Span("1 min")
+"""A packet that is longer on its way onto a line is hardly meant: the first retransmission timeout
+is 1 s (RFC 6298), and a few of them end a connection."""
+
+
+def doubts(scenario: Scenario) -> Iterator[Problem]:
+    """What can hardly be meant, whatever else the file says."""
+    network = scenario.network
+    for name, group in network.groups.items():
+        if isinstance(group.access, Line):
+            yield from _line(group.access, join(("network", "groups", name, "access")))
+    for name, link in network.links.items():
+        place = join(("network", "links", name))
+        yield from _way(place, ("rate", link.rate), ("queue", link.queue), link.framing)
+        yield from _loss(link.loss, place)
+        if not isinstance(link.back, str):
+            back = link.back
+            place = f"{place}.back"
+            yield from _way(place, ("rate", back.rate), ("queue", back.queue), back.framing)
+            yield from _loss(back.loss, place)
+    yield from _loss(network.loss, "network")
+    for name, path in network.paths.items():
+        yield from _loss(path.loss, join(("network", "paths", name)))
+    for name, workload in scenario.workloads.items():
+        if isinstance(workload, Swarm):
+            yield from _swarm(workload, join(("workloads", name)), network)
+
+
+def unsaid(scenario: Scenario) -> Iterator[Problem]:
+    """Flows of whose end the file says nothing, while something else ends the run.
+
+    Asked only of a scenario as it was written, not of one whose defaults were written out.
+    """
+    if "horizon" in scenario.stop.model_fields_set:
+        return
+    stopped = {event.stop for event in scenario.timeline.values() if isinstance(event, Halt)}
+    others = [n for n, it in scenario.workloads.items() if isinstance(it, Swarm) or it.ends]
+    for name, workload in scenario.workloads.items():
+        said = {"size", "stop"} & workload.model_fields_set
+        if workload.kind == "transfer" and not said and name not in stopped and others:
+            yield Problem(
+                join(("workloads", name)),
+                "without size and stop",
+                f"it has no end, and is cut when {' and '.join(others)} ends",
+                'say `stop = "none"` if that is meant',
+            )
+
+
+def _line(line: Line, place: str) -> Iterator[Problem]:
+    for rate, queue in (("up", "up_queue"), ("down", "down_queue")):
+        rates, queues = (rate, getattr(line, rate)), (queue, getattr(line, queue))
+        yield from _way(place, rates, queues, line.framing)
+    yield from _loss(line.loss, place)
+
+
+def _way(
+    place: str, rate: tuple[str, Rate | None], queue: tuple[str, object], framing: Framing
+) -> Iterator[Problem]:
+    """A queue into which no packet fits, or a rate at which none gets through in time."""
+    (rate_key, bits), (queue_key, limit) = rate, queue
+    if bits is None:
+        return
+    if isinstance(limit, Queue) and limit.bytes is not None:
+        smallest, full = _frame(SMALLEST, framing), _frame(FULL, framing)
+        if limit.bytes.bytes < smallest:
+            what = f"no packet fits: an acknowledgement alone has {smallest} B"
+            yield Problem(f"{place}.{queue_key}", shown(str(limit)), what)
+        elif limit.bytes.bytes < full:
+            what = f"no full packet fits: it has {full} B"
+            yield Problem(f"{place}.{queue_key}", shown(str(limit)), what)
+    seconds = FULL * 8 / bits.bps
+    if seconds > LONGEST.seconds:
+        what = f"a packet of {Size.of(FULL)} takes {_spoken(seconds)}"
+        yield Problem(f"{place}.{rate_key}", shown(str(bits)), what)
+
+
+def _frame(packet: int, framing: Framing) -> int:
+    """Bytes of a packet with its framing; in ATM, whole cells of 53 bytes with 48 of content."""
+    framed = packet + framing.overhead.bytes
+    return -(-framed // 48) * 53 if framing.atm else framed
+
+
+def _loss(loss: object, place: str) -> Iterator[Problem]:
+    everything = (isinstance(loss, Bernoulli) and loss.probability.amount == 1) or (
+        isinstance(loss, GilbertElliott) and loss.loss_good.amount == 1 == loss.loss_bad.amount
+    )
+    if everything:
+        value = loss.probability if isinstance(loss, Bernoulli) else "both states at 100 %"
+        yield Problem(f"{place}.loss", shown(str(value)), "nothing gets through")
+
+
+def _swarm(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
+    leechers = [it for it in swarm.populations.values() if it.role == "leecher"]
+    if swarm.stop_after is None or any(it.replace for it in leechers):
+        return
+    groups = {name: group.hosts for name, group in network.groups.items()}
+    most = 0
+    for population in leechers:
+        named = [population.group] if isinstance(population.group, str) else population.group
+        hosts = sum(groups.get(name, 0) for name in named)
+        most += hosts if population.hosts == "all" else population.hosts
+    if swarm.stop_after > most:
+        what = f"there are {most} leechers, so it ends nothing"
+        yield Problem(f"{place}.stop_after", str(swarm.stop_after), what)
+
+
+def _spoken(seconds: float) -> str:
+    """A time in the largest of minutes and hours that fits."""
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"

@@ -1,0 +1,174 @@
+"""What is possible and can hardly be meant: a warning each, and the study runs."""
+
+import copy
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flashcrowd
+from flashcrowd.errors import warning
+from flashcrowd.study import Study
+
+ROOT = Path(__file__).parents[2]
+STUDY = """
+format = 1
+title = "A small study"
+
+[network]
+rtt = "20 ms"
+
+[network.groups.seed]
+
+[network.groups.homes]
+hosts = 3
+access = { up = "1 Mbit/s", down = "8 Mbit/s" }
+
+[network.links.neck]
+rate = "1 Mbit/s"
+
+[network.paths.narrow]
+between = ["seed", "homes"]
+through = ["neck"]
+
+[workloads.swarm]
+kind = "swarm"
+size = "256 KiB"
+
+[workloads.swarm.populations.seed]
+role = "seed"
+group = "seed"
+
+[workloads.swarm.populations.leechers]
+group = "homes"
+"""
+
+
+def study(changes: dict[str, Any]) -> Study:
+    document = copy.deepcopy(tomllib.loads(STUDY))
+    for path, value in changes.items():
+        *above, last = path.split(".")
+        table = document
+        for segment in above:
+            table = table.setdefault(segment, {})
+        table[last] = value
+    return Study.from_dict(document)
+
+
+def warned(**changes: Any) -> list[str]:
+    return [warning(doubt) for doubt in study(changes).warnings()]
+
+
+BULK = {"kind": "transfer", "from": "homes-1", "to": "seed"}
+ENDLESS = (
+    "workloads.bulk = without size and stop: it has no end, and is cut when swarm ends; "
+    'say `stop = "none"` if that is meant'
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"network.groups.homes.access.up_queue": "10 B"},
+            'network.groups.homes.access.up_queue = "10 B": no packet fits: an '
+            "acknowledgement alone has 40 B",
+        ),
+        (
+            {"network.groups.homes.access.down_queue": "10 packets, 1400 B"},
+            'network.groups.homes.access.down_queue = "10 packets, 1400 B": no full packet '
+            "fits: it has 1500 B",
+        ),
+        (
+            {"network.links.neck.queue": "1600 B", "network.links.neck.framing": "atm"},
+            'network.links.neck.queue = "1600 B": no full packet fits: it has 1749 B',
+        ),
+        (
+            {"network.groups.homes.access.loss": "100 %"},
+            'network.groups.homes.access.loss = "100 %": nothing gets through',
+        ),
+        (
+            {"network.links.neck.loss": {"to_bad": "1 %", "to_good": "1 %", "loss_good": "100 %"}},
+            'network.links.neck.loss = "both states at 100 %": nothing gets through',
+        ),
+        (
+            {"network.groups.homes.access.up": "1 bit/s"},
+            'network.groups.homes.access.up = "1 bit/s": a packet of 1500 B takes 3.3 h',
+        ),
+        (
+            {"network.links.neck.rate": "100 bit/s"},
+            'network.links.neck.rate = "100 bit/s": a packet of 1500 B takes 2.0 min',
+        ),
+        (
+            {"workloads.swarm.stop_after": 99},
+            "workloads.swarm.stop_after = 99: there are 3 leechers, so it ends nothing",
+        ),
+        ({"workloads.bulk": BULK}, ENDLESS),
+    ],
+)
+def test_what_can_hardly_be_meant_is_told(changes: dict[str, Any], said: str) -> None:
+    assert warned(**changes) == [said]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"network.groups.homes.access.up_queue": "1500 B"},
+        {"network.groups.homes.access.loss": "99 %"},
+        {"network.groups.homes.access.up": "1 kbit/s"},
+        {"network.links.neck": {"rate": "unlimited", "queue": "10 B"}},
+        {"workloads.swarm.stop_after": 3},
+        {"workloads.bulk": {**BULK, "stop": "none"}},
+        {"workloads.bulk": {**BULK, "size": "1 MB"}},
+        {"workloads.bulk": BULK, "stop.horizon": "60 s"},
+        {"workloads.bulk": BULK, "timeline.end": {"at": "5 s", "stop": "bulk"}},
+        {"workloads.bulk": BULK, "sweep": {"workloads.bulk.size": ["none", "1 MB"]}},
+    ],
+)
+def test_what_may_be_meant_is_not(changes: dict[str, Any]) -> None:
+    assert warned(**changes) == []
+
+
+def test_a_doubt_about_a_swept_value_names_its_place_once() -> None:
+    sweep = {
+        "network.groups.homes.access.up_queue": ["10 B", "64 KiB"],
+        "network.rtt": ["1 ms", "2 ms"],
+    }
+    (doubt,) = study({"sweep": sweep}).warnings()
+    assert doubt.path == 'sweep."network.groups.homes.access.up_queue"[0]'
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("studies/*.toml")), ids=lambda path: path.stem)
+def test_the_studies_that_ship_are_meant(file: Path) -> None:
+    assert Study.load(file).warnings() == []
+
+
+def test_a_resolved_study_says_what_it_means() -> None:
+    endless = study({"workloads.bulk": BULK})
+    assert len(endless.warnings()) == 1
+    assert Study.from_dict(endless.resolved()).warnings() == []
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_a_warning_is_printed_and_the_study_runs(command: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(STUDY, encoding="utf-8")
+    setting = "workloads.swarm.stop_after=99"
+    done = subprocess.run(
+        [sys.executable, "-m", "flashcrowd", command, "s.toml", "--set", setting],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "warning: workloads.swarm.stop_after = 99: there are 3 leechers" in done.stderr
+
+
+def test_python_warns_as_python_does(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="there are 3 leechers") as caught:
+        flashcrowd.run(study({"workloads.swarm.stop_after": 99}), tmp_path / "r", progress=False)
+    assert caught[0].filename == __file__
