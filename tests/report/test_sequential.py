@@ -66,11 +66,13 @@ def test_at_all_looks_together_the_mean_is_covered_as_promised() -> None:
 def test_an_interval_that_forgets_the_looks_covers_less() -> None:
     """Why all this is needed: Student's t of 95 % at each look, stopped when it is narrow."""
     random, looks = np.random.default_rng(3), Looks(0.02)
+    quantile = {count: stats.t.ppf(0.975, count - 1) for count in looks.schedule}
     missed = 0
     for _ in range(STUDIES):
         values = random.normal(100, 5, looks.at_most)
+        count, half = 0, 0.0
         for count in looks.schedule:
-            half = stats.t.ppf(0.975, count - 1) * values[:count].std(ddof=1) / np.sqrt(count)
+            half = quantile[count] * values[:count].std(ddof=1) / np.sqrt(count)
             if half <= looks.until * values[:count].mean():
                 break
         missed += abs(values[:count].mean() - 100) > half
@@ -85,7 +87,20 @@ def test_the_difference_of_points_that_ended_apart_is_over_their_common_runs() -
     assert found is not None
     assert found.n == 8
     assert found.mean == pytest.approx(0.1)
-    assert sequential.difference({100: 1.0}, base, looks) is None
+
+
+def test_the_difference_of_runs_without_a_common_seed_is_one_of_independent_runs() -> None:
+    random, looks = np.random.default_rng(6), Looks(0.02, 8, 8)
+    base, values = random.normal(100, 5, 8), random.normal(110, 5, 8)
+    found = sequential.difference(
+        dict(enumerate(values, 100)), dict(enumerate(base)), looks, relative=False
+    )
+    assert found is not None
+    error = np.hypot(stats.sem(values), stats.sem(base))
+    half = stats.t.ppf(0.975, 7) * error
+    assert found.low == pytest.approx(values.mean() - base.mean() - half)
+    assert found.high == pytest.approx(values.mean() - base.mean() + half)
+    assert sequential.difference({}, dict(enumerate(base)), looks) is None
 
 
 def test_it_is_wider_than_the_interval_of_one_look() -> None:

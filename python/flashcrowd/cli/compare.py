@@ -25,7 +25,7 @@ def compare(
     ] = None,
     all: Annotated[
         bool,
-        Parameter(negative=(), help="Show the tables of all measures, not of the first three."),
+        Parameter(negative=(), help="Show the tables of all measures, not of the headline alone."),
     ] = False,
     report: Annotated[
         bool, Parameter(negative=(), help="Write the page into comparison/ if --out is not given.")
@@ -67,7 +67,7 @@ def compare(
 def _show(found: comparing.Comparison, every: bool) -> None:
     from rich.console import Console
 
-    Console().print(found.summary(None if every else 3))
-    more = len(found.measures) - 3
+    Console().print(found.summary(every=every))
+    more = len(found.measures) - found.decisive
     if more > 0 and not every:
-        print(f"{more} more measures are in the sentences above; --all shows their tables.")
+        print(f"--all shows the tables of {more} more measures.")

@@ -50,6 +50,13 @@ def run(
         bool,
         Parameter(negative=(), help="Exit status 3 if a run stalled or was cut off in time."),
     ] = False,
+    expect: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Exit status 4 if an expectation of the study is broken, 5 if one is undecided.",
+        ),
+    ] = False,
     quiet: Annotated[bool, Parameter(negative=(), help="No progress and no summary.")] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
@@ -61,8 +68,9 @@ def run(
     is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
 
     Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
-    does not fit, or unusable folder, 3 with --strict if a run stalled or was cut off, 130 after
-    Ctrl-C, 143 after SIGTERM.
+    does not fit, or unusable folder, 3 with --strict if a run stalled or was cut off, with --expect
+    4 if an expectation is broken and 5 if none is broken and one is undecided, 130 after Ctrl-C,
+    143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
@@ -87,7 +95,9 @@ def run(
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
     unfinished = _warn(results)
-    return UNFINISHED if strict and unfinished else 0
+    if strict and unfinished:
+        return UNFINISHED
+    return _judge(results) if expect else 0
 
 
 def _show(results: Results) -> None:
@@ -101,6 +111,12 @@ def _show(results: Results) -> None:
     else:
         console().print(summary(results))
     print(f"Results: {results.path}")
+
+
+def _judge(results: Results) -> int:
+    from flashcrowd.cli.expect import status
+
+    return status(results, quiet=True)  # the summary shows it
 
 
 def _stopped(folder: Path) -> int:

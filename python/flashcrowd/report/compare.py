@@ -22,6 +22,7 @@ from flashcrowd.report import compare_match
 from flashcrowd.report.compare_match import AXIS, Merged
 from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.equivalence import LEVEL, MARGIN, Equivalence, equivalence
+from flashcrowd.report.headline import headline
 from flashcrowd.report.measures import Measure, all_measures
 from flashcrowd.report.points import Axis, Point, Points, read
 from flashcrowd.report.statistics import Estimate
@@ -74,15 +75,27 @@ class Comparison:
 
     @cached_property
     def measures(self) -> list[Measure]:
-        """Measures that every folder has."""
-        found = all_measures(self.merged, self.points)
-        return [measure for measure in found if not self._lacking(measure)]
+        """Measures that every folder has, those of the first one's headline before the others."""
+        return [measure for measure in self._found if not self._lacking(measure)]
+
+    @cached_property
+    def decisive(self) -> int:
+        """How many of the measures are of the headline."""
+        names = {measure.name for measure in headline(self.merged, self.points).measures}
+        return sum(measure.name in names for measure in self.measures)
+
+    @cached_property
+    def _found(self) -> list[Measure]:
+        decisive = headline(self.merged, self.points).measures
+        names = {measure.name for measure in decisive}
+        every = all_measures(self.merged, self.points)
+        return [*decisive, *(measure for measure in every if measure.name not in names)]
 
     @property
     def only_somewhere(self) -> list[str]:
         """Measures that some folders have and others do not, in words."""
         found = []
-        for measure in all_measures(self.merged, self.points):
+        for measure in self._found:
             lacking = self._lacking(measure)
             if lacking:
                 found.append(f"{measure.name} is not there in {' and '.join(lacking)}.")
@@ -163,11 +176,11 @@ class Comparison:
         """The table for a terminal."""
         return self.summary()
 
-    def summary(self, tables: int | None = 3) -> RenderableType:
-        """The answer and the tables of the first measures; of all with `tables=None`."""
+    def summary(self, *, every: bool = False) -> RenderableType:
+        """The answer, and the tables of the headline's measures or of `every` one."""
         from flashcrowd.report.compare_table import summary
 
-        return summary(self, tables)
+        return summary(self, None if every else self.decisive)
 
     def write(self, folder: str | Path) -> Path:
         """Write ``compare.html`` and its figures into a folder; gives the path of the page."""

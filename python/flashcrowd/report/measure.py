@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from flashcrowd.looks import Looks
+from flashcrowd.report import sequential
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate, difference, estimate
 
@@ -25,6 +27,7 @@ class Measure:
         less: what a smaller one is.
         of: the workload or link that it is about; empty if that goes without saying.
         metric: the metric behind it, see `flashcrowd.metrics`; empty for one that a paper made.
+        looks: by what rule the study was stopped; `None` if its number of runs was fixed.
     """
 
     name: str
@@ -37,15 +40,23 @@ class Measure:
     less: str = "lower"
     of: str = ""
     metric: str = ""
+    looks: Looks | None = None
 
     def at(self, point: Point) -> Estimate | None:
         """Mean over the runs of `point` that ended as planned."""
         values = [self.of_run[r.run] for r in point.good_runs if r.run in self.of_run]
-        return estimate(values).within(self.least, self.most) if values else None
+        if not values:
+            return None
+        found = sequential.estimate(values, self.looks) if self.looks else estimate(values)
+        return found.within(self.least, self.most)
 
     def change(self, point: Point, baseline: Point, *, relative: bool = True) -> Estimate | None:
         """How much larger `point` is than `baseline`, in pairs of runs that share a seed."""
-        change = difference(self._by_seed(point), self._by_seed(baseline), relative=relative)
+        here, there = self._by_seed(point), self._by_seed(baseline)
+        if self.looks:
+            change = sequential.difference(here, there, self.looks, relative=relative)
+        else:
+            change = difference(here, there, relative=relative)
         if change is not None and relative and self.least >= 0:
             return change.within(-1.0, math.inf)
         return change

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from flashcrowd import metrics
+from flashcrowd.looks import Looks
 from flashcrowd.metrics import Named
 from flashcrowd.report import downloads, source
 from flashcrowd.report.measure import Measure
@@ -26,7 +28,7 @@ def all_measures(results: Source, points: Points) -> list[Measure]:
 
 def swarm_measures(results: Source) -> list[Measure]:
     """Mean and last download time of each swarm."""
-    return [each.measure() for each in _apart(list(_swarms(results)))]
+    return [each.measure() for each in _apart(results, list(_swarms(results)))]
 
 
 def named(results: Source, name: Named) -> list[Measure]:
@@ -50,20 +52,16 @@ def observations(results: Source) -> list[Observations]:
         *_links(results),
     ]
     order = {metric.name: place for place, metric in enumerate(metrics.METRICS)}
-    return _apart(sorted(found, key=lambda each: order[each.metric.name]))
+    return _apart(results, sorted(found, key=lambda each: order[each.metric.name]))
 
 
-def _apart(found: list[Observations]) -> list[Observations]:
-    """The same, and each knows whether another workload has its metric, too."""
+def _apart(results: Source, found: list[Observations]) -> list[Observations]:
+    """The same, and each knows whether another workload has its metric, and the rule of looks."""
+    looks = Looks.of_study(results.study)
     count: dict[str, int] = {}
     for each in found:
         count[each.metric.name] = count.get(each.metric.name, 0) + 1
-    return [
-        Observations(
-            each.metric, each.of, each.runs, each.values, each.parts, count[each.metric.name] == 1
-        )
-        for each in found
-    ]
+    return [replace(each, alone=count[each.metric.name] == 1, looks=looks) for each in found]
 
 
 def within(each: Observations, name: str) -> Iterator[Observations]:

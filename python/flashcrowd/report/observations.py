@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flashcrowd import metrics
+from flashcrowd.looks import Looks
 from flashcrowd.metrics import Metric, Named
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.source import by_run
@@ -26,6 +27,7 @@ class Observations:
         values: the observations, in the unit of the metric, without NaN.
         parts: group and population of each observation, where it has them.
         alone: whether no other workload of the study has this metric.
+        looks: by what rule the study was stopped; `None` if its number of runs was fixed.
     """
 
     metric: Metric
@@ -34,6 +36,7 @@ class Observations:
     values: np.ndarray
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
     alone: bool = True
+    looks: Looks | None = None
 
     @property
     def single(self) -> bool:
@@ -77,6 +80,7 @@ class Observations:
             less=self.metric.less,
             of=self.of,
             metric=self.metric.name,
+            looks=self.looks,
         )
 
 

@@ -48,12 +48,12 @@ def difference(
     """How much larger `values` are than `base`, by seed, over the runs that both have.
 
     Points may have ended at different looks; their common runs are those of the earlier one, so
-    that the interval is one of those at the looks. As `statistics.difference` otherwise, but
-    ``None`` without a common seed.
+    that the interval is one of those at the looks. Without a common seed the two are compared as
+    independent ones. As `statistics.difference` otherwise.
     """
     shared = sorted(seed for seed in values if seed in base)
     if not shared:
-        return None
+        return _apart(list(values.values()), list(base.values()), looks, relative)
     x = np.asarray([values[seed] for seed in shared], dtype=float)
     b = np.asarray([base[seed] for seed in shared], dtype=float)
     scale = float(b.mean()) if relative else 1.0
@@ -63,6 +63,31 @@ def difference(
     # What each run adds to the ratio of the means, linearised.
     influence = (x - (1 + centre) * b) / scale if relative else x - b
     return _around(centre, influence, (x - b) / scale, looks)
+
+
+def _apart(
+    values: Sequence[float], base: Sequence[float], looks: Looks, relative: bool
+) -> Estimate | None:
+    """The difference of runs without a common seed; degrees of freedom of the smaller number."""
+    if not values or not base:
+        return None
+    x, b = np.asarray(values, dtype=float), np.asarray(base, dtype=float)
+    scale = float(b.mean()) if relative else 1.0
+    if scale == 0:
+        return None
+    centre = float(x.mean() - b.mean()) / scale
+    n = min(len(x), len(b))
+    low = high = None
+    if n >= 2:
+        ratio = 1 + centre if relative else 1.0
+        error = math.hypot(
+            float(x.std(ddof=1)) / math.sqrt(len(x)),
+            ratio * float(b.std(ddof=1)) / math.sqrt(len(b)),
+        )
+        half = _quantile(level(looks), n - 1) * error / abs(scale)
+        low, high = centre - half, centre + half
+    ends = sorted(((x.min() - b.max()) / scale, (x.max() - b.min()) / scale))
+    return Estimate(centre, low, high, n, float(ends[0]), float(ends[1]))
 
 
 def narrow(found: Estimate, looks: Looks) -> bool:
@@ -94,8 +119,8 @@ def words(looks: Looks) -> str:
     """How the intervals are made, for the foot of a page."""
     schedule = looks.schedule
     return (
-        f"This study was repeated until half the width of the headline's interval was "
-        f"{100 * looks.until:.3g} % of the mean: it looked after {_few(schedule)} runs of a point. "
+        f"This study was to be repeated until half the width of the headline's intervals is at most "
+        f"{100 * looks.until:.3g} % of the mean, looked at after {_few(schedule)} runs of a point. "
         f"So that stopping early does not flatter it, intervals of measures hold at all "
         f"{len(schedule)} looks together (repeated confidence intervals: Student's t at the level "
         f"of {100 * level(looks):.4g} % at each look)."

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from flashcrowd.report import answer, downloads, listings, page, source, wording, words
+from flashcrowd.report import (
+    answer,
+    downloads,
+    expectations,
+    listings,
+    page,
+    source,
+    stopping,
+    wording,
+    words,
+)
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import completion, histograms, means, pings, series
 from flashcrowd.report.headline import Headline, headline
@@ -35,7 +46,8 @@ def build(results: Source) -> Page:
     points = read(results.tables["runs"])
     decisive = headline(results, points)
     sections = [
-        Section("The answer", "answer", list(_answer(decisive, points))),
+        Section("The answer", "answer", list(_answer(results.study, decisive, points))),
+        *_expected(results, points),
         *_outcome(points),
         *_results(results, points, decisive),
         Section("What was run", "what", list(_what(results, points))),
@@ -45,13 +57,22 @@ def build(results: Source) -> Page:
         title=words.title(results.study),
         lead=words.lead(points),
         sections=[section for section in sections if section.blocks],
-        foot=METHOD,
+        foot=stopping.method(results.study, METHOD),
         warnings=_warnings(points),
     )
 
 
-def _answer(decisive: Headline, points: Points) -> Iterator[Block]:
-    for sentence in answer.sentences(decisive, points):
+def _expected(results: Source, points: Points) -> Iterator[Section]:
+    judged = expectations.judge(results, points)
+    if judged:
+        yield Section("What was expected", "expected", [expectations.table(judged)])
+
+
+def _answer(study: Mapping[str, Any], decisive: Headline, points: Points) -> Iterator[Block]:
+    for sentence in (
+        *answer.sentences(decisive, points),
+        *stopping.sentences(study, decisive, points),
+    ):
         yield Text(sentence)
     if decisive.measures:
         yield listings.of_headline(decisive, points, decisive.measures)

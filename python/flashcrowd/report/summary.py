@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from flashcrowd.report import answer, wording
+from flashcrowd.report import answer, expectations, stopping, wording
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, read
@@ -30,10 +30,18 @@ def summary(results: Source) -> RenderableType:
         return Group(Text("No run has a number to summarise."), *_reasons(points))
     return Group(
         *(Text(sentence) for sentence in answer.sentences(found, points)),
+        *(Text(sentence) for sentence in stopping.sentences(results.study, found, points)),
         _Levels(points, found, found.measures),
         *(_Levels(points, found, list(parts.values())) for parts in found.parts.values()),
+        *_expected(results, points),
         *_reasons(points),
     )
+
+
+def _expected(results: Source, points: Points) -> Iterator[RenderableType]:
+    judged = expectations.judge(results, points)
+    if judged:
+        yield expectations.summary(judged)
 
 
 #: Wider than any table, to ask how much room one would take.

@@ -53,7 +53,7 @@ def problems_of(
         except UnitError as error:
             place = paths.join(("report", "headline", index))
             yield Problem(place, shown(text), error.allowed, error.hint)
-    yield from _baseline_problems(headline.baseline, axes)
+    yield from setting_problems("report.baseline", headline.baseline, axes)
 
 
 def without(document: dict[str, Any], fixed: Iterable[str]) -> dict[str, Any]:
@@ -111,10 +111,13 @@ def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
                 yield from workload.populations
 
 
-def _baseline_problems(baseline: dict[str, Any], axes: Sequence[Axis]) -> Iterator[Problem]:
+def setting_problems(
+    table: str, settings: dict[str, Any], axes: Sequence[Axis]
+) -> Iterator[Problem]:
+    """What is not swept in a `table` (its path) of swept paths, or their ends, and values."""
     swept = {path: values for axis in axes for path, values in axis.items()}
-    for key, value in baseline.items():
-        place = paths.join(("report", "baseline", key))
+    for key, value in settings.items():
+        place = f"{table}.{paths.join((key,))}"
         found = [path for path in swept if path == key or path.endswith(f".{key}")]
         if len(found) != 1:
             allowed = f"a swept path, or the end of one; swept: {one_of(swept)}"

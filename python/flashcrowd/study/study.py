@@ -15,10 +15,11 @@ from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.doubts import doubts, unsaid
-from flashcrowd.scenario.fields import any_lines
+from flashcrowd.scenario.fields import Name, any_lines
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
-from flashcrowd.study import headline
+from flashcrowd.study import expectation, headline
+from flashcrowd.study.expectation import Expectation
 from flashcrowd.study.findings import Findings
 from flashcrowd.study.headline import Headline
 from flashcrowd.study.overrides import overridden
@@ -63,6 +64,8 @@ class Study(Scenario):
     """What varies: a table of paths with lists of values, or a list of such tables."""
     report: Headline = Headline()
     """What a report begins with."""
+    expect: dict[Name, Expectation] = Field(default_factory=dict)
+    """What is expected, judged when the runs are done."""
 
     _directory: Path = PrivateAttr(default_factory=Path)
     _place: str = PrivateAttr(default="study")
@@ -201,7 +204,9 @@ class Study(Scenario):
         points = self.points()
         for point in points:
             findings.add(wrong_with(point.scenario, kept), point.values)
-        findings.add(headline.problems_of(self.report, self._situations(points), self.sweep), {})
+        situations = self._situations(points)
+        findings.add(headline.problems_of(self.report, situations, self.sweep), {})
+        findings.add(expectation.problems_of(self.expect, situations, self.sweep), {})
         findings.raise_any(self._place)
         return points
 
@@ -292,8 +297,9 @@ class Study(Scenario):
                 if name not in document[kind]:
                     document[kind][name] = table.model_dump(mode="json", by_alias=True)
         head = ("format", "title", "description", "seed", "repeats")
-        body = [key for key in document if key not in (*head, "sweep", "report")]
-        return {key: document[key] for key in (*head, *body, "sweep", "report")}
+        tail = ("sweep", "report", "expect")
+        body = [key for key in document if key not in (*head, *tail)]
+        return {key: document[key] for key in (*head, *body, *tail)}
 
     def _base(self) -> dict[str, Any]:
         """The document into which sweep values go; what must be said stays unsaid."""

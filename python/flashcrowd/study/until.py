@@ -85,12 +85,12 @@ def wide_points(results: Results, looked: Container[int], repeats: int, looks: L
         repeats: how many repeats of each count.
         looks: the rule.
     """
-    from flashcrowd.report import sequential
-    from flashcrowd.report.measures import all_measures
+    from flashcrowd.report import sequential, stopping
+    from flashcrowd.report.headline import headline
     from flashcrowd.report.points import read
 
     points = read(results.tables["runs"])
-    measures = all_measures(results, points)[:1]
+    measures = stopping.deciding(results.study, headline(results, points))
     wide = []
     for point in points.points:
         if point.index not in looked:

@@ -1,0 +1,43 @@
+"""`flashcrowd expect`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from flashcrowd.report import expectations
+from flashcrowd.store import Results, ResultsError
+from flashcrowd.store import open as open_results
+
+
+def expect(
+    folder: Annotated[Path, Parameter(help="The results folder.")],
+    *,
+    quiet: Annotated[bool, Parameter(negative=(), help="No table; the exit status only.")] = False,
+) -> int:
+    """Judge what a study expects of its results: kept, broken or undecided.
+
+    The study says it in tables [expect.NAME]. Exit status: 0 all kept, 4 one is broken, 5 none is
+    broken and one is undecided, 2 the study expects nothing, or no complete results.
+    """
+    try:
+        return status(open_results(folder), quiet=quiet)
+    except ResultsError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def status(results: Results, *, quiet: bool = False) -> int:
+    """Judges, shows it unless `quiet`, and gives the exit status."""
+    judged = expectations.judge(results)
+    if not judged:
+        wrong = f"{results.path}: the study expects nothing"
+        print(f"{wrong}\n  Write tables [expect.NAME] and run it again.", file=sys.stderr)
+        return 2
+    if not quiet:
+        Console().print(expectations.summary(judged))
+    return expectations.STATUS[expectations.overall(judged)]
