@@ -88,7 +88,9 @@ def judge(results: Source, points: Points | None = None) -> list[Judged]:
 def overall(judged: Sequence[Judged]) -> Outcome:
     """Broken if one is broken, else undecided if one is undecided, else kept."""
     outcomes = {each.outcome for each in judged}
-    return next((o for o in ("broken", "undecided") if o in outcomes), "kept")
+    if "broken" in outcomes:
+        return "broken"
+    return "undecided" if "undecided" in outcomes else "kept"
 
 
 def _judge(

@@ -10,10 +10,13 @@ import pyarrow as pa
 
 from flashcrowd.report import (
     answer,
+    diagnosis,
     downloads,
+    drawing,
     expectations,
     listings,
     page,
+    playback,
     source,
     stopping,
     wording,
@@ -24,7 +27,7 @@ from flashcrowd.report.charts import completion, histograms, means, pings, serie
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.instants import instants
 from flashcrowd.report.measures import all_measures, observations
-from flashcrowd.report.points import Points, read
+from flashcrowd.report.points import Point, Points, read
 from flashcrowd.report.source import Source
 
 #: How the intervals are made, for the foot of every page.
@@ -48,6 +51,7 @@ def build(results: Source) -> Page:
     sections = [
         Section("The answer", "answer", list(_answer(results.study, decisive, points))),
         *_expected(results, points),
+        Section("Why was it slow?", "why", list(_why(results, points, decisive))),
         *_outcome(points),
         *_results(results, points, decisive),
         Section("What was run", "what", list(_what(results, points))),
@@ -101,7 +105,30 @@ def _warnings(points: Points) -> list[str]:
 def _what(results: Source, points: Points) -> Iterator[Block]:
     for paragraph in words.description(results.study):
         yield Text(paragraph)
+    if results.study.get("network"):
+        yield drawing.network(results.study)
     yield Facts(words.facts(results, points))
+
+
+def _why(results: Source, points: Points, decisive: Headline) -> Iterator[Block]:
+    """What held up the runs of the first point, and those of the one that differs most from it."""
+    for point in _telling(points, decisive):
+        sentences = diagnosis.sentences(results, point)
+        if sentences:
+            name = f"At {point.label}: " if len(points.points) > 1 else ""
+            yield Text(name + " ".join(sentences))
+
+
+def _telling(points: Points, decisive: Headline) -> list[Point]:
+    """The first point and the one whose first measure is furthest from its baseline."""
+    chosen = [points.baseline]
+    if decisive.baseline and decisive.measures:
+        first = decisive.measures[0]
+        changes = {point: decisive.change(first, point) for point in points.points}
+        differ = [(abs(change.mean), point) for point, change in changes.items() if change]
+        if differ:
+            chosen.append(max(differ, key=lambda pair: (pair[0], -pair[1].index))[1])
+    return chosen
 
 
 def _outcome(points: Points) -> Iterator[Section]:
@@ -111,6 +138,9 @@ def _outcome(points: Points) -> Iterator[Section]:
 
 
 def _results(results: Source, points: Points, decisive: Headline) -> Iterator[Section]:
+    shown = playback.playback(results, points)
+    if shown is not None:
+        yield Section("Playback", "playback", [shown])
     yield from _swarms(results, points)
     echoes = [
         *pings.over_time(results, points, instants(results.study)),

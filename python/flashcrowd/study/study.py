@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
-from flashcrowd.errors import StudyError
+from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
