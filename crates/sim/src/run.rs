@@ -1,5 +1,7 @@
 #[cfg(test)]
 mod churn;
+#[cfg(test)]
+mod progress;
 
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};

@@ -41,3 +41,23 @@ impl RunHandle {
         self.nanos.store(now.nanos(), Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reported_is_read() {
+        let handle = RunHandle::default();
+        assert_eq!((handle.progress(), handle.simulated()), (0.0, Time::START));
+        for (reported, read) in [(0.25, 0.25), (1.5, 1.0), (-0.5, 0.0), (0.75, 0.75)] {
+            handle.report(Time::from_nanos(7), reported);
+            assert_eq!((handle.progress(), handle.simulated().nanos()), (read, 7));
+        }
+        assert_eq!((handle.is_cancelled(), handle.is_forced()), (false, false));
+        handle.cancel();
+        assert_eq!((handle.is_cancelled(), handle.is_forced()), (true, false));
+        let forced = RunHandle::forced();
+        assert_eq!((forced.is_cancelled(), forced.is_forced()), (false, true));
+    }
+}

@@ -6,7 +6,9 @@ mod common;
 use common::*;
 use flashcrowd_base::{Quantiles, RandomStream, Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
-use flashcrowd_plan::{Arrivals, Change, Draw, Link, Ping, Plan, Swarm, What, Workload};
+use flashcrowd_plan::{
+    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Swarm, What, Workload,
+};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
 fn run(plan: &Plan, seed: u64) -> Vec<Table> {
@@ -159,6 +161,29 @@ fn the_gaps_and_round_trips_of_a_limited_upload() {
         let expected = if column == "mean_s" { 1.2 / 12.0 } else { 0.1 };
         assert_eq!(one(&tables, "rtts", column), expected, "{column}");
     }
+}
+
+#[test]
+fn the_series_of_a_line() {
+    // 1000 B and 500 B at 0: departures at 8 and at 12 ms. A sample comes after what happens at its
+    // instant, and bytes count when they are queued.
+    let mut plan = line(Queue::packets(100));
+    plan.workloads = [1000, 500].map(|bytes| ping(bytes, Span::ZERO)).to_vec();
+    let kinds = [Sampled::QueuePackets, Sampled::QueueDelay, Sampled::LinkRate];
+    plan.measures.series =
+        kinds.map(|what| Series { what, every_ns: Span::from_millis(5) }).to_vec();
+    plan.stop.horizon_ns = Span::from_millis(18);
+    let tables = run(&plan, 1);
+    assert_eq!(texts(&tables, "series", "source"), ["line"; 12]);
+    let column = |column: &str, what: &str| -> Vec<f64> {
+        let named = texts(&tables, "series", "what");
+        let values = numbers(&tables, "series", column);
+        values.into_iter().zip(named).filter_map(|(v, n)| (n == what).then_some(v)).collect()
+    };
+    assert_eq!(millis(&column("t_s", "link-rate")), [0.0, 5.0, 10.0, 15.0]);
+    assert_eq!(column("value", "queue-packets"), [2.0, 2.0, 1.0, 0.0]);
+    assert_eq!(millis(&column("value", "queue-delay")), [12.0, 7.0, 2.0, 0.0]);
+    assert_eq!(column("value", "link-rate"), [2_400_000.0, 0.0, 0.0, 0.0]);
 }
 
 #[test]
