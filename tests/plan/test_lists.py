@@ -16,7 +16,7 @@ from tests.engines import plans
 
 from flashcrowd import _core
 from flashcrowd.scenario import discipline, impairments, profile, swarm, web
-from flashcrowd.scenario.measures import Sampled
+from flashcrowd.scenario.measures import Sampled, Windowed
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
 from flashcrowd.scenario.workloads import Workload
@@ -53,6 +53,7 @@ QUEUES = {"drop-tail", *words(discipline.Discipline)}
 
 PYTHON: dict[str, set[str]] = {
     "measures.series.what": set(typing.get_args(Sampled)),
+    "measures.windows.table": set(typing.get_args(Windowed)),
     **{
         f"stacks.{name}": field(Stack, name)
         for name in ("ecn", "hystart", "nagle", "pacing", "reduction", "rto_floor")

@@ -315,8 +315,43 @@ def test_measures_and_ends():
         "unchokes": False,
         "have": False,
         "packets_ns": None,
+        "windows": [],
     }
     assert made["stop"] == {"horizon_ns": 3600 * S, "stall_ns": 1800 * S}
+
+
+def test_a_window_holds_for_the_tables_that_have_none_of_their_own():
+    measures = {
+        "window": {"from": "20 s", "to": "100 s"},
+        "windows": {"pings": {}, "links": {"from": "5 s"}},
+    }
+    windows = plan({}, measures=measures)["measures"]["windows"]
+    found = {window["table"]: (window["from_ns"] // S, window["to_ns"]) for window in windows}
+    inside = (20, 100 * S)
+    assert found == {"links": (5, None), "transfers": inside, "pages": inside, "calls": inside}
+
+
+@pytest.mark.parametrize(
+    ("measures", "place"),
+    [
+        ({"window": {"from": "30 s", "to": "20 s"}}, "measures.window.to"),
+        ({"windows": {"calls": {"from": "1 h"}}}, "measures.windows.calls.from"),
+    ],
+)
+def test_a_window_ends_after_it_begins_and_begins_in_the_run(measures: Any, place: str):
+    with pytest.raises(StudyError) as caught:
+        plan({}, measures=measures, stop={"horizon": "10 min"})
+    assert [problem.path for problem in caught.value.problems] == [place]
+
+
+def test_no_upload_is_zero_and_no_limit_is_none():
+    def upload(text: str) -> int | None:
+        leechers = {**SWARM["populations"]["leechers"], "upload": text}
+        populations = {**SWARM["populations"], "leechers": leechers}
+        made = plan({}, workloads={"swarm": {**SWARM, "populations": populations}})
+        return made["workloads"][0]["populations"][1]["upload_bps"]
+
+    assert (upload("0 B/s"), upload("unlimited"), upload("1 kB/s")) == (0, None, 8000)
 
 
 def test_transports_are_named_and_become_carriers():

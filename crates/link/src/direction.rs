@@ -279,6 +279,19 @@ impl Direction {
         Outcome::Queued
     }
 
+    /// Packets, and their bytes, that are counted as transmitted though their transmission has not
+    /// ended: a first-in-first-out queue counts what it takes.
+    pub fn transmitting(&self, now: Time) -> (u64, u64) {
+        let at_the_link = self.waiting.iter().filter(|packet| packet.departs > now);
+        at_the_link
+            .fold((0, 0), |(packets, bytes), packet| (packets + 1, bytes + u64::from(packet.bytes)))
+    }
+
+    /// From now on [`Counters::most_packets`] is the most since this instant.
+    pub fn restart_most_packets(&mut self, now: Time) {
+        self.most_packets = self.queued_packets(now);
+    }
+
     fn line(&self, rate: Rate, now: Time) -> Line {
         Line {
             now,

@@ -23,7 +23,7 @@ use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
 use load::Load;
-pub use measures::{Measures, Sampled, Series};
+pub use measures::{Measures, Sampled, Series, Window, Windowed};
 pub use need::Need;
 pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
 use outlook::Outlook;

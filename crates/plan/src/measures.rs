@@ -1,7 +1,7 @@
 use crate::check::require;
 use crate::load::{Load, ROW_BYTES};
 use crate::{Error, Plan, Workload};
-use flashcrowd_base::Span;
+use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// What is recorded besides the summary tables.
@@ -28,6 +28,54 @@ pub struct Measures {
     pub packets_ns: Option<Span>,
     /// When each leecher completed each piece.
     pub have: bool,
+    /// What of a run some tables are about; all of it for those that are not named.
+    #[serde(default)]
+    pub windows: Vec<Window>,
+}
+
+/// The part of a run that a table is about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Which table.
+    pub table: Windowed,
+    /// The first instant that counts.
+    pub from_ns: Span,
+    /// The first one that counts no more; none for the end of the run.
+    pub to_ns: Option<Span>,
+}
+
+/// A table that may have a [`Window`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Windowed {
+    /// What links carried, dropped and kept waiting.
+    Links,
+    /// What flows of transfers delivered, sent again and measured.
+    Transfers,
+    /// Echo requests sent inside.
+    Pings,
+    /// Pages asked for inside.
+    Pages,
+    /// Packets of calls sent inside.
+    Calls,
+}
+
+impl Window {
+    /// The first instant that counts.
+    pub fn begin(&self) -> Time {
+        Time::START + self.from_ns
+    }
+    /// The first one that counts no more, or [`Time::NEVER`].
+    pub fn end(&self) -> Time {
+        self.to_ns.map_or(Time::NEVER, |to| Time::START + to)
+    }
+    /// Whether an instant counts.
+    pub fn holds(&self, at: Time) -> bool {
+        (self.begin()..self.end()).contains(&at)
+    }
 }
 
 /// One kind of time series.
@@ -67,10 +115,21 @@ pub enum Sampled {
 }
 
 impl Measures {
+    /// The window of a table, if it has one.
+    pub fn window(&self, table: Windowed) -> Option<&Window> {
+        self.windows.iter().find(|window| window.table == table)
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         for (i, series) in self.series.iter().enumerate() {
             let path = format!("measures.series[{i}].every_ns");
             require(!series.every_ns.is_zero(), &path, "must be more than zero")?;
+        }
+        for (i, window) in self.windows.iter().enumerate() {
+            let order = window.to_ns.is_none_or(|to| to > window.from_ns);
+            require(order, &format!("measures.windows[{i}].to_ns"), "must be after from_ns")?;
+            let once = self.windows[..i].iter().all(|other| other.table != window.table);
+            require(once, &format!("measures.windows[{i}].table"), "has a window already")?;
         }
         let pieces = self.pieces_ns.is_none_or(|every| !every.is_zero());
         require(pieces, "measures.pieces_ns", "must be more than zero")?;

@@ -35,8 +35,9 @@ pub struct Transfer {
 /// Flows of one transfer: more is surely a mistake, and each takes a kilobyte before it starts.
 const MOST_FLOWS: u32 = 1_000_000;
 
-/// What is kept of a flow besides its connection.
-const FLOW_BYTES: f64 = 300.0;
+/// What is kept of a flow besides its connection; most of it is the distribution of its round trips
+/// over three powers of two, 512 bytes each.
+const FLOW_BYTES: f64 = 2000.0;
 
 impl Transfer {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
 use crate::{Error, Table};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{Plan, What};
+use flashcrowd_plan::{Plan, What, Windowed};
 
 /// Runs `plan` with `seed` to its end, in virtual time, on this thread.
 ///
@@ -71,6 +71,15 @@ impl<'p> Run<'p> {
     }
 
     fn begin(&mut self) {
+        // Before all else, so that what happens at the begin of a window is inside, and what happens
+        // at its end is not.
+        for (index, window) in (0..).zip(&self.plan.measures.windows) {
+            let queue = &mut self.world.queue;
+            queue.schedule(window.begin(), Event::new(Kind::Window, 2 * index));
+            if window.to_ns.is_some() {
+                queue.schedule(window.end(), Event::new(Kind::Window, 2 * index + 1));
+            }
+        }
         for (index, change) in self.plan.timeline.iter().enumerate() {
             let event = Event::new(Kind::Change, index as u32);
             self.world.queue.schedule(Time::START + change.at_ns, event);
@@ -144,6 +153,7 @@ impl<'p> Run<'p> {
             Kind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
             Kind::Change => self.change(event.index),
             Kind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index),
+            Kind::Window => self.mark(event.index),
             Kind::Watch => self.watch(),
             Kind::Horizon => self.on_horizon(),
         }
@@ -216,6 +226,16 @@ impl<'p> Run<'p> {
         match change.what {
             What::Link { .. } | What::Core { .. } => self.world.change(change),
             _ => self.apps.iter_mut().for_each(|app| app.change(&mut self.world, change)),
+        }
+    }
+
+    /// A table's window begins, or ends.
+    fn mark(&mut self, index: u32) {
+        let (table, begins) =
+            (self.plan.measures.windows[index as usize / 2].table, index.is_multiple_of(2));
+        match table {
+            Windowed::Links => self.recorders.mark_links(&mut self.world, begins),
+            _ => self.apps.iter_mut().for_each(|app| app.mark(&self.world, table, begins)),
         }
     }
 

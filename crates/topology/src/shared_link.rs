@@ -58,6 +58,14 @@ impl<K> SharedLink<K> {
     pub fn queued_packets(&mut self, now: Time) -> u32 {
         self.direction.queued_packets(now)
     }
+    /// Packets and bytes of [`counters`](SharedLink::counters) that have not left it yet.
+    pub fn transmitting(&self, now: Time) -> (u64, u64) {
+        self.direction.transmitting(now)
+    }
+    /// Its counter of the most packets begins anew.
+    pub fn restart_most_packets(&mut self, now: Time) {
+        self.direction.restart_most_packets(now);
+    }
     /// What it has carried so far.
     pub fn counters(&self) -> Counters {
         self.direction.counters()

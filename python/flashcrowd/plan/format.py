@@ -147,6 +147,14 @@ class Network(Strict):
     core_of: list[int]
 
 
+class Window(Strict):
+    """The part of a run that a table is about."""
+
+    table: Literal["links", "transfers", "pings", "pages", "calls"]
+    from_ns: int
+    to_ns: int | None
+
+
 class Measures(Strict):
     """What is recorded besides the summary tables."""
 
@@ -159,6 +167,7 @@ class Measures(Strict):
     unchokes: bool
     packets_ns: int | None
     have: bool
+    windows: NotRequired[list[Window]]
 
 
 class Stop(Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.format import FORMAT, Measures, PlanDict, Stop
@@ -17,6 +17,7 @@ from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.measures import Measures as MeasuresTable
 from flashcrowd.scenario.measures import Stop as StopTable
+from flashcrowd.scenario.measures import Window, Windowed
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
@@ -122,6 +123,15 @@ def _measures(measures: MeasuresTable) -> Measures:
         "unchokes": measures.unchokes,
         "packets_ns": measures.packets.ns if measures.packets else None,
         "have": measures.have,
+        "windows": [
+            {
+                "table": table,
+                "from_ns": window.begin.ns,
+                "to_ns": None if window.to is None else window.to.ns,
+            }
+            for table in get_args(Windowed)
+            if (window := measures.window_of(table)) != Window()
+        ],
     }
 
 

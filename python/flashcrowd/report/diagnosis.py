@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from flashcrowd.report import source
 from flashcrowd.report.points import RUN_COLUMNS, Point
@@ -52,7 +51,7 @@ def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None
     rows = source.table(results, name)
     if rows is None or runs is None:
         return rows
-    rows = rows.filter(pc.is_in(rows.column("run"), pa.array(runs, rows.schema.field("run").type)))
+    rows = rows.filter(pa.array(np.isin(source.integers(rows, "run"), runs), type=pa.bool_()))
     return rows if rows.num_rows else None
 
 

@@ -39,7 +39,19 @@ def check(scenario: Scenario) -> list[Problem]:
             allowed = f"a name that no flow of {stem} can have"
             problems.append(Problem(place, shown(name), allowed, "leave the number out"))
     problems.extend(_variants(scenario))
-    return [*problems, *_ends(scenario)]
+    return [*problems, *_windows(scenario), *_ends(scenario)]
+
+
+def _windows(scenario: Scenario) -> Iterator[Problem]:
+    measures, end = scenario.measures, scenario.stop.horizon
+    places = {f"windows.{table}": window for table, window in measures.windows.items()}
+    for place, window in {"window": measures.window, **places}.items():
+        if window.begin >= end:
+            allowed = f"a time before the end of the run, {end}"
+            yield Problem(f"measures.{place}.from", shown(str(window.begin)), allowed)
+        if window.to is not None and window.to <= window.begin:
+            allowed = f"a time after `from`, {window.begin}"
+            yield Problem(f"measures.{place}.to", shown(str(window.to)), allowed)
 
 
 def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:

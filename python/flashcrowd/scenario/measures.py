@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,7 @@ from flashcrowd.scenario.fields import (
     MaybePositiveSpan,
     PositiveSpan,
     Table,
+    Word,
 )
 from flashcrowd.units import Span
 
@@ -26,6 +27,19 @@ Sampled = Literal[
     "online",
     "completed",
 ]
+
+
+Windowed = Literal["links", "transfers", "pings", "pages", "calls"]
+"""A table that can be about a part of a run."""
+
+
+class Window(Table):
+    """The part of a run that counts: what is before is warm-up, what is after is cool-down."""
+
+    begin: Span = Field(default=Span("0 s"), alias="from")
+    """The first instant that counts (in a file: `from`)."""
+    to: Annotated[PositiveSpan | None, Word("end")] = None
+    """The first instant that counts no more; "end" for the end of the run."""
 
 
 class Measures(Table):
@@ -49,6 +63,14 @@ class Measures(Table):
     """Every packet that transfers send in the first so many seconds, as a capture shows them."""
     have: bool = False
     """When each leecher completed each piece: what a report plays a swarm back from."""
+    window: Window = Window()
+    """What of a run the tables `links`, `transfers`, `pings`, `pages` and `calls` are about."""
+    windows: dict[Windowed, Window] = Field(default_factory=dict)
+    """The same for single ones of these tables, in its place."""
+
+    def window_of(self, table: Windowed) -> Window:
+        """What of a run a table is about."""
+        return self.windows.get(table, self.window)
 
 
 class Stop(Table):

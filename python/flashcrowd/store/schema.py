@@ -189,7 +189,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "transfers",
-            "one flow of one transfer",
+            "one flow of one transfer; within a window (`measures.window`) counts, rates and "
+            "round-trip times are those inside of it",
             _columns("""
     transfer | text | | name of the transfer
     flow | count | | number of the flow in the transfer, from 0
@@ -199,8 +200,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     end_s | real? | s | when the last byte was acknowledged or the flow stopped; null if it ran
         to the end
     bytes | count | B | payload delivered
-    goodput_bps | real? | bit/s | payload delivered per second, from start to end; null if these
-        are one instant
+    goodput_bps | real? | bit/s | payload delivered per second, from start to end (of the flow, and
+        of the window if there is one); null if these are one instant
     segments | count | packets | segments that the sender handed to its network card: those sent
         again and those without data included, a super-segment counted once
     retransmits | count | packets | packets of the sender sent again: data, SYN and FIN
@@ -214,7 +215,7 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "pings",
-            "one echo request",
+            "one echo request, sent inside of the window if there is one (`measures.window`)",
             _columns("""
     ping | text | | name of the ping
     seq | count | | number of the request, from 0
@@ -224,7 +225,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "pages",
-            "one page that a user of a web workload asked for",
+            "one page that a user of a web workload asked for, inside of the window if there is "
+            "one (`measures.window`)",
             _columns("""
     web | text | | name of the web workload
     user | count | | number of the user in the workload, from 0
@@ -239,7 +241,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "calls",
-            "the packets that one direction of a call sent within one interval (its `every`)",
+            "the packets that one direction of a call sent within one interval (its `every`), "
+            "inside of the window if there is one (`measures.window`)",
             _columns("""
     call | text | | name of the call
     from | text | | sending host
@@ -374,18 +377,20 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "links",
-            "one direction of one shared link",
+            "one direction of one shared link or access line; within a window (`measures.window`), "
+            "of what came to it or left it inside",
             _columns("""
     link | text | | name of the link
-    packets | count | packets | packets carried
-    bytes | count | B | bytes carried, framing included
+    packets | count | packets | packets carried: over a whole run those that its queue took, within
+        a window those that left it inside
+    bytes | count | B | their bytes, framing included
     dropped | count | packets | packets dropped by its full queue
     lost | count | packets | packets lost by its loss model
-    mean_queue_delay_s | real? | s | mean wait in its queue, over packets carried; null if there
-        were none
+    mean_queue_delay_s | real? | s | mean wait in its queue, over packets carried (within a window,
+        over those that came to the queue inside); null if there were none
     max_queue_packets | count | packets | most packets that ever waited
-    utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows;
-        null for a link without a rate
+    utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows in
+        the run or the window; null for a link without a rate
 """),
         ),
     )

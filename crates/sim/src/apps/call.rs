@@ -2,10 +2,13 @@ use super::{App, CALL, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
+use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
+use std::ops::Range;
 
 /// Streams of datagrams at a constant rate, both ways.
 pub(crate) struct Calls<'p> {
+    /// Packets sent outside of it are not told of.
+    window: Option<&'p Window>,
     all: Vec<Call<'p>>,
 }
 
@@ -61,11 +64,22 @@ impl<'p> Calls<'p> {
             }),
             _ => None,
         };
-        Calls { all: plan.workloads.iter().enumerate().filter_map(call).collect() }
+        let window = plan.measures.window(Windowed::Calls);
+        Calls { window, all: plan.workloads.iter().enumerate().filter_map(call).collect() }
     }
 }
 
 impl Call<'_> {
+    /// The numbers of the packets that are sent in a window.
+    fn inside(&self, window: Option<&Window>) -> Range<usize> {
+        let Some(window) = window else { return 0..usize::MAX };
+        let start = Time::START + self.spec.start_ns;
+        let before = |end: Time| {
+            end.since(start).nanos().div_ceil(self.spec.interval_ns.nanos().max(1)) as usize
+        };
+        before(window.begin())..before(window.end())
+    }
+
     /// Packets of one row, but for the last one.
     fn packets_a_row(&self) -> usize {
         let packets = |every: Span| every.nanos().div_ceil(self.spec.interval_ns.nanos());
@@ -121,17 +135,24 @@ impl App for Calls<'_> {
         let mut jitter = Vec::new();
         for call in &self.all {
             let spec = call.spec;
-            let a_row = call.packets_a_row();
+            let (a_row, inside) = (call.packets_a_row(), call.inside(self.window));
             let ends = [(spec.from, spec.to), (spec.to, spec.from)];
             for (direction, (sender, receiver)) in call.directions.iter().zip(ends) {
                 for (row, packets) in direction.delays.chunks(a_row).enumerate() {
+                    let begin = row.saturating_mul(a_row);
+                    let place = |number: usize| number.saturating_sub(begin).min(packets.len());
+                    let (outside, packets) =
+                        (place(inside.start), &packets[place(inside.start)..place(inside.end)]);
+                    if packets.is_empty() {
+                        continue;
+                    }
                     let mut delays: Vec<Span> =
                         packets.iter().copied().filter(|delay| *delay != LOST).collect();
                     delays.sort_unstable();
                     name.push(&spec.name);
                     from.push(&world.network.host(sender).name);
                     to.push(&world.network.host(receiver).name);
-                    let first = spec.interval_ns * row.saturating_mul(a_row) as u64;
+                    let first = spec.interval_ns * (begin + outside) as u64;
                     start.push((Time::START + spec.start_ns + first).seconds());
                     sent.push(packets.len() as u64);
                     lost.push((packets.len() - delays.len()) as u64);

@@ -12,7 +12,7 @@ mod web;
 
 use crate::kernel::{self, Datagram, Event, News, Owner};
 use crate::table::Table;
-use flashcrowd_plan::{Change, Plan, Sampled};
+use flashcrowd_plan::{Change, Plan, Sampled, Windowed};
 
 /// The world, with the messages that applications exchange.
 pub(crate) type World = kernel::World<Message>;
@@ -43,6 +43,9 @@ pub(crate) trait App {
     fn on_datagram(&mut self, _world: &mut World, _datagram: Datagram) {}
     /// An entry of the timeline, if it is about a workload of this application.
     fn change(&mut self, _world: &mut World, _change: &Change) {}
+
+    /// The window of a table begins, or ends.
+    fn mark(&mut self, _world: &World, _table: Windowed, _begins: bool) {}
 
     /// Whether there is something that can finish.
     fn is_finite(&self) -> bool {
@@ -160,6 +163,11 @@ macro_rules! applications {
             fn change(&mut self, world: &mut World, change: &Change) {
                 match self {
                     $(AnyApp::$Kind(app) => app.change(world, change),)+
+                }
+            }
+            fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
+                match self {
+                    $(AnyApp::$Kind(app) => app.mark(world, table, begins),)+
                 }
             }
             fn is_finite(&self) -> bool {

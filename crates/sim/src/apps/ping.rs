@@ -2,10 +2,12 @@ use super::{App, PING, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
+use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
 
 /// Echo requests at fixed intervals: what a bystander feels.
 pub(crate) struct Pings<'p> {
+    /// Requests sent outside of it are not told of.
+    window: Option<&'p Window>,
     all: Vec<Pinger<'p>>,
 }
 
@@ -30,7 +32,8 @@ impl<'p> Pings<'p> {
             }
             _ => None,
         };
-        Pings { all: plan.workloads.iter().enumerate().filter_map(pinger).collect() }
+        let window = plan.measures.window(Windowed::Pings);
+        Pings { window, all: plan.workloads.iter().enumerate().filter_map(pinger).collect() }
     }
 
     fn echo(&self, world: &mut World, ping: u32, number: u64, code: u8) {
@@ -87,6 +90,9 @@ impl App for Pings<'_> {
         let (mut seq, mut sent, mut rtt) = (Vec::new(), Vec::new(), Vec::new());
         for pinger in &self.all {
             for (number, (at, answer)) in pinger.echoes.iter().enumerate() {
+                if self.window.is_some_and(|window| !window.holds(*at)) {
+                    continue;
+                }
                 name.push(&pinger.spec.name);
                 seq.push(number as u32);
                 sent.push(at.seconds());

@@ -1,12 +1,16 @@
 use flashcrowd_base::{Span, Time};
+use std::ops::Range;
 
 /// A flow's round-trip time as a function of time: each sample of its transport holds until the next
 /// one, so the mean is over time. Per sample it would be a mean over acknowledgements, of which
 /// there are most while the flow is fast.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct RoundTrips {
+    /// What counts.
+    window: Range<Time>,
     /// The sample that holds, and since when.
     latest: Option<(Span, Time)>,
+    least: Span,
     most: Span,
     /// For how long samples have held, and the integral of the round-trip time over that, in
     /// nanoseconds squared.
@@ -21,6 +25,8 @@ pub(super) struct RoundTrips {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) mean: Span,
+    /// The least that held for any time.
+    pub(super) least: Span,
     /// The least that was not exceeded for 95 % of the time, or at most a 64th more.
     pub(super) p95: Span,
 }
@@ -44,6 +50,20 @@ fn longest(bin: usize) -> Span {
 }
 
 impl RoundTrips {
+    /// Of which those in `window` count.
+    pub(super) fn within(window: Range<Time>) -> RoundTrips {
+        RoundTrips {
+            window,
+            latest: None,
+            least: Span::MAX,
+            most: Span::ZERO,
+            held: Span::ZERO,
+            integral: 0,
+            first: 0,
+            bins: Vec::new(),
+        }
+    }
+
     /// The transport's latest sample at `now`. A sample that equals the one before changes nothing,
     /// so nobody has to say whether it is a new one.
     pub(super) fn see(&mut self, now: Time, sample: Span) {
@@ -57,11 +77,13 @@ impl RoundTrips {
     /// The latest sample held until `now`.
     pub(super) fn hold(&mut self, now: Time) {
         let Some((sample, since)) = &mut self.latest else { return };
-        let (sample, held) = (*sample, now - *since);
+        let held = now.min(self.window.end).since((*since).max(self.window.start));
+        let sample = *sample;
         *since = now;
         if held.is_zero() {
             return;
         }
+        self.least = self.least.min(sample);
         self.most = self.most.max(sample);
         self.held += held;
         self.integral += u128::from(held.nanos()) * u128::from(sample.nanos());
@@ -78,14 +100,15 @@ impl RoundTrips {
         self.bins[bin - self.first] += held.nanos();
     }
 
-    /// Over all samples, the latest one until `now`; `None` without one. If none held for any time,
-    /// the latest stands for all.
+    /// Over all samples, the latest one until `now`; `None` without one in the window. If samples hold
+    /// for no time, the latest stands for all.
     pub(super) fn summary(&self, now: Time) -> Option<Summary> {
         let mut all = self.clone();
         all.hold(now);
-        let (latest, _) = all.latest?;
+        let (latest, at) = all.latest?;
         if all.held.is_zero() {
-            return Some(Summary { mean: latest, p95: latest });
+            let inside = self.window.contains(&at);
+            return inside.then_some(Summary { mean: latest, least: latest, p95: latest });
         }
         let held = u128::from(all.held.nanos());
         let mean = Span::from_nanos((all.integral / held) as u64);
@@ -95,7 +118,7 @@ impl RoundTrips {
             sum * 100 >= held * 95
         });
         let p95 = bin.map_or(all.most, |bin| longest(all.first + bin).min(all.most));
-        Some(Summary { mean, p95 })
+        Some(Summary { mean, least: all.least, p95 })
     }
 }
 
@@ -124,22 +147,39 @@ mod tests {
 
     #[test]
     fn each_sample_holds_until_the_next() {
-        let mut rtts = RoundTrips::default();
+        let mut rtts = RoundTrips::within(Time::START..Time::NEVER);
         assert_eq!(rtts.summary(at(5)), None);
         rtts.see(at(100), millis(100));
-        assert_eq!(rtts.summary(at(100)), Some(Summary { mean: millis(100), p95: millis(100) }));
+        let [mean, least, p95] = [millis(100); 3];
+        assert_eq!(rtts.summary(at(100)), Some(Summary { mean, least, p95 }));
         // 300 ms at 100 ms, 600 ms at 40 ms, 100 ms at 500 ms: (30 + 24 + 50) / 1 ms.
         rtts.see(at(400), millis(40));
         for repeat in [500, 600, 700] {
             rtts.see(at(repeat), millis(40));
         }
         rtts.see(at(1000), millis(500));
-        let expected = Summary { mean: millis(104), p95: millis(500) };
+        let expected = Summary { mean: millis(104), least: millis(40), p95: millis(500) };
         assert_eq!(rtts.summary(at(1100)), Some(expected));
         // Longer than 40 ms for 340 ms: 4.25 % of 8 s, and 5.7 % of 6 s.
         rtts.see(at(1040), millis(40));
         let p95 = |until| rtts.summary(at(until)).map_or(0.0, |summary| summary.p95.seconds());
         assert!((0.04..0.04 * 65.0 / 64.0).contains(&p95(8100)), "{}", p95(8100));
         assert!((0.1..0.1 * 65.0 / 64.0).contains(&p95(6100)), "{}", p95(6100));
+    }
+
+    #[test]
+    fn what_holds_outside_of_the_window_does_not_count() {
+        let mut rtts = RoundTrips::within(at(300)..at(500));
+        rtts.see(at(100), millis(100));
+        assert_eq!(rtts.summary(at(299)), None);
+        rtts.see(at(350), millis(40));
+        rtts.see(at(450), millis(20));
+        rtts.see(at(600), millis(5));
+        // 50 ms at 100 ms, 100 at 40, 50 at 20: (5 + 4 + 1) / 0.2 ms.
+        let found = rtts.summary(at(700)).map(|it| (it.mean, it.least));
+        assert_eq!(found, Some((millis(50), millis(20))));
+        let mut late = RoundTrips::within(at(300)..at(500));
+        late.see(at(600), millis(5));
+        assert_eq!(late.summary(at(700)), None);
     }
 }

@@ -3,11 +3,36 @@ use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Workload};
+use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
+use std::ops::Range;
 
 /// Flows from one host to another: all of all transfers.
 pub(crate) struct Transfers<'p> {
     flows: Vec<Flow<'p>>,
+    /// What counts, if not all of the run, and each flow's counts at its begin and at its end.
+    window: Option<&'p Window>,
+    begin: Vec<Counts>,
+    end: Vec<Counts>,
+}
+
+/// What a flow has done by some instant.
+#[derive(Clone, Copy)]
+struct Counts {
+    received: u64,
+    segments: u64,
+    retransmits: u64,
+    timeouts: u32,
+}
+
+/// A flow's row.
+struct Row<'a> {
+    flow: &'a Flow<'a>,
+    started: Time,
+    counts: Counts,
+    goodput_bps: Option<f64>,
+    mean_rtt: Option<Span>,
+    p95_rtt: Option<Span>,
+    min_rtt: Option<Span>,
 }
 
 /// One flow of a transfer.
@@ -90,7 +115,8 @@ impl<'p> Transfers<'p> {
                 });
             }
         }
-        Transfers { flows }
+        let window = plan.measures.window(Windowed::Transfers);
+        Transfers { flows, window, begin: Vec::new(), end: Vec::new() }
     }
 
     fn start(&mut self, world: &mut World, index: u32) {
@@ -203,12 +229,13 @@ impl Flow<'_> {
     }
 
     /// The sending end has heard from the other.
-    fn see_round_trip(&mut self, world: &World, socket: u32) {
+    fn see_round_trip(&mut self, world: &World, socket: u32, window: Option<&Window>) {
         let transport = world.sockets.get(socket).transport.as_ref();
         if self.ended.is_none()
             && let Some(sample) = transport.and_then(|transport| transport.latest_rtt())
         {
-            self.round_trips.get_or_insert_default().see(world.now, sample);
+            let within = || Box::new(RoundTrips::within(extent(window)));
+            self.round_trips.get_or_insert_with(within).see(world.now, sample);
         }
     }
 
@@ -216,9 +243,14 @@ impl Flow<'_> {
         self.round_trips.as_ref()?.summary(self.ended.unwrap_or(now))
     }
 
-    fn goodput(&self, started: Time, now: Time) -> Option<f64> {
-        let span = self.ended.unwrap_or(now) - started;
-        (!span.is_zero()).then(|| self.received as f64 * 8.0 / span.seconds())
+    fn counts(&self, world: &World) -> Counts {
+        let stats = self.stats(world);
+        Counts {
+            received: self.received,
+            segments: stats.segments_sent,
+            retransmits: stats.segments_retransmitted,
+            timeouts: stats.timeouts,
+        }
     }
 }
 
@@ -243,7 +275,7 @@ impl App for Transfers<'_> {
     fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
         let index = news.owner.index;
         if news.owner.role == SENDER {
-            self.flows[index as usize].see_round_trip(world, socket);
+            self.flows[index as usize].see_round_trip(world, socket, self.window);
             return self.pump(world, index, true);
         }
         let flow = &mut self.flows[index as usize];
@@ -272,6 +304,13 @@ impl App for Transfers<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
+        if table == Windowed::Transfers {
+            let counts = self.flows.iter().map(|flow| flow.counts(world)).collect();
+            *(if begins { &mut self.begin } else { &mut self.end }) = counts;
         }
     }
 
@@ -328,43 +367,77 @@ impl App for Transfers<'_> {
     }
 
     fn tables(&self, world: &World) -> Vec<Table> {
-        let row = |flow| {
-            let flow: &Flow<'_> = flow;
-            Some((flow, flow.started?, flow.stats(world)))
-        };
-        let rows: Vec<(&Flow<'_>, Time, Stats)> = self.flows.iter().filter_map(row).collect();
+        let flows = self.flows.iter().enumerate();
+        let rows: Vec<Row<'_>> =
+            flows.filter_map(|(index, flow)| self.row(world, index, flow)).collect();
         let host = |host: u32| world.network.host(host).name.as_str();
-        let goodput = |flow: &Flow<'_>, started| flow.goodput(started, world.now);
-        let round_trips = rows.iter().map(|(flow, ..)| flow.round_trips(world.now));
+        let counts =
+            |of: fn(&Counts) -> u64| Column::U64(rows.iter().map(|row| of(&row.counts)).collect());
         vec![Table {
             name: "transfers",
             columns: vec![
-                ("transfer", names(rows.iter().map(|(flow, ..)| flow.spec.name.as_str()))),
-                ("flow", Column::U32(rows.iter().map(|(flow, ..)| flow.number).collect())),
-                ("from", names(rows.iter().map(|(flow, ..)| host(flow.spec.from)))),
-                ("to", names(rows.iter().map(|(flow, ..)| host(flow.spec.to)))),
-                ("start_s", Column::F64(rows.iter().map(|(_, at, _)| at.seconds()).collect())),
+                ("transfer", names(rows.iter().map(|row| row.flow.spec.name.as_str()))),
+                ("flow", Column::U32(rows.iter().map(|row| row.flow.number).collect())),
+                ("from", names(rows.iter().map(|row| host(row.flow.spec.from)))),
+                ("to", names(rows.iter().map(|row| host(row.flow.spec.to)))),
+                ("start_s", Column::F64(rows.iter().map(|row| row.started.seconds()).collect())),
                 (
                     "end_s",
-                    Column::MaybeF64(rows.iter().map(|(flow, ..)| seconds(flow.ended)).collect()),
+                    Column::MaybeF64(rows.iter().map(|row| seconds(row.flow.ended)).collect()),
                 ),
-                ("bytes", Column::U64(rows.iter().map(|(flow, ..)| flow.received).collect())),
-                (
-                    "goodput_bps",
-                    Column::MaybeF64(rows.iter().map(|(flow, at, _)| goodput(flow, *at)).collect()),
-                ),
-                ("segments", Column::U64(rows.iter().map(|(.., s)| s.segments_sent).collect())),
-                (
-                    "retransmits",
-                    Column::U64(rows.iter().map(|(.., s)| s.segments_retransmitted).collect()),
-                ),
-                ("timeouts", Column::U32(rows.iter().map(|(.., s)| s.timeouts).collect())),
-                ("mean_rtt_s", spans(round_trips.clone().map(|it| Some(it?.mean)))),
-                ("p95_rtt_s", spans(round_trips.map(|it| Some(it?.p95)))),
-                ("min_rtt_s", spans(rows.iter().map(|(.., s)| s.min_rtt))),
+                ("bytes", counts(|counts| counts.received)),
+                ("goodput_bps", Column::MaybeF64(rows.iter().map(|row| row.goodput_bps).collect())),
+                ("segments", counts(|counts| counts.segments)),
+                ("retransmits", counts(|counts| counts.retransmits)),
+                ("timeouts", Column::U32(rows.iter().map(|row| row.counts.timeouts).collect())),
+                ("mean_rtt_s", spans(rows.iter().map(|row| row.mean_rtt))),
+                ("p95_rtt_s", spans(rows.iter().map(|row| row.p95_rtt))),
+                ("min_rtt_s", spans(rows.iter().map(|row| row.min_rtt))),
             ],
         }]
     }
+}
+
+impl Transfers<'_> {
+    /// What is told of a flow, if it has started.
+    fn row<'a>(&'a self, world: &World, index: usize, flow: &'a Flow<'a>) -> Option<Row<'a>> {
+        let started = flow.started?;
+        let now = flow.counts(world);
+        let round_trips = flow.round_trips(world.now);
+        let mut counts = now;
+        if self.window.is_some() {
+            // A run that ended before its window began did nothing in it.
+            let begin = self.begin.get(index).unwrap_or(&now);
+            let end = self.end.get(index).unwrap_or(&now);
+            counts = Counts {
+                received: end.received - begin.received,
+                segments: end.segments - begin.segments,
+                retransmits: end.retransmits - begin.retransmits,
+                timeouts: end.timeouts - begin.timeouts,
+            };
+        }
+        let counted = extent(self.window);
+        let ended = flow.ended.unwrap_or(world.now).min(counted.end);
+        let span = ended.since(started.max(counted.start));
+        let goodput = || counts.received as f64 * 8.0 / span.seconds();
+        Some(Row {
+            flow,
+            started,
+            counts,
+            goodput_bps: (!span.is_zero()).then(goodput),
+            mean_rtt: round_trips.map(|it| it.mean),
+            p95_rtt: round_trips.map(|it| it.p95),
+            min_rtt: match self.window {
+                None => flow.stats(world).min_rtt,
+                Some(_) => round_trips.map(|it| it.least),
+            },
+        })
+    }
+}
+
+/// The instants that count.
+fn extent(window: Option<&Window>) -> Range<Time> {
+    window.map_or(Time::START..Time::NEVER, |window| window.begin()..window.end())
 }
 
 /// A column of spans, some of which were never measured.

@@ -2,7 +2,7 @@ use super::{App, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
+use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
 
 /// Users who fetch pages over fresh connections: all of all web workloads.
 ///
@@ -10,6 +10,8 @@ use flashcrowd_plan::{self as plan, Change, Plan, What, Workload};
 /// without delay and closes after its part. A page that fails is given up; its user reads on.
 pub(crate) struct Webs<'p> {
     users: Vec<User<'p>>,
+    /// Pages asked for outside of it are not told of.
+    window: Option<&'p Window>,
 }
 
 /// A user fetches a page, reads for a while, and fetches the next one.
@@ -91,7 +93,7 @@ impl<'p> Webs<'p> {
                 });
             }
         }
-        Webs { users }
+        Webs { users, window: plan.measures.window(Windowed::Pages) }
     }
 
     /// Opens the connections of the next page.
@@ -268,7 +270,9 @@ impl App for Webs<'_> {
             let user: &User<'_> = user;
             user.pages.iter().enumerate().map(move |(number, page)| (user, number as u32, page))
         };
-        let rows: Vec<(&User<'_>, u32, &Page)> = self.users.iter().flat_map(pages).collect();
+        let inside = |page: &Page| self.window.is_none_or(|window| window.holds(page.start));
+        let all = self.users.iter().flat_map(pages);
+        let rows: Vec<(&User<'_>, u32, &Page)> = all.filter(|(.., page)| inside(page)).collect();
         let maybe = |time: fn(&Page) -> Option<f64>| {
             Column::MaybeF64(rows.iter().map(|(.., page)| time(page)).collect())
         };

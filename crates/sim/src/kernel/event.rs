@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Change,
     /// A recorder takes its sample.
     Sample,
+    /// A table's window begins or ends.
+    Window,
     /// A look whether the run still gets anywhere.
     Watch,
     /// The end of simulated time.

@@ -60,6 +60,12 @@ impl Network {
     pub(crate) fn queued_packets(&mut self, link: u32, now: Time) -> u32 {
         self.topology.link_mut(link).queued_packets(now)
     }
+    /// The most packets at each link are counted anew.
+    pub(crate) fn restart_most_packets(&mut self, now: Time) {
+        for link in 0..self.topology.links().count() as u32 {
+            self.topology.link_mut(link).restart_most_packets(now);
+        }
+    }
     /// The route from one host to another.
     pub(crate) fn route(&mut self, from: u32, to: u32) -> u32 {
         self.topology.route(from, to)

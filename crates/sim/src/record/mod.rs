@@ -1,5 +1,6 @@
 //! What is recorded of a run: reads the world and the applications, and changes neither.
 
+mod link_window;
 mod queue_lengths;
 mod sampler;
 mod tables;
@@ -8,6 +9,7 @@ use crate::apps::{AnyApp, World};
 use crate::kernel::{Event, Kind};
 use flashcrowd_base::Time;
 use flashcrowd_plan::Plan;
+use link_window::LinkWindow;
 use queue_lengths::QueueLengths;
 use sampler::Sampler;
 pub(crate) use tables::tables;
@@ -16,12 +18,14 @@ pub(crate) use tables::tables;
 pub(crate) struct Recorders {
     sampler: Sampler,
     queue_lengths: QueueLengths,
+    link_window: LinkWindow,
 }
 
 impl Recorders {
     pub(crate) fn new(plan: &Plan) -> Recorders {
         let sampler = Sampler::new(&plan.measures.series);
-        Recorders { sampler, queue_lengths: QueueLengths::new(plan) }
+        let queue_lengths = QueueLengths::new(plan);
+        Recorders { sampler, queue_lengths, link_window: LinkWindow::new(plan) }
     }
 
     /// An event for each kind of series, and one for the lengths of queues.
@@ -30,6 +34,11 @@ impl Recorders {
         for task in 0..tasks as u32 {
             world.queue.schedule(Time::START, Event::new(Kind::Sample, task));
         }
+    }
+
+    /// The window of the links' table begins, or ends.
+    pub(crate) fn mark_links(&mut self, world: &mut World, begins: bool) {
+        self.link_window.mark(world, begins);
     }
 
     /// Does what an event of [`Recorders::begin`] is for, until the next time.

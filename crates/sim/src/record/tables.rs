@@ -1,4 +1,5 @@
 use super::Recorders;
+use super::link_window::{Carried, LinkWindow};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, Outcome, Sent};
 use crate::table::{Column, Names, Table, names};
@@ -19,7 +20,7 @@ pub(crate) fn tables(
         histogram(world, "payloads", "bytes", |class| &class.payloads),
         rtts(world),
         packets(world),
-        links(world),
+        links(world, &recorders.link_window),
     ]);
     tables
 }
@@ -118,31 +119,34 @@ fn packets(world: &World) -> Table {
     }
 }
 
-fn links(world: &World) -> Table {
-    let now = world.now;
-    let links: Vec<_> = world.network.links().collect();
-    let utilisation = |link: &&Link| {
-        let capacity = link.rate()?.bps() as f64 * now.seconds();
-        (capacity > 0.0).then(|| link.counters().bytes as f64 * 8.0 / capacity)
+fn links(world: &World, window: &LinkWindow) -> Table {
+    let links = world.network.links().enumerate();
+    let rows: Vec<(&Link, Carried)> =
+        links.map(|(index, link)| (link, window.carried(index, link, world.now))).collect();
+    let utilisation = |(link, carried): &(&Link, Carried)| {
+        let capacity = link.rate()?.bps() as f64 * carried.over.seconds();
+        (capacity > 0.0).then(|| carried.bytes as f64 * 8.0 / capacity)
     };
-    let waited = |link: &&Link| {
-        let counters = link.counters();
-        (counters.packets > 0).then(|| counters.waited.seconds() / counters.packets as f64)
+    let counts = |of: fn(&Carried) -> u64| {
+        Column::U64(rows.iter().map(|(_, carried)| of(carried)).collect())
     };
     Table {
         name: "links",
         columns: vec![
-            ("link", names(links.iter().map(|link| link.name()))),
-            ("packets", Column::U64(links.iter().map(|l| l.counters().packets).collect())),
-            ("bytes", Column::U64(links.iter().map(|l| l.counters().bytes).collect())),
-            ("dropped", Column::U64(links.iter().map(|l| l.counters().dropped).collect())),
-            ("lost", Column::U64(links.iter().map(|l| l.counters().lost).collect())),
-            ("mean_queue_delay_s", Column::MaybeF64(links.iter().map(waited).collect())),
+            ("link", names(rows.iter().map(|(link, _)| link.name()))),
+            ("packets", counts(|carried| carried.packets)),
+            ("bytes", counts(|carried| carried.bytes)),
+            ("dropped", counts(|carried| carried.dropped)),
+            ("lost", counts(|carried| carried.lost)),
+            (
+                "mean_queue_delay_s",
+                Column::MaybeF64(rows.iter().map(|(_, carried)| carried.mean_wait_s).collect()),
+            ),
             (
                 "max_queue_packets",
-                Column::U32(links.iter().map(|l| l.counters().most_packets).collect()),
+                Column::U32(rows.iter().map(|(_, carried)| carried.most_packets).collect()),
             ),
-            ("utilisation", Column::MaybeF64(links.iter().map(utilisation).collect())),
+            ("utilisation", Column::MaybeF64(rows.iter().map(utilisation).collect())),
         ],
     }
 }
