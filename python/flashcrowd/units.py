@@ -327,7 +327,7 @@ _KILO_RATE = 'did you mean "# kB/s" (1000 B/s) or "# KiB/s" (1024 B/s, mainline\
 
 
 class Rate(Quantity):
-    """A data rate, in whole bits per second; more than zero."""
+    """A data rate, in whole bits per second."""
 
     __slots__ = ()
     noun = "a rate"
@@ -348,12 +348,6 @@ class Rate(Quantity):
         "MBps": 'did you mean "# MB/s"?',
         **{unit: f'did you mean "# {unit}/s"?' for unit in ("B", "kB", "KiB", "MB", "MiB")},
     }
-
-    @classmethod
-    def _check(cls, amount: Fraction) -> None:
-        super()._check(amount)
-        if amount == 0:
-            raise UnitError("a rate of more than zero")
 
     @property
     def bps(self) -> int:

@@ -93,6 +93,7 @@ def test_limits_change_and_end():
     assert changes(free=change(path, "unlimited")) == [
         {"at_ns": 5 * S, "kind": "upload", "workload": 0, "population": 1, "upload_bps": None}
     ]
+    assert changes(none=change(path, "0 B/s"))[0]["upload_bps"] == 0
     assert changes(slow=change("workloads.bulk.limit", "1 Mbit/s")) == [
         {"at_ns": 5 * S, "kind": "transfer-rate", "workload": number, "rate_bps": 10**6}
         for number in (1, 2)

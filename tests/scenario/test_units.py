@@ -155,7 +155,7 @@ def test_a_hint_is_itself_accepted(kind, given):
         (Span, "-3 ms", "a time of zero or more"),
         (Span, "0.1 ns", "a time of a whole number of ns"),
         (Span, "99999 d", "a time of at most 3650 d"),
-        (Rate, "0 kB/s", "a rate of more than zero"),
+        (Rate, "-1 kB/s", "a rate of zero or more"),
         (Delay, "25 ms to 1 ms", 'a time, as in "12.5 ms", or a range, as in "1 ms to 25 ms"'),
         (Queue, "0 packets", 'a queue, as in "200 packets", "64 KiB", "200 packets, 64 KiB" or'),
         (Framing, "ethernt", 'a size, as in "38 B", ethernet, shaper, ip, "atm 40 B"'),

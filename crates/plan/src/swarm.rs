@@ -2,8 +2,8 @@ use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
 use crate::{Error, Plan, TransportChoice, What};
-use flashcrowd_base::{Rate, Span};
-use flashcrowd_swarm::{Role, Torrent, TrackerRules, choker};
+use flashcrowd_base::Span;
+use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
 
 /// One torrent and its peers.
@@ -60,8 +60,9 @@ pub struct Population {
     /// which the uploader opens with its first unchoke. Everything else stays on the connection
     /// between the pair.
     pub data: Option<TransportChoice>,
-    /// Their client's upload limit.
-    pub upload_bps: Option<Rate>,
+    /// Their client's upload limit; none for unlimited, and zero for clients that upload nothing.
+    #[serde(default)]
+    pub upload_bps: UploadLimit,
     /// When they come.
     pub arrivals: Arrivals,
     /// When they go, counted from their completion (for a seed: from its arrival).
@@ -164,7 +165,7 @@ impl Swarm {
     pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
         for population in &self.populations {
             let uploads = population.uploads(outlook.plan);
-            let up = if population.upload_bps.is_none() { uploads } else { 1.0 };
+            let up = if population.upload_bps == UploadLimit::Unlimited { uploads } else { 1.0 };
             let down = if population.role == Role::Leecher { uploads } else { 0.0 };
             population.hosts.iter().for_each(|&host| outlook.add_greedy_at(host, up, down));
         }
@@ -252,7 +253,7 @@ impl Population {
     /// Uploads of each peer at a time.
     fn uploads(&self, plan: &Plan) -> f64 {
         let rules = &plan.profiles[self.profile as usize].choker;
-        f64::from(choker::slots(rules.slots, self.upload_bps).max(rules.min_uploads))
+        f64::from(choker::slots(rules.slots, self.upload_bps.rate()).max(rules.min_uploads))
     }
 
     /// When the first and the last peer are expected, in seconds.
@@ -378,7 +379,7 @@ impl Crowd {
         let degree = (2.0 * f64::from(rules.max_initiate.min(u32::from(told))))
             .min(f64::from(rules.max_connections))
             .min((peers - 1.0).max(0.0));
-        let limited = most.upload_bps.is_some();
+        let limited = most.upload_bps != UploadLimit::Unlimited;
         let limiter = &profile.limiter;
         let unit = if limited { limiter.write_unit } else { limiter.unlimited_write_unit };
         let each_bps = ((seeds_bps + leechers_bps) / uploads.max(1.0)).max(1.0);
@@ -471,7 +472,11 @@ impl Crowd {
 impl Population {
     /// The mean of the upload limit of each peer.
     fn mean_limit_bps(&self, swarm: usize, number: u32, outlook: &Outlook<'_>) -> f64 {
-        let limit = |rate: Option<Rate>| rate.map_or(ENDLESS_BPS, |rate| rate.bps() as f64);
+        let limit = |limit: UploadLimit| match limit {
+            UploadLimit::Unlimited => ENDLESS_BPS,
+            UploadLimit::Rate(rate) => rate.bps() as f64,
+            UploadLimit::Nothing => 1.0, // As good as nothing, and never divides by it.
+        };
         let changes = outlook.plan.timeline.iter().filter_map(|change| match change.what {
             What::Upload { workload, population, upload_bps }
                 if workload as usize == swarm && population == number =>

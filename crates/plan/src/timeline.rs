@@ -3,6 +3,7 @@ use crate::network::{check_conditions, check_core_conditions};
 use crate::{Error, Plan, Workload};
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::Conditions;
+use flashcrowd_swarm::UploadLimit;
 use serde::{Deserialize, Serialize};
 
 /// A change at an instant, in place: what is queued stays queued.
@@ -46,8 +47,9 @@ pub enum What {
         workload: u32,
         /// Index of the population.
         population: u32,
-        /// The new limit; none for unlimited.
-        upload_bps: Option<Rate>,
+        /// The new limit; none for unlimited, zero for no upload.
+        #[serde(default)]
+        upload_bps: UploadLimit,
     },
     /// The application's limit of a transfer changes.
     TransferRate {

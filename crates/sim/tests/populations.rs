@@ -6,6 +6,7 @@ use common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_plan::{Arrivals, Plan, Swarm, Workload};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
+use flashcrowd_swarm::UploadLimit;
 
 fn run(plan: &Plan) -> Vec<Table> {
     simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
@@ -131,4 +132,22 @@ fn what_peers_sent_each_other_adds_up() {
     let shares = states.map(|state| column(&tables, &format!("{state}_share"))[1]);
     let sum: f64 = shares.iter().flatten().sum();
     assert!((sum - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+#[test]
+fn a_server_alone_takes_as_long_as_its_limit_says() {
+    let mut plan = flash_crowd(6, 1 << 20, kilobytes(200), path(Span::from_millis(20), 0.0));
+    swarm(&mut plan).populations[1].upload_bps = UploadLimit::Nothing;
+    let tables = run(&plan);
+    let up = numbers(&tables, "populations", "uploaded_bytes");
+    assert_eq!(up[1], 0.0, "leechers uploaded");
+    assert!(up[0] >= 6.0 * f64::from(1 << 20), "{up:?}");
+    // 6 MiB in blocks with 13 bytes each at 200 KiB/s are 30.7 s; the first round is after 10 s, and
+    // nobody has anything of anybody else.
+    let last = numbers(&tables, "run", "end_s")[0];
+    let least = 6.0 * 1024.0 * (1.0 + 13.0 / 16_384.0) / 200.0;
+    assert!((least..least + 14.0).contains(&last), "{last} and not {least}");
+    // Its limit is what holds it up from then on.
+    let limited = spent(&tables, "limited_share", "needed_s")[0].unwrap_or_default();
+    assert!((least - 1.0..least + 1.0).contains(&limited), "{limited}");
 }

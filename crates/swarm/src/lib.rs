@@ -61,6 +61,7 @@ pub mod pipeline;
 pub mod profile;
 mod torrent;
 mod tracker;
+mod upload_limit;
 
 pub use action::{Action, AnnounceEvent, ConnId, PeerId, UnchokeEnd};
 pub use availability::Availability;
@@ -70,3 +71,4 @@ pub use peer::{Download, Peer, Role, Standing};
 pub use profile::Profile;
 pub use torrent::{GeometryError, MAX_PIECES, Torrent};
 pub use tracker::{Answer, Tracker, TrackerRules};
+pub use upload_limit::UploadLimit;

@@ -75,7 +75,7 @@ def _population(
         "profile": profile(population.profile),
         "transport": carrier(population.transport),
         "data": carrier(population.data_transport),
-        "upload_bps": population.upload.bps if population.upload else None,
+        "upload_bps": None if population.upload is None else population.upload.bps,
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
         "replace": population.replace,

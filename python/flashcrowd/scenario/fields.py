@@ -64,21 +64,32 @@ Name = Annotated[str, StringConstraints(pattern=NAME, max_length=60)]
 
 @dataclass(frozen=True)
 class Word:
-    """Makes a word in the file stand for Python's `None`, since TOML has no null."""
+    """Makes a word in the file stand for Python's `None`, since TOML has no null.
+
+    Attributes:
+        word: the word; "none" is another writing of it.
+        instead: what to write instead of "none", where "none" could mean its opposite.
+    """
 
     word: str
+    instead: str = ""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """Reads the word (or "none") as `None` and writes `None` as the word."""
         return core_schema.no_info_before_validator_function(
-            lambda given: None if given in (self.word, "none") else given,
+            self._read,
             handler(source),
             serialization=core_schema.wrap_serializer_function_ser_schema(
                 lambda value, inner: self.word if value is None else inner(value),
             ),
         )
+
+    def _read(self, given: Any) -> Any:
+        if self.instead and given == "none":
+            raise UnitError(f'{Rate.phrase()}, or "{self.word}"', f"did you mean {self.instead}?")
+        return None if given in (self.word, "none") else given
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -86,7 +97,8 @@ class Word:
         """The word, or what else is allowed."""
         inner = handler(schema)
         options = [item for item in inner.get("anyOf", [inner]) if item != {"type": "null"}]
-        return {"anyOf": [{"enum": sorted({self.word, "none"})}, *options]}
+        words = {self.word} if self.instead else {self.word, "none"}
+        return {"anyOf": [{"enum": sorted(words)}, *options]}
 
 
 def positive(value: QuantityT) -> QuantityT:
@@ -146,7 +158,13 @@ Probability = Annotated[Share, AfterValidator(at_most_all)]
 MaybeSpan = Annotated[Span | None, Word("none")]
 MaybePositiveSpan = Annotated[PositiveSpan | None, Word("none")]
 MaybeSize = Annotated[PositiveSize | None, Word("none")]
-MaybeRate = Annotated[Rate | None, Word("unlimited")]
+PositiveRate = Annotated[Rate, AfterValidator(positive)]
+MaybeRate = Annotated[PositiveRate | None, Word("unlimited", instead='"unlimited"')]
+"""A rate of more than zero, or none for no limit."""
+UploadRate = Annotated[
+    Rate | None, Word("unlimited", instead='"unlimited", or "0 B/s" for no upload at all')
+]
+"""The same for a client's uploads, which may be none at all: zero."""
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Natural = Annotated[int, Field(ge=0, le=2**31)]
 MaybeCount = Annotated[Count | None, Word("none")]

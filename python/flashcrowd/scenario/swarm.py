@@ -10,12 +10,12 @@ from flashcrowd.scenario.fields import (
     Count,
     Interval,
     MaybeCount,
-    MaybeRate,
     Name,
     Peers,
     PositiveSize,
     PositiveSpan,
     Table,
+    UploadRate,
     Word,
     kind_from,
     shorthand,
@@ -141,8 +141,8 @@ class Population(Table):
     """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks."""
     data_transport: Annotated[str | None, Word("none")] = None
     """What carries the blocks that they upload, on connections apart; "none" for no such."""
-    upload: MaybeRate = None
-    """Their client's upload limit."""
+    upload: UploadRate = None
+    """Their client's upload limit; "0 B/s" for clients that upload nothing."""
     arrivals: Arrivals = Field(default_factory=_default_arrivals)
     """When they come: within 10 s of the start, seeds at the start, unless given."""
     departure: Departure = Never()

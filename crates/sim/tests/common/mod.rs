@@ -64,7 +64,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         profile: 0,
         transport: None,
         data: None,
-        upload_bps: upload,
+        upload_bps: upload.into(),
         arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_secs(10) },
         departure: Departure::AllDone,
         replace: false,

@@ -20,10 +20,13 @@ use crate::choker::{Candidate, Choker, Decision};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
 use crate::profile::FirstRound;
-use crate::{Action, AnnounceEvent, Bitfield, ConnId, Message, PeerId, Profile, Torrent};
+use crate::{
+    Action, AnnounceEvent, Bitfield, ConnId, Message, PeerId, Profile, Torrent, UnchokeEnd,
+    UploadLimit,
+};
 use announce::Announcer;
 use connection::{BlockRequest, Conns, Stage};
-use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use serde::{Deserialize, Serialize};
 use standing::Wants;
 pub use standing::{Download, Standing};
@@ -53,7 +56,7 @@ pub enum Role {
 pub struct Peer {
     profile: Arc<Profile>,
     id: PeerId,
-    limit: Option<Rate>,
+    limit: UploadLimit,
     stream: RandomStream,
     actions: VecDeque<Action>,
     conns: Conns,
@@ -99,21 +102,22 @@ const MIN_PERIOD: Span = Span::from_millis(1);
 
 impl Peer {
     /// A peer that knows nobody yet. `upload_limit` is for block data with its headers and
-    /// whatever is written along with it; `None` is no limit.
+    /// whatever is written along with it; a `Rate`, or `None` for no limit, will do.
     pub fn new(
         profile: Arc<Profile>,
         torrent: Arc<Torrent>,
         role: Role,
         id: PeerId,
-        upload_limit: Option<Rate>,
+        upload_limit: impl Into<UploadLimit>,
         mut stream: RandomStream,
         now: Time,
     ) -> Peer {
         let full = role == Role::Seed;
+        let limit = upload_limit.into();
         let picker = Picker::new(profile.picker.clone(), torrent.pieces(), full, &mut stream);
         Peer {
             id,
-            limit: upload_limit,
+            limit,
             actions: VecDeque::new(),
             conns: Conns::default(),
             open: 0,
@@ -127,7 +131,7 @@ impl Peer {
             picker,
             endgame: None,
             choker: Choker::default(),
-            limiter: Limiter::new(upload_limit, profile.limiter.clone(), now)
+            limiter: Limiter::new(limit.rate(), profile.limiter.clone(), now)
                 .with_phase(stream.unit()),
             announcer: Announcer::new(),
             started: now,
@@ -331,10 +335,17 @@ impl Peer {
     pub fn wants_data_space(&self, conn: ConnId) -> bool {
         self.conns.get(conn).is_some_and(|c| c.has_data_connection() && !c.is_flushed())
     }
-    /// The limit changes in place; `None` is no limit. The number of slots by rate follows.
-    pub fn set_upload_limit(&mut self, now: Time, limit: Option<Rate>) {
-        self.limit = limit;
-        self.limiter.set_rate(now, limit);
+    /// The limit changes in place. The number of slots by rate follows. With [`UploadLimit::Nothing`]
+    /// everybody is choked; a block that is half-written goes out at the limit of before.
+    pub fn set_upload_limit(&mut self, now: Time, limit: impl Into<UploadLimit>) {
+        self.limit = limit.into();
+        if self.limit == UploadLimit::Nothing {
+            for number in 0..self.conns.end() {
+                self.choke(now, ConnId(number), UnchokeEnd::Rotation);
+            }
+            return;
+        }
+        self.limiter.set_rate(now, self.limit.rate());
         self.write_granted(now);
     }
     /// When to call [`on_timer`](Peer::on_timer) next. Cheap.

@@ -31,7 +31,7 @@ pub enum Download {
 }
 
 /// Connections by what this peer wants of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wants {
     /// In which it is interested, and those of them that do not choke it.
     interested: u32,
@@ -81,6 +81,19 @@ impl Conn {
     pub(super) fn uncount(&self, wants: &mut Wants) {
         self.leave(wants);
         wants.asked -= u32::from(self.counted_asked);
+    }
+}
+
+#[cfg(test)]
+impl Wants {
+    /// Counted anew.
+    pub(super) fn of<'a>(conns: impl Iterator<Item = &'a Conn>) -> Wants {
+        let mut wants = Wants::default();
+        for c in conns {
+            c.join(&mut wants);
+            wants.asked += u32::from(c.has_block());
+        }
+        wants
     }
 }
 

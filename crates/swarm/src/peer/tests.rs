@@ -12,6 +12,7 @@ use crate::profile::{
     BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
     RequestPipeline, SeedChoker, named,
 };
+use flashcrowd_base::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -113,6 +114,7 @@ impl Rig {
         let open: Vec<_> = peer.conns.iter().filter(|(_, c)| c.is_open()).collect();
         assert_eq!(peer.open as usize, open.len());
         assert_eq!(peer.conns.live() as usize, self.conns.len());
+        assert_eq!(peer.wants, Wants::of(peer.conns.iter().map(|(_, c)| c)));
         let mut order = peer.choker.order().to_vec();
         order.sort();
         assert_eq!(order, open.iter().map(|(id, _)| *id).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use super::Peer;
 use super::connection::{BlockRequest, Conn};
 use crate::choker::{Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
 use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
-use crate::{Action, ConnId, Message, UnchokeEnd};
+use crate::{Action, ConnId, Message, UnchokeEnd, UploadLimit};
 use flashcrowd_base::Time;
 
 /// The rule by which uploads are given out now.
@@ -144,7 +144,7 @@ impl Peer {
         self.set_slow_timer();
     }
     pub(super) fn slots(&self) -> u32 {
-        slots(self.profile.choker.slots, self.limit)
+        slots(self.profile.choker.slots, self.limit.rate())
     }
     fn rule(&self) -> Rule {
         let choker = &self.profile.choker;
@@ -330,6 +330,9 @@ impl Peer {
         }
     }
     fn unchoke(&mut self, now: Time, id: ConnId) {
+        if self.limit == UploadLimit::Nothing {
+            return;
+        }
         let round = self.choker.round;
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };

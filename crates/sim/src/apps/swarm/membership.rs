@@ -158,7 +158,7 @@ impl Swarms<'_> {
         world: &mut World,
         workload: u32,
         population: u32,
-        limit: Option<Rate>,
+        limit: UploadLimit,
     ) {
         let Some(number) = self.number(workload) else { return };
         let swarm = &mut self.all[number];

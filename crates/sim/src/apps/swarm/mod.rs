@@ -11,14 +11,14 @@ use super::{App, Message, SWARM, Sample, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
 use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
-use flashcrowd_base::{RandomStream, Rate, Slab, Span, Time};
+use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
     self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
     Workload,
 };
 use flashcrowd_swarm::{
     self as swarm, Action, Availability, ConnId, Download, PeerId, Profile, Role, Standing,
-    Torrent, Tracker, UnchokeEnd,
+    Torrent, Tracker, UnchokeEnd, UploadLimit,
 };
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ struct Swarm {
     /// First class of its populations in the tally.
     first_class: u32,
     /// The upload limit of each population.
-    uploads: Vec<Option<Rate>>,
+    uploads: Vec<UploadLimit>,
     /// Leechers that are planned, and how many of them have the file.
     leechers: u32,
     completed: u32,
@@ -214,9 +214,10 @@ const NO_SOCKET: u32 = u32::MAX;
 const BROADCAST: usize = 8;
 /// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
 /// control messages.
-fn low_watermark(profile: &Profile, upload: Option<Rate>) -> u64 {
+fn low_watermark(profile: &Profile, upload: UploadLimit) -> u64 {
     let rules = &profile.limiter;
-    let unit = if upload.is_some() { rules.write_unit } else { rules.unlimited_write_unit };
+    let limited = upload != UploadLimit::Unlimited;
+    let unit = if limited { rules.write_unit } else { rules.unlimited_write_unit };
     u64::from(unit) + 4096
 }
 

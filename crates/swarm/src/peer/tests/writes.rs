@@ -124,3 +124,37 @@ fn requests_begin_with_two_and_a_choke_offers_them_to_the_next() {
     rig.say(first, Message::Choke);
     assert!(rig.peer.conns.get(first).unwrap().active().is_empty());
 }
+
+#[test]
+fn without_upload_everybody_is_choked_and_stays_so() {
+    for name in ["mainline-4.0.2", "modern", "ns2-2011"] {
+        let mut profile = named(name).unwrap();
+        profile.requests.block_bytes = 1000;
+        let profile = Arc::new(profile);
+        let peer = |limit: UploadLimit| {
+            let stream = RandomStream::new(1, "peer", 0);
+            let role = Role::Seed;
+            Peer::new(profile.clone(), torrent(), role, PeerId(0), limit, stream, Time::START)
+        };
+        let mut rig = Rig::new(peer(UploadLimit::Nothing));
+        rig.peer.start(rig.now);
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        let mut sent = rig.say(conn, Message::Interested);
+        sent.extend(rig.wait(Span::from_secs(100)));
+        sent.extend(rig.say(conn, request(0, 0)));
+        sent.extend(rig.wait(Span::from_secs(100)));
+        let idle = |(_, message): &(ConnId, Message)| *message == Message::KeepAlive;
+        assert!(sent.iter().all(idle), "{name}: {sent:?}");
+        assert_eq!((rig.peer.bytes_up(), rig.peer.unchoked()), (0, 0), "{name}");
+        // With a limit it serves, until it uploads nothing again.
+        rig.peer.set_upload_limit(rig.now, Rate::from_bps(80_000));
+        rig.wait(Span::from_secs(100));
+        assert_eq!(rig.peer.unchoked(), 1, "{name}");
+        rig.peer.set_upload_limit(rig.now, UploadLimit::Nothing);
+        assert_eq!(rig.drain(), [(conn, Message::Choke)], "{name}");
+        let served = rig.peer.bytes_up();
+        rig.say(conn, request(0, 0));
+        rig.wait(Span::from_secs(100));
+        assert_eq!((rig.peer.bytes_up(), rig.peer.unchoked()), (served, 0), "{name}");
+    }
+}
