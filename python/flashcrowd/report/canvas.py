@@ -33,6 +33,9 @@ _NARROW_HEIGHT = 2.7
 #: Height of a line of a legend, in inches.
 _LEGEND_LINE = 0.17
 
+#: Corners of a line that deviate by less than this, in pixels of 1/72 inch, are left out there.
+_NARROW_SIMPLIFY = 0.8
+
 _FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
@@ -196,6 +199,9 @@ def _stack(drawing: Drawing) -> None:
         panel.set_subplotspec(grid[places.index(place)])
         left = side == "left"
         panel.tick_params(labelbottom=left, labelleft=left, labelright=not left)
+        for line in panel.lines:
+            line.recache(always=True)
+            line.get_path().simplify_threshold = _NARROW_SIMPLIFY
     for panel in drawing.axes:
         if panel not in panels:
             panel.set_subplotspec(grid[-1])

@@ -23,6 +23,9 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}\b")
 #: What matplotlib says of all elements; in a page it would hold for all of the page.
 _STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
+#: Markers of one line: nothing but uses of one form.
+_MARKERS = re.compile(r"<g( clip-path[^>]*)>((?:\s*<use [^>]*/>){3,})\s*</g>")
+
 
 def html(page: Page) -> str:
     """The page as one self-contained HTML document."""
@@ -71,16 +74,16 @@ class _Drawings:
     """The drawings of one document: each with ids of its own, all with the document's colours."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._count = 0
         self._colors: set[str] = set()
 
     def wide(self, figure: Figure) -> Markup:
         """The drawing for screens and paper."""
-        return self._inside(figure.svg.wide, figure.slug)
+        return self._inside(figure.svg.wide)
 
     def narrow(self, figure: Figure) -> Markup:
         """The drawing for phones."""
-        return self._inside(figure.svg.narrow, f"{figure.slug}-narrow")
+        return self._inside(figure.svg.narrow)
 
     def css(self) -> str:
         """The colours of all drawings so far, as variables for both schemes."""
@@ -92,12 +95,13 @@ class _Drawings:
             else ""
         )
 
-    def _inside(self, svg: str, slug: str) -> Markup:
-        self._seen[slug] = self._seen.get(slug, 0) + 1
+    def _inside(self, svg: str) -> Markup:
+        self._count += 1
         svg = _STYLE.sub("", svg, count=1)
         svg = re.sub(r" font-family: [^;\"]*;", "", svg)
         svg = re.sub(r'style="[^"]*"', lambda found: self._themed(found[0]), svg)
-        return Markup(_own_ids(svg, f"{slug}-{self._seen[slug]}-"))
+        svg = _MARKERS.sub(_alike, svg)
+        return Markup(_own_ids(svg, f"d{self._count}-"))
 
     def _themed(self, declarations: str) -> str:
         def variable(found: re.Match[str]) -> str:
@@ -124,6 +128,15 @@ def _template(name: str) -> str:
 
 def _moves(page: Page) -> bool:
     return any(isinstance(b, Playback) for section in page.sections for b in section.blocks)
+
+
+def _alike(found: re.Match[str]) -> str:
+    """Markers that look alike say so once."""
+    styles = set(re.findall(r' style="[^"]*"', found[2]))
+    if len(styles) != 1:
+        return found[0]
+    style_of_all = styles.pop()
+    return f"<g{found[1]}{style_of_all}>{found[2].replace(style_of_all, '')}</g>"
 
 
 def _own_ids(svg: str, prefix: str) -> str:
