@@ -87,10 +87,9 @@ def judge(results: Source, points: Points | None = None) -> list[Judged]:
 
 def overall(judged: Sequence[Judged]) -> Outcome:
     """Broken if one is broken, else undecided if one is undecided, else kept."""
+    worst: tuple[Outcome, ...] = ("broken", "undecided")
     outcomes = {each.outcome for each in judged}
-    if "broken" in outcomes:
-        return "broken"
-    return "undecided" if "undecided" in outcomes else "kept"
+    return next((outcome for outcome in worst if outcome in outcomes), "kept")
 
 
 def _judge(
