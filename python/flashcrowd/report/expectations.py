@@ -87,9 +87,10 @@ def judge(results: Source, points: Points | None = None) -> list[Judged]:
 
 def overall(judged: Sequence[Judged]) -> Outcome:
     """Broken if one is broken, else undecided if one is undecided, else kept."""
-    worst: tuple[Outcome, ...] = ("broken", "undecided")
     outcomes = {each.outcome for each in judged}
-    return next((outcome for outcome in worst if outcome in outcomes), "kept")
+    if "broken" in outcomes:
+        return "broken"
+    return "undecided" if "undecided" in outcomes else "kept"
 
 
 def _judge(
