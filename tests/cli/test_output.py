@@ -1,14 +1,16 @@
 """What commands print: to a terminal, a pipe, a full disk, or to nobody."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from flashcrowd.engines.need import Need
 from flashcrowd.study.need import StudyNeed
-from flashcrowd.study.progress import Lines, shown
+from flashcrowd.study.progress import Lines, _bar, shown
 
 STUDIES = Path(__file__).parents[2] / "studies"
 LATENCY = str(STUDIES / "latency.toml")
@@ -121,3 +123,15 @@ def test_silence_is_kept_where_it_is_wanted():
         assert watch is None
     with shown("A title", 0, 4, True) as watch:
         assert watch is None
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_bar_is_called_like_the_study_and_keeps_its_times(width: int):
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=width, color_system=None)
+    with _bar(console, "A [long] title of a study " * 5, 1, 4) as watch:
+        watch(1, 1.5)
+    last = [line for line in written.getvalue().splitlines() if "runs" in line][-1]
+    assert "A [long]" in last
+    assert "2/4 runs" in last
+    assert "left -:--:--" in last

@@ -55,7 +55,9 @@ def reproduce(
         err.print(Text(f"study {number} of {count}: {study}", style="bold"))
 
     try:
-        found = reproduce_paper(paper, out, quick=quick, jobs=jobs, only=only, tell=tell)
+        found = reproduce_paper(
+            paper, out, quick=quick, jobs=jobs, only=only, tell=tell, again=again()
+        )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
         return stopped()

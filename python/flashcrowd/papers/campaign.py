@@ -29,6 +29,7 @@ def conduct(
     tell: Tell = lambda name, number, count: None,
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
+    again: str | None = None,
 ) -> Evidence:
     """Run the studies that are missing and give what all of them measured.
 
@@ -41,12 +42,13 @@ def conduct(
         tell: told before each study.
         further: values that replace those of every study that has them, for tests.
         repeats: replaces the repeats of every study.
+        again: as for `study.runner.run`.
     """
     found = {}
     for number, name in enumerate(studies, 1):
         tell(name, number, len(studies))
         study = prepared(paper, name, quick=quick, further=further, repeats=repeats)
-        results = run(study, out=out / name, jobs=jobs)
+        results = run(study, out=out / name, jobs=jobs, again=again)
         found[name] = StudyEvidence(name, results, paper.names)
     return Evidence(found, quick)
 

@@ -35,6 +35,7 @@ def reproduce(
     tell: Tell = lambda name, number, count: None,
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
+    again: str | None = None,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
 
@@ -47,6 +48,7 @@ def reproduce(
         tell: told before each study.
         further: values that replace those of every study that has them.
         repeats: replaces the repeats of every study.
+        again: as for `study.runner.run`.
 
     Raises:
         UnknownName: there is no such paper or item.
@@ -64,7 +66,7 @@ def reproduce(
     folder = Path(out) if out is not None else default_folder(name, quick=quick)
     evidence = campaign.conduct(
         chosen, folder, quick=quick, studies=needed, jobs=jobs, tell=tell, further=further,
-        repeats=repeats,
+        repeats=repeats, again=again,
     )  # fmt: skip
     judged = paper_page.judged_by(chosen, evidence)
     return Reproduction(judged, paper_page.write(chosen, evidence, judged, folder))

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-MOST_WEIGHT = 100_000
-"""What is kept together has at most this weight: hosts, or other objects of their size."""
+MOST_WEIGHT = 20_000
+"""What is kept together has at most this weight: hosts, or other objects of their size. A host with
+its access line takes 2 kB."""
 
 
 class Kept:
@@ -18,14 +19,20 @@ class Kept:
 
     def __init__(self) -> None:
         self._results: dict[tuple[Any, int], tuple[Any, Any]] = {}
+        self._light: dict[tuple[Any, int], tuple[Any, Any]] = {}
         self._texts: dict[int, str] = {}
         self._weight = 0
 
     def made(self, make: Callable[..., Any], table: Any, *more: Any, weight: int = 1) -> Any:
-        """`make(table, *more)`, which must depend on nothing but the table."""
-        known = self._results.get((make, id(table)))
+        """`make(table, *more)`, which must depend on nothing but the table.
+
+        What has no weight is kept as long as this object.
+        """
+        known = self._results.get((make, id(table))) or self._light.get((make, id(table)))
         if known is not None:
             return known[1]
+        if not weight:
+            return self._light.setdefault((make, id(table)), (table, make(table, *more)))[1]
         self._weight += weight
         if self._weight > MOST_WEIGHT:
             self._results.clear()

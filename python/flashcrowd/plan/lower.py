@@ -34,7 +34,7 @@ def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
         StudyError: references or combinations in the scenario are impossible.
     """
     kept = kept or Kept()
-    problems = kept.made(check, scenario)
+    problems = kept.made(check, scenario, weight=0)
     if problems:
         raise StudyError(problems, scenario.title)
     data = _lower_start(scenario, kept)
@@ -46,7 +46,7 @@ def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
 
 def wrong_with(scenario: Scenario, kept: Kept) -> list[Problem]:
     """Why a scenario cannot be lowered; nothing if it can."""
-    problems = kept.made(check, scenario)
+    problems = kept.made(check, scenario, weight=0)
     if problems or not scenario.timeline:
         return problems
     return _timeline(scenario, _lower_start(scenario, kept), kept)[1]

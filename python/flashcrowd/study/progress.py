@@ -133,9 +133,9 @@ def _bar(console: Console, title: str, done: int, total: int) -> Iterator[Watch]
         TimeRemainingColumn(),
     ]
     narrow = console.width < 80
-    if narrow:  # the times are what a narrow terminal is for
-        del columns[1]
-    room = max(10, console.width - (45 if narrow else 60))
+    if narrow:  # how many runs are done, and the time that is left
+        del columns[4], columns[1:3]
+    room = max(4, console.width - 2 * len(str(total)) - (22 if narrow else 60))
     name = title if len(title) <= room else f"{title[: room - 1]}…"
     with Progress(*columns, console=console, transient=False) as progress:
         task = progress.add_task(_plain(name), total=total, completed=done, runs=done)

@@ -17,6 +17,7 @@ from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.cores import cores
 from flashcrowd.study.need import StudyNeed, refuse, study_need
 from flashcrowd.study.pool import Pool
+from flashcrowd.study.progress import Lines
 from flashcrowd.study.repeats import Until
 from flashcrowd.study.threads import Threads
 
@@ -31,6 +32,7 @@ def run(
     force: bool = False,
     engine: Engine | str = registry.DEFAULT,
     pool: Pool | None = None,
+    again: str | None = None,
 ) -> Results:
     """Run a study and give its results; runs that the folder already has are not run again.
 
@@ -43,6 +45,8 @@ def run(
         force: begin even if the runs are expected not to fit into this machine's memory.
         engine: what runs it, or its name, see `engines.registry`.
         pool: where runs are carried out; without, `jobs` threads of this process.
+        again: the command that goes on after an interruption: given, lines are told where there is
+            no terminal.
 
     Raises:
         StudyError: the study is wrong, or would not fit into this machine's memory.
@@ -60,10 +64,11 @@ def run(
     path = Path(out) if out is not None else default_folder(loaded)
     chosen = registry.engine(engine) if isinstance(engine, str) else engine
     campaign = prepare(loaded, chosen)
-    admit(campaign, chosen, jobs, force)
+    need = admit(campaign, chosen, jobs, force)
     if fresh:
         path = fitting_folder(campaign, path)
-    return conduct(campaign, chosen, path, pool or Threads(jobs), progress)
+    lines = Lines(need, again) if again is not None else None
+    return conduct(campaign, chosen, path, pool or Threads(jobs), progress, lines)
 
 
 def prepare(study: Study, engine: Engine) -> Campaign:
