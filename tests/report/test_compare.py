@@ -12,7 +12,7 @@ from tests.runner.fake import FakeEngine, campaign
 
 from flashcrowd.report import compare_match, compare_page, page
 from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
-from flashcrowd.store import schema
+from flashcrowd.store import digests, schema
 from flashcrowd.store.manifest import FILE
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
@@ -182,8 +182,8 @@ def _age(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     file = folder / FILE
-    text = file.read_text()
-    file.write_text(text.replace(f'"tables": {schema.VERSION}', f'"tables": {schema.VERSION - 1}'))
+    plain = digests.unsealed(file.read_bytes())
+    file.write_text(digests.sealed(plain | {"tables": schema.VERSION - 1}))
     rows = pq.read_table(folder / "tables" / "downloads.parquet")
     rows = rows.rename_columns([c.replace("pieces", "chunks") for c in rows.column_names])
     place = rows.column_names.index("arrived_s")
@@ -191,3 +191,5 @@ def _age(folder: Path) -> None:
     values = pa.chunked_array([np.asarray(rows["arrived_s"]) * 1e3])
     rows = rows.set_column(place, other, values)
     pq.write_table(rows, folder / "tables" / "downloads.parquet")
+    (folder / "tables" / digests.FILE).unlink()
+    digests.write_all(folder / "tables")

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from flashcrowd.report.points import RUN_COLUMNS
 from flashcrowd.report.source import Source
 from flashcrowd.store import schema
-from flashcrowd.store.errors import IncompleteResults, ResultsError
-from flashcrowd.store.folder import read_json
+from flashcrowd.store.digests import Verified, reading
+from flashcrowd.store.errors import IncompleteResults
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
@@ -87,9 +87,9 @@ class Side:
             return cls.of(open_results(path), name)
         if not (path / "tables").is_dir():
             raise IncompleteResults(path, 0, len(manifest.runs))
-        tables = _ByName(path / "tables", manifest)
+        tables, read = _ByName(path / "tables", manifest), Results(path, manifest)
         return cls(
-            name, tables, read_json(path / "study.json"), read_json(path / "provenance.json"),
+            name, tables, read.study, read.provenance,
             str(manifest.engine), manifest.tables, tables.differences(),
         )  # fmt: skip
 
@@ -99,6 +99,7 @@ class _ByName(Mapping[str, pa.Table]):
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
+        self._verified = Verified(folder)
         self._version = manifest.tables
         swept = dict.fromkeys(path for point in manifest.points for path in point.values)
         self._swept = {f"sweep.{path}" if path in RUN_COLUMNS else path for path in swept}
@@ -121,7 +122,7 @@ class _ByName(Mapping[str, pa.Table]):
         """Columns that are not what they are in this version, a sentence a table."""
         found = []
         for name in self:
-            there = pq.read_schema(self._file(name))
+            there = pq.read_schema(self._verified.path(f"{name}.parquet"))
             here = {field.name: field for field in _layout(name)}
             known = {*here, *(self._swept if name == "runs" else ())}
             lacking = [column for column in here if column not in there.names]
@@ -146,12 +147,9 @@ class _ByName(Mapping[str, pa.Table]):
         return self._folder / f"{name}.parquet"
 
     def _load(self, name: str) -> pa.Table:
-        try:
-            table = pq.ParquetFile(self._file(name)).read()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ResultsError(
-                self._file(name), f"is damaged: {error}", "Run the study again."
-            ) from error
+        file = self._verified.path(f"{name}.parquet")
+        with reading(file, self._folder.parent):
+            table = pq.ParquetFile(file).read()
         columns: dict[str, Any] = {}
         for place in _layout(name):
             if place.name in table.column_names and not _unit_differs(place, table.schema):

@@ -56,6 +56,13 @@ class IncompleteResults(ResultsError):
         self.total = total
 
 
+class Unknown(KeyError):
+    """There is nothing of this name; the message lists what there is."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ResultsDiffer(ResultsError):
     """The folder holds results of another study or of another version of the code.
 

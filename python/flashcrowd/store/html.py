@@ -17,7 +17,12 @@ WIDE = 160
 
 def amount(count: int, noun: str = "row") -> str:
     """A count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", "\N{THIN SPACE}")
+    return f"{spaced(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def spaced(count: int) -> str:
+    """A count with a thin space before each three digits."""
+    return f"{count:,}".replace(",", "\N{THIN SPACE}")
 
 
 def results(of: Results) -> str:
@@ -45,7 +50,7 @@ def tables(of: Tables) -> str:
         return f"<pre>{escape(str(error))}</pre>"
     lines = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
-        f"<td>{amount(count, '').strip()}</td></tr>"
+        f"<td>{spaced(count)}</td></tr>"
         for name, count in rows.items()
     )
     head = '<tr><th scope="col" style="text-align:left">table</th><th scope="col">rows</th></tr>'

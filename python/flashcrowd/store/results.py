@@ -15,7 +15,7 @@ from flashcrowd.errors import did_you_mean
 from flashcrowd.store import digests, html, schema
 from flashcrowd.store.batch import Batch, files
 from flashcrowd.store.digests import Verified
-from flashcrowd.store.errors import IncompleteResults, OtherFormat, ResultsError
+from flashcrowd.store.errors import IncompleteResults, OtherFormat, ResultsError, Unknown
 from flashcrowd.store.folder import STUDY
 from flashcrowd.store.html import amount
 from flashcrowd.store.manifest import Manifest
@@ -49,7 +49,7 @@ class Tables(Mapping[str, pa.Table]):
             DamagedResults: the file is not what was written.
         """
         if name not in schema.TABLES:
-            raise KeyError(f"no {no_table(name)}")
+            raise Unknown(f"no {no_table(name)}")
         return self._files.path(f"{name}.parquet")
 
     def rows(self) -> dict[str, int]:
@@ -151,7 +151,7 @@ class Results:
             if name not in runs.column_names:
                 known = ", ".join(runs.column_names)
                 hint = did_you_mean(name, runs.column_names)
-                raise KeyError(named(f"no column {name!r} in runs; there are {known}", hint))
+                raise Unknown(named(f"no column {name!r} in runs; there are {known}", hint))
             runs = runs.filter(pc.field(name) == value)
         chosen = runs.column("run").combine_chunks()
         return Results(self.path, self.manifest, chosen, self._verified)
