@@ -107,6 +107,11 @@ ENDLESS = (
             "workloads.swarm.stop_after = 99: there are 3 leechers, so it ends nothing",
         ),
         ({"workloads.bulk": BULK}, ENDLESS),
+        (
+            {"workloads.swarm.populations.seed.upload": "0 B/s"},
+            'workloads.swarm.populations.seed.upload = "0 B/s": no seed uploads, so no leecher '
+            "gets the file",
+        ),
     ],
 )
 def test_what_can_hardly_be_meant_is_told(changes: dict[str, Any], said: str) -> None:
@@ -122,6 +127,15 @@ def test_what_can_hardly_be_meant_is_told(changes: dict[str, Any], said: str) ->
         {"network.groups.homes.access.up": "1 kbit/s"},
         {"network.links.neck": {"rate": "unlimited", "queue": "10 B"}},
         {"workloads.swarm.stop_after": 3},
+        {"workloads.swarm.populations.leechers.upload": "0 B/s"},
+        {
+            "workloads.swarm.populations.seed.upload": "0 B/s",
+            "timeline.later": {
+                "at": "5 s",
+                "change": "workloads.swarm.populations.seed.upload",
+                "to": "1 MB/s",
+            },
+        },
         {"workloads.bulk": {**BULK, "stop": "none"}},
         {"workloads.bulk": {**BULK, "size": "1 MB"}},
         {"workloads.bulk": BULK, "stop.horizon": "60 s"},

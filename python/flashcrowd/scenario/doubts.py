@@ -14,7 +14,7 @@ from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
-from flashcrowd.scenario.timeline import Halt
+from flashcrowd.scenario.timeline import Change, Halt
 from flashcrowd.units import Rate, Size, Span
 
 SMALLEST = 40
@@ -31,6 +31,7 @@ is 1 s (RFC 6298), and a few of them end a connection."""
 def doubts(scenario: Scenario) -> Iterator[Problem]:
     """What can hardly be meant, whatever else the file says."""
     network = scenario.network
+    changed = [it.change for it in scenario.timeline.values() if isinstance(it, Change)]
     for name, group in network.groups.items():
         if isinstance(group.access, Line):
             yield from _line(group.access, join(("network", "groups", name, "access")))
@@ -48,7 +49,10 @@ def doubts(scenario: Scenario) -> Iterator[Problem]:
         yield from _loss(path.loss, join(("network", "paths", name)))
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):
-            yield from _swarm(workload, join(("workloads", name)), network)
+            place = join(("workloads", name))
+            yield from _swarm(workload, place, network)
+            if not any(path.startswith(f"{place}.") for path in changed):
+                yield from _unseeded(workload, place)
 
 
 def unsaid(scenario: Scenario) -> Iterator[Problem]:
@@ -127,6 +131,15 @@ def _swarm(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
     if swarm.stop_after > most:
         what = f"there are {most} leechers, so it ends nothing"
         yield Problem(f"{place}.stop_after", str(swarm.stop_after), what)
+
+
+def _unseeded(swarm: Swarm, place: str) -> Iterator[Problem]:
+    """A file that nobody who has it gives away."""
+    seeds = {name: it for name, it in swarm.populations.items() if it.role == "seed"}
+    if all(it.upload is not None and not it.upload for it in seeds.values()):
+        path = join(("populations", next(iter(seeds)), "upload"))
+        what = "no seed uploads, so no leecher gets the file"
+        yield Problem(f"{place}.{path}", shown(str(next(iter(seeds.values())).upload)), what)
 
 
 def _spoken(seconds: float) -> str:
