@@ -8,8 +8,8 @@ __all__ = [
     "PlanError",
     "RunHandle",
     "Table",
-    "UtpReceiver",
-    "UtpSender",
+    "UtpServer",
+    "UtpTransfer",
     "available_memory",
     "build_info",
     "check_plan",
@@ -62,35 +62,59 @@ class Table:
         """The Arrow PyCapsule protocol."""
 
 @final
-class UtpSender:
-    """Sends to a `UtpReceiver`, in the background."""
+class UtpTransfer:
+    """A measurement with a `UtpServer`, in the background."""
 
     def __new__(
-        cls, remote: str, config: str, *, bytes: int | None = None, seconds: float | None = None
-    ) -> UtpSender:
+        cls,
+        remote: str,
+        config: str,
+        *,
+        bytes: int | None = None,
+        seconds: float | None = None,
+        rate: int | None = None,
+        to_server: int = 1,
+        to_client: int = 0,
+        tcp: bool = False,
+        congestion: str | None = None,
+    ) -> UtpTransfer:
         """Begins at once; `remote` is an address with a port, `config` a uTP configuration (JSON).
 
-        One of `bytes` and `seconds` is to be given. Raises `PlanError` or `ValueError`.
+        `to_server` streams send and `to_client` streams are sent by the server, each with so many
+        `bytes` or for so many `seconds` (one of the two), at most `rate` bits per second. With
+        `tcp`, over the kernel's TCP with its congestion control `congestion`.
+
+        Raises `PlanError` or `ValueError`.
         """
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
-    def snapshot(self) -> str | None:
-        """The connection now (JSON), or None if there is none."""
+    def streams(self) -> str:
+        """The streams now (a JSON list); none before they are open."""
     def stop(self) -> None:
         """End soon, and tell the other end; the second time, at once."""
     def result(self) -> str:
-        """What came out (JSON), when it has ended. Raises `OSError` if nothing could come out."""
+        """What came of each stream (a JSON list), when it has ended.
+
+        Raises `OSError` if nothing was measured.
+        """
 
 @final
-class UtpReceiver:
-    """Receives from several `UtpSender`s at once, in the background."""
+class UtpServer:
+    """Serves several `UtpTransfer`s at once, in the background."""
 
     def __new__(
-        cls, local: str, config: str, *, once: bool = False, most_senders: int = 16
-    ) -> UtpReceiver:
-        """Begins at once; `once` ends it after one sender.
+        cls,
+        local: str,
+        config: str,
+        *,
+        once: bool = False,
+        most_streams: int = 16,
+        tcp: bool = True,
+    ) -> UtpServer:
+        """Begins at once; `once` ends it after one measurement.
 
-        More than `most_senders` at once are refused.
+        More than `most_streams` at once are refused; `tcp` says whether TCP is served at the same
+        port.
 
         Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
         """
@@ -100,11 +124,16 @@ class UtpReceiver:
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
     def active(self) -> str:
-        """Senders that are connected (a JSON list)."""
+        """Streams that are under way (a JSON list)."""
     def take_finished(self) -> str:
-        """Senders that have finished since this was last called (a JSON list)."""
+        """Streams that have finished since this was last called (a JSON list)."""
+    def take_refusals(self) -> str | None:
+        """Who was turned away since this was last called (JSON); None if nobody was.
+
+        `count`, and of the last one `peer` and `why`.
+        """
     def stop(self) -> None:
-        """End soon, and tell the senders; the second time, at once."""
+        """End soon, and tell the other ends; the second time, at once."""
     def result(self) -> None:
         """Raises `OSError` if the socket has failed. Only when it has ended."""
 

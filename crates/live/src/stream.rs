@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A uTP connection: bytes in order, both ways. Read and write it with
@@ -39,6 +40,13 @@ impl Stream {
     /// Counters and estimates, now.
     pub fn stats(&self) -> Stats {
         self.shared.with(|mux| mux.connection(self.key).machine.stats())
+    }
+
+    /// How long nothing that counts has been heard of the other end.
+    pub fn silence(&self) -> Duration {
+        let now = self.shared.clock.now();
+        let last = self.shared.with(|mux| mux.connection(self.key).machine.last_heard());
+        Duration::from_nanos(now.since(last.min(now)).nanos())
     }
 
     /// Where the connection stands.

@@ -1,7 +1,10 @@
 //! A measurement, both ends in this process.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use flashcrowd_live::session::{Admission, Amount, Order, Server, SessionHandle, Stopper, send};
+use flashcrowd_live::session::{
+    Admission, Amount, Direction, Order, Server, SessionHandle, Stopper, StreamReport, Transport,
+    transfer,
+};
 use flashcrowd_transport::utp::profiles;
 use std::io;
 use std::sync::Arc;
@@ -11,13 +14,20 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn order(server: &Server, amount: Amount) -> Order {
-    Order { remote: server.local_addr(), amount, config: Arc::new(profiles::libutp()) }
+    Order::new(server.local_addr(), amount, Arc::new(profiles::libutp()))
 }
 
 fn server(once: bool) -> Server {
     let config = Arc::new(profiles::libutp());
     let admission = Admission { once, ..Admission::default() };
-    Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission).unwrap()
+    Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, true).unwrap()
+}
+
+/// One stream, and what came of it.
+async fn send(order: &Order, control: &SessionHandle) -> io::Result<StreamReport> {
+    let mut reports = transfer(order, control).await?;
+    assert_eq!(reports.len(), 1);
+    Ok(reports.remove(0))
 }
 
 #[tokio::test]
@@ -34,9 +44,9 @@ async fn both_ends_agree_on_the_digest() {
             timeout(PATIENCE, send(&order, &SessionHandle::default())).await.unwrap().unwrap();
         timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
         let received = watch.take_finished();
-        assert!(outcome.verified && outcome.stopped_by.is_none(), "{outcome:?}");
+        assert!(outcome.verified == Some(true) && outcome.stopped_by.is_none(), "{outcome:?}");
         assert_eq!((outcome.bytes, received[0].bytes), (bytes, bytes));
-        assert_eq!((received[0].equal, &received[0].digest), (Some(true), &outcome.digest));
+        assert_eq!((received[0].verified, &received[0].digest), (Some(true), &outcome.digest));
         assert_eq!(received[0].error, None);
     }
 }
@@ -55,11 +65,11 @@ async fn the_sender_stops_and_what_was_sent_is_verified() {
     while watch.active().first().is_none_or(|one| one.bytes == 0) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(control.snapshot().unwrap().packets_sent > 0);
+    assert!(control.streams()[0].connection.packets_sent > Some(0));
     control.stop();
     let outcome = timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap();
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
-    assert!(outcome.verified && outcome.bytes > 0, "{outcome:?}");
+    assert!(outcome.verified == Some(true) && outcome.bytes > 0, "{outcome:?}");
     assert_eq!(outcome.stopped_by, Some(Stopper::Sender));
     assert_eq!(watch.take_finished()[0].bytes, outcome.bytes);
 }
@@ -82,9 +92,10 @@ async fn the_receiver_stops_and_what_arrived_is_verified() {
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
     assert_eq!(outcome.stopped_by, Some(Stopper::Receiver));
     let receipt = outcome.receipt.clone().unwrap();
-    assert!(outcome.verified && receipt.stopped && receipt.bytes <= outcome.bytes, "{outcome:?}");
+    assert_eq!((outcome.verified, receipt.bytes), (Some(true), outcome.bytes));
+    assert!(receipt.stopped && receipt.bytes <= outcome.queued_bytes, "{outcome:?}");
     let received = watch.take_finished();
-    assert_eq!((received[0].bytes, received[0].equal), (receipt.bytes, Some(true)));
+    assert_eq!((received[0].bytes, received[0].verified), (receipt.bytes, Some(true)));
     assert_eq!(received[0].stopped_by, Some(Stopper::Receiver));
 }
 
@@ -93,7 +104,7 @@ async fn a_stranger_is_refused_in_words() {
     let config = Arc::new(profiles::libutp());
     let stranger = flashcrowd_live::Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
     let remote = stranger.local_addr();
-    let order = Order { remote, amount: Amount::Bytes(1000), config };
+    let order = Order::new(remote, Amount::Bytes(1000), config);
     let answer = tokio::spawn(async move {
         let stream = stranger.accept().await.unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut &stream, b"\x13BitTorrent protocol")
@@ -110,8 +121,8 @@ async fn a_stranger_is_refused_in_words() {
 #[tokio::test]
 async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     let config = Arc::new(profiles::libutp());
-    let admission = Admission { most_senders: 2, ..Admission::default() };
-    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission).unwrap();
+    let admission = Admission { most_streams: 2, ..Admission::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, true).unwrap();
     let endless = order(&server, Amount::Time(Duration::from_secs(3600)));
     let short = order(&server, Amount::Bytes(1000));
     let (watch, control) = (server.watch(), SessionHandle::default());
@@ -131,17 +142,161 @@ async fn one_sender_more_than_are_wanted_is_refused_until_another_leaves() {
     }
     let refused =
         timeout(PATIENCE, send(&short, &SessionHandle::default())).await.unwrap().unwrap_err();
-    assert_eq!(refused.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+    assert!(refused.to_string().contains("takes 2 at once"), "{refused}");
+    let refusals = watch.take_refusals().unwrap();
+    assert_eq!((refusals.count, refusals.why), (1, refused.to_string()));
     assert_eq!(watch.active().len(), 2, "the others go on");
     let (first, sending) = senders.remove(0);
     first.stop();
-    assert!(timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap().verified);
+    assert!(timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap().verified.unwrap());
     while watch.active().len() > 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let sent = timeout(PATIENCE, send(&short, &SessionHandle::default())).await.unwrap().unwrap();
-    assert!(sent.verified);
+    assert_eq!(sent.verified, Some(true));
     control.stop();
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
-    assert!(senders.remove(0).1.await.unwrap().unwrap().verified);
+    assert!(senders.remove(0).1.await.unwrap().unwrap().verified.unwrap());
+}
+
+/// What came of every stream at the caller's end and at the server's, by id at the caller.
+async fn measured(order: impl Fn(Order) -> Order) -> [Vec<StreamReport>; 2] {
+    let server = server(true);
+    let order = order(self::order(&server, Amount::Bytes(300_000)));
+    let watch = server.watch();
+    let serving = tokio::spawn(async move { server.run(&SessionHandle::default()).await });
+    let control = SessionHandle::default();
+    let ours = timeout(PATIENCE, transfer(&order, &control)).await.unwrap().unwrap();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+    let mut theirs = watch.take_finished();
+    for report in ours.iter().chain(&theirs) {
+        assert_eq!((report.error.as_ref(), report.verified), (None, Some(true)), "{report:?}");
+        assert_eq!(report.bytes, 300_000);
+        assert_eq!(report.transport, order.transport);
+    }
+    theirs.sort_by(|one, other| one.digest.cmp(&other.digest));
+    [ours, theirs]
+}
+
+#[tokio::test]
+async fn both_directions_and_several_streams_over_either_transport() {
+    for transport in [Transport::Utp, Transport::Tcp] {
+        let [mut ours, theirs] = measured(|order| Order {
+            transport,
+            to_server: 2,
+            to_client: 3,
+            rate: Some(200_000_000),
+            ..order
+        })
+        .await;
+        let directions: Vec<_> = ours.iter().map(|report| report.direction).collect();
+        assert_eq!(directions[..2], [Direction::ToServer; 2]);
+        assert_eq!(directions[2..], [Direction::ToClient; 3]);
+        ours.sort_by(|one, other| one.digest.cmp(&other.digest));
+        let digests = |reports: &[StreamReport]| -> Vec<String> {
+            reports.iter().map(|report| report.digest.clone()).collect()
+        };
+        assert_eq!(digests(&ours), digests(&theirs));
+        let mut distinct = digests(&ours);
+        distinct.dedup();
+        assert_eq!(distinct.len(), 5, "each stream has its own content");
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_sends_can_be_stopped_at_either_end() {
+    for (ours, stopper) in [(true, Stopper::Receiver), (false, Stopper::Sender)] {
+        let server = server(false);
+        let order = Order {
+            to_server: 0,
+            to_client: 1,
+            ..order(&server, Amount::Time(Duration::from_secs(3600)))
+        };
+        let controls = [SessionHandle::default(), SessionHandle::default()];
+        let [caller, servant] = controls.clone();
+        let watch = server.watch();
+        let serving = tokio::spawn(async move { server.run(&servant).await });
+        let receiving = tokio::spawn(async move { send(&order, &caller).await });
+        while controls[0].streams().first().is_none_or(|one| one.bytes == 0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        controls[usize::from(!ours)].stop();
+        let report = timeout(PATIENCE, receiving).await.unwrap().unwrap().unwrap();
+        assert_eq!((report.verified, report.error), (Some(true), None));
+        assert!(report.bytes > 0);
+        controls[1].stop();
+        timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+        let there = watch.take_finished().remove(0);
+        assert_eq!((there.stopped_by, there.verified), (Some(stopper), Some(true)));
+        assert_eq!(there.bytes, report.bytes);
+    }
+}
+
+#[tokio::test]
+async fn callers_that_say_nothing_take_no_place() {
+    let config = Arc::new(profiles::libutp());
+    let admission = Admission { most_streams: 1, ..Admission::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, false).unwrap();
+    let (remote, watch) = (server.local_addr(), server.watch());
+    let order = order(&server, Amount::Bytes(1000));
+    let control = SessionHandle::default();
+    let serving = tokio::spawn({
+        let control = control.clone();
+        async move { server.run(&control).await }
+    });
+    let strangers = flashcrowd_live::Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        let stream = strangers.connect(remote).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut &stream, b"f").await.unwrap();
+        stream.delivered().await.unwrap();
+        silent.push(stream);
+    }
+    let sent = timeout(PATIENCE, send(&order, &SessionHandle::default())).await.unwrap().unwrap();
+    assert_eq!(sent.verified, Some(true));
+    // One that says something else is told apart from one that says nothing.
+    let stranger = strangers.connect(remote).await.unwrap();
+    let hello = b"\x13BitTorrent protocol and so on";
+    tokio::io::AsyncWriteExt::write_all(&mut &stranger, hello).await.unwrap();
+    let refusals = loop {
+        if let Some(refusals) = watch.take_refusals() {
+            break refusals;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert!(refusals.count == 1 && refusals.why.contains("utp send"), "{refusals:?}");
+    control.stop();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_vanishes_leaves_totals() {
+    for transport in [Transport::Utp, Transport::Tcp] {
+        let server = server(false);
+        let amount = Amount::Time(Duration::from_secs(3600));
+        let order = Order { transport, ..order(&server, amount) };
+        let control = SessionHandle::default();
+        let serving = tokio::spawn({
+            let control = control.clone();
+            async move { server.run(&control).await }
+        });
+        let ours = SessionHandle::default();
+        let sending = tokio::spawn({
+            let ours = ours.clone();
+            async move { send(&order, &ours).await }
+        });
+        while ours.streams().first().is_none_or(|one| one.bytes < 100_000) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // At once: connections are reset.
+        control.stop();
+        control.stop();
+        let report = timeout(PATIENCE, sending).await.unwrap().unwrap().unwrap();
+        timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+        if report.error.is_some() {
+            assert_eq!(report.verified, None);
+        }
+        assert!(report.bytes >= 100_000 && report.seconds > 0.0, "{report:?}");
+    }
 }

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::utp::{UtpReceiver, UtpSender};
+    use crate::utp::{UtpServer, UtpTransfer};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,7 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flashcrowd_live::session::{Admission, Amount, Order, Server, SessionHandle, Watch, send};
+use flashcrowd_live::session::{
+    Admission, Amount, Order, Server, SessionHandle, Transport, Watch, transfer,
+};
 use flashcrowd_transport::utp::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -98,25 +100,36 @@ fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| EngineFault::new_err(error.to_string()))
 }
 
-/// Sends to a `UtpReceiver`, in the background.
+/// A measurement with a `UtpServer`, in the background.
 #[pyclass(module = "flashcrowd._core", frozen)]
-pub(crate) struct UtpSender {
+pub(crate) struct UtpTransfer {
     control: SessionHandle,
     task: Arc<Task>,
 }
 
 #[pymethods]
-impl UtpSender {
-    /// Begins at once. One of `bytes` and `seconds` is to be given; `config` is a uTP
-    /// configuration (JSON). Raises `PlanError` or `ValueError`.
+impl UtpTransfer {
+    /// Begins at once: `to_server` streams that send and `to_client` streams that the server sends, each
+    /// with so many `bytes` or for so many `seconds` (one of the two), and at most `rate` bits per
+    /// second; over uTP with `config` (JSON), or over the kernel's TCP with its congestion control
+    /// `congestion`. Raises `PlanError` or `ValueError`.
     #[new]
-    #[pyo3(signature = (remote, config, *, bytes = None, seconds = None))]
+    #[pyo3(signature = (
+        remote, config, *, bytes = None, seconds = None, rate = None, to_server = 1, to_client = 0,
+        tcp = false, congestion = None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "by name, as Python has them")]
     fn new(
         remote: &str,
         config: &str,
         bytes: Option<u64>,
         seconds: Option<f64>,
-    ) -> PyResult<UtpSender> {
+        rate: Option<u64>,
+        to_server: u32,
+        to_client: u32,
+        tcp: bool,
+        congestion: Option<String>,
+    ) -> PyResult<UtpTransfer> {
         let amount = match (bytes, seconds) {
             (Some(bytes), None) => Amount::Bytes(bytes),
             (None, Some(seconds)) => Amount::Time(
@@ -125,11 +138,21 @@ impl UtpSender {
             ),
             _ => return Err(PyValueError::new_err("give either bytes or seconds")),
         };
-        let order = Order { remote: address(remote)?, amount, config: self::config(config)? };
+        if to_server.saturating_add(to_client) == 0 {
+            return Err(PyValueError::new_err("no stream"));
+        }
+        let order = Order {
+            transport: if tcp { Transport::Tcp } else { Transport::Utp },
+            congestion,
+            to_server,
+            to_client,
+            rate,
+            ..Order::new(address(remote)?, amount, self::config(config)?)
+        };
         let control = SessionHandle::default();
         let theirs = control.clone();
-        let task = Task::start(runtime()?, async move { send(&order, &theirs).await })?;
-        Ok(UtpSender { control, task })
+        let task = Task::start(runtime()?, async move { transfer(&order, &theirs).await })?;
+        Ok(UtpTransfer { control, task })
     }
 
     /// Wait at most this long; whether it has ended. Other Python threads go on.
@@ -137,9 +160,9 @@ impl UtpSender {
         py.detach(|| self.task.wait(seconds))
     }
 
-    /// The connection now (JSON), or None if there is none.
-    fn snapshot(&self) -> PyResult<Option<String>> {
-        self.control.snapshot().map(|snapshot| json(&snapshot)).transpose()
+    /// The streams now (a JSON list); none before they are open.
+    fn streams(&self) -> PyResult<String> {
+        json(&self.control.streams())
     }
 
     /// End soon, and tell the other end; the second time, at once.
@@ -147,15 +170,16 @@ impl UtpSender {
         self.control.stop();
     }
 
-    /// What came out (JSON), when it has ended. Raises `OSError` if nothing could come out.
+    /// What came of each stream (a JSON list), when it has ended. Raises `OSError` if nothing was
+    /// measured.
     fn result(&self) -> PyResult<String> {
         self.task.result()
     }
 }
 
-/// Receives from several `UtpSender`s at once, in the background.
+/// Serves several `UtpTransfer`s at once, in the background.
 #[pyclass(module = "flashcrowd._core", frozen)]
-pub(crate) struct UtpReceiver {
+pub(crate) struct UtpServer {
     control: SessionHandle,
     task: Arc<Task>,
     watch: Watch,
@@ -163,24 +187,30 @@ pub(crate) struct UtpReceiver {
 }
 
 #[pymethods]
-impl UtpReceiver {
-    /// Begins at once; `once` ends it after one sender, and more than `most_senders` at once are
-    /// refused. Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
+impl UtpServer {
+    /// Begins at once; `once` ends it after one measurement, more than `most_streams` at once are
+    /// refused, and `tcp` says whether TCP is served at the same port. Raises `PlanError`, `ValueError`, or `OSError` if it cannot listen there.
     #[new]
-    #[pyo3(signature = (local, config, *, once = false, most_senders = 16))]
-    fn new(local: &str, config: &str, once: bool, most_senders: usize) -> PyResult<UtpReceiver> {
+    #[pyo3(signature = (local, config, *, once = false, most_streams = 16, tcp = true))]
+    fn new(
+        local: &str,
+        config: &str,
+        once: bool,
+        most_streams: usize,
+        tcp: bool,
+    ) -> PyResult<UtpServer> {
         let config = self::config(config)?;
         let local = address(local)?;
         let runtime = runtime()?;
         let server = {
             let _inside = runtime.enter();
-            Server::bind(local, &config, Admission { once, most_senders })?
+            Server::bind(local, &config, Admission { once, most_streams }, tcp)?
         };
         let (address, watch) = (server.local_addr(), server.watch());
         let control = SessionHandle::default();
         let theirs = control.clone();
         let task = Task::start(runtime, async move { server.run(&theirs).await })?;
-        Ok(UtpReceiver { control, task, watch, address })
+        Ok(UtpServer { control, task, watch, address })
     }
 
     /// Where it listens.
@@ -194,17 +224,23 @@ impl UtpReceiver {
         py.detach(|| self.task.wait(seconds))
     }
 
-    /// Senders that are connected (a JSON list).
+    /// Streams that are under way (a JSON list).
     fn active(&self) -> PyResult<String> {
         json(&self.watch.active())
     }
 
-    /// Senders that have finished since this was last called (a JSON list).
+    /// Streams that have finished since this was last called (a JSON list).
     fn take_finished(&self) -> PyResult<String> {
         json(&self.watch.take_finished())
     }
 
-    /// End soon, and tell the senders; the second time, at once.
+    /// Who was turned away since this was last called: `count`, and of the last one `peer` and `why`
+    /// (JSON); None if nobody was.
+    fn take_refusals(&self) -> PyResult<Option<String>> {
+        self.watch.take_refusals().map(|refusals| json(&refusals)).transpose()
+    }
+
+    /// End soon, and tell the other ends; the second time, at once.
     fn stop(&self) {
         self.control.stop();
     }

@@ -8,35 +8,57 @@ from typing import Any
 from flashcrowd.amounts import scaled
 
 SENDER = "    time       bytes         rate       RTT     queue    window   resent  timeouts"
-"""The columns of `sending`."""
+"""The columns of one stream that is sent."""
+
+STREAMS = "  id way" + SENDER
+"""The columns of several streams, or of one that is received."""
 
 RECEIVER = "  id      time       bytes         rate  duplicates"
-"""The columns of `receiving`."""
+"""The columns of `serve`."""
+
+WAYS = {"to-server": "->", "to-client": "<-"}
+"""How the two directions are drawn."""
 
 
 def sending(
     interval: tuple[float, float], before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> str:
-    """One interval of a sender, from two of its snapshots."""
+    """One interval of a stream, from two of its reports."""
     begin, end = interval
-    moved = now["acknowledged_bytes"] - before.get("acknowledged_bytes", 0)
-    resent = now["packets_retransmitted"] - before.get("packets_retransmitted", 0)
-    timeouts = now["timeouts"] - before.get("timeouts", 0)
+    moved = now["bytes"] - before.get("bytes", 0)
+    then, connection = before.get("connection", {}), now["connection"]
+    resent = _since(then, connection, "packets_retransmitted")
+    timeouts = _since(then, connection, "timeouts")
+    # Round trips, queues and windows are those of an end that sends.
+    sends = now["queued_bytes"] > 0
+    window = connection["window_bytes"] if sends else None
     return (
         f"{end:6.1f} s  {size(moved):>10}  {rate(moved, end - begin):>11}"
-        f"  {now['rtt_ms']:5.1f} ms  {now['queueing_delay_ms']:5.1f} ms"
-        f"  {size(now['window_bytes']):>8}  {resent:7d}  {timeouts:8d}"
+        f"  {_millis(connection['rtt_ms'] if sends else None)}"
+        f"  {_millis(connection['queueing_delay_ms'] if sends else None)}"
+        f"  {'-' if window is None else size(window):>8}"
+        f"  {resent if sends else '-':>7}  {timeouts if sends else '-':>8}"
     )
 
 
+def labelled(report: Mapping[str, Any], line: str) -> str:
+    """A line of one stream among several."""
+    return f"{report['id']:4d}  {WAYS[report['direction']]}{line}"
+
+
+def together(direction: str, interval: tuple[float, float], moved: int) -> str:
+    """The sum of the streams of one direction."""
+    begin, end = interval
+    return f" sum  {WAYS[direction]}{end:6.1f} s  {size(moved):>10}  {rate(moved, end - begin):>11}"
+
+
 def receiving(span: float, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """One interval of a receiver, from two reports of the same sender."""
+    """One interval at the server, from two reports of the same stream."""
     moved = now["bytes"] - before.get("bytes", 0)
-    earlier = before["connection"]["packets_duplicate"] if before else 0
-    duplicates = now["connection"]["packets_duplicate"] - earlier
+    duplicates = _since(before.get("connection", {}), now["connection"], "packets_duplicate")
     return (
         f"{now['id']:4d}  {now['seconds']:6.1f} s  {size(moved):>10}  {rate(moved, span):>11}"
-        f"  {duplicates:10d}"
+        f"  {duplicates:>10}"
     )
 
 
@@ -48,3 +70,12 @@ def size(count: float) -> str:
 def rate(count: float, seconds: float) -> str:
     """Bytes in a time as bits per second."""
     return scaled(count * 8 / seconds if seconds > 0 else 0.0, "bit/s", "kMG")
+
+
+def _since(before: Mapping[str, Any], now: Mapping[str, Any], counter: str) -> int | str:
+    value = now[counter]
+    return "-" if value is None else value - (before.get(counter) or 0)
+
+
+def _millis(value: float | None) -> str:
+    return f"{'-':>5}   " if value is None else f"{value:5.1f} ms"

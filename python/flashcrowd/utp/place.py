@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from dataclasses import dataclass
 
@@ -28,7 +29,7 @@ class Place:
         """From `host`, `host:port`, `[address]:port` or a bare IPv6 address.
 
         Raises:
-            StudyError: it is none of these.
+            StudyError: it is none of these, or an IPv6 address whose last part may be a port.
         """
         host, port = text, str(PORT)
         if text.startswith("["):
@@ -38,9 +39,25 @@ class Place:
             port = rest[1:] if rest else port
         elif text.count(":") == 1:
             host, _, port = text.partition(":")
+        elif ":" in text:
+            _refuse_ambiguous(name, text)
         if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
             raise _wrong(name, text)
         return cls(host, int(port))
+
+    @classmethod
+    def to_send(cls, text: str) -> Place:
+        """As `parse`, where something can be sent to.
+
+        Raises:
+            StudyError: it is none, or has port 0.
+        """
+        place = cls.parse(text)
+        if place.port == 0:
+            allowed = "a port from 1 to 65535"
+            hint = "port 0 lets `serve` take a free one, which it prints: send there"
+            raise StudyError([Problem("HOST:PORT", text, allowed, hint)], "command line")
+        return place
 
     def resolve(self, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[str]:
         """Its addresses as the core takes them, the system's favourite first.
@@ -61,6 +78,25 @@ class Place:
 def written(host: str, port: int) -> str:
     """An address with a port, IPv6 in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _refuse_ambiguous(name: str, text: str) -> None:
+    """`::1:5299` is an address, and hardly meant as one."""
+    address, _, port = text.rpartition(":")
+    if port.isascii() and port.isdecimal() and int(port) <= 65535 and _is_ipv6(address):
+        allowed = "an IPv6 address in brackets where it could end in a port"
+        hint = f'write "[{address}]:{port}" for port {port}'
+        if _is_ipv6(text):
+            hint += f', "[{text}]" for that address'
+        raise StudyError([Problem(name, text, allowed, hint)], "command line")
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _wrong(name: str, text: str) -> StudyError:

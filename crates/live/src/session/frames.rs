@@ -1,51 +1,14 @@
-use super::content::Digest;
-use super::{Receipt, content::Content};
-use crate::Stream;
+use super::content::{Content, Digest};
 use std::io;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-/// What a sender says first.
-const GREETING: &[u8; 17] = b"flashcrowd-utp/1\n";
-/// A receipt is a line of JSON.
-const MAX_RECEIPT_BYTES: u32 = 4096;
-
-/// The greeting, with the content's seed.
-pub(super) fn greeting(seed: u64) -> Vec<u8> {
-    [&GREETING[..], &seed.to_be_bytes()].concat()
-}
 
 /// The end of the content.
 pub(super) fn trailer(bytes: u64, digest: u128) -> Vec<u8> {
     [&[0; 4][..], &bytes.to_be_bytes(), &digest.to_be_bytes()].concat()
 }
 
-pub(super) async fn write_receipt(mut stream: &Stream, receipt: &Receipt) -> io::Result<()> {
-    let text = serde_json::to_vec(receipt)?;
-    stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
-    stream.write_all(&text).await?;
-    stream.shutdown().await
-}
-
-pub(super) async fn read_receipt(mut stream: &Stream) -> io::Result<Receipt> {
-    let foreign = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-    let len = stream.read_u32().await.map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => foreign(
-            "the other end has closed without a receipt: is it `flashcrowd utp serve`?".into(),
-        ),
-        _ => error,
-    })?;
-    if len > MAX_RECEIPT_BYTES {
-        return Err(foreign(format!("a receipt of {len} bytes: no flashcrowd receiver")));
-    }
-    let mut text = vec![0; len as usize];
-    stream.read_exact(&mut text).await?;
-    serde_json::from_slice(&text).map_err(|error| foreign(format!("receipt: {error}")))
-}
-
 /// Where a receiver is in the sender's stream.
 #[derive(Debug)]
 enum At {
-    Greeting,
     Length,
     Chunk(u32),
     Trailer,
@@ -64,18 +27,18 @@ pub(super) struct Reader {
     /// What the sender said at the end.
     pub(super) said: Option<(u64, u128)>,
     /// The content that was announced.
-    pub(super) seed: Option<u64>,
+    seed: u64,
 }
 
 impl Reader {
-    pub(super) fn new() -> Reader {
+    pub(super) fn new(seed: u64) -> Reader {
         Reader {
-            at: At::Greeting,
+            at: At::Length,
             part: Vec::new(),
             bytes: 0,
             digest: Digest::default(),
             said: None,
-            seed: None,
+            seed,
         }
     }
 
@@ -91,8 +54,7 @@ impl Reader {
 
     /// Whether what came so far is the announced content.
     pub(super) fn is_as_announced(&self) -> bool {
-        let seed = self.seed.unwrap_or_default();
-        Content::new(seed).digest(self.bytes).value() == self.digest.value()
+        Content::new(self.seed).digest(self.bytes).value() == self.digest.value()
     }
 
     /// The next piece of the stream.
@@ -110,7 +72,6 @@ impl Reader {
                 continue;
             }
             let wanted = match self.at {
-                At::Greeting => GREETING.len() + 8,
                 At::Length => 4,
                 At::Trailer => 24,
                 At::Chunk(_) | At::End => return Err(foreign()),
@@ -128,11 +89,6 @@ impl Reader {
 
     fn field(&mut self, field: &[u8]) -> io::Result<()> {
         self.at = match self.at {
-            At::Greeting => {
-                let seed = field.strip_prefix(GREETING).ok_or_else(foreign)?;
-                self.seed = Some(u64::from_be_bytes(seed.try_into().map_err(|_| foreign())?));
-                At::Length
-            }
             At::Length => match u32::from_be_bytes(field.try_into().map_err(|_| foreign())?) {
                 0 => At::Trailer,
                 len => At::Chunk(len),
@@ -160,7 +116,7 @@ mod tests {
     use super::*;
 
     fn said(content: &[u8]) -> Vec<u8> {
-        let mut stream = greeting(5);
+        let mut stream = Vec::new();
         for chunk in content.chunks(1000) {
             stream.extend((chunk.len() as u32).to_be_bytes());
             stream.extend(chunk);
@@ -176,7 +132,7 @@ mod tests {
         let content: Vec<u8> = Content::new(5).slice(0, 10_500).to_vec();
         let stream = said(&content);
         for size in [1, 3, 17, 1004, stream.len()] {
-            let mut reader = Reader::new();
+            let mut reader = Reader::new(5);
             for piece in stream.chunks(size) {
                 assert!(!reader.is_done());
                 reader.take(piece).unwrap();
@@ -187,14 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_is_found_and_a_stranger_refused() {
+    fn a_changed_byte_is_found_and_so_is_one_too_many() {
         let mut stream = said(&[1; 5000]);
         stream[3000] ^= 4;
-        let mut reader = Reader::new();
+        let mut reader = Reader::new(5);
         reader.take(&stream).unwrap();
         assert_eq!(reader.is_equal(), Some(false));
         assert!(reader.take(b"more").is_err());
-        assert!(Reader::new().take(b"\x13BitTorrent protocol").is_ok());
-        assert!(Reader::new().take(b"\x13BitTorrent protocol and so on").is_err());
     }
 }

@@ -1,30 +1,48 @@
 //! A measurement between two machines, as `flashcrowd utp send` and `flashcrowd utp serve` make it:
-//! one end sends bytes that anybody can compute, the other says what it got.
+//! one end sends bytes that anybody can compute, the other says what it got. The same over uTP and over
+//! the kernel's TCP, one connection a stream.
 //!
-//! # On the stream
+//! # On a stream
 //!
-//! Numbers are big-endian.
+//! Numbers are big-endian. A text is a length of 32 bits, and so many bytes of JSON.
 //!
 //! | from | what |
 //! | --- | --- |
-//! | sender | `flashcrowd-utp/1\n`, and the content's seed: 64 bits |
+//! | caller | `flashcrowd-utp/1\n` and the content's seed (64 bits), to send one stream; |
+//! | | or `flashcrowd-utp/2\n` and a text: `seed`, `direction` (`to-server`, `to-client`), `measurement` (a number that its streams share), `streams` (how many), `amount` (`{"bytes": …}` or `{"time": {"secs": …, "nanos": …}}`), `rate` (bit/s or null), `congestion` (the name of one of TCP's, or null) |
+//! | server | to version 2, a text: `{"ready": true, "congestion": …}`, with the name of TCP's at its end or null |
 //! | sender | chunks: a length of 32 bits, and so many bytes of content |
 //! | sender | a length of 0, the bytes of content in all (64 bits), and their digest (128 bits) |
-//! | receiver | a length of 32 bits, and so many bytes of JSON: the [`Receipt`] |
+//! | receiver | a text: the [`Receipt`] |
 //!
 //! Each then closes. A receiver may send its receipt at any time, which asks the sender to stop; the
-//! sender checks the receipt against its own computation.
+//! sender checks the receipt against its own computation. A server that does not want the caller says
+//! `{"refused": "why"}` in the place of its first text, and closes.
 
+mod active_stream;
+mod conduit;
 mod content;
 mod frames;
 mod handle;
-mod send;
+mod hello;
+mod pace;
 mod serve;
+mod sink;
+mod snapshot;
+mod source;
+mod tcp;
+mod tcp_info;
+mod transfer;
+mod waiting;
 
+pub use active_stream::{Stopper, StreamReport};
+pub use conduit::Transport;
 pub use content::{Content, Digest};
-pub use handle::{SessionHandle, Snapshot};
-pub use send::{Amount, Order, Outcome, Stopper, send};
-pub use serve::{Admission, Reception, Server, Watch};
+pub use handle::SessionHandle;
+pub use hello::{Amount, Direction};
+pub use serve::{Admission, Refusals, Server, Watch};
+pub use snapshot::Snapshot;
+pub use transfer::{Order, transfer};
 
 use serde::{Deserialize, Serialize};
 

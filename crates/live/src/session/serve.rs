@@ -1,87 +1,77 @@
-use super::Receipt;
-use super::frames::{Reader, write_receipt};
-use super::handle::{First, SessionHandle, Snapshot, race};
-use super::send::Stopper;
-use crate::{Socket, Stream};
+use super::active_stream::{ActiveStream, StreamReport, lock};
+use super::conduit::Conduit;
+use super::handle::{First, SessionHandle, race};
+use super::hello::{Hello, refuse};
+use super::sink::LINGER_PATIENCE;
+use super::tcp::{self, Tcp};
+use super::transfer::carry;
+use super::waiting::Waiting;
+use crate::Socket;
 use flashcrowd_transport::utp::Config;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{sleep, timeout};
 
-/// What is read at once.
-const READ_BYTES: usize = 256 * 1024;
-/// How long a sender may say nothing at all: more than the longest silence of a connection that
-/// lives, because the sender's window may be closed to a crawl.
-const SILENCE: Duration = Duration::from_secs(120);
-/// How long a sender that was asked to stop has to do so, and a connection to end.
-const LINGER_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a caller has to say what it wants.
+const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+/// How long nobody is accepted after the system could not (no file descriptors are left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whom a [`Server`] receives from.
+/// Whom a [`Server`] serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// End after the first sender.
+    /// End after the first measurement.
     pub once: bool,
-    /// Senders at once. The connection of one more is reset.
-    pub most_senders: usize,
+    /// Streams at once. One more is refused, in words.
+    pub most_streams: usize,
 }
 
 impl Default for Admission {
     fn default() -> Admission {
-        Admission { once: false, most_senders: 16 }
+        Admission { once: false, most_streams: 16 }
     }
 }
 
-/// Receives from several senders at once.
+/// Serves several callers at once: receives what they send, and sends what they ask for.
 #[derive(Debug)]
 pub struct Server {
     socket: Socket,
-    admission: Admission,
+    listener: Option<TcpListener>,
     board: Arc<Board>,
 }
 
-/// One sender, as the receiver sees it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Reception {
-    /// Counts connections from 1.
-    pub id: u64,
-    /// Where the sender is.
+/// Callers that were turned away since this was last asked.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Refusals {
+    /// How many.
+    pub count: u64,
+    /// The last of them.
     pub peer: String,
-    /// Bytes of content so far.
-    pub bytes: u64,
-    /// From the first byte to the last so far.
-    pub seconds: f64,
-    /// XXH3-128 in hexadecimal; empty while it goes on.
-    pub digest: String,
-    /// Whether that is the sender's; `None` while that is not known.
-    pub equal: Option<bool>,
-    /// Who stopped, if anybody did.
-    pub stopped_by: Option<Stopper>,
-    /// Why it broke off, if it did.
-    pub error: Option<String>,
-    /// The connection.
-    pub connection: Snapshot,
+    /// Why that one.
+    pub why: String,
 }
 
 /// What is going on, for others to read.
-#[derive(Debug, Default)]
-struct Board {
-    active: Mutex<BTreeMap<u64, Arc<Active>>>,
-    finished: Mutex<Vec<Reception>>,
-}
-
 #[derive(Debug)]
-struct Active {
-    id: u64,
-    stream: Stream,
-    bytes: AtomicU64,
-    first: Mutex<Option<Instant>>,
+struct Board {
+    admission: Admission,
+    active: Mutex<BTreeMap<u64, Arc<ActiveStream>>>,
+    finished: Mutex<Vec<StreamReport>>,
+    refusals: Mutex<Refusals>,
+    waiting: Waiting,
+    /// Streams so far.
+    streams: Mutex<u64>,
+    /// The one measurement that is served, and how many of its streams are to come.
+    only: Mutex<Option<(u64, u32)>>,
+    /// Nobody else is to be accepted.
+    enough: Notify,
 }
 
 /// Reads what a [`Server`] does from another thread.
@@ -89,49 +79,49 @@ struct Active {
 pub struct Watch(Arc<Board>);
 
 impl Watch {
-    /// Senders that are connected.
-    pub fn active(&self) -> Vec<Reception> {
+    /// Streams that are under way.
+    pub fn active(&self) -> Vec<StreamReport> {
         lock(&self.0.active).values().map(|active| active.report()).collect()
     }
 
-    /// Senders that have finished since this was last asked.
-    pub fn take_finished(&self) -> Vec<Reception> {
+    /// Streams that have finished since this was last asked.
+    pub fn take_finished(&self) -> Vec<StreamReport> {
         std::mem::take(&mut lock(&self.0.finished))
     }
-}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Active {
-    fn report(&self) -> Reception {
-        let first = *lock(&self.first);
-        Reception {
-            id: self.id,
-            peer: self.stream.peer_addr().to_string(),
-            bytes: self.bytes.load(Ordering::Relaxed),
-            seconds: first.map_or(0.0, |first| (now() - first).as_secs_f64()),
-            digest: String::new(),
-            equal: None,
-            stopped_by: None,
-            error: None,
-            connection: self.stream.stats().into(),
-        }
+    /// Who was turned away since this was last asked.
+    pub fn take_refusals(&self) -> Option<Refusals> {
+        let refusals = std::mem::take(&mut *lock(&self.0.refusals));
+        (refusals.count > 0).then_some(refusals)
     }
 }
 
 impl Server {
-    /// Binds a UDP socket, and receives from whom `admission` lets in.
+    /// Binds a UDP socket, and with `tcp` a TCP socket at the same port, and serves whom `admission` lets
+    /// in.
     ///
     /// # Errors
-    /// Those of [`Socket::bind`].
+    /// Those of [`Socket::bind`], and what the system says of the TCP socket.
     pub fn bind(
         address: SocketAddr,
         config: &Arc<Config>,
         admission: Admission,
+        tcp: bool,
     ) -> io::Result<Server> {
-        Ok(Server { socket: Socket::bind(address, config)?, admission, board: Arc::default() })
+        let socket = Socket::bind(address, config)?;
+        let at = SocketAddr::new(address.ip(), socket.local_addr().port());
+        let listener = if tcp { Some(tcp::listen(at)?) } else { None };
+        let board = Board {
+            admission,
+            active: Mutex::default(),
+            finished: Mutex::default(),
+            refusals: Mutex::default(),
+            waiting: Waiting::default(),
+            streams: Mutex::default(),
+            only: Mutex::default(),
+            enough: Notify::new(),
+        };
+        Ok(Server { socket, listener, board: Arc::new(board) })
     }
 
     /// Where it listens.
@@ -144,132 +134,129 @@ impl Server {
         Watch(Arc::clone(&self.board))
     }
 
-    /// Receives until it is stopped; then senders are told, and have a moment to end.
+    /// Serves until it is stopped; then callers are told, and have a moment to end.
     ///
     /// # Errors
-    /// If the socket has failed.
+    /// If the UDP socket has failed.
     pub async fn run(self, control: &SessionHandle) -> io::Result<()> {
         let mut sessions = JoinSet::new();
-        let mut id = 0;
         loop {
-            match race(self.socket.accept(), control.end()).await {
-                First::This(stream) => {
-                    let stream = stream?;
-                    while sessions.try_join_next().is_some() {}
-                    if sessions.len() >= self.admission.most_senders {
-                        stream.abort();
-                        continue;
-                    }
-                    id += 1;
-                    let active = Arc::new(Active {
-                        id,
-                        stream,
-                        bytes: AtomicU64::new(0),
-                        first: Mutex::new(None),
-                    });
-                    lock(&self.board.active).insert(id, Arc::clone(&active));
-                    let (board, control) = (Arc::clone(&self.board), control.clone());
-                    sessions.spawn(async move { board.receive(active, &control).await });
-                }
-                First::That(()) => break,
-            }
-            if self.admission.once {
-                break;
-            }
+            let next = race(self.socket.accept(), accept_tcp(self.listener.as_ref()));
+            let end = race(control.end(), self.board.enough.notified());
+            let conduit = match race(next, end).await {
+                First::This(First::This(stream)) => Conduit::Utp(stream?),
+                First::This(First::That(tcp)) => Conduit::Tcp(tcp),
+                First::That(_) => break,
+            };
+            while sessions.try_join_next().is_some() {}
+            let (board, control) = (Arc::clone(&self.board), control.clone());
+            sessions.spawn(async move { board.attend(conduit, &control).await });
         }
+        drop(self.listener);
+        self.board.waiting.dismiss();
         while sessions.join_next().await.is_some() {}
         let _ = timeout(LINGER_PATIENCE, race(self.socket.close(), control.now())).await;
         Ok(())
     }
 }
 
+/// The next TCP connection; for ever if there is no listener.
+async fn accept_tcp(listener: Option<&TcpListener>) -> Tcp {
+    let Some(listener) = listener else { return std::future::pending().await };
+    loop {
+        match listener.accept().await.and_then(|(stream, peer)| Tcp::new(stream, peer)) {
+            Ok(tcp) => return tcp,
+            // Of a connection that has gone already, or for want of something that comes back.
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
 impl Board {
-    /// One sender, from its greeting to its end.
-    async fn receive(&self, active: Arc<Active>, control: &SessionHandle) {
-        let mut reader = Reader::new();
-        let work = converse(&active, &mut reader, control);
-        let outcome = match race(work, control.now()).await {
-            First::This(outcome) => outcome,
-            First::That(()) => {
-                active.stream.abort();
-                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "stopped at once"))
-            }
-        };
-        let mut report = active.report();
-        report.bytes = reader.bytes;
-        report.digest = format!("{:032x}", reader.digest.value());
-        report.equal = reader.is_equal();
-        match outcome {
-            Ok(done) => {
-                report.seconds = done.seconds;
-                if done.stopped {
-                    report.stopped_by = Some(Stopper::Receiver);
-                    report.equal = report.equal.or_else(|| Some(reader.is_as_announced()));
+    /// One connection, from its first word to its end.
+    async fn attend(&self, conduit: Conduit, control: &SessionHandle) {
+        let conduit = Arc::new(conduit);
+        let place = self.waiting.enter(&conduit);
+        let heard = race(timeout(HELLO_PATIENCE, Hello::hear(&conduit)), control.end()).await;
+        let dismissed = !self.waiting.leave(place);
+        let Some(conduit) = Arc::into_inner(conduit) else { return };
+        let why = match heard {
+            First::That(()) => return conduit.abort(),
+            First::This(Ok(Ok(hello))) => match self.admit(&hello) {
+                Ok(id) => return self.serve(id, conduit, hello, control).await,
+                Err(why) => {
+                    self.note_refusal(&conduit, &why);
+                    return turn_away(&conduit, &why, control).await;
                 }
+            },
+            First::This(Ok(Err(_))) if dismissed => "it said nothing, and others waited".into(),
+            First::This(Ok(Err(error))) => error.to_string(),
+            First::This(Err(_)) => format!("it said nothing for {} s", HELLO_PATIENCE.as_secs()),
+        };
+        self.note_refusal(&conduit, &why);
+        conduit.abort();
+    }
+
+    /// The id of a new stream, or why there is to be none.
+    fn admit(&self, hello: &Hello) -> Result<u64, String> {
+        let mut streams = lock(&self.streams);
+        let most = self.admission.most_streams;
+        // Those that are admitted and not active yet are few and come at once.
+        if lock(&self.active).len() >= most {
+            return Err(format!("the server is full: it takes {most} at once (--most-senders)"));
+        }
+        if self.admission.once {
+            let mut only = lock(&self.only);
+            let (measurement, left) = only.get_or_insert((hello.measurement, hello.streams));
+            if *measurement != hello.measurement || *left == 0 {
+                return Err("the server serves one measurement only (--once)".into());
             }
-            Err(error) => report.error = Some(error.to_string()),
+            *left -= 1;
+            if *left == 0 {
+                self.enough.notify_one();
+            }
         }
-        lock(&self.active).remove(&active.id);
-        lock(&self.finished).push(report);
+        *streams += 1;
+        Ok(*streams)
+    }
+
+    async fn serve(&self, id: u64, conduit: Conduit, hello: Hello, control: &SessionHandle) {
+        let active = Arc::new(ActiveStream::new(id, hello.direction, conduit, None));
+        lock(&self.active).insert(id, Arc::clone(&active));
+        let ending = match self.get_ready(&active, &hello).await {
+            Ok(()) => carry(&active, &hello, false, control).await,
+            Err(error) => super::active_stream::Ending { error: Some(error), ..Default::default() },
+        };
+        lock(&self.active).remove(&id);
+        lock(&self.finished).push(active.finished(&ending));
+    }
+
+    async fn get_ready(&self, active: &ActiveStream, hello: &Hello) -> io::Result<()> {
+        if let (Conduit::Tcp(tcp), Some(name)) = (&active.conduit, &hello.congestion)
+            && let Err(error) = tcp.set_congestion(name)
+        {
+            refuse(&active.conduit, &format!("at the server: {error}")).await?;
+            return Err(error);
+        }
+        hello.answer(&active.conduit).await
+    }
+
+    fn note_refusal(&self, conduit: &Conduit, why: &str) {
+        let mut refusals = lock(&self.refusals);
+        refusals.count += 1;
+        refusals.peer = conduit.peer().to_string();
+        why.clone_into(&mut refusals.why);
     }
 }
 
-struct Done {
-    seconds: f64,
-    stopped: bool,
-}
-
-async fn converse(
-    active: &Active,
-    reader: &mut Reader,
-    control: &SessionHandle,
-) -> io::Result<Done> {
-    let mut buffer = vec![0; READ_BYTES];
-    let stopped = match race(listen(active, reader, &mut buffer), control.end()).await {
-        First::This(heard) => {
-            heard?;
-            false
-        }
-        First::That(()) => true,
+/// Tells a caller why it is not wanted; what it has sent meanwhile is thrown away.
+async fn turn_away(conduit: &Conduit, why: &str, control: &SessionHandle) {
+    let told = async {
+        refuse(conduit, why).await?;
+        let mut buffer = vec![0; 16 * 1024];
+        while conduit.read(&mut buffer).await? > 0 {}
+        io::Result::Ok(())
     };
-    let span = lock(&active.first).map_or(Duration::ZERO, |first| now() - first);
-    let receipt = Receipt {
-        bytes: reader.bytes,
-        digest: format!("{:032x}", reader.digest.value()),
-        equal: reader.is_equal(),
-        stopped,
-        nanos: u64::try_from(span.as_nanos()).unwrap_or(u64::MAX),
-    };
-    write_receipt(&active.stream, &receipt).await?;
-    // Until the sender has closed as well; what it had queued is of no interest any more.
-    let rest = async {
-        let mut stream = &active.stream;
-        while stream.read(&mut buffer).await? > 0 {}
-        stream.delivered().await
-    };
-    let _ = timeout(LINGER_PATIENCE, rest).await;
-    Ok(Done { seconds: span.as_secs_f64(), stopped })
-}
-
-/// Reads until the sender has said everything.
-async fn listen(active: &Active, reader: &mut Reader, buffer: &mut [u8]) -> io::Result<()> {
-    let mut stream = &active.stream;
-    while !reader.is_done() {
-        let len = timeout(SILENCE, stream.read(buffer)).await.map_err(|_| {
-            io::Error::new(io::ErrorKind::TimedOut, "the sender has been silent for too long")
-        })??;
-        if len == 0 {
-            let text = "the sender has closed in the middle";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
-        }
-        lock(&active.first).get_or_insert_with(now);
-        reader.take(&buffer[..len])?;
-        active.bytes.store(reader.bytes, Ordering::Relaxed);
-    }
-    Ok(())
-}
-
-#[allow(clippy::disallowed_methods, reason = "a measurement of the real world")]
-fn now() -> Instant {
-    Instant::now()
+    let _ = race(timeout(LINGER_PATIENCE, told), control.end()).await;
+    conduit.abort();
 }

@@ -1,0 +1,57 @@
+use std::time::Duration;
+
+/// A chunk is this long at most: what is queued when somebody wants to stop has to arrive first.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Sending at a rate, a chunk is this much time, in milliseconds: some grains of a timer.
+const CHUNK_MILLIS: u64 = 10;
+/// A chunk is this long at least: about a packet.
+const LEAST_BYTES: usize = 1400;
+
+/// Token bucket without depth: how much may have been written after how long, at a rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    bits_per_second: Option<u64>,
+}
+
+impl Pace {
+    pub(super) fn new(bits_per_second: Option<u64>) -> Pace {
+        Pace { bits_per_second }
+    }
+
+    /// Bytes to write at once.
+    pub(super) fn chunk(self) -> usize {
+        let Some(rate) = self.bits_per_second else { return CHUNK_BYTES };
+        let bytes = usize::try_from(rate / 8 * CHUNK_MILLIS / 1000).unwrap_or(usize::MAX);
+        bytes.clamp(LEAST_BYTES, CHUNK_BYTES)
+    }
+
+    /// How long after the first byte the next may be written, when so many have been.
+    pub(super) fn due(self, written: u64) -> Duration {
+        match self.bits_per_second {
+            Some(rate) if rate > 0 => {
+                let nanos = u128::from(written) * 8_000_000_000 / u128::from(rate);
+                Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_their_time() {
+        let pace = Pace::new(Some(8_000_000));
+        assert_eq!((pace.chunk(), pace.due(0)), (10_000, Duration::ZERO));
+        assert_eq!(pace.due(1_000_000), Duration::from_secs(1));
+        assert_eq!(Pace::new(Some(1)).chunk(), LEAST_BYTES);
+        assert_eq!(Pace::new(Some(u64::MAX)).chunk(), CHUNK_BYTES);
+        assert_eq!(Pace::new(Some(1)).due(u64::MAX), Duration::from_nanos(u64::MAX));
+        assert_eq!(
+            (Pace::new(None).chunk(), Pace::new(None).due(9)),
+            (CHUNK_BYTES, Duration::ZERO)
+        );
+    }
+}

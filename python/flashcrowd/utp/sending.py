@@ -1,0 +1,207 @@
+"""A transfer as the end that called sees it: its intervals, and what it came to."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.utp import lines
+from flashcrowd.utp.order import Order
+from flashcrowd.utp.stopping import attend
+from flashcrowd.utp.totals import DIRECTIONS, Mark, broken, summary, totals
+from flashcrowd.utp.voice import Voice
+
+
+class Sending:
+    """One transfer over one transport.
+
+    Attributes:
+        status: the exit status that this transfer asks for.
+        stopped: how often a person has asked to stop.
+        totals: by direction, when it has ended.
+    """
+
+    def __init__(
+        self, task: _core.UtpTransfer, transport: str, order: Order, voice: Voice, interval: float
+    ) -> None:
+        self.task, self.transport, self.order, self.voice = task, transport, order, voice
+        self.interval = interval
+        self.started = self.then = time.monotonic()
+        self.before: dict[int, dict[str, Any]] = {}
+        self.latest: dict[int, dict[str, Any]] = {}
+        self.marks: dict[int, Mark] = {}
+        self.silent: set[int] = set()
+        self.headed = False
+        self.intervals: list[dict[str, Any]] = []
+        self.reports: list[dict[str, Any]] = []
+        self.totals: dict[str, dict[str, Any]] = {}
+        self.error: str | None = None
+        self.status = 0
+        self.stopped = 0
+
+    def run(self, remote: str) -> None:
+        """Waits for its end, and tells what happens."""
+        self.stopped = attend(self.task, self._tick)
+        try:
+            self.reports = _loads(self.task.result())
+        except InterruptedError:
+            self.error, self.status = "stopped before there was a connection", 130
+            self.voice.say("Stopped before there was a connection.", **self._event("stopped"))
+            return
+        except OSError as error:
+            self._fail(remote, error)
+            return
+        self._last()
+
+    def document(self) -> dict[str, Any]:
+        """As it stands in JSON."""
+        return {
+            "transport": self.transport,
+            "error": self.error,
+            "totals": self.totals,
+            "streams": self.reports,
+            "intervals": self.intervals,
+        }
+
+    def congestion(self) -> str | None:
+        """TCP's congestion control at the end that sends, as the system names it."""
+        names = [one["congestion"] for one in self.reports]
+        return next((name for name in names if name), None)
+
+    def _tick(self) -> None:
+        """Keeps the marks, and tells an interval if one is over."""
+        self._look(_loads(self.task.streams()))
+        now = time.monotonic()
+        if self.latest and self.interval and now >= self.then + self.interval:
+            self._interval(now)
+
+    def _look(self, reports: list[dict[str, Any]]) -> None:
+        if not reports:
+            return
+        if not self.latest:
+            # Opening is no part of an interval.
+            self.started = self.then = time.monotonic()
+        self.latest = {report["id"]: report for report in reports}
+        if not self.order.omit:
+            return
+        for report in reports:
+            if report["id"] not in self.marks and report["seconds"] >= self.order.omit:
+                self.marks[report["id"]] = (report["seconds"], report["bytes"])
+
+    def _interval(self, now: float, *, for_people: bool = True) -> None:
+        span = (self.then - self.started, now - self.started)
+        omitted = bool(self.order.omit) and len(self.marks) < len(self.latest)
+        moved = dict.fromkeys(DIRECTIONS, 0)
+        streams = []
+        for one in self.latest.values():
+            before = self.before.get(one["id"], {})
+            bytes_ = one["bytes"] - before.get("bytes", 0)
+            moved[one["direction"]] += bytes_
+            streams.append(
+                {
+                    "id": one["id"],
+                    "direction": one["direction"],
+                    "bytes": bytes_,
+                    "silent_s": one["silent_seconds"],
+                    **one["connection"],
+                }
+            )
+            if for_people:
+                self._line(span, before, one, bytes_, omitted)
+        used = {direction: moved[direction] for direction in self._directions()}
+        if for_people and self.order.streams > 1 and len(self.silent) < self.order.streams:
+            for direction, bytes_ in used.items():
+                self.voice.say_people(lines.together(direction, span, bytes_))
+        entry = {
+            "begin_s": span[0],
+            "end_s": span[1],
+            "omitted": omitted,
+            "bytes": used,
+            "streams": streams,
+        }
+        self.intervals.append(entry)
+        self.voice.say("", **self._event("interval"), **entry)
+        self.then, self.before = now, self.latest
+
+    def _line(
+        self,
+        span: tuple[float, float],
+        before: dict[str, Any],
+        now: dict[str, Any],
+        moved: int,
+        omitted: bool,
+    ) -> None:
+        """What people get of one stream: silence is told once."""
+        label = self.order.streams > 1 or now["direction"] == "to-client"
+        if not self.headed:
+            self.voice.say_people(lines.STREAMS if label else lines.SENDER)
+        self.headed = True
+        if moved == 0 and now["silent_seconds"] >= self.interval:
+            if now["id"] in self.silent:
+                return
+            self.silent.add(now["id"])
+            since = max(now["seconds"] - now["silent_seconds"], 0.0)
+            text = f"{since:6.1f} s  nothing is heard from the other end since then"
+        else:
+            self.silent.discard(now["id"])
+            text = lines.sending(span, before, now) + ("  (omitted)" if omitted else "")
+        self.voice.say_people(lines.labelled(now, text) if label else text)
+
+    def _last(self) -> None:
+        """The rest of the last interval, and the totals."""
+        self._look(self.reports)
+        for report in self.reports:
+            if self.order.omit and report["id"] not in self.marks:
+                # It ended before anything counted.
+                self.marks[report["id"]] = (report["seconds"], report["bytes"])
+        if self.interval:
+            self._interval(time.monotonic(), for_people=False)
+        self.totals = totals(self.reports, self.marks)
+        good = all(one["error"] is None and one["verified"] for one in self.reports)
+        self.status = 130 if self.stopped > 1 else 0 if good else 1
+        for report in self.reports:
+            self.voice.say("", event="finished", **report)
+        text = summary(self.reports, self.totals)
+        if self.headed:
+            text = "\n" + text
+        self.voice.say(text, **self._event("totals"), totals=self.totals)
+        for report in self.reports:
+            if report["error"] is not None:
+                self.error = self.error or broken(report)
+                self.voice.complain(f"{report['peer']}: {report['error']}")
+
+    def _fail(self, remote: str, error: OSError) -> None:
+        """Nothing was measured."""
+        if self.stopped > 1:
+            self.error, self.status = "stopped at once; nothing was verified", 130
+            self.voice.say("Stopped at once; nothing was verified.", **self._event("stopped"))
+            return
+        self.error, self.status = _why(error, self.transport), 1
+        self.voice.say("", **self._event("failed"), to=remote, error=self.error)
+        self.voice.complain(f"{remote}: {self.error}")
+
+    def _directions(self) -> list[str]:
+        present = {report["direction"] for report in self.latest.values()}
+        return [direction for direction in DIRECTIONS if direction in present]
+
+    def _event(self, name: str) -> dict[str, Any]:
+        return {"event": name, "transport": self.transport}
+
+
+def _why(error: OSError, transport: str) -> str:
+    """Why nothing was measured: absent, unwilling and full are different things."""
+    protocol = {"utp": "UDP", "tcp": "TCP"}[transport]
+    why = {
+        ConnectionRefusedError: f"nobody listens there for {protocol} (or a firewall says so)",
+        TimeoutError: f"the other end does not answer; is {protocol} let through to that port?",
+        ConnectionResetError: "the other end is there and refuses connections (RESET): it ends, it"
+        " has more of them than it takes, or it is not `flashcrowd utp serve`",
+    }
+    found = next((text for kind, text in why.items() if isinstance(error, kind)), None)
+    return str(error) if found is None else found
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text)

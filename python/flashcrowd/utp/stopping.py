@@ -1,0 +1,34 @@
+"""Ctrl-C and SIGTERM end a measurement in good order; a second one ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+from flashcrowd import _core
+
+SLICE = 0.05
+"""Seconds between two looks at what goes on."""
+
+
+def attend(task: _core.UtpTransfer | _core.UtpServer, tick: Callable[[], None]) -> int:
+    """Waits until it has ended, and calls `tick` meanwhile; how often a signal came."""
+    pressed = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed += 1
+        task.stop()
+        if pressed == 1 and sys.stderr.isatty():
+            print("\nStopping; once more to stop at once.", file=sys.stderr)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        while not task.wait(SLICE):
+            tick()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return pressed
