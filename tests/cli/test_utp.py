@@ -414,7 +414,7 @@ def status(*arguments: str) -> int:
     ("arguments", "said"),
     [
         (["send", "no.such.host.invalid"], "no.such.host.invalid"),
-        (["send", "127.0.0.1:65536"], "a port from 0 to 65535"),
+        (["send", "127.0.0.1:65536"], "a port from 1 to 65535"),
         (["send", "127.0.0.1", "--bytes", "3 MBit"], "a size with its unit"),
         (["send", "127.0.0.1", "--bytes", "1 MB", "--seconds", "1"], "only one of"),
         (["send", "127.0.0.1", "--profile", "libtorent"], 'did you mean "libtorrent"?'),

@@ -195,7 +195,7 @@ def send(
         raise StudyError([problem], "command line")
     family = _family(ipv4, ipv6)
     chosen = configuration(profile, controller, assignments(set))
-    (remote, *_) = Place.to_send(to).resolve(family)
+    (remote, *_) = Place.parse(to).resolve(family)
     done: list[Sending] = []
     for transport in ("utp", "tcp") if tcp else ("utp",):
         over = {"utp": f"UDP), {profile}", "tcp": f"TCP), {congestion or 'as the system has it'}"}

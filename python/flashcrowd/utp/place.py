@@ -11,6 +11,9 @@ from flashcrowd.errors import Problem, StudyError
 PORT = 5299
 """The port if none is given."""
 
+PORTS = "a port from 1 to 65535"
+"""Where something can be sent to."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -29,7 +32,8 @@ class Place:
         """From `host`, `host:port`, `[address]:port` or a bare IPv6 address.
 
         Raises:
-            StudyError: it is none of these, or an IPv6 address whose last part may be a port.
+            StudyError: it is none of these, an IPv6 address whose last part may be a port, or has
+                port 0, at which nobody can be reached.
         """
         host, port = text, str(PORT)
         if text.startswith("["):
@@ -43,21 +47,10 @@ class Place:
             _refuse_ambiguous(name, text)
         if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:
             raise _wrong(name, text)
-        return cls(host, int(port))
-
-    @classmethod
-    def to_send(cls, text: str) -> Place:
-        """As `parse`, where something can be sent to.
-
-        Raises:
-            StudyError: it is none, or has port 0.
-        """
-        place = cls.parse(text)
-        if place.port == 0:
-            allowed = "a port from 1 to 65535"
+        if int(port) == 0:
             hint = "port 0 lets `serve` take a free one, which it prints: send there"
-            raise StudyError([Problem("HOST:PORT", text, allowed, hint)], "command line")
-        return place
+            raise StudyError([Problem(name, text, PORTS, hint)], "command line")
+        return cls(host, int(port))
 
     def resolve(self, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[str]:
         """Its addresses as the core takes them, the system's favourite first.
@@ -100,5 +93,5 @@ def _is_ipv6(text: str) -> bool:
 
 
 def _wrong(name: str, text: str) -> StudyError:
-    allowed = "a host, HOST:PORT, or [ADDRESS]:PORT for IPv6, with a port from 0 to 65535"
+    allowed = f"a host, HOST:PORT, or [ADDRESS]:PORT for IPv6, with {PORTS}"
     return StudyError([Problem(name, text, allowed)], "command line")
