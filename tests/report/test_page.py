@@ -14,6 +14,7 @@ from matplotlib.colors import to_rgb
 
 from flashcrowd.report import page, style, write
 from flashcrowd.report.blocks import Cell, Page, Section, Table
+from flashcrowd.report.charts.names import called
 
 Swarm = Callable[..., Any]
 
@@ -149,7 +150,7 @@ def test_points_stand_at_their_values_on_a_numeric_axis(
     if apart:
         results = _by_words(results)
     write(results, tmp_path)
-    file = tmp_path / "figures" / "mean-1-mean-download-time.svg"
+    (file,) = (tmp_path / "figures").glob("*-mean-download-time.svg")
     root = ElementTree.parse(file).getroot()
     ticks = _places(root, "xtick")
     marks = {
@@ -222,3 +223,8 @@ def _oklab(linear: np.ndarray) -> np.ndarray:
                          [1.9779984951, -2.4285922050, 0.4505937099],
                          [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
     return opponent @ np.cbrt(cones @ np.clip(linear, 0, 1))
+
+
+def test_a_workload_named_after_its_kind_is_named_once() -> None:
+    assert called("swarm", "swarm") == "the swarm"
+    assert called("swarm", "crowd") == "swarm crowd"

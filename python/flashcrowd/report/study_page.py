@@ -24,6 +24,7 @@ from flashcrowd.report import (
 )
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import completion, histograms, means, pings, series
+from flashcrowd.report.charts.names import called
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.instants import instants
 from flashcrowd.report.measures import all_measures, observations
@@ -174,7 +175,7 @@ def _swarms(results: Source, points: Points) -> Iterator[Section]:
     for name in names:
         who = downloads.leechers(results, name)
         suffix = f"-{_slug(name)}" if len(names) > 1 else ""
-        of = f"swarm {name}"
+        of = called("swarm", name)
         blocks: list[Block | None] = [
             completion.completion_curves(who, points, f"completion{suffix}", of),
             completion.duration_distribution(who, points, f"durations{suffix}", of),

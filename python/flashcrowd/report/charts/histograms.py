@@ -8,6 +8,7 @@ import pyarrow as pa
 from flashcrowd.report import source
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
+from flashcrowd.report.charts.names import called
 from flashcrowd.report.points import Point, Points
 
 #: More steps than this in one line cannot be seen.
@@ -88,8 +89,8 @@ def ping_times(results: source.Source, points: Points, *, along: str = "") -> li
             return Band(np.quantile(answered, share), share)
 
         caption = (
-            f"Round-trip times of the echo requests of {name}. All runs of a point together, "
-            f"{points.count()} a line; requests without an answer are left out."
+            f"Round-trip times of the echo requests of {called('ping', name)}. All runs of a "
+            f"point together, {points.count()} a line; requests without an answer are left out."
         )
         frame = Frame(
             f"ping-{name}", "round-trip time (ms)", "share of requests", caption, share=True,

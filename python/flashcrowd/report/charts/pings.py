@@ -7,6 +7,7 @@ import numpy as np
 from flashcrowd.report import source
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.charts.lines import Band, Frame, line_figure
+from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant
 from flashcrowd.report.points import Point, Points
 
@@ -33,8 +34,9 @@ def over_time(
             return _averaged(point, runs[mine], sent[mine], rtt_ms[mine])
 
         caption = (
-            f"Round-trip times of the echo requests of {name}, by when they were sent. Lines are "
-            f"means over runs, bands the range of the runs; {points.count()} a line."
+            f"Round-trip times of the echo requests of {called('ping', name)}, by when they were "
+            "sent. Lines are means over runs, bands the range of the runs; "
+            f"{points.count()} a line."
         )
         marks = tuple((instant.t_s, instant.words) for instant in instants)
         frame = Frame(

@@ -53,8 +53,9 @@ def series(results: source.Source, points: Points, *, along: str = "") -> list[F
         for origin in apart:
             rows_of = chosen if origin is None else chosen & (sources == origin)
             of = f"mean of {len(names)} sources" if origin is None else str(origin)
+            whose = "" if of == "swarm" else f" ({of})"
             caption = (
-                f"{wording.sentence(name)} ({of}) over time. Lines are means over runs, bands the "
+                f"{wording.sentence(name)}{whose} over time. Lines are means over runs, bands the "
                 f"range of the runs; {points.count()} a line."
             )
             slug = f"series-{kind}" if origin is None else f"series-{kind}-{_slug(origin)}"
