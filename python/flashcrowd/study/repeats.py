@@ -62,9 +62,12 @@ def _form(given: Any) -> str:
     return "a rule" if isinstance(given, dict | Until) else "a number"
 
 
+_Number = Annotated[int, Field(ge=1, le=MOST)]
+_Text = Annotated[str, Field(pattern=r"^\s*until\s")]
+
 Repeats = Annotated[
-    Annotated[int, Field(ge=1, le=MOST), Tag("a number")] | Annotated[Until, Tag("a rule")],
+    Annotated[_Number, Tag("a number")] | Annotated[Until, Tag("a rule")],
     Discriminator(_form),
-    BeforeValidator(_read, json_schema_input_type=int | str | Until),
+    BeforeValidator(_read, json_schema_input_type=_Number | _Text | Until),
 ]
 """A number, `"until 2 %"`, or a table with `until`, `at_least` and `at_most`."""
