@@ -164,6 +164,26 @@ fn the_gaps_and_round_trips_of_a_limited_upload() {
 }
 
 #[test]
+fn the_payloads_of_a_limited_upload() {
+    let mut plan = one_block();
+    plan.measures.payloads = true;
+    let tables = run(&plan, 1);
+    let of_seeds: Vec<(f64, f64)> = numbers(&tables, "payloads", "bytes")
+        .into_iter()
+        .zip(numbers(&tables, "payloads", "count"))
+        .zip(texts(&tables, "payloads", "population"))
+        .filter_map(|(row, population)| (population == "seeds").then_some(row))
+        .collect();
+    // No segment is longer than 1500 - 52 B, and what only acknowledges is not counted.
+    let allowed = |&(bytes, count): &(f64, f64)| (1.0..=1448.0).contains(&bytes) && count > 0.0;
+    assert!(of_seeds.iter().all(allowed), "{of_seeds:?}");
+    // The PIECE has 16,397 B, the handshake 68; BITFIELD and UNCHOKE, 6 and 5, come once or not
+    // many times. Nothing is sent twice.
+    let sum: f64 = of_seeds.iter().map(|(bytes, count)| bytes * count).sum();
+    assert!((16_465.0..16_525.0).contains(&sum), "{sum}: {of_seeds:?}");
+}
+
+#[test]
 fn the_series_of_a_line() {
     // 1000 B and 500 B at 0: departures at 8 and at 12 ms. A sample comes after what happens at its
     // instant, and bytes count when they are queued.
