@@ -266,33 +266,35 @@ proptest! {
     }
 }
 
-/// A limit in bytes holds for what is left of a discipline, too, when the link is drop-tail again.
+/// Limits hold for what is left of a discipline, too, when the link is drop-tail again.
 #[test]
 fn a_discipline_that_goes_is_emptied_in_order() {
-    let mut world = World::new(FqCoDel::default().into(), None);
-    for packet in 0..10 {
-        world.offer(1000, packet % 2, Ecn::NotEct);
-    }
-    world.run();
-    let limit = QueueLimit { packets: None, bytes: Some(11_000) };
-    world.change(|line| line.queue = limit.into());
-    for _ in 0..3 {
+    let (packets, bytes) = (Some(11), Some(11_000));
+    for limit in [QueueLimit { packets: None, bytes }, QueueLimit { packets, bytes: None }] {
+        let mut world = World::new(FqCoDel::default().into(), None);
+        for packet in 0..10 {
+            world.offer(1000, packet % 2, Ecn::NotEct);
+        }
+        world.run();
+        world.change(|line| line.queue = limit.into());
+        for _ in 0..3 {
+            world.offer(1000, 5, Ecn::NotEct);
+        }
+        // Ten were there, the one in transmission included; one more has room.
+        assert_eq!(world.count(|fate| fate == Fate::Dropped), 2);
+        world.now += Span::from_secs(1);
+        world.run();
+        let arrivals: Vec<Time> = world
+            .packets
+            .iter()
+            .filter_map(|(_, fate)| if let Fate::Due(time) = fate { Some(*time) } else { None })
+            .collect();
+        assert_eq!(arrivals.len(), 11);
+        assert!(arrivals.is_sorted());
+        // Then it is a drop-tail queue as any other.
         world.offer(1000, 5, Ecn::NotEct);
+        assert_eq!(world.packets[13].1, Fate::Due(world.now + Span::from_millis(18)));
     }
-    // Ten were there, the one in transmission included; one more has room.
-    assert_eq!(world.count(|fate| fate == Fate::Dropped), 2);
-    world.now += Span::from_secs(1);
-    world.run();
-    let arrivals: Vec<Time> = world
-        .packets
-        .iter()
-        .filter_map(|(_, fate)| if let Fate::Due(time) = fate { Some(*time) } else { None })
-        .collect();
-    assert_eq!(arrivals.len(), 11);
-    assert!(arrivals.is_sorted());
-    // Then it is a drop-tail queue as any other.
-    world.offer(1000, 5, Ecn::NotEct);
-    assert_eq!(world.packets[13].1, Fate::Due(world.now + Span::from_millis(18)));
 }
 
 /// A discipline draws from a stream of its own: losses are those of the link without one.
