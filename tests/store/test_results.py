@@ -104,6 +104,15 @@ def test_a_notebook_is_shown_no_markup_of_a_title(tmp_path: Path) -> None:
     assert "<script>" not in results._repr_html_()
 
 
+def test_results_compare_themselves_with_others(results: Results, tmp_path: Path) -> None:
+    other = conduct(campaign(seed=500, peers=30), FakeEngine(), tmp_path / "other", Threads(1))
+    found = results.compare(other.path, names=["here", "there"])
+    assert [side.name for side in found.sides] == ["here", "there"]
+    assert "there" in found._repr_html_()
+    with pytest.raises(ValueError, match="at least two results folders"):
+        results.compare()
+
+
 def test_damage_is_shown_and_not_raised_by_what_is_only_looked_at(tmp_path: Path) -> None:
     results = conduct(campaign(), FakeEngine(), tmp_path / "r", Threads(1))
     file = results.tables.path("runs")

@@ -26,6 +26,7 @@ from flashcrowd.report.headline import headline
 from flashcrowd.report.measures import Measure, all_measures
 from flashcrowd.report.points import Axis, Point, Points, read
 from flashcrowd.report.statistics import Estimate
+from flashcrowd.store.html import printed
 from flashcrowd.store.results import Results
 
 __all__ = ["Comparison", "Incomparable", "Side", "compare", "compare_sides", "open_side"]
@@ -175,6 +176,9 @@ class Comparison:
     def __rich__(self) -> RenderableType:
         """The table for a terminal."""
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        return printed(self)
 
     def summary(self, *, every: bool = False) -> RenderableType:
         """The answer, and the tables of the headline's measures or of `every` one."""

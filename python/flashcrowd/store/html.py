@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from flashcrowd.store.errors import ResultsError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from flashcrowd.store.results import Results, Tables
 
 WIDE = 160
@@ -57,14 +59,19 @@ def tables(of: Tables) -> str:
     return f"<table><thead>{head}</thead><tbody>{lines}</tbody></table>"
 
 
-def _summary(of: Results) -> str:
-    """What the terminal prints after a run; nothing where the report's libraries are missing."""
+def printed(what: RenderableType) -> str:
+    """What a terminal prints, with its colours."""
     from rich.console import Console
 
+    console = Console(record=True, file=io.StringIO(), width=WIDE, force_jupyter=False)
+    console.print(what)
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+
+
+def _summary(of: Results) -> str:
+    """What the terminal prints after a run; nothing where the report's libraries are missing."""
     try:
         from flashcrowd.report import summary  # late: plotting libraries take a while to load
     except ModuleNotFoundError:
         return "<br>"
-    console = Console(record=True, file=io.StringIO(), width=WIDE, force_jupyter=False)
-    console.print(summary(of))
-    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+    return printed(summary(of))

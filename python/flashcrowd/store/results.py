@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from flashcrowd import extras
 from flashcrowd.errors import did_you_mean
 from flashcrowd.store import digests, html, schema
 from flashcrowd.store.batch import Batch, files
@@ -20,6 +21,9 @@ from flashcrowd.store.folder import STUDY
 from flashcrowd.store.html import amount
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.provenance import FILE as PROVENANCE
+
+if TYPE_CHECKING:
+    from flashcrowd.report.compare import Comparison
 
 
 class Tables(Mapping[str, pa.Table]):
@@ -155,6 +159,29 @@ class Results:
             runs = runs.filter(pc.field(name) == value)
         chosen = runs.column("run").combine_chunks()
         return Results(self.path, self.manifest, chosen, self._verified)
+
+    def compare(
+        self,
+        *others: Results | str | Path,
+        margin: float = 0.05,
+        names: Sequence[str] | None = None,
+    ) -> Comparison:
+        """How other results differ from these, as `flashcrowd compare` tells it.
+
+        Args:
+            others: results, or the folders of some.
+            margin: what still counts as equivalent, relative to the mean here: 0.05 for 5 %.
+            names: what to call these and the others; without, the ends of their paths.
+
+        Raises:
+            Incomparable: they have no point or no measure in common; it says why.
+            ResultsError: one of the folders cannot be used.
+        """
+        with extras.named():
+            from flashcrowd.report.compare import compare  # late: it knows results
+
+        opened = [other if isinstance(other, Results) else open(other) for other in others]
+        return compare(self, *opened, margin=margin, names=names)
 
     def __repr__(self) -> str:
         try:
