@@ -21,7 +21,7 @@ impl Pace {
     /// Bytes to write at once.
     pub(super) fn chunk(self) -> usize {
         let Some(rate) = self.bits_per_second else { return CHUNK_BYTES };
-        let bytes = usize::try_from(rate / 8 * CHUNK_MILLIS / 1000).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(rate / 8000 * CHUNK_MILLIS).unwrap_or(usize::MAX);
         bytes.clamp(LEAST_BYTES, CHUNK_BYTES)
     }
 
