@@ -169,6 +169,14 @@ def test_links_of_a_chain_are_joined_and_paths_say_what_they_cost() -> None:
     assert diagram.between[-1].title == "between all others"
 
 
+def test_a_sweep_is_a_table_or_several() -> None:
+    axes = {"network.rtt": ["1 ms", "2 ms"], "network.loss": ["0 %", None]}
+    for sweep in (axes, [axes], [{path: values} for path, values in axes.items()]):
+        assert network.read({**study(2), "sweep": sweep}).swept == [
+            "network.rtt: 1 ms, 2 ms", "network.loss: 0 %, none",
+        ]  # fmt: skip
+
+
 def test_who_does_what() -> None:
     diagram = network.read(Study.load(STUDIES[0].parent / "adsl-swarm.toml").resolved())
     homes = next(group for group in diagram.groups if group.name == "homes")

@@ -88,9 +88,10 @@ def read(study: Mapping[str, Any]) -> Diagram:
         groups[one].side -= 2 * (one != other)
         groups[other].side += 2 * (one != other)
     changes = sorted((seconds(c["at"]), _change(c)) for c in study.get("timeline", {}).values())
+    sweep = study.get("sweep") or []
     swept = [
         f"{path}: {', '.join(_value(value) for value in values)}"
-        for axis in study.get("sweep") or []
+        for axis in ([sweep] if isinstance(sweep, Mapping) else sweep)
         for path, values in axis.items()
     ]
     workloads = list(study.get("workloads", {}))
