@@ -127,6 +127,23 @@ def test_a_measure_that_one_folder_lacks_is_named(swarm: Callable) -> None:
     assert all("ping" not in measure.name for measure in found.measures)
 
 
+def test_where_somebody_looked_the_intervals_and_the_test_are_those_of_all_looks(
+    swarm: Callable,
+) -> None:
+    first = swarm(extras=False)
+    second = slower(swarm(extras=False), 1.02)
+    plain = compare_sides([Side.of(first, "a"), Side.of(second, "b")])
+    second.study["repeats"] = {"until": "2 %", "at_least": 3, "at_most": 50}
+    looked = compare_sides([Side.of(first, "a"), Side.of(second, "b")])
+    (before, *_), (after, *_) = (each.pairs(each.measures[0]) for each in (plain, looked))
+    assert after.here is not None
+    assert before.here is not None
+    assert after.here.low is not None
+    assert before.here.low is not None
+    assert after.here.low < before.here.low
+    assert looked.measures[0].looks is not None
+
+
 def test_runs_without_a_common_seed_are_independent(swarm: Callable) -> None:
     first, second = swarm(extras=False), swarm(extras=False)
     runs = second.tables["runs"]

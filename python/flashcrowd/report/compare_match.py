@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flashcrowd.looks import Looks
 from flashcrowd.report import listings, source
 from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.points import RUN_COLUMNS
@@ -28,7 +29,7 @@ class Merged:
 
     Attributes:
         tables: as of a results folder.
-        study: the resolved study of the first folder.
+        study: the resolved study of the first folder, stopped by the rule with the most looks.
         provenance: that of the first folder.
         notices: what was left out, and what makes the folders differ besides the setting.
         settings: every setting that is not the same in all: path, and its value in each folder.
@@ -81,7 +82,21 @@ def merged(sides: Sequence[Side]) -> Merged:
     }
     of_point = [{of[key]: rows[key] for key in common} for of in keys]
     tables = _Behind(sides, every, of_point)
-    return Merged(tables, sides[0].study, sides[0].provenance, tuple(notices), _settings(sides))
+    return Merged(tables, _study(sides), sides[0].provenance, tuple(notices), _settings(sides))
+
+
+def _study(sides: Sequence[Side]) -> Mapping[str, Any]:
+    """The study of the first folder, with the repeats of the one at which was looked most often.
+
+    What it expects is not judged here: it was said of one folder.
+    """
+    study = {key: value for key, value in sides[0].study.items() if key != "expect"}
+    looked = [
+        (len(looks.schedule), side) for side in sides if (looks := Looks.of_study(side.study))
+    ]
+    if looked:
+        study["repeats"] = max(looked, key=lambda pair: pair[0])[1].study["repeats"]
+    return study
 
 
 def _swept(side: Side) -> list[str]:
