@@ -130,7 +130,7 @@ def test_the_summary_has_means_changes_and_what_went_wrong(swarm: Swarm) -> None
     text = _shown(swarm(stalled=True))
     assert "mean download" in text
     assert "baseline" in text
-    assert re.search(r"400 ms +0 % +6 +\S+ +\[\S+, \S+\] +\+3\.\d+ %", text)
+    assert re.search(r"400 ms +0 % +6 +\S+ +\+3\.\d+ %", text)
     assert "1 stalled" in text
     assert "1 run stalled: no seed left, 3 pieces missing" in text
 

@@ -93,8 +93,10 @@ class StudyEvidence:
     def _setting(self, name: str) -> tuple[int, int]:
         try:
             return self.points.setting(name)
-        except KeyError as error:
-            raise KeyError(f"study {self.name!r}: {error.args[0]}") from None
+        except KeyError:
+            known = ", ".join(path for axis in self.points.axes for path in axis.paths)
+            text = f"{name!r} is not swept in study {self.name!r}; swept are {known}"
+            raise KeyError(text) from None
 
 
 @dataclass
