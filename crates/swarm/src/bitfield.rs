@@ -103,6 +103,27 @@ mod tests {
         }
     }
 
+    /// In place and not, on both sides of the borders of words.
+    #[test]
+    fn what_is_in_it_is_told_from_what_is_not() {
+        for len in [1, 64, 65, 256, 300] {
+            let mut pieces = Bitfield::new(len);
+            assert_eq!((pieces.len(), pieces.count()), (len, 0));
+            assert!(pieces.is_empty() && !pieces.is_full() && pieces.iter().next().is_none());
+            assert!(pieces.set(len - 1), "it is new");
+            assert!(!pieces.set(len - 1), "it is there");
+            assert!(!pieces.set(len), "it does not exist");
+            assert_eq!((pieces.count(), pieces.is_empty()), (1, false));
+            assert_eq!(pieces.is_full(), len == 1);
+            assert_eq!(pieces.iter().collect::<Vec<_>>(), [len - 1]);
+            assert!(pieces.has(len - 1) && !pieces.has(len) && !pieces.has(u32::MAX));
+            assert!(len == 1 || !pieces.has(len - 2));
+            let full = Bitfield::full(len);
+            assert_eq!((full.missing_in(&pieces), pieces.missing_in(&full)), (len - 1, 0));
+            assert!(full.iter().eq(0..len));
+        }
+    }
+
     #[test]
     fn iterates_in_order_and_counts_what_another_lacks() {
         let mut pieces = Bitfield::new(130);

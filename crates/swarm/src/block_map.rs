@@ -196,6 +196,44 @@ mod tests {
         assert!(!a.give_back(*last));
     }
 
+    /// What is asked for, and what of that is not here: blocks of both words of a piece of 70, whose
+    /// states do not touch each other.
+    #[test]
+    fn what_is_asked_for_is_under_way_until_it_comes_or_is_given_back() {
+        let mut a = block_map();
+        let block = |index| Block { piece: 0, index };
+        assert_eq!((a.asked(0), a.asked(1), a.under_way().count()), (0, 0, 0));
+        for _ in 0..68 {
+            a.take(0);
+        }
+        assert_eq!((a.asked(0), a.under_way().count()), (68, 68));
+        assert_eq!(a.arrived(block(68)), Arrival::Duplicate, "nobody asked for it");
+        assert!(!a.give_back(block(68)), "it is free");
+        for index in [1, 65] {
+            assert_eq!(a.arrived(block(index)), Arrival::Part);
+            assert!(!a.give_back(block(index)), "it is here");
+        }
+        for index in [2, 66] {
+            assert!(a.give_back(block(index)));
+            assert_eq!(a.arrived(block(index)), Arrival::Duplicate, "it was given back");
+        }
+        assert_eq!(a.asked(0), 66);
+        let under_way: Vec<Block> = a.under_way().collect();
+        let expected = (0..68).filter(|index| ![1, 65, 2, 66].contains(index)).map(block);
+        assert_eq!(under_way, expected.collect::<Vec<Block>>());
+        assert_eq!([a.take(0), a.take(0), a.take(0)], [2, 66, 68].map(|n| Some(block(n))));
+        a.take(1);
+        assert_eq!((a.asked(0), a.asked(1), a.has_free(0)), (69, 1, true));
+        a.take(0);
+        assert!(!a.has_free(0) && !a.all_requested());
+        while a.take(1).is_some() {}
+        assert!(a.all_requested());
+        assert!(a.give_back(block(69)) && !a.all_requested());
+        let all = BlockMap::new(Arc::new(Torrent::new(1000, 700, 10).unwrap()), true);
+        assert!(all.all_requested() && all.have().is_full() && all.under_way().next().is_none());
+        assert_eq!((all.asked(0), all.asked(1)), (70, 30));
+    }
+
     #[test]
     fn more_than_sixty_four_blocks_a_piece_are_fine() {
         let mut a = block_map();

@@ -109,6 +109,16 @@ mod tests {
     }
 
     #[test]
+    fn blocks_of_a_torrent_that_is_less_than_a_piece() {
+        let torrent = Torrent::new(40, 100, 16).unwrap();
+        assert_eq!((torrent.pieces(), torrent.piece_bytes(0), torrent.blocks(0)), (1, 40, 3));
+        assert_eq!([0, 1, 2].map(|block| torrent.block_len(0, block)), [16, 16, 8]);
+        assert!(torrent.contains(0, 0, 40) && torrent.contains(0, 39, 1));
+        assert!(!torrent.contains(0, 0, 41) && !torrent.contains(0, 40, 1));
+        assert!(!torrent.contains(1, 0, 1));
+    }
+
+    #[test]
     fn impossible_geometries_are_refused() {
         assert_eq!(Torrent::new(0, 1, 1), Err(GeometryError::Empty));
         assert_eq!(Torrent::new(1, 0, 1), Err(GeometryError::ZeroPiece));

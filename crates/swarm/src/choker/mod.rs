@@ -161,6 +161,23 @@ mod tests {
     }
 
     #[test]
+    fn who_is_gone_leaves_the_walk_and_the_walk_begins_where_it_is_told() {
+        let mut stream = RandomStream::new(1, "order", 0);
+        let mut choker = Choker::default();
+        (0..4).for_each(|conn| choker.insert(ConnId(conn), &mut stream));
+        let order = choker.order().to_vec();
+        choker.remove(order[1]);
+        assert_eq!(choker.order(), [order[0], order[2], order[3]]);
+        choker.rotate_to(2);
+        assert_eq!(choker.order(), [order[3], order[0], order[2]]);
+        // There is no fourth.
+        choker.rotate_to(3);
+        assert_eq!(choker.order(), [order[3], order[0], order[2]]);
+        choker.remove(order[1]);
+        assert_eq!(choker.order().len(), 3);
+    }
+
+    #[test]
     fn new_neighbours_come_in_anywhere() {
         let mut first = 0;
         for seed in 0..300 {

@@ -173,6 +173,73 @@ mod tests {
         assert_eq!(low, Some("announce.retry_growth_max"));
     }
 
+    /// Every span that has to be a millisecond may be one, and nothing less; every count may be 1.
+    #[test]
+    fn each_span_and_each_count_is_looked_at() {
+        let with = |path: &str, value: serde_json::Value| {
+            let mut json = serde_json::to_value(named("mainline-4.0.2").unwrap()).unwrap();
+            let mut place = &mut json;
+            for key in path.split('.') {
+                place = place.get_mut(key).unwrap_or_else(|| panic!("{path} is in a profile"));
+            }
+            *place = value;
+            let profile: Profile = serde_json::from_value(json).unwrap();
+            profile.check().err().map(|error| error.path)
+        };
+        for path in [
+            "connections.keepalive_ns",
+            "connections.timeout_ns",
+            "connections.timeout_sweep_ns",
+            "announce.check_ns",
+            "meter.window_ns",
+            "choker.round_ns",
+            "choker.tick_ns",
+            "limiter.tick_ns",
+        ] {
+            assert_eq!(with(path, 1_000_000.into()), None, "{path}");
+            assert_eq!(with(path, 999_999.into()), Some(path));
+        }
+        for path in [
+            "connections.max_initiate",
+            "connections.max_connections",
+            "choker.optimistic_rounds",
+            "choker.rank_rounds",
+            "choker.newcomer_weight",
+            "limiter.write_unit",
+            "limiter.unlimited_write_unit",
+        ] {
+            assert_eq!(with(path, 1.into()), None, "{path}");
+            assert_eq!(with(path, 0.into()), Some(path));
+        }
+        assert_eq!(with("choker.rank_rounds", 2.into()), None);
+        for path in ["requests.block_bytes", "requests.max_queue"] {
+            assert_eq!(with(path, 0.into()), Some(path));
+        }
+    }
+
+    #[test]
+    fn requests_and_retries_are_bounded_by_each_other() {
+        let with = |change: fn(&mut Profile)| {
+            let mut profile = named("mainline-4.0.2").unwrap();
+            change(&mut profile);
+            profile.check().err().map(|error| error.path)
+        };
+        assert_eq!(with(|p| p.requests.max_block_bytes = p.requests.block_bytes), None);
+        let less = with(|p| p.requests.max_block_bytes = p.requests.block_bytes - 1);
+        assert_eq!(less, Some("requests.max_block_bytes"));
+        let growth = |min, max| {
+            let mut profile = named("mainline-4.0.2").unwrap();
+            profile.announce.retry_growth_min = min;
+            profile.announce.retry_growth_max = max;
+            profile.check().err().map(|error| error.path)
+        };
+        assert_eq!((growth(1.0, 1.0), growth(1.5, 2.0)), (None, None));
+        assert_eq!(growth(0.99, 2.0), Some("announce.retry_growth_min"));
+        for most in [1.49, f64::NAN, f64::INFINITY] {
+            assert_eq!(growth(1.5, most), Some("announce.retry_growth_max"));
+        }
+    }
+
     #[test]
     fn the_wire_form_of_a_profile_is_known() {
         insta::assert_snapshot!(
