@@ -202,6 +202,16 @@ mod tests {
         assert!((queue.average - other.average).abs() < 1e-9);
     }
 
+    /// A packet that comes when the line has just become free, and finds others, finds them.
+    #[test]
+    fn a_queue_that_waits_for_a_free_line_counts() {
+        for idle in [None, Some(Span::ZERO), Some(Span::from_millis(3))] {
+            let mut queue = RedQueue { average: 8.0, ..RedQueue::default() };
+            queue.observe(&Red { weight: 0.5, ..red() }, 20, idle, Span::from_millis(1));
+            assert_eq!(queue.average, 14.0, "{idle:?}");
+        }
+    }
+
     /// The paper's method 2: the distance of two drops is uniform.
     #[test]
     fn drops_are_evenly_spaced() {

@@ -154,6 +154,26 @@ mod tests {
         assert_eq!((cobalt.count, cobalt.dropping), (0, false));
     }
 
+    /// A queue that is found empty counts down, too, by the same steps and no more often.
+    #[test]
+    fn an_empty_queue_counts_down() {
+        let mut cobalt = Cobalt { count: 3, drop_next: at(1000), ..Cobalt::default() };
+        // 1000, + 100 / sqrt(2), + 100, and at rest 100 after that.
+        for (now, count, rests) in [
+            (999, 3, false),
+            (1000, 2, false),
+            (1070, 2, false),
+            (1071, 1, false),
+            (1170, 1, false),
+            (1171, 0, false),
+            (1270, 0, false),
+            (1271, 0, true),
+        ] {
+            cobalt.queue_empty(&LAW, at(now));
+            assert_eq!((cobalt.count, cobalt.rests(at(now))), (count, rests), "{now}");
+        }
+    }
+
     #[test]
     fn nothing_is_dropped_below_the_target_or_four_packets_time() {
         let long = Law { mtu_time: Span::from_millis(20), ..LAW };

@@ -85,6 +85,27 @@ fn hosts_share_fairly_however_many_flows_they_have() {
     }
 }
 
+/// A turn is 1514 bytes of 300 each, and what it takes too much is owed: 6, then 5 packets. Flows of
+/// one host have half of that each once both are in bulk: the first one's third turn is the first
+/// of 757 bytes for it, the second one's second.
+#[test]
+fn a_turn_is_a_quantum_of_bytes() {
+    for (isolation, turns) in
+        [(Isolation::Flows, [6, 6, 5, 5, 5, 5, 5]), (Isolation::DualSrchost, [6, 6, 5, 2, 2, 3, 3])]
+    {
+        let mut line = line(Cake { isolation, ..Cake::default() });
+        for connection in [1, 2].repeat(30) {
+            line.offer_from(Flow { connection, source: 7, target: connection as u32 }, 300, None);
+        }
+        let expected: Vec<u64> = turns
+            .iter()
+            .zip([1, 2].iter().cycle())
+            .flat_map(|(&packets, &flow)| vec![flow; packets])
+            .collect();
+        assert_eq!(line.order(expected.len()), expected, "{isolation:?}");
+    }
+}
+
 #[test]
 fn a_sparse_flow_comes_first_and_blind_queues_keep_the_order() {
     for (isolation, place) in [(Isolation::TripleIsolate, 0), (Isolation::Flowblind, 20)] {
@@ -224,6 +245,25 @@ fn acknowledgements_that_say_something_else_are_kept() {
     let data = Some(Ack { pure: false, number: 6, sacked: 0, flags: 0 });
     assert_eq!(filtered(AckFilter::Aggressive, &[ack(5, 0, 0), data, ack(7, 0, 0)]), [1, 2]);
     assert_eq!(filtered(AckFilter::Aggressive, &[ack(5, 0, 0), None, ack(7, 0, 0)]), [0, 1, 2]);
+}
+
+/// What the filter has dropped does not make its queue longer: the other one is the longest.
+#[test]
+fn filtered_acknowledgements_are_not_counted() {
+    let memory_limit_bytes = Some(20_000);
+    let ack_filter = AckFilter::Aggressive;
+    let mut line = line(Cake { memory_limit_bytes, ack_filter, ..Cake::default() });
+    for number in 0..500 {
+        line.offer_from(Flow { connection: 1, source: 1, target: 2 }, 52, ack(number, 0, 0));
+    }
+    let filtered = line.dropped.len();
+    assert_eq!((line.waiting(), line.causes.contains(&Cause::Full)), (1, false));
+    for _ in 0..25 {
+        line.offer(2, 1000);
+    }
+    // 52 B and 19 packets of a thousand.
+    assert_eq!(line.waiting(), 20);
+    assert!(line.dropped[filtered..].iter().all(|&tag| line.flow_of(tag) == 2));
 }
 
 #[test]
