@@ -136,6 +136,17 @@ impl Swarms<'_> {
         }
     }
 
+    /// A part of a block has been handed to a transport: perhaps at the instant at which it was asked
+    /// for, so that the peer never stood with blocks to send.
+    pub(super) fn sent_block(&mut self, world: &World, peer: u32) {
+        let state = &self.peers[peer as usize];
+        if state.role == Role::Seed && self.accounts[peer as usize].uplink == Uplink::Idle {
+            let demand = &self.all[state.swarm as usize].demand;
+            self.accounts[peer as usize].keep(world.now, demand, state.standing);
+            self.set_uplink(peer, Uplink::Draining);
+        }
+    }
+
     /// A socket of a seed has heard from its other end, or is closed.
     pub(super) fn settle_uplink(&mut self, world: &World, peer: u32) {
         if self.accounts[peer as usize].uplink != Uplink::Draining || self.is_sending(world, peer) {

@@ -131,7 +131,8 @@ impl Swarms<'_> {
         if socket == NO_SOCKET {
             return None;
         }
-        if world.tally.watches_sends() && matches!(completes, None | Some(Message::Piece { .. })) {
+        let of_block = matches!(completes, None | Some(Message::Piece { .. }));
+        if world.tally.watches_sends() && of_block {
             let end = world.sockets.get_mut(socket);
             let last = std::mem::replace(&mut end.last_send, world.now);
             let last = (last != Time::NEVER).then_some(last);
@@ -141,6 +142,9 @@ impl Swarms<'_> {
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
         world.flush(socket);
         world.sockets.get_mut(socket).reported_space = clamp(space);
+        if of_block {
+            self.sent_block(world, peer);
+        }
         if block && let Some(machine) = &self.peers[peer as usize].machine {
             world.sockets.get_mut(socket).wait_for = match machine.profile().limiter.hand_over {
                 HandOver::Room => WaitFor::Room,
