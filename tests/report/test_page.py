@@ -14,7 +14,10 @@ from matplotlib.colors import to_rgb
 
 from flashcrowd.report import page, style, write
 from flashcrowd.report.blocks import Cell, Page, Section, Table
+from flashcrowd.report.charts import pings
 from flashcrowd.report.charts.names import called
+from flashcrowd.report.instants import Instant
+from flashcrowd.report.points import read
 
 Swarm = Callable[..., Any]
 
@@ -228,3 +231,12 @@ def _oklab(linear: np.ndarray) -> np.ndarray:
 def test_a_workload_named_after_its_kind_is_named_once() -> None:
     assert called("swarm", "swarm") == "the swarm"
     assert called("swarm", "crowd") == "swarm crowd"
+
+
+def test_instants_are_numbered_and_their_words_stand_in_the_caption(swarm: Swarm) -> None:
+    results = swarm(rtts_ms=(0,), losses=("0 %",), repeats=2)
+    instants = (Instant(5.0, "network.rtt: 1 s"), Instant(5.0, "network.loss: 5 %"))
+    (figure,) = pings.over_time(results, read(results.tables["runs"]), instants)
+    assert "Marks: (1) at 5 s network.rtt: 1 s; (2) at 5 s network.loss: 5 %." in figure.caption
+    assert ">1, 2</text>" in figure.svg.wide
+    assert ">1, 2</text>" in figure.svg.narrow

@@ -24,8 +24,8 @@ from flashcrowd.report.blocks import Svg
 #: Width of a figure in inches: one column of a page, legible in one column of a paper.
 WIDTH = 6.8
 
-#: Width for phones: at 374 px, the column of a screen of 400 px, 8.5 pt are 11.6 px.
-NARROW = 3.8
+#: Width for phones: at 374 px, the column of a screen of 400 px, 8 pt are 11 px.
+NARROW = 3.75
 
 #: A panel for phones is at most so high, in inches.
 _NARROW_HEIGHT = 2.7

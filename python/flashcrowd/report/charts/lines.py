@@ -91,7 +91,7 @@ def line_figure(
         if plan.along is not None:
             key(drawing, points.axes[plan.along].name, columns=6)
         svg = drawing.svg()
-    caption = frame.caption + _left_out(plan)
+    caption = frame.caption + _marked(frame.marks) + _left_out(plan)
     return Figure(frame.slug, svg, caption, frame.caption.split(". ")[0])
 
 
@@ -121,12 +121,7 @@ def _panel(
             drawstyle="steps-post" if frame.step else "default",
         )  # fmt: skip
         drawing.tip(drawn, line.points[0].label)
-    for place, (instant, words) in enumerate(frame.marks):
-        panel.axvline(instant, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
-        panel.annotate(
-            words, (instant, 0.98 - 0.08 * (place % 3)), xycoords=("data", "axes fraction"),
-            xytext=(3, 0), textcoords="offset points", va="top", fontsize=8, color=QUIET,
-        )  # fmt: skip
+    _marks(panel, frame.marks)
     panel.set_title(content.title)
     if frame.log:
         panel.set_xscale("log")
@@ -139,6 +134,25 @@ def _panel(
         per_cent(panel)
     else:
         panel.set_ylim(bottom=0)
+
+
+def _marks(panel: Axes, marks: Sequence[tuple[float, str]]) -> None:
+    """Instants with their numbers; what each means stands in the caption, which has room for it."""
+    numbers: dict[float, list[str]] = {}
+    for number, (instant, _) in enumerate(marks, 1):
+        numbers.setdefault(instant, []).append(str(number))
+    for instant, found in numbers.items():
+        panel.axvline(instant, color=QUIET, linewidth=0.9, linestyle=(0, (2, 2)), zorder=1)
+        panel.annotate(
+            ", ".join(found), (instant, 0.99), xycoords=("data", "axes fraction"),
+            xytext=(3, 0), textcoords="offset points", va="top", fontsize=8, color=QUIET,
+        )  # fmt: skip
+
+
+def _marked(marks: Sequence[tuple[float, str]]) -> str:
+    """What the marks mean, for a caption."""
+    said = [f"({number}) at {t:g} s {words}" for number, (t, words) in enumerate(marks, 1)]
+    return f" Marks: {'; '.join(said)}." if said else ""
 
 
 def _common(panels: Sequence[Panel], bands: Mapping[int, Band | None]) -> bool:
