@@ -1,14 +1,15 @@
 """Compare, expect and repeat until sure, as commands: what they print, and their exit status."""
 
-import os
+import contextlib
+import io
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from tests.runner.bytes import tables
+
+from flashcrowd.cli import main
 
 STUDY = """
 format = 1
@@ -46,12 +47,18 @@ measure = "mean download time"
 
 
 def flashcrowd(folder: Path, *words: str) -> tuple[int, str, str]:
-    made = subprocess.run(
-        [sys.executable, "-m", "flashcrowd", *words],
-        cwd=folder, capture_output=True, text=True, check=False,
-        env=os.environ | {"COLUMNS": "200"},
-    )  # fmt: skip
-    return made.returncode, made.stdout, made.stderr
+    """Exit status, output and errors of a command in a folder."""
+    out, error = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(error),
+    ):
+        patch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as left:
+            main(words)
+    return int(left.value.code or 0), out.getvalue(), error.getvalue()
 
 
 @pytest.fixture(scope="module", name="folders")
