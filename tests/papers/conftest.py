@@ -41,8 +41,8 @@ def evidence(times: Times, *, runs: int = 6, noise: float = 0.2, stalled: int = 
             done = time * (1 + noise * (repeat % 3 - 1) / 100 * (1 + point % 2))
             downloads.append(
                 {
-                    "run": run, "swarm": "s", "population": "leechers", "host": "l", "arrived_s": 0.0,
-                    "completed_s": done, "duration_s": done, "downloaded_bytes": 1, "pieces": 4,
+                    "run": run, "swarm": "s", "population": "leechers", "host": "l",
+                    "arrived_s": 0.0, "completed_s": done, "duration_s": done, "downloaded_bytes": 1, "pieces": 4,
                 }
             )  # fmt: skip
     made = Tables(
