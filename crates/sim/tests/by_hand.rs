@@ -7,7 +7,7 @@ use common::*;
 use flashcrowd_base::{Quantiles, RandomStream, Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{
-    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Swarm, What, Workload,
+    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Swarm, Transfer, What, Workload,
 };
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
@@ -181,6 +181,46 @@ fn the_payloads_of_a_limited_upload() {
     // many times. Nothing is sent twice.
     let sum: f64 = of_seeds.iter().map(|(bytes, count)| bytes * count).sum();
     assert!((16_465.0..16_525.0).contains(&sum), "{sum}: {of_seeds:?}");
+}
+
+/// A run is over when all that can end has: a flow without an end does not count, one that is stopped
+/// does.
+#[test]
+fn what_never_ends_keeps_no_run_going() {
+    for (stop, end) in [(None, 0.0..1.0), (Some(3), 3.0..3.1)] {
+        let mut plan = plan(2, "linux-6", path(Span::from_millis(40), 0.0));
+        let endless = Transfer {
+            rate_bps: Rate::from_bps(80_000),
+            stop_ns: stop.map(Span::from_secs),
+            ..transfer(0, 1)
+        };
+        let short = Transfer { size_bytes: Some(1000), ..transfer(1, 0) };
+        plan.workloads = [endless, short].map(Workload::Transfer).to_vec();
+        plan.stop.horizon_ns = Span::from_secs(50);
+        let tables = run(&plan, 1);
+        assert_eq!(texts(&tables, "run", "outcome"), ["completed"]);
+        assert!(end.contains(&one(&tables, "run", "end_s")), "{end:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_the_horizon_cuts_is_named_and_its_round_trips_are_sampled() {
+    let mut plan = plan(2, "linux-6", path(Span::from_millis(40), 0.0));
+    let rate_bps = Rate::from_bps(80_000);
+    let flow = Transfer { size_bytes: Some(100_000), rate_bps, ..transfer(0, 1) };
+    plan.workloads = vec![Workload::Transfer(flow)];
+    plan.stop.horizon_ns = Span::from_secs(5);
+    let every_ns = Span::from_millis(1500);
+    plan.measures.series = vec![Series { what: Sampled::Rtt, every_ns }];
+    let tables = run(&plan, 1);
+    // At 0 s there is none yet, then at 1.5, 3 and 4.5 s: 40 ms, and what an acknowledgement waits.
+    assert_eq!(texts(&tables, "series", "source"), ["0 to 1/0"; 3]);
+    assert!(numbers(&tables, "series", "value").iter().all(|rtt| (0.04..0.1).contains(rtt)));
+    assert_eq!(texts(&tables, "run", "outcome"), ["horizon"]);
+    let received = one(&tables, "run", "payload_bytes_delivered");
+    assert!((45_000.0..55_000.0).contains(&received), "{received}");
+    let reason = format!("transfer 0 to 1 flow 0: {received} of 100000 bytes");
+    assert_eq!(texts(&tables, "run", "reason"), [reason]);
 }
 
 #[test]
