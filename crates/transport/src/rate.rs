@@ -240,6 +240,16 @@ mod tests {
     /// Four packets of 1000 bytes, 10 ms apart, acknowledged 100 ms later one by one: 1000 bytes
     /// in 10 ms are 100 kB/s as soon as a whole interval lies within.
     #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(per_second(3000, Span::from_millis(20)), 150_000);
+        assert_eq!(per_second(1, Span::from_secs(2)), 0);
+        assert_eq!(per_second(7, Span::ZERO), 7_000_000_000);
+        assert_eq!(per_second(u64::MAX, Span::from_millis(1)), u64::MAX);
+        let bps = |bytes| as_rate(bytes).map(Rate::bps);
+        assert_eq!([0, 1, 1250].map(bps), [Some(8), Some(8), Some(10_000)]);
+    }
+
+    #[test]
     fn the_rate_is_that_at_which_packets_return() {
         let mut sampler = RateSampler::new(at(0));
         for index in 0..20 {
