@@ -72,6 +72,7 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
         unchokes: true,
         packets_ns: None,
         have: true,
+        windows: vec![],
     };
     let first = run(&plan, 7);
     assert_eq!(first, run(&plan, 7));

@@ -297,7 +297,7 @@ mod tests {
             let mut line = line(FqCoDel { memory_limit_bytes: 15_000, ..FqCoDel::default() });
             line.offer(1, first);
             for _ in 0..15 {
-                assert_eq!(line.dropped, []);
+                assert!(line.dropped.is_empty(), "{:?}", line.dropped);
                 line.offer(1, 1000);
             }
             assert_eq!(line.dropped.len(), dropped, "{first}");

@@ -69,7 +69,7 @@ fn a_swarm_is_as_far_as_its_leechers_together() {
     let Workload::Swarm(swarm) = &mut plan.workloads[0] else { panic!("it is a swarm") };
     swarm.populations[1].arrivals =
         Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO };
-    swarm.populations[1].upload_bps = Rate::from_bps(8);
+    swarm.populations[1].upload_bps = Rate::from_bps(8).into();
     let found = shares(&plan, &[0, 20, 40]);
     assert_eq!(found[0], 0.0);
     assert!((found[2] - found[1] - 400.0 / 2048.0).abs() < 0.03, "{found:?}");
