@@ -54,6 +54,16 @@ METRICS = (
         "When the last leecher has the file, on the clock of the run.",
         many=False, more="later", less="earlier",
     ),
+    Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
+    Metric(
+        "seed share", "swarm", "%", "Share of the swarm's payload that the seeds sent.",
+        many=False, most=100.0,
+    ),
+    Metric(
+        "seed idle time", "swarm", "%",
+        "Share of the time that a leecher lacked something in which seeds had nothing to upload.",
+        many=False, most=100.0,
+    ),
     Metric(
         "transfer time", "transfer", "s",
         "Of each flow with a size, from its start to the acknowledgement of its last byte.",

@@ -197,3 +197,25 @@ def test_the_terminal_has_a_column_for_each_measure_and_keeps_the_row_names(swar
         text = terminal(results, width)
         assert "…" not in text, text
         assert text.count("400 ms") >= 2, text
+
+
+def test_what_seeds_sent_and_how_long_they_were_idle(swarm: Swarm):
+    results = swarm(repeats=1, extras=False)
+    row = {"run": 0, "swarm": "crowd", "needed_s": 10.0, "idle_share": None}
+    results.tables["populations"] = pa.Table.from_pylist(
+        [
+            {**row, "role": "seed", "uploaded_bytes": 10_000_000, "idle_share": 0.5},
+            {**row, "role": "seed", "uploaded_bytes": 20_000_000, "needed_s": 30.0,
+             "idle_share": 0.1},
+            {**row, "role": "leecher", "uploaded_bytes": 90_000_000},
+        ]
+    )  # fmt: skip
+    found = {
+        text: measures.named(results, parse(text))[0].of_run
+        for text in ("seed upload", "seed share", "seed idle time")
+    }
+    assert found == {
+        "seed upload": {0: 30.0},
+        "seed share": {0: pytest.approx(25.0)},
+        "seed idle time": {0: pytest.approx(20.0)},  # (5 + 3) of 40 seconds
+    }

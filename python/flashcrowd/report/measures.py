@@ -106,6 +106,32 @@ def _swarms(results: Source) -> Iterator[Observations]:
         yield from _observed("download time", name, who.run, who.duration_s, parts)
         _, last = downloads.times_of_runs(results, name)
         yield from _scalar("last completion", name, last)
+        yield from _seeds(results, name)
+
+
+def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
+    """What seeds sent and how long they had nothing to send, if the tables say so."""
+    rows = source.table(results, "populations")
+    if rows is None:
+        return
+    rows = source.where(rows, "swarm", swarm)
+    runs, seed = source.integers(rows, "run"), source.strings(rows, "role") == "seed"
+    sent, needed = source.numbers(rows, "uploaded_bytes"), source.numbers(rows, "needed_s")
+    idle = np.nan_to_num(source.numbers(rows, "idle_share")) * needed
+    upload, share, unused = {}, {}, {}
+    for run, members in by_run(runs):
+        seeds = members[seed[members]]
+        upload[run] = float(sent[seeds].sum()) / 1e6
+        if sent[members].sum() > 0:
+            share[run] = 100 * float(sent[seeds].sum() / sent[members].sum())
+        if needed[seeds].sum() > 0:
+            unused[run] = 100 * float(idle[seeds].sum() / needed[seeds].sum())
+    for metric, of_run in (
+        ("seed upload", upload),
+        ("seed share", share),
+        ("seed idle time", unused),
+    ):
+        yield from _scalar(metric, swarm, of_run)
 
 
 def _group(host: str, groups: Mapping[str, Any]) -> str:
