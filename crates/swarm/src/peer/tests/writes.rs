@@ -136,25 +136,26 @@ fn without_upload_everybody_is_choked_and_stays_so() {
             let role = Role::Seed;
             Peer::new(profile.clone(), torrent(), role, PeerId(0), limit, stream, Time::START)
         };
+        // Waits are short enough that nobody takes the silent neighbour for gone (two minutes).
         let mut rig = Rig::new(peer(UploadLimit::Nothing));
         rig.peer.start(rig.now);
         let conn = rig.join(1, Bitfield::new(PIECES));
         let mut sent = rig.say(conn, Message::Interested);
-        sent.extend(rig.wait(Span::from_secs(100)));
+        sent.extend(rig.wait(Span::from_secs(45)));
         sent.extend(rig.say(conn, request(0, 0)));
-        sent.extend(rig.wait(Span::from_secs(100)));
+        sent.extend(rig.wait(Span::from_secs(45)));
         let idle = |(_, message): &(ConnId, Message)| *message == Message::KeepAlive;
         assert!(sent.iter().all(idle), "{name}: {sent:?}");
         assert_eq!((rig.peer.bytes_up(), rig.peer.unchoked()), (0, 0), "{name}");
         // With a limit it serves, until it uploads nothing again.
         rig.peer.set_upload_limit(rig.now, Rate::from_bps(80_000));
-        rig.wait(Span::from_secs(100));
+        rig.wait(Span::from_secs(45));
         assert_eq!(rig.peer.unchoked(), 1, "{name}");
         rig.peer.set_upload_limit(rig.now, UploadLimit::Nothing);
         assert_eq!(rig.drain(), [(conn, Message::Choke)], "{name}");
         let served = rig.peer.bytes_up();
         rig.say(conn, request(0, 0));
-        rig.wait(Span::from_secs(100));
+        rig.wait(Span::from_secs(45));
         assert_eq!((rig.peer.bytes_up(), rig.peer.unchoked()), (served, 0), "{name}");
     }
 }
