@@ -1,12 +1,12 @@
 """Whatever stands in a study file: the engine can read it, or its mistakes are told."""
 
-import importlib.util
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.study import mistakes
 
 from flashcrowd import _core
 from flashcrowd.errors import StudyError
@@ -15,12 +15,6 @@ from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
-
-_spec = importlib.util.spec_from_file_location("mistakes", Path(__file__).with_name("mistakes.py"))
-assert _spec is not None
-assert _spec.loader is not None
-mistakes = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(mistakes)
 
 RESOLVED = Study.from_dict(mistakes.study()).resolved()
 PLACES = [path for path in paths.leaves(RESOLVED) if path[0] not in ("format", "title")]

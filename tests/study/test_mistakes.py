@@ -1,18 +1,11 @@
-import importlib.util
 import tomllib
-from pathlib import Path
 
 import pytest
+from tests.study import mistakes
 
 from flashcrowd.errors import StudyError, is_plain
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
-
-_spec = importlib.util.spec_from_file_location("mistakes", Path(__file__).with_name("mistakes.py"))
-assert _spec is not None
-assert _spec.loader is not None
-mistakes = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(mistakes)
 
 
 def test_the_study_without_mistakes_has_none():

@@ -1,6 +1,5 @@
 """Points that share tables are what they are one by one, mistakes included."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.study import mistakes
 
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan import lower
@@ -19,12 +19,6 @@ from flashcrowd.study.findings import Findings
 from flashcrowd.study.sweep import combinations, shape_problems
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
-
-_spec = importlib.util.spec_from_file_location("mistakes", Path(__file__).with_name("mistakes.py"))
-assert _spec is not None
-assert _spec.loader is not None
-mistakes = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(mistakes)
 
 RESOLVED = Study.from_dict(mistakes.study()).resolved()
 ROOTS = ("network", "workloads", "profiles", "timeline", "measures", "stop")

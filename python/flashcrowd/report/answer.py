@@ -31,12 +31,6 @@ class _Compared:
     base: Point
     change: Estimate
 
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves no doubt that there is a difference."""
-        low, high = self.change.low, self.change.high
-        return low is not None and high is not None and (low > 0 or high < 0)
-
 
 def sentences(headline: Headline, points: Points) -> list[str]:
     """One sentence for each measure of the headline, and for each of a few contexts."""
@@ -85,7 +79,7 @@ def _comparisons(
 
 def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
     """The largest change that is clear, or what can be excluded if none is."""
-    clear = [each for each in compared if each.clear]
+    clear = [each for each in compared if each.change.is_clear]
     if not clear:
         return _none(measure, baseline, compared)
     most = max(clear, key=lambda each: abs(each.change.mean))
@@ -99,7 +93,7 @@ def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]
     text += f"{_by(most.change, measure)} {_sure(most.change)}"
     if len(compared) > 1:
         rest = [each for each in compared if each is not most]
-        differ = sum(each.clear for each in rest)
+        differ = sum(each.change.is_clear for each in rest)
         what = "combinations" if len(baseline.levels) > 1 else "values"
         text += f"; of the {len(rest)} other {what}, {_count(differ)} clearly"
     return text + "."
@@ -130,7 +124,7 @@ def _none(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -
 
 def _summed(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
     """Many contexts in one sentence."""
-    clear = [each for each in compared if each.clear]
+    clear = [each for each in compared if each.change.is_clear]
     name = wording.sentence(measure.name)
     if not clear:
         return wording.sentence(_none(measure, baseline, compared))
@@ -166,12 +160,10 @@ def _half(change: Estimate) -> float | None:
 
 def _sure(change: Estimate) -> str:
     """The interval of a change, in per cent."""
-    _, interval = wording.change(change)
-    if change.is_constant or change.low is None:
-        return f"({interval})"
-    ends, _, count = interval.rpartition(", ")
-    low, high = ends.strip("[]").split(", ")
-    return f"(95 % interval {low} to {high} %, {count})"
+    if change.is_constant or change.is_sample:
+        return f"({wording.change(change)[1]})"
+    low, high = wording.change_ends(change)
+    return f"(95 % interval {low} to {high} %, {wording.runs(change.n)})"
 
 
 def _percent(share: float) -> str:

@@ -34,15 +34,17 @@ class Baseline:
 
         Without such axes there is one context, and it has no name.
         """
-        others = [
-            i
-            for i, axis in enumerate(self.points.axes)
-            if i not in self.levels and len(axis.levels) > 1
-        ]
+        others = self._others
         found: dict[tuple[int, ...], list[Point]] = {}
         for point in self.points.points:
             found.setdefault(tuple(point.levels[i] for i in others), []).append(point)
         return [(self._context(others, levels), members) for levels, members in found.items()]
+
+    @property
+    def _others(self) -> list[int]:
+        """The swept axes that are not compared."""
+        axes = enumerate(self.points.axes)
+        return [i for i, axis in axes if i not in self.levels and len(axis.levels) > 1]
 
     def _context(self, others: Sequence[int], levels: Sequence[int]) -> str:
         axes = [self.points.axes[i] for i in others]
@@ -57,11 +59,7 @@ class Baseline:
     def words(self) -> str:
         """The baseline as a caption has it: ``transport libutp, at each queue``."""
         text = self._context(list(self.levels), list(self.levels.values()))
-        others = [
-            axis.name
-            for i, axis in enumerate(self.points.axes)
-            if i not in self.levels and len(axis.levels) > 1
-        ]
+        others = [self.points.axes[i].name for i in self._others]
         return f"{text}, at each {' and '.join(others)}" if others else text
 
     @property

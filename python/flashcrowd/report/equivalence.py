@@ -94,7 +94,7 @@ def equivalence(
     verdict: Verdict = "undecided"
     if p is not None and p < level:
         verdict = "equivalent"
-    elif change is not None and _without_zero(change):
+    elif change is not None and change.is_clear:
         verdict = "different"
     return Equivalence(verdict, margin, change, p, paired)
 
@@ -102,12 +102,6 @@ def equivalence(
 def _finite(change: Estimate) -> bool:
     ends = (change.mean, change.low or 0.0, change.high or 0.0)
     return all(math.isfinite(end) for end in ends)
-
-
-def _without_zero(change: Estimate) -> bool:
-    return (
-        change.low is not None and change.high is not None and (change.low > 0 or change.high < 0)
-    )
 
 
 def _larger_p(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from flashcrowd import metrics
 from flashcrowd.report import measures
@@ -40,13 +42,11 @@ class Headline:
     Attributes:
         measures: the measures, the most important first.
         baseline: with what each point is compared; `None` if there is only one.
-        by: `group`, `population`, or empty.
         parts: for each measure of a swarm, the same measure of each part, by the part's name.
     """
 
     measures: Sequence[Measure]
     baseline: Baseline | None
-    by: str
     parts: Mapping[str, Mapping[str, Measure]]
 
     def change(self, measure: Measure, point: Point) -> Estimate | None:
@@ -57,15 +57,20 @@ class Headline:
 
 def headline(results: Source, points: Points) -> Headline:
     """What the study's `[report]` asks for, and a sensible choice where it is silent."""
-    asked = results.study.get("report") or {}
-    everything = measures.observations(results)
+    return chosen(results.study, measures.observations(results), points)
+
+
+def chosen(
+    study: Mapping[str, Any], everything: Sequence[Observations], points: Points
+) -> Headline:
+    """The same from observations that somebody has made already."""
+    asked = study.get("report") or {}
     named = [metrics.parse(text) for text in asked.get("headline", ())]
-    found: list[tuple[Measure, metrics.Named, Observations]] = []
-    for name in named or _chosen(everything, points):
-        for each in everything:
-            if each.metric == name.metric and name.of in ("", each.of):
-                for within in measures.within(each, name.within):
-                    found.append((within.measure(name.statistic, name.within), name, within))
+    found = [
+        (each.measure(name.statistic, name.within), name, each)
+        for name in named or islice(_decisive(everything, points), _MOST)
+        for each in measures.fitting(everything, name)
+    ]
     by = str(asked.get("by", "none"))
     by = "" if by == "none" else by
     parts = {
@@ -76,14 +81,13 @@ def headline(results: Source, points: Points) -> Headline:
         if by and not name.within and len(each.names(by)) > 1
     }
     return Headline(
-        [measure for measure, _, _ in found], baseline(points, asked.get("baseline", {})), by, parts
+        [measure for measure, _, _ in found], baseline(points, asked.get("baseline", {})), parts
     )
 
 
-def _chosen(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:
+def _decisive(everything: Sequence[Observations], points: Points) -> Iterator[metrics.Named]:
     """What decides where nobody says so: what is measured beside the swept knob."""
     fixed = _fixed(points)
-    count = 0
     for names in _CHOICE:
         workloads = dict.fromkeys(each.of for each in everything if each.metric.name in names)
         for of in workloads:
@@ -91,9 +95,7 @@ def _chosen(everything: Sequence[Observations], points: Points) -> Iterator[metr
             best = next(name for name in names if name in have)
             if best.endswith("goodput") and of in fixed and _others(everything, of):
                 continue
-            if count < _MOST:
-                count += 1
-                yield metrics.Named(metrics.metric(best), _DECISIVE.get(best, "mean"), of)
+            yield metrics.Named(metrics.metric(best), _DECISIVE.get(best, "mean"), of)
 
 
 def _fixed(points: Points) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +15,27 @@ from flashcrowd.report import downloads, source
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Points
-from flashcrowd.report.source import Source, by_run
+from flashcrowd.report.source import Source, by_run, section
 
-__all__ = ["Measure", "all_measures", "named", "observations", "swarm_measures", "within"]
+__all__ = [
+    "Measure",
+    "all_measures",
+    "fitting",
+    "means",
+    "named",
+    "observations",
+    "swarm_measures",
+]
 
 
 def all_measures(results: Source, points: Points) -> list[Measure]:
     """The mean of every metric that the tables allow, the most telling first, links left out."""
-    found = [each.measure() for each in observations(results) if each.metric.kind != "link"]
+    return means(observations(results), points)
+
+
+def means(everything: Sequence[Observations], points: Points) -> list[Measure]:
+    """The mean of each of the observations that some point has, links left out."""
+    found = [each.measure() for each in everything if each.metric.kind != "link"]
     return [m for m in found if any(run in m.of_run for run in points.runs)]
 
 
@@ -34,11 +47,15 @@ def swarm_measures(results: Source) -> list[Measure]:
 def named(results: Source, name: Named) -> list[Measure]:
     """The measures that `name` means: one for each workload that it fits."""
     return [
-        each.measure(name.statistic, name.within)
-        for each in observations(results)
-        if each.metric == name.metric and name.of in ("", each.of)
-        for each in within(each, name.within)
+        each.measure(name.statistic, name.within) for each in fitting(observations(results), name)
     ]
+
+
+def fitting(everything: Sequence[Observations], name: Named) -> Iterator[Observations]:
+    """The observations that `name` is about."""
+    for each in everything:
+        if each.metric == name.metric and name.of in ("", each.of):
+            yield from _within(each, name.within)
 
 
 def observations(results: Source) -> list[Observations]:
@@ -64,7 +81,7 @@ def _apart(results: Source, found: list[Observations]) -> list[Observations]:
     return [replace(each, alone=count[each.metric.name] == 1, looks=looks) for each in found]
 
 
-def within(each: Observations, name: str) -> Iterator[Observations]:
+def _within(each: Observations, name: str) -> Iterator[Observations]:
     """The observations of one group or population; all of them if `name` is empty."""
     if not name:
         yield each
@@ -96,7 +113,7 @@ def _scalar(metric: str, of: str, of_run: Mapping[int, float]) -> Iterator[Obser
 
 
 def _swarms(results: Source) -> Iterator[Observations]:
-    groups = _table(_table(results.study.get("network")).get("groups"))
+    groups = section(section(results.study.get("network")).get("groups"))
     for name in downloads.swarms(results):
         who = downloads.leechers(results, name)
         parts = {
@@ -150,7 +167,7 @@ def _transfers(results: Source) -> Iterator[Observations]:
     ended = _ends(results)
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
-        workload = _table(_table(results.study.get("workloads")).get(name))
+        workload = section(section(results.study.get("workloads")).get(name))
         if workload.get("size") not in (None, "none"):
             yield from _observed("transfer time", name, runs[mine], (end - start)[mine])
         yield from _observed("goodput", name, runs[mine], goodput[mine])
@@ -241,7 +258,3 @@ def _links(results: Source) -> Iterator[Observations]:
         for name in dict.fromkeys(names.tolist()):
             mine = names == name
             yield from _observed(metric, name, runs[mine], values[mine])
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -66,6 +66,11 @@ def where(rows: pa.Table, column: str, value: str) -> pa.Table:
     return rows.filter(pa.array(strings(rows, column) == value, type=pa.bool_()))
 
 
+def section(value: object) -> Mapping[str, Any]:
+    """A table of the resolved study; empty if there is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def by_run(runs: np.ndarray, chosen: np.ndarray | None = None) -> Iterator[tuple[int, np.ndarray]]:
     """Each run with the indices of its rows, of those `chosen` if a mask is given."""
     rows = np.arange(len(runs)) if chosen is None else np.flatnonzero(chosen)

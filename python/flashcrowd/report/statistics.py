@@ -61,6 +61,11 @@ class Estimate:
         """Whether all runs gave the same number, so that nothing random is behind it."""
         return self.low is not None and self.low == self.high
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval leaves zero out, so that there is a difference beyond doubt."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit, `factor` (> 0) times the numbers."""
         return Estimate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from flashcrowd.report import (
     drawing,
     expectations,
     listings,
+    measures,
     page,
     playback,
     source,
@@ -25,9 +26,10 @@ from flashcrowd.report import (
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import completion, histograms, means, pings, series
 from flashcrowd.report.charts.names import called
-from flashcrowd.report.headline import Headline, headline
+from flashcrowd.report.headline import Headline, chosen
 from flashcrowd.report.instants import instants
-from flashcrowd.report.measures import all_measures, observations
+from flashcrowd.report.measures import observations
+from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points, read
 from flashcrowd.report.source import Source
 
@@ -48,13 +50,14 @@ def write(results: Source, folder: Path) -> Path:
 def build(results: Source) -> Page:
     """The page, not yet laid out."""
     points = read(results.tables["runs"])
-    decisive = headline(results, points)
+    everything = observations(results)
+    decisive = chosen(results.study, everything, points)
     sections = [
         Section("The answer", "answer", list(_answer(results.study, decisive, points))),
         *_expected(results, points),
         Section("Why was it slow?", "why", list(_why(results, points, decisive))),
         *_outcome(points),
-        *_results(results, points, decisive),
+        *_results(results, points, everything, decisive),
         Section("What was run", "what", list(_what(results, points))),
         Section("In detail", "detail", list(_detail(results, points))),
     ]
@@ -138,7 +141,9 @@ def _outcome(points: Points) -> Iterator[Section]:
         yield Section("Runs that did not end as planned", "outcomes", [table])
 
 
-def _results(results: Source, points: Points, decisive: Headline) -> Iterator[Section]:
+def _results(
+    results: Source, points: Points, everything: Sequence[Observations], decisive: Headline
+) -> Iterator[Section]:
     shown = playback.playback(results, points)
     if shown is not None:
         yield Section("Playback", "playback", [shown])
@@ -150,13 +155,13 @@ def _results(results: Source, points: Points, decisive: Headline) -> Iterator[Se
     yield Section("Echo requests", "pings", echoes)
     spread = [
         listings.spread(observed, points)
-        for observed in observations(results)
+        for observed in everything
         if observed.metric.many and not observed.single
     ]
     yield Section("Means and percentiles", "spread", spread)
     told = {measure.name for measure in decisive.measures}
     blocks: list[Block] = []
-    for number, measure in enumerate(all_measures(results, points)):
+    for number, measure in enumerate(measures.means(everything, points)):
         if measure.name in told:
             continue
         figure = means.means(measure, points, f"mean-{number + 1}-{_slug(measure.name)}")

@@ -59,8 +59,16 @@ def change(estimate: Estimate) -> tuple[str, str]:
         return text, f"all pairs equal, {runs(estimate.n)}"
     if estimate.low is None or estimate.high is None:
         return text, f"sample, {runs(estimate.n)}"
-    low, high = (number(100 * end, places, sign=True) for end in (estimate.low, estimate.high))
+    low, high = change_ends(estimate)
     return text, f"[{low}, {high}], {runs(estimate.n)}"
+
+
+def change_ends(estimate: Estimate) -> tuple[str, str]:
+    """Both ends of the interval of a relative change in per cent; it must have one."""
+    places = min(2, _places(estimate.scaled(100)))
+    ends = (estimate.low, estimate.high)
+    low, high = (number(100 * end, places, sign=True) for end in ends if end is not None)
+    return low, high
 
 
 def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from flashcrowd.report import wording
 from flashcrowd.report.points import Points
 from flashcrowd.report.quantity import shown
-from flashcrowd.report.source import Source
+from flashcrowd.report.source import Source, section
 
 _ARRIVALS = {
     "flash-crowd": "come together within {spread} from {start}",
@@ -47,7 +47,7 @@ def description(study: Mapping[str, Any]) -> Iterator[str]:
 def facts(results: Source, points: Points) -> list[tuple[str, str]]:
     """The network, the workloads, the sweep and the timeline, a line each."""
     study = results.study
-    found = [*_network(_table(study.get("network"))), *_workloads(study)]
+    found = [*_network(section(study.get("network"))), *_workloads(study)]
     for axis in points.axes:
         labels = [axis.label(i) for i in range(len(axis.levels))]
         of = f" ({' / '.join(axis.paths)})" if len(axis.paths) > 1 else ""
@@ -74,8 +74,8 @@ def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if network.get(name) not in (None, "none"):
             between.append(_between(name, network[name]))
     yield "between any two hosts", ", ".join(between)
-    for name, group in _table(network.get("groups")).items():
-        group = _table(group)
+    for name, group in section(network.get("groups")).items():
+        group = section(group)
         parts = [f"{wording.count(int(group.get('hosts', 1)), 'host')}"]
         access = group.get("access")
         parts.append(f"line {_line(access)}" if access not in (None, "none") else "no line limit")
@@ -87,8 +87,8 @@ def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 f"devices: loopback {devices.get('loopback')}, Ethernet {devices.get('ethernet')}"
             )
         yield f"group {name}", ", ".join(parts)
-    for name, link in _table(network.get("links")).items():
-        link = _table(link)
+    for name, link in section(network.get("links")).items():
+        link = section(link)
         yield (
             f"shared link {name}",
             f"{link.get('rate')}, queue {link.get('queue')}, delay {link.get('delay')}",
@@ -110,24 +110,24 @@ def _line(access: object) -> str:
     if isinstance(access, Mapping):
         if access.get("line"):
             return str(access["line"])
-        up, down = (_table(access.get(way)).get("rate", "?") for way in ("up", "down"))
+        up, down = (section(access.get(way)).get("rate", "?") for way in ("up", "down"))
         return f"{up} up, {down} down"
     return str(access)
 
 
 def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, workload in _table(study.get("workloads")).items():
-        workload = _table(workload)
+    for name, workload in section(study.get("workloads")).items():
+        workload = section(workload)
         kind = str(workload.get("kind", "workload"))
         if kind == "swarm":
-            tracker = _table(workload.get("tracker")).get("host")
+            tracker = section(workload.get("tracker")).get("host")
             yield (
                 f"swarm {name}",
                 f"{workload.get('size')} in pieces of {workload.get('piece')}"
                 + (f", tracker on {tracker}" if tracker not in (None, "none") else ""),
             )
-            for of, population in _table(workload.get("populations")).items():
-                yield f"{name}: {of}", _population(_table(population))
+            for of, population in section(workload.get("populations")).items():
+                yield f"{name}: {of}", _population(section(population))
         else:
             inner = ", ".join(
                 f"{key} {shown(value)}"
@@ -170,7 +170,7 @@ def _phrase(phrases: Mapping[str, str], given: object) -> str:
 
 
 def _change(change: object) -> str:
-    values = _table(change)
+    values = section(change)
     if "stop" in values:
         return f"at {values.get('at')} {values['stop']} stops"
     return f"at {values.get('at')} {values.get('change')} becomes {shown(values.get('to'))}"
@@ -184,14 +184,10 @@ def _provenance(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "program", text + (f", engine {engine}" if engine else "")
     sessions = provenance.get("sessions") or []
     if sessions:
-        machine = _table(sessions[-1].get("machine"))
+        machine = section(sessions[-1].get("machine"))
         yield "when", f"{sessions[0].get('started')} to {sessions[-1].get('finished')}"
         parts = [machine.get("processor"), machine.get("system"), machine.get("architecture")]
         yield "machine", ", ".join(str(part) for part in parts if part)
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _few(items: list[str], most: int = 10) -> str:
