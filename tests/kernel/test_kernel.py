@@ -2,7 +2,9 @@
 
 Runs where it can (root, network namespaces, tbf and pfifo) and says why where it cannot. `make
 kernel` shows the table. The kernel has its own timer ticks, schedulers and neighbours on this
-machine, so a case may be tried three times; the closest try counts, and all are printed.
+machine, so a case may be tried three times; the first that agrees counts, and all are printed. If
+none agrees, and the router woke too late in each to send at the rate that it was told, there was no
+such bottleneck to compare with: the case says so and is skipped.
 """
 
 import statistics
@@ -28,6 +30,8 @@ TRIES = 3
 
 GOODPUT_TOLERANCE = 0.03
 DELAY_TOLERANCE = 0.15
+LEAST_KEPT = 0.985
+"""The share of its rate that the bottleneck has to keep in a try that counts against the model."""
 NOT_JUDGED = ("bbr", 1)
 """One flow of BBR stands apart in delay: 38 to 53 ms at the kernel, moving with the load of the
 machine, 25 ms in the model, at the same bandwidth and least round trip by the kernel's own account;
@@ -93,18 +97,20 @@ horizon = "{end} s"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Goodput of all flows together, and mean round-trip time over all of them."""
+    """Goodput of all flows together, mean round-trip time over them, share of its rate kept."""
 
     goodput_bps: float
     rtt_s: float
+    kept_rate: float = 1.0
 
 
 def kernel(controller: str, flows: int) -> Outcome:
     bottleneck = testbed.Bottleneck(RATE_BPS, QUEUE_PACKETS, BACK_DELAY_S[controller])
     measured = testbed.bulk(bottleneck, controller, flows, WARM_UP_S, SPAN_S)
     return Outcome(
-        sum(flow.goodput_bps for flow in measured),
-        statistics.fmean(flow.mean_rtt_s for flow in measured),
+        sum(flow.goodput_bps for flow in measured.flows),
+        statistics.fmean(flow.mean_rtt_s for flow in measured.flows),
+        measured.kept_rate,
     )
 
 
@@ -141,16 +147,17 @@ def test_the_model_does_what_the_kernel_does(
     if reason := testbed.why_not():
         pytest.skip(reason)
     ours = model(controller, flows, tmp_path)
-    tries = []
+    tries, agrees = [], False
     for _ in range(TRIES):
         theirs = kernel(controller, flows)
         distance = (ours.goodput_bps / theirs.goodput_bps - 1, ours.rtt_s / theirs.rtt_s - 1)
         tries.append((theirs, distance))
-        if abs(distance[0]) <= GOODPUT_TOLERANCE and (
+        agrees = abs(distance[0]) <= GOODPUT_TOLERANCE and (
             abs(distance[1]) <= DELAY_TOLERANCE or (controller, flows) == NOT_JUDGED
-        ):
+        )
+        if agrees:
             break
-    table = Table("", "goodput, Mbit/s", "distance", "mean RTT, ms", "distance")
+    table = Table("", "goodput, Mbit/s", "distance", "mean RTT, ms", "distance", "rate kept")
     table.title = f"{controller}, {flows} flow{'s' if flows > 1 else ''}"
     table.add_row("model", f"{ours.goodput_bps / 1e6:.2f}", "", f"{ours.rtt_s * 1e3:.1f}", "")
     for theirs, (rate, delay) in tries:
@@ -160,10 +167,14 @@ def test_the_model_does_what_the_kernel_does(
             f"{rate:+.1%}",
             f"{theirs.rtt_s * 1e3:.1f}",
             f"{delay:+.1%}",
+            f"{theirs.kept_rate:.1%}",
         )
     with capsys.disabled():
         Console().print("", table)
     _, (rate, delay) = tries[-1]
+    if not agrees and all(theirs.kept_rate < LEAST_KEPT for theirs, _ in tries):
+        most = max(theirs.kept_rate for theirs, _ in tries)
+        pytest.skip(f"the router kept {most:.1%} of its rate at best: the machine is too busy")
     assert abs(rate) <= GOODPUT_TOLERANCE, f"goodput differs by {rate:+.1%}"
     if (controller, flows) != NOT_JUDGED:
         assert abs(delay) <= DELAY_TOLERANCE, f"queueing delay differs by {delay:+.1%}"

@@ -47,6 +47,16 @@ class Flow:
     mean_rtt_s: float
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What all flows showed, and what the bottleneck did meanwhile."""
+
+    flows: list[Flow]
+    kept_rate: float
+    """The rate at which it sent while packets waited, as a share of the one it was told: what a
+    router that wakes late fails to send is gone, as its bucket holds two packets."""
+
+
 def why_not() -> str | None:
     """Say what this machine lacks for the comparison, or None if it can run."""
     if os.geteuid() != 0:
@@ -62,10 +72,12 @@ def why_not() -> str | None:
     return None
 
 
-def bulk(bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, span: float):
+def bulk(
+    bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, span: float
+) -> Measured:
     """Send as fast as TCP lets `flows` sockets for `warm_up` and then `span` seconds; measure."""
     name = f"fc-{controller}-{flows}"
-    with _network(name, bottleneck):
+    with _network(name, bottleneck) as router:
         listener = _socket_in(f"{name}-d")
         listener.bind((RECEIVER, PORT))
         listener.listen(flows)
@@ -83,21 +95,25 @@ def bulk(bottleneck: Bottleneck, controller: str, flows: int, warm_up: float, sp
             counter.start()
         time.sleep(warm_up)
         before = [counter.received for counter in counters]
-        begun = time.monotonic()
+        begun, sent_before = time.monotonic(), router.state().sent_bytes
+        waiting: list[bool] = []
         rtts: list[list[float]] = [[] for _ in counters]
         while time.monotonic() < begun + span:
             for samples, sender in zip(rtts, senders, strict=True):
                 samples.append(_smoothed_rtt(sender))
+            waiting.append(router.state().waiting_packets > 0)
             time.sleep(0.005)
-        took = time.monotonic() - begun
+        took, sent = time.monotonic() - begun, router.state().sent_bytes - sent_before
         after = [counter.received for counter in counters]
         for counter in counters:
             counter.stop()
         listener.close()
-    return [
+    shown = [
         Flow((end - start) * 8 / took, sum(samples) / len(samples))
         for start, end, samples in zip(before, after, rtts, strict=True)
     ]
+    could = bottleneck.rate_bps / 8 * took * sum(waiting) / len(waiting)
+    return Measured(shown, sent / could if could else 1.0)
 
 
 class _Counter:
@@ -133,6 +149,32 @@ class _Counter:
                 self.received += len(data)
 
 
+@dataclass(frozen=True)
+class _QueueState:
+    sent_bytes: int
+    waiting_packets: int
+
+
+@dataclass(frozen=True)
+class _Router:
+    """The router's interface towards the receiver."""
+
+    space: NetNS
+    interface: int
+
+    def state(self) -> _QueueState:
+        """What its token bucket has sent so far, and what waits there now."""
+        (bucket,) = (
+            qdisc
+            for qdisc in self.space.get_qdiscs(self.interface)
+            if qdisc.get_attr("TCA_KIND") == "tbf"
+        )
+        stats = bucket.get_attr("TCA_STATS2")
+        return _QueueState(
+            stats.get_attr("TCA_STATS_BASIC")["bytes"], stats.get_attr("TCA_STATS_QUEUE")["qlen"]
+        )
+
+
 def _smoothed_rtt(sender: socket.socket) -> float:
     """TCP_INFO's tcpi_rtt in seconds: the 32-bit word at offset 68, in microseconds."""
     info = sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
@@ -153,7 +195,7 @@ def _namespaces(*names: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _network(name: str, bottleneck: Bottleneck) -> Iterator[None]:
+def _network(name: str, bottleneck: Bottleneck) -> Iterator[_Router]:
     spaces = (f"{name}-s", f"{name}-r", f"{name}-d")
     with _namespaces(*spaces), contextlib.ExitStack() as stack:
         sender, router, receiver = (stack.enter_context(NetNS(space)) for space in spaces)
@@ -172,10 +214,11 @@ def _network(name: str, bottleneck: Bottleneck) -> Iterator[None]:
             _without_offloads(spaces[1], peer)
         with _inside(spaces[1]):
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-        _shape(router, _index(router, "to-d"), bottleneck)
+        interface = _index(router, "to-d")
+        _shape(router, interface, bottleneck)
         if bottleneck.back_delay_s:
             stack.enter_context(_delay(router, spaces[1], bottleneck.back_delay_s))
-        yield
+        yield _Router(router, interface)
 
 
 @contextlib.contextmanager
