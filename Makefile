@@ -23,7 +23,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint msrv deny format bench \
+.PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
 	tables docs wheel lock clean
 
 help: ## List the tasks
@@ -79,10 +79,16 @@ $(MUTANTS):
 mutants: $(MUTANTS) ## Which mutants of CRATE the tests catch, of those in SHARD (k/n)
 	$(MUTANTS) mutants -p flashcrowd-$(CRATE) --shard $(SHARD) --sharding round-robin --output target
 
-lint: build ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
+# Side by side, as most of the extension module's build is one thread that links.
+lint: $(UV) ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
+
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
 	$(if $(CXX_FOUND),cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target)
+
+lint-python: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
