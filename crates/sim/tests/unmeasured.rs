@@ -41,6 +41,34 @@ fn a_flow_that_never_connected_has_no_round_trip() {
     assert_eq!(first, 1.2);
 }
 
+/// A flow of 100 kB is over long before one that goes on.
+#[test]
+fn what_is_over_has_no_window_and_no_round_trip() {
+    let mut plan = plan(2, "linux-6", path(Span::from_millis(100), 0.0));
+    let short = Transfer { size_bytes: Some(100_000), name: "short".to_owned(), ..transfer(0, 1) };
+    let long =
+        Transfer { rate_bps: kilobytes(10), stop_ns: Some(Span::from_secs(10)), ..transfer(0, 1) };
+    plan.workloads = vec![Workload::Transfer(short), Workload::Transfer(long)];
+    plan.measures.series = [Sampled::Rtt, Sampled::Window, Sampled::Goodput]
+        .map(|what| Series { what, every_ns: Span::from_millis(70) })
+        .to_vec();
+    let tables = run(&plan);
+    let ended = numbers(&tables, "transfers", "end_s")[0];
+    assert!(ended < 2.0, "{ended}");
+    let last = |what: &str| {
+        let rows =
+            texts(&tables, "series", "what").into_iter().zip(texts(&tables, "series", "source"));
+        let at = rows.zip(numbers(&tables, "series", "t_s"));
+        let of = at.filter(|((kind, source), _)| kind == what && source == "short/0");
+        of.map(|(_, at)| at).fold(0.0, f64::max)
+    };
+    for what in ["rtt", "window"] {
+        assert!((ended - 0.07..=ended).contains(&last(what)), "{what}: {} {ended}", last(what));
+    }
+    // It goes on delivering nothing, which is a rate.
+    assert!(last("goodput") > 9.9);
+}
+
 #[test]
 fn repeats_of_a_syn_count_as_those_of_data() {
     // RFC 6298: after 1, 2 and 4 s, so at 2, 4 and 8 s; the next would be at 16 s.

@@ -265,8 +265,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`
     source | text | | the link, flow or swarm that it belongs to
     t_s | real | s | when
-    value | real | see `what` | the sample; a flow has no row for `window` before it starts, and
-        none for `rtt` before its first round trip
+    value | real | see `what` | the sample; a flow has no row for `window` before it starts, none
+        for `rtt` before its first round trip, and none for either once it is over
 """),
             optional="measures.series",
         ),

@@ -349,9 +349,11 @@ impl App for Transfers<'_> {
     }
 
     fn sample(&self, world: &World, what: Sampled) -> Vec<(u32, Sample)> {
-        // A flow that has not started has no window, and one that knows no round trip no RTT.
+        // Only a flow that has started has a window, and only one that knows a round trip an RTT; what
+        // is over has neither.
         let value = |flow: &Flow<'_>| match what {
             Sampled::Goodput => Some(Sample::Bytes(flow.received)),
+            _ if flow.ended.is_some() => None,
             Sampled::Window => flow.started.map(|_| Sample::Level(flow.stats(world).cwnd as f64)),
             Sampled::Rtt => flow.stats(world).srtt.map(|srtt| Sample::Level(srtt.seconds())),
             _ => None,
