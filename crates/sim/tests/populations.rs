@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_plan::{Arrivals, Plan, Swarm, Workload};
+use flashcrowd_plan::{Arrivals, Host, Plan, Sampled, Series, Swarm, Workload};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
 
@@ -112,6 +112,79 @@ fn a_seed_whose_blocks_are_on_their_way_is_not_idle_and_then_it_is() {
     assert!((idle - (9.1 + 8.1)).abs() < 0.005, "{idle}");
     // Nothing was limited.
     near(&column(&tables, "limited_share"), &[Some(0.0), Some(0.0)]);
+}
+
+/// The first leecher has its block at 10.89 s, as above. The second comes at 12 s, and the round at 20 s
+/// unchokes it.
+#[test]
+fn series_count_who_is_there_and_who_is_done() {
+    let mut plan = one_block(kilobytes(20), &[1, 12]);
+    let every_ns = Span::from_millis(500);
+    plan.measures.series =
+        [Sampled::Online, Sampled::Completed].map(|what| Series { what, every_ns }).to_vec();
+    let tables = run(&plan);
+    let what = texts(&tables, "series", "what");
+    let rows = what.iter().zip(numbers(&tables, "series", "t_s"));
+    for ((what, at), value) in rows.zip(numbers(&tables, "series", "value")) {
+        let expected = match what.as_str() {
+            // A peer is there from the instant on at which it comes.
+            "online" => 1 + u32::from(at > 1.0) + u32::from(at > 12.0),
+            _ => u32::from(at > 10.89),
+        };
+        if at != 1.0 && at != 12.0 {
+            assert_eq!(value, f64::from(expected), "{what} at {at}");
+        }
+    }
+    for kind in ["online", "completed"] {
+        assert_eq!(what.iter().filter(|what| *what == kind).count(), 42, "{kind}");
+    }
+}
+
+/// Two swarms on hosts of their own, in which 16 KiB and 64 KiB cross once.
+#[test]
+fn what_a_population_sends_is_counted_under_its_own_name() {
+    let mut plan = one_block(kilobytes(20), &[1]);
+    let hosts = plan.network.hosts.clone();
+    plan.network.hosts.extend(hosts.into_iter().map(|host| Host { name: host.name + "b", ..host }));
+    let mut second = plan.workloads[0].clone();
+    let Workload::Swarm(other) = &mut second else { panic!("it is a swarm") };
+    other.name = "other".to_owned();
+    other.size_bytes = 65_536;
+    for population in &mut other.populations {
+        population.hosts.iter_mut().for_each(|host| *host += 2);
+    }
+    plan.workloads.push(second);
+    plan.measures.payloads = true;
+    let tables = run(&plan);
+    let swarms = texts(&tables, "payloads", "swarm");
+    let populations = texts(&tables, "payloads", "population");
+    let bytes = numbers(&tables, "payloads", "bytes").into_iter();
+    let each = bytes.zip(numbers(&tables, "payloads", "count")).map(|(bytes, n)| bytes * n);
+    let mut sums = std::collections::BTreeMap::new();
+    for (name, bytes) in swarms.into_iter().zip(populations).zip(each) {
+        *sums.entry(name).or_insert(0.0) += bytes;
+    }
+    // Blocks, with a kilobyte of all else at most.
+    for (swarm, file) in [("swarm", 16_384.0), ("other", 65_536.0)] {
+        let seeds = sums[&(swarm.to_owned(), "seeds".to_owned())];
+        assert!((file..file + 1000.0).contains(&seeds), "{swarm}: {seeds}");
+        let leechers = sums[&(swarm.to_owned(), "leechers".to_owned())];
+        assert!((1.0..1000.0).contains(&leechers), "{swarm}: {leechers}");
+    }
+}
+
+/// The client writes one segment at a time, 11 gaps of 1380 B at 20 KiB/s: 67.4 ms each.
+#[test]
+fn gaps_and_round_trips_are_measured_one_without_the_other() {
+    for (send_gaps, rtts) in [(true, false), (false, true), (false, false)] {
+        let mut plan = one_block(kilobytes(20), &[1]);
+        (plan.measures.send_gaps, plan.measures.rtts) = (send_gaps, rtts);
+        let tables = run(&plan);
+        let gaps = numbers(&tables, "send_gaps", "count");
+        assert_eq!(gaps, if send_gaps { vec![11.0] } else { vec![] });
+        assert_eq!(numbers(&tables, "send_gaps", "gap_ms"), vec![67.0; gaps.len()]);
+        assert_eq!(table(&tables, "rtts").rows(), usize::from(rtts));
+    }
 }
 
 #[test]
