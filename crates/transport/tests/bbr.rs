@@ -246,3 +246,32 @@ fn pacing_takes_nothing_from_a_single_flow() {
         assert!(spread > plain - 0.03, "{kind:?}: {plain} {spread}");
     }
 }
+
+/// What is random of BBR (when it probes) comes from the connection's own stream.
+#[test]
+fn a_connection_draws_from_the_stream_that_it_was_given() {
+    for kind in [Kind::Bbr, Kind::BbrV3] {
+        let after_a_minute = |number| {
+            let mut pair = pair(&config(kind), 80, 0.0);
+            pair.end(0).draw_from(RandomStream::new(1, "congestion", number));
+            pair.bulk_until(at(60));
+            (pair.read[1], pair.networks[0].carried())
+        };
+        assert_eq!(after_a_minute(0), after_a_minute(0), "{kind:?}");
+        assert!((1..4).any(|number| after_a_minute(number) != after_a_minute(0)), "{kind:?}");
+    }
+}
+
+/// Version 3 hears of what is lost and bounds what it has in flight: behind a queue of an eighth of what
+/// the path holds it sends a fraction of what version 1 sends again.
+#[test]
+fn version_3_answers_losses_and_version_1_does_not() {
+    let again = [Kind::Bbr, Kind::BbrV3].map(|kind| {
+        let mut pair = pair(&config(kind), 5, 0.0);
+        pair.bulk_until(at(60));
+        let stats = pair.end(0).stats();
+        println!("{kind:?}: {} of {} again", stats.segments_retransmitted, stats.segments_sent);
+        stats.segments_retransmitted as f64 / stats.segments_sent as f64
+    });
+    assert!(again[1] < again[0] / 2.0 && again[1] < 0.02, "{again:?}");
+}

@@ -301,4 +301,15 @@ mod tests {
             (7000, 1000, 0)
         );
     }
+
+    /// RFC 9438, section 4.7: who loses before its old maximum leaves room for newcomers.
+    #[test]
+    fn a_loss_below_the_last_maximum_lowers_the_maximum() {
+        let mut cubic = after_loss(100_000);
+        cubic.on_loss(&loss(90_000));
+        // 90 * (1 + 717 / 1024) / 2
+        assert_eq!(curve(&mut cubic).last_max, 76);
+        cubic.on_loss(&loss(80_000));
+        assert_eq!(curve(&mut cubic).last_max, 80, "above the last one");
+    }
 }

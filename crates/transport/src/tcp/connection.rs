@@ -629,4 +629,21 @@ mod tests {
         assert!(size_of::<Connection>() <= 688, "{}", size_of::<Connection>());
         assert_eq!(offset_of!(Connection, sender), 3 * 64);
     }
+
+    /// The answer to a SYN was lost: the repeated SYN is answered at once, not when our timer runs out.
+    #[test]
+    fn a_repeated_syn_is_answered_at_once() {
+        let config = Arc::new(crate::tcp::profiles::linux_6());
+        let now = Time::START;
+        let mut caller = Connection::connect(&config, now);
+        let syn = caller.poll_transmit(now).expect("a SYN");
+        let mut answerer = Connection::accept(&config, now, &syn);
+        let answer = answerer.poll_transmit(now).expect("an answer");
+        assert_eq!(answerer.poll_transmit(now), None);
+        let later = now + Span::from_millis(300);
+        answerer.receive(later, &syn);
+        let again = answerer.poll_transmit(later).expect("an answer");
+        assert_eq!((again.flags, again.seq), (answer.flags, answer.seq));
+        assert!(again.flags.contains(Flags::SYN | Flags::ACK));
+    }
 }

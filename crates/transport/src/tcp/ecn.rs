@@ -238,4 +238,20 @@ mod tests {
             ]
         );
     }
+
+    /// RFC 9768, section 3.2.2.5.1: an acknowledgement at the latest for every second marked packet.
+    #[test]
+    fn every_second_mark_on_data_is_answered_at_once() {
+        let mut echo = Echo { feedback: Feedback::Accurate, ..Echo::new() };
+        let marked = Segment { flags: Flags::ACK | Flags::CE, len: 100, ..Segment::EMPTY };
+        let plain = Segment { flags: Flags::ACK, len: 100, ..Segment::EMPTY };
+        assert!(!echo.on_segment(&marked));
+        assert!(!echo.on_segment(&plain));
+        assert!(echo.on_segment(&marked));
+        // What is sent now says it; marks on acknowledgements alone are no reason to answer.
+        let _ = echo.flags();
+        let pure = Segment { len: 0, ..marked };
+        assert!(!echo.on_segment(&pure) && !echo.on_segment(&pure));
+        assert!(echo.on_segment(&plain), "two marks wait");
+    }
 }

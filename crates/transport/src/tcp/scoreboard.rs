@@ -626,3 +626,63 @@ impl Scoreboard {
         self.sent.later.capacity() + self.trouble.as_ref().map_or(0, |t| t.repeats.capacity())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::START + Span::from_millis(millis)
+    }
+
+    /// Five segments of 1000 bytes, 10 ms apart.
+    fn five() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for number in 0..5 {
+            board.push(1000 * number, 1000, at(10 * number));
+        }
+        board
+    }
+
+    #[test]
+    fn half_a_segment_leaves_the_other_half() {
+        let mut board = five();
+        board.lose_oldest();
+        assert_eq!((board.in_flight(5000), board.marked_bytes().lost), (4000, 1000));
+        let mut delivery = Delivery::default();
+        board.acknowledge(400, &mut delivery);
+        assert_eq!((delivery.bytes, board.marked_bytes().lost), (400, 600));
+        assert_eq!(board.waiting().collect::<Vec<_>>(), [(1000, 600)]);
+        board.acknowledge(1000, &mut delivery);
+        assert_eq!((delivery.bytes, board.marked_bytes().lost), (1000, 0));
+        assert_eq!(board.in_flight(4000), 4000);
+    }
+
+    /// What was sent at the instant itself is lost with the rest; the oldest is in any case.
+    #[test]
+    fn what_is_recent_is_not_lost_with_the_rest() {
+        let mut board = five();
+        board.lose_all(at(20));
+        assert_eq!(board.waiting().map(|(end, _)| end).collect::<Vec<_>>(), [1000, 2000, 3000]);
+        let mut board = five();
+        board.lose_all(Time::START);
+        assert_eq!(board.waiting().map(|(end, _)| end).collect::<Vec<_>>(), [1000]);
+    }
+
+    /// FACK: a repeat is lost if something arrives that was sent after it.
+    #[test]
+    fn a_repeat_that_was_overtaken_is_lost_again() {
+        let mut board = five();
+        board.lose_oldest();
+        let fack = Criterion::Distance(3000);
+        let mut delivery = Delivery::default();
+        assert!(board.repeat_lost(u64::MAX, at(100), 5000).is_some());
+        board.push(5000, 1000, at(110));
+        board.push(6000, 1000, at(120));
+        // Everything that was sent before the repeat arrives: it may still be on its way.
+        board.select([(1000, 5000)].into_iter(), &mut delivery);
+        assert_eq!((board.judge(fack, at(130)).0, board.waiting().count()), (false, 0));
+        board.select([(1000, 6000)].into_iter(), &mut delivery);
+        assert_eq!((board.judge(fack, at(140)).0, board.waiting().count()), (true, 1));
+    }
+}

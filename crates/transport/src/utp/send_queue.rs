@@ -193,3 +193,33 @@ impl SendQueue {
         Some(*packet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is in flight, and what is to be sent again once everything lost may be.
+    fn state(queue: &mut SendQueue) -> (u64, Option<u64>) {
+        (queue.in_flight, queue.find_retransmission(true))
+    }
+
+    #[test]
+    fn what_was_lost_and_has_arrived_is_not_sent_again() {
+        let mut queue = SendQueue::new(1);
+        let numbers: Vec<u64> = (0..3).map(|i| queue.push(Time::START, 100 * i, 100)).collect();
+        assert_eq!(state(&mut queue), (300, None));
+        queue.lose_all();
+        assert_eq!(state(&mut queue), (0, Some(numbers[0])));
+        // It was only late.
+        assert!(queue.deliver(numbers[0]).is_some_and(|was| was.fate == Fate::Lost));
+        assert!(queue.deliver(numbers[0]).is_none(), "once");
+        queue.trim();
+        assert_eq!(state(&mut queue), (0, Some(numbers[1])));
+        assert_eq!(queue.lost, 2);
+        for number in &numbers[1..] {
+            queue.deliver(*number);
+        }
+        queue.trim();
+        assert_eq!((state(&mut queue), queue.lost, queue.len()), ((0, None), 0, 0));
+    }
+}

@@ -691,3 +691,30 @@ fn a_released_end_that_nobody_confirms_ends_like_any_other() {
     assert_eq!(answerer.state(), State::Closed { reason: CloseReason::TimedOut });
     assert_eq!(now, Time::START + config.half_open_ns);
 }
+
+/// What a connection keeps in memory: packets that may have to be sent again, and those out of order.
+#[test]
+fn packets_held_are_those_not_acknowledged_and_those_out_of_order() {
+    let mut pair = Pair::new(profiles::libutp());
+    // Until the window is wide enough.
+    for _ in 0..20 {
+        let packets = pair.write(4000);
+        pair.deliver(&packets);
+        pair.wait(RTT);
+    }
+    let packets = pair.write(4000);
+    let held = |end: &Connection| end.stats().packets_held;
+    assert_eq!(held(&pair.caller), packets.len());
+    assert!(packets.len() >= 3, "{}", packets.len());
+    // All but the first arrive.
+    let replies = pair.answer(&packets[1..]);
+    assert_eq!(held(&pair.answerer), packets.len() - 1);
+    for reply in replies {
+        pair.caller.receive(pair.now, &reply);
+    }
+    let rest = pair.answer(&packets[..1]);
+    for reply in rest {
+        pair.caller.receive(pair.now, &reply);
+    }
+    assert_eq!((held(&pair.caller), held(&pair.answerer)), (0, 0));
+}

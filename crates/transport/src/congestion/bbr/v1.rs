@@ -435,3 +435,54 @@ impl Controller for Bbr {
         Some(&mut self.stream)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::{ack, params};
+
+    fn probing(gain: u64) -> Bbr {
+        let mut bbr = Bbr::new(params(10));
+        bbr.mode = Mode::ProbeBw;
+        bbr.min_rtt = Span::from_millis(100);
+        bbr.bandwidth.update(0, 1_000_000, 10);
+        bbr.pacing_gain = gain;
+        bbr
+    }
+
+    /// Whether a phase of this gain is over, so long after it began and with so much in flight; the path
+    /// holds 100 kB.
+    fn is_over(gain: u64, millis: u64, in_flight: u64, newly_lost: u64) -> bool {
+        let mut bbr = probing(gain);
+        let now = Time::START + Span::from_millis(millis);
+        let sample = RateSample { newly_lost, ..RateSample::default() };
+        let before = bbr.phase;
+        bbr.update_phase(&Ack { now, in_flight, ..ack(1000) }, &sample);
+        bbr.phase != before
+    }
+
+    /// Linux: bbr_is_next_cycle_phase.
+    #[test]
+    fn a_phase_ends_by_its_length_and_by_what_is_in_flight() {
+        let (up, down) = (UNIT * 5 / 4, UNIT * 3 / 4);
+        // Probing goes on until 1.25 times the path is there, or something is lost.
+        assert!(!is_over(up, 150, 110_000, 0));
+        assert!(is_over(up, 150, 140_000, 0) && is_over(up, 150, 110_000, 1));
+        assert!(!is_over(up, 50, 140_000, 0), "a round trip at least");
+        // Draining ends as soon as the queue is gone.
+        assert!(is_over(down, 50, 90_000, 0) && is_over(down, 150, 110_000, 0));
+        assert!(!is_over(down, 50, 110_000, 0));
+        assert!(is_over(UNIT, 150, 0, 0) && !is_over(UNIT, 50, 0, 0));
+    }
+
+    #[test]
+    fn only_an_application_that_was_silent_restarts() {
+        for (in_flight, app_limited, restarts) in
+            [(0, true, true), (1000, true, false), (0, false, false), (1000, false, false)]
+        {
+            let mut bbr = probing(UNIT);
+            bbr.on_sent(&SentData { now: Time::START, bytes: 1000, in_flight, app_limited });
+            assert_eq!(bbr.idle_restart, restarts, "{in_flight} {app_limited}");
+        }
+    }
+}

@@ -267,4 +267,22 @@ mod tests {
         assert_eq!(until_it_moves(&mut module, 0), 1);
         assert_eq!(until_it_moves(&mut module, 0), 2);
     }
+
+    /// With slow start, which the module has as a knob, a queue of the table's share of the target ends it.
+    #[test]
+    fn a_queue_ends_slow_start() {
+        let table = Ledbat { noise_filter: 1, slow_start: true, slow_start_exit: 0.5, ..draft() };
+        let mut module = Draft::new(table, params(10));
+        module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
+        for _ in 0..5 {
+            module.on_ack(&at(12_000));
+        }
+        assert_eq!(module.window(), 15_000, "a packet an acknowledgement");
+        for _ in 0..5 {
+            module.on_ack(&at(13_000));
+        }
+        assert_eq!((module.window(), module.threshold()), (15_000, 15_000));
+        module.on_ack(&at(0));
+        assert_eq!(module.window(), 15_000, "and it does not come back");
+    }
 }

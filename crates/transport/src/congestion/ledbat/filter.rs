@@ -101,6 +101,7 @@ mod tests {
         let recent =
             |filter: &Filter, ms| filter.least_recent_above(5, at(ms), Span::from_millis(60));
         assert_eq!(recent(&filter, 150), Some(15));
+        assert_eq!(filter.least_recent_above(5, at(150), Span::from_millis(200)), Some(5));
         assert_eq!(recent(&filter, 300), None);
         // 71.6 minutes later the clock of the samples has wrapped.
         let wrapped = at(0) + Span::from_micros(1 << 32);

@@ -338,3 +338,35 @@ impl Controller for BbrV3 {
         Some(&mut self.stream)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::params;
+
+    #[test]
+    fn only_an_application_that_was_silent_restarts() {
+        for (in_flight, app_limited, restarts) in
+            [(0, true, true), (1000, true, false), (0, false, false), (1000, false, false)]
+        {
+            let mut bbr = BbrV3::new(params(10));
+            bbr.on_sent(&SentData { now: Time::START, bytes: 1000, in_flight, app_limited });
+            assert_eq!(bbr.idle_restart, restarts, "{in_flight} {app_limited}");
+        }
+    }
+
+    /// Section 5.6.4.6: until the pipe is full the window grows while it is below its aim, or while less
+    /// than the first window has been delivered.
+    #[test]
+    fn the_first_window_s_worth_grows_the_window_whatever_the_aim() {
+        for (total_delivered, window) in [(5_000, 102_000), (100_000, 100_000), (500_000, 100_000)]
+        {
+            let mut bbr = BbrV3::new(params(100));
+            // An aim of next to nothing.
+            bbr.min_rtt = Span::from_micros(1);
+            bbr.pacing = 0;
+            bbr.set_window(2000, &RateSample { total_delivered, ..RateSample::default() });
+            assert_eq!(bbr.window, window, "{total_delivered}");
+        }
+    }
+}
