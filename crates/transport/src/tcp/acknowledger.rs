@@ -176,3 +176,20 @@ impl Acknowledger {
         self.deadline = Time::NEVER;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Linux: inet_csk_enter_pingpong_mode, for an answer that comes sooner than the next data would.
+    #[test]
+    fn an_answer_within_the_expected_gap_may_carry_acknowledgements() {
+        for (millis, data, pingpong) in [(39, true, true), (40, true, false), (39, false, false)] {
+            let mut acks =
+                Acknowledger { ato: Span::from_millis(40), ..Acknowledger::new(Time::START) };
+            acks.on_sent(Time::START + Span::from_millis(millis), 1000, data);
+            assert_eq!(acks.pingpong, pingpong, "{millis} ms, data {data}");
+            assert_eq!((acks.acknowledged(), acks.due), (1000, false));
+        }
+    }
+}

@@ -222,4 +222,14 @@ mod tests {
         queue.trim();
         assert_eq!((state(&mut queue), queue.lost, queue.len()), ((0, None), 0, 0));
     }
+
+    #[test]
+    fn what_is_urgent_is_not_sent_again_once_it_has_arrived() {
+        let mut queue = SendQueue::new(1);
+        let numbers: Vec<u64> = (0..3).map(|i| queue.push(Time::START, 100 * i, 100)).collect();
+        queue.retransmit_now(numbers[1]);
+        assert_eq!(queue.find_retransmission(false), Some(numbers[1]));
+        queue.deliver(numbers[1]);
+        assert_eq!((queue.find_retransmission(false), queue.urgent), (None, 0));
+    }
 }
