@@ -72,11 +72,14 @@ impl Need {
     /// It says how much one run needs and how much there is.
     pub fn check(&self, available_bytes: u64) -> Result<(), Error> {
         let (need, available) = (Size(self.bytes), Size(available_bytes));
-        let message = format_args!(
-            "one run is expected to need {need} of memory, and {available} are available here; \
-             fewer hosts, connections or samples need less, and who knows better can force it"
-        );
-        require(self.bytes <= available_bytes, "workloads", message)
+        require(
+            self.bytes <= available_bytes,
+            "workloads",
+            format_args!(
+                "one run is expected to need {need} of memory, and {available} are available here; \
+                 fewer hosts, connections or samples need less, and who knows better can force it"
+            ),
+        )
     }
 }
 

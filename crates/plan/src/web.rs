@@ -90,8 +90,8 @@ impl Web {
         let few = self.users <= MOST_USERS;
         require(few, &format!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
         let some = (1..=MOST_CONNECTIONS).contains(&self.connections);
-        let allowed = format_args!("must be between 1 and {MOST_CONNECTIONS}");
-        require(some, &format!("{path}.connections"), allowed)?;
+        let place = format!("{path}.connections");
+        require(some, &place, format_args!("must be between 1 and {MOST_CONNECTIONS}"))?;
         let asks = (1..=1 << 20).contains(&self.request_bytes);
         let allowed = "must be between 1 and 1048576";
         require(asks, &format!("{path}.request_bytes"), allowed)?;
@@ -155,8 +155,8 @@ impl PageSize {
         let shaped = (0.01..=100.0).contains(&self.tail_shape);
         require(shaped, &format!("{path}.tail_shape"), "must be between 0.01 and 100")?;
         let ends = (self.tail_from_bytes..=Self::MOST).contains(&self.largest_bytes);
-        let allowed = format_args!("must be between tail_from_bytes and {}", Self::MOST);
-        require(ends, &format!("{path}.largest_bytes"), allowed)
+        let (place, most) = (format!("{path}.largest_bytes"), Self::MOST);
+        require(ends, &place, format_args!("must be between tail_from_bytes and {most}"))
     }
 
     /// Mean length of a page: of the body the part below the tail's begin, of the tail all, with the
