@@ -12,6 +12,10 @@ impl Rate {
     pub const fn from_bps(bps: u64) -> Option<Rate> {
         if bps == 0 { None } else { Some(Rate(bps)) }
     }
+    /// The same, and the least rate there is, 1 bit/s, in place of zero.
+    pub const fn at_least_one(bps: u64) -> Rate {
+        if bps == 0 { Rate(1) } else { Rate(bps) }
+    }
     /// Bits per second.
     pub const fn bps(self) -> u64 {
         self.0
@@ -91,6 +95,7 @@ mod tests {
     #[test]
     fn impossible_values_are_refused() {
         assert_eq!(Rate::from_bps(0), None);
+        assert_eq!([0, 1, 2].map(Rate::at_least_one).map(Rate::bps), [1, 1, 2]);
         assert_eq!(Probability::new(1.01), None);
         assert_eq!(Probability::new(f64::NAN), None);
     }

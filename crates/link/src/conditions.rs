@@ -1,3 +1,4 @@
+use crate::trace::{Pace, Trace};
 use crate::{Framing, Queue};
 use flashcrowd_base::{Probability, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -8,9 +9,14 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// Serialisation rate in bit/s; without one, packets never wait and the link costs no event.
+    /// Serialisation rate in bit/s; without one, and without a trace, packets never wait and the link
+    /// costs no event.
     pub rate_bps: Option<Rate>,
-    /// Where packets wait. Only with a rate; a drop-tail queue without limits is endless.
+    /// In place of a rate, what the line carries over time; it begins when the line gets it. A plan
+    /// names it beside the conditions, so that it stands there once.
+    #[serde(skip)]
+    pub trace: Option<Trace>,
+    /// Where packets wait. Only with a rate or a trace; a drop-tail queue without limits is endless.
     pub queue: Queue,
     /// Propagation delay.
     pub delay_ns: Span,
@@ -20,6 +26,18 @@ pub struct Conditions {
     pub loss: Option<Loss>,
     /// What a packet becomes on the wire.
     pub framing: Framing,
+}
+
+impl Conditions {
+    /// Whether packets wait here: there is a rate, or a trace.
+    pub fn is_rated(&self) -> bool {
+        self.rate_bps.is_some() || self.trace.is_some()
+    }
+
+    pub(crate) fn pace(&self) -> Option<Pace<'_>> {
+        let traced = || self.trace.as_ref().map(Pace::Trace);
+        self.rate_bps.map(Pace::Rate).or_else(traced)
+    }
 }
 
 /// Random delay on top of the propagation delay, drawn for each packet.

@@ -1,7 +1,10 @@
 use crate::discipline::pool::Held;
 use crate::discipline::{Line, Managed};
+use crate::trace::{Cursor, Pace};
 use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Queue, QueueLimit, Side};
 use flashcrowd_base::{RandomStream, Rate, Ring, Span, Time};
+
+use relaid::{Relaid, bits_left};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,8 @@ struct Detail {
     /// The last arrival of those that have departed.
     departed: Time,
     managed: Option<Managed>,
+    /// How far a trace is used, where the link has one.
+    cursor: Option<Cursor>,
 }
 
 impl Detail {
@@ -113,6 +118,7 @@ pub struct Direction {
     /// mispredicts, and costs more than the rest of the offer.
     waiting: Ring<Waiting>,
     waiting_bytes: u64,
+    /// When the line can begin with a packet; with a trace of opportunities, the next of them.
     free_at: Time,
     /// When the last packet was known to depart that [`Direction::forget_departed`] has forgotten.
     departed: Time,
@@ -155,12 +161,12 @@ impl Direction {
         dropped: &mut impl FnMut(u32, Cause),
     ) -> Outcome {
         let Some(rate) = conditions.rate_bps else {
-            return self.offer_to_wire(conditions, now, packet.bytes());
+            return self.offer_without_rate(conditions, now, packet, dropped);
         };
         let (Queue::DropTail(limit), None, None) =
             (&conditions.queue, &self.detail, &conditions.jitter)
         else {
-            return self.offer_with_care(conditions, rate, now, packet, dropped);
+            return self.offer_with_care(conditions, Pace::Rate(rate), now, packet, dropped);
         };
         let lost = self.loses(conditions);
         if lost && loses_at(conditions, Side::Sender) {
@@ -175,14 +181,33 @@ impl Direction {
                 return Outcome::Dropped;
             }
         }
-        let departs = self.queue(rate, now, bytes, packet.tag(), lost);
+        let begins = self.free_at.max(now);
+        let departs = begins + rate.transmission(u64::from(bytes));
+        self.free_at = departs;
+        self.queue(now, begins, departs, bytes, packet.tag(), lost);
         // Without detail, all packets have had this delay: the order needs no care.
         let arrives = departs + conditions.delay_ns;
         self.last_arrival = arrives;
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
 
-    /// A link without a rate: nothing waits.
+    /// A link without a rate: nothing waits, unless a trace says what the line carries.
+    fn offer_without_rate<P: Packet>(
+        &mut self,
+        conditions: &Conditions,
+        now: Time,
+        packet: &P,
+        dropped: &mut dyn FnMut(u32, Cause),
+    ) -> Outcome {
+        match &conditions.trace {
+            None => self.offer_to_wire(conditions, now, packet.bytes()),
+            Some(trace) => {
+                self.offer_with_care(conditions, Pace::Trace(trace), now, packet, dropped)
+            }
+        }
+    }
+
+    /// A link on which nothing waits.
     fn offer_to_wire(&mut self, conditions: &Conditions, now: Time, bytes: u32) -> Outcome {
         let lost = self.loses(conditions);
         if lost && loses_at(conditions, Side::Sender) {
@@ -195,26 +220,27 @@ impl Direction {
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
 
-    /// Offers a packet to a link with a discipline, with jitter, or with a delay that has changed.
+    /// Offers a packet to a link with a discipline, with a trace, with jitter, or with a delay that has
+    /// changed.
     #[inline(never)]
     fn offer_with_care<P: Packet>(
         &mut self,
         conditions: &Conditions,
-        rate: Rate,
+        pace: Pace<'_>,
         now: Time,
         packet: &P,
         dropped: &mut dyn FnMut(u32, Cause),
     ) -> Outcome {
         let bytes = conditions.framing.wire_bytes(packet.bytes());
         if let (Queue::DropTail(limit), false) = (&conditions.queue, self.is_held()) {
-            return self.offer_in_detail(conditions, limit, rate, now, bytes, packet.tag());
+            return self.offer_in_detail(conditions, limit, pace, now, bytes, packet.tag());
         }
         let mut held = Held::new(now, bytes, packet);
         if let Queue::Cake(cake) = &conditions.queue {
             let framing = cake.framing.unwrap_or(conditions.framing);
             held.shaped_bytes = framing.wire_bytes(packet.bytes());
         }
-        self.enqueue(conditions, rate, held, dropped)
+        self.enqueue(conditions, pace, held, dropped)
     }
 
     /// A drop-tail queue where a packet's arrival has to be kept beside its departure.
@@ -222,7 +248,7 @@ impl Direction {
         &mut self,
         conditions: &Conditions,
         limit: &QueueLimit,
-        rate: Rate,
+        pace: Pace<'_>,
         now: Time,
         bytes: u32,
         tag: u32,
@@ -239,7 +265,9 @@ impl Direction {
         }
         let waiting = self.waiting.len();
         self.detail(conditions.delay_ns).keep(waiting);
-        let departs = self.queue(rate, now, bytes, tag, lost);
+        self.ready(pace, conditions.delay_ns, now);
+        let (begins, departs) = self.serve(pace, conditions.delay_ns, now, bytes);
+        self.queue(now, begins, departs, bytes, tag, lost);
         let arrives = self.send_off(conditions, departs);
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
     }
@@ -248,7 +276,7 @@ impl Direction {
     fn enqueue(
         &mut self,
         conditions: &Conditions,
-        rate: Rate,
+        pace: Pace<'_>,
         packet: Held,
         dropped: &mut dyn FnMut(u32, Cause),
     ) -> Outcome {
@@ -259,7 +287,7 @@ impl Direction {
         debug_assert!(packet.tag != NAMELESS, "a packet that waits for a discipline needs a name");
         let now = packet.offered;
         self.forget_departed(now);
-        let line = self.line(rate, now);
+        let line = self.line(pace, &conditions.queue, now);
         let stream = self.stream.clone();
         let managed = self.detail(conditions.delay_ns).managed.get_or_insert_with(|| {
             // A stream of its own, so that losses are those of the link without a discipline.
@@ -270,7 +298,7 @@ impl Direction {
         let taken = managed.offer(&conditions.queue, line, packet, dropped);
         let packets = managed.pool.packets() + u32::from(line.busy);
         if idle {
-            self.free_at = self.free_at.max(now);
+            self.ready(pace, conditions.delay_ns, now);
         }
         if !taken {
             return Outcome::Dropped;
@@ -292,11 +320,22 @@ impl Direction {
         self.most_packets = self.queued_packets(now);
     }
 
-    fn line(&self, rate: Rate, now: Time) -> Line {
+    fn line(&self, pace: Pace<'_>, queue: &Queue, now: Time) -> Line {
+        let (rate, idle_since) = match pace {
+            Pace::Rate(rate) => (rate, (self.free_at <= now).then_some(self.free_at)),
+            Pace::Trace(trace) => {
+                // What the others would do with a rate costs too much to be asked in vain.
+                let reckons = matches!(queue, Queue::Pie(_) | Queue::Red(_));
+                let begun = self.cursor().map_or(Time::START, |cursor| cursor.origin());
+                let rate =
+                    if reckons { trace.recent(now.since(begun)) } else { Rate::at_least_one(0) };
+                (rate, self.waiting.is_empty().then_some(self.departed))
+            }
+        };
         Line {
             now,
             rate,
-            idle_since: (self.free_at <= now).then_some(self.free_at),
+            idle_since,
             busy: !self.waiting.is_empty(),
             sending_bytes: self.waiting_bytes,
         }
@@ -304,6 +343,41 @@ impl Direction {
 
     fn managed(&self) -> Option<&Managed> {
         self.detail.as_ref().and_then(|detail| detail.managed.as_ref())
+    }
+
+    fn cursor(&self) -> Option<&Cursor> {
+        self.detail.as_ref().and_then(|detail| detail.cursor.as_ref())
+    }
+
+    /// A packet finds nothing before it: the line can begin with it now, or at the next opportunity.
+    fn ready(&mut self, pace: Pace<'_>, delay: Span, now: Time) {
+        let free_at = self.free_at;
+        self.free_at = match pace {
+            Pace::Rate(_) => free_at.max(now),
+            Pace::Trace(trace) => self.traced(delay).ready(trace, free_at, now),
+        };
+    }
+
+    /// When the line begins with the next packet, not before `now`, and when it is done with it.
+    fn serve(&mut self, pace: Pace<'_>, delay: Span, now: Time, bytes: u32) -> (Time, Time) {
+        let (free_at, bytes) = (self.free_at, u64::from(bytes));
+        match pace {
+            Pace::Rate(rate) => {
+                let begins = free_at.max(now);
+                self.free_at = begins + rate.transmission(bytes);
+                (begins, self.free_at)
+            }
+            Pace::Trace(trace) => {
+                let served = self.traced(delay).serve(trace, free_at, now, bytes);
+                self.free_at = served.free_at;
+                (served.begins, served.departs)
+            }
+        }
+    }
+
+    /// How far the trace is used: one that the link has from the start begins with the run.
+    fn traced(&mut self, delay: Span) -> &mut Cursor {
+        self.detail(delay).cursor.get_or_insert_with(|| Cursor::new(Time::START))
     }
 
     /// Whether packets wait in a discipline.
@@ -331,42 +405,38 @@ impl Direction {
     ) -> Option<Departure> {
         let begins = self.next_dequeue().filter(|&due| due <= now)?;
         self.forget_departed(begins);
-        let rate = conditions.rate_bps?;
-        let line = self.line(rate, begins);
+        let pace = conditions.pace()?;
+        let line = self.line(pace, &conditions.queue, begins);
         let waiting = self.waiting.len();
         let detail = self.detail(conditions.delay_ns);
         detail.keep(waiting);
         let packet = detail.managed.as_mut()?.take(&conditions.queue, line, dropped)?;
         let lost = loses_at(conditions, Side::Receiver) && self.loses(conditions);
+        let (begins, departs) = self.serve(pace, conditions.delay_ns, begins, packet.bytes);
         self.counters.waited += begins.since(packet.offered);
-        let departs = self.transmit(rate, begins, packet.bytes, packet.tag, lost);
+        self.transmit(departs, packet.bytes, packet.tag, lost);
         let arrives = self.send_off(conditions, departs);
         let arrives = (!lost).then_some(arrives);
         Some(Departure { tag: packet.tag, departs, arrives, marked: packet.marked })
     }
 
-    /// Puts a packet behind those that wait, and gives the end of its transmission.
-    fn queue(&mut self, rate: Rate, now: Time, bytes: u32, tag: u32, lost: bool) -> Time {
-        let begins = self.free_at.max(now);
+    /// Puts a packet behind those that wait.
+    fn queue(&mut self, now: Time, begins: Time, departs: Time, bytes: u32, tag: u32, lost: bool) {
         self.counters.waited += begins - now;
-        let departs = self.transmit(rate, begins, bytes, tag, lost);
+        self.transmit(departs, bytes, tag, lost);
         if self.waiting.len() as u64 > u64::from(self.most_packets) {
             self.forget_departed(now);
             let packets = self.waiting.len() as u32;
             self.most_packets = self.most_packets.max(packets);
         }
-        departs
     }
 
-    /// Has the line send a packet from `begins` on, and gives the end of that.
-    fn transmit(&mut self, rate: Rate, begins: Time, bytes: u32, tag: u32, lost: bool) -> Time {
+    /// Has the line send a packet, up to `departs`.
+    fn transmit(&mut self, departs: Time, bytes: u32, tag: u32, lost: bool) {
         self.count(bytes, lost);
-        let departs = begins + rate.transmission(u64::from(bytes));
-        self.free_at = departs;
         let tag = if lost { NAMELESS } else { tag };
         self.waiting.push_back(Waiting { departs, bytes, tag });
         self.waiting_bytes += u64::from(bytes);
-        departs
     }
 
     /// The arrival of a packet that departs then, kept for changes.
@@ -391,8 +461,12 @@ impl Direction {
                 Some(_) if self.departed == Time::START => Time::START,
                 Some(_) => self.departed + delay,
             };
-            let mut detail =
-                Box::new(Detail { own_arrivals: Ring::new(), departed, managed: None });
+            let mut detail = Box::new(Detail {
+                own_arrivals: Ring::new(),
+                departed,
+                managed: None,
+                cursor: None,
+            });
             for packet in self.waiting.iter() {
                 detail.own_arrivals.push_back(packet.departs + delay);
             }
@@ -408,13 +482,22 @@ impl Direction {
     /// stands: what departs later arrives when the last packet that is in flight does, or after it.
     /// So does a route that becomes shorter behind a router that keeps flows in order, and so do
     /// two packets in one fibre.
+    ///
+    /// A trace that the link has not had begins at `now`; one that it keeps goes on.
     pub fn change(&mut self, now: Time, old: &Conditions, new: &Conditions) -> Vec<Moved> {
         self.forget_departed(now);
         let jittered = old.jitter.is_some() || new.jitter.is_some();
         if jittered || (old.delay_ns != new.delay_ns && self.last_arrival > now) {
             self.detail(old.delay_ns);
         }
+        let relaid = old.rate_bps != new.rate_bps || old.trace != new.trace;
+        let mut line = Relaid::new(old, new, now);
+        if matches!(line, Relaid::Trace { .. }) {
+            self.detail(old.delay_ns);
+        }
         let mut detail = self.detail.take();
+        let cursor = detail.as_ref().and_then(|detail| detail.cursor);
+        let bytes = self.waiting_bytes;
         let departed = detail.as_mut().map_or(Time::START, |detail| {
             detail.keep(self.waiting.len());
             detail.departed
@@ -426,25 +509,22 @@ impl Direction {
         let mut departed_before = Time::START;
         for (place, packet) in self.waiting.iter_mut().enumerate() {
             // What had not begun begins earlier or later: its wait was counted when it was offered.
-            if place > 0 && old.rate_bps != new.rate_bps {
+            if place > 0 && relaid {
                 let later = self.counters.waited + free_at.since(departed_before);
                 let earlier = departed_before.since(free_at);
                 self.counters.waited = Span::from_nanos(later.nanos() - earlier.nanos());
             }
             departed_before = packet.departs;
             // Of the packet in transmission, only the rest is sent at the new rate.
-            let bits_left = match old.rate_bps {
-                Some(rate) if place == 0 => {
-                    let left = packet.departs.since(now).nanos();
-                    let bits = u128::from(left) * u128::from(rate.bps()) / 1_000_000_000;
-                    (bits as u64).min(u64::from(packet.bytes) * 8)
+            let bits = u64::from(packet.bytes) * 8;
+            let bits_left = match old.pace() {
+                Some(pace) if place == 0 => {
+                    let behind = bytes - u64::from(packet.bytes);
+                    bits_left(pace, cursor.as_ref(), now, packet.departs, behind).min(bits)
                 }
-                _ => u64::from(packet.bytes) * 8,
+                _ => bits,
             };
-            if let Some(rate) = new.rate_bps {
-                let nanos = u128::from(bits_left) * 1_000_000_000 / u128::from(rate.bps());
-                free_at += Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-            }
+            free_at = line.departure(free_at, bits_left, packet.departs);
             let (expected, expects) = (packet.departs + old.delay_ns, free_at + new.delay_ns);
             packet.departs = free_at;
             let mut slot = detail.as_mut().and_then(|detail| detail.own_arrivals.get_mut(place));
@@ -467,7 +547,20 @@ impl Direction {
         if !self.waiting.is_empty() {
             self.last_arrival = last;
         }
-        self.free_at = free_at;
+        let cursor = match line {
+            Relaid::Kept => cursor,
+            Relaid::Trace { cursor, free_at, .. } => {
+                self.free_at = free_at;
+                Some(cursor)
+            }
+            Relaid::Wire | Relaid::Rate(_) => {
+                self.free_at = free_at;
+                None
+            }
+        };
+        if let Some(detail) = &mut detail {
+            detail.cursor = cursor;
+        }
         self.detail = detail;
         moved
     }
@@ -487,8 +580,20 @@ impl Direction {
     /// in a queue that is first in, first out, before its transmission begins.
     pub fn queueing_delay(&self, conditions: &Conditions, now: Time) -> Span {
         let waiting = self.managed().map_or(0, |managed| managed.pool.bytes());
-        let rate = conditions.rate_bps.filter(|_| waiting > 0);
-        self.free_at.since(now) + rate.map_or(Span::ZERO, |rate| rate.transmission(waiting))
+        match conditions.pace() {
+            Some(Pace::Trace(trace)) => {
+                let mut cursor = self.cursor().copied().unwrap_or(Cursor::new(Time::START));
+                let mut free_at = self.free_at;
+                if waiting > 0 {
+                    free_at = cursor.serve(trace, free_at, free_at.max(now), waiting).departs;
+                }
+                cursor.ready(trace, free_at, now).since(now)
+            }
+            Some(Pace::Rate(rate)) if waiting > 0 => {
+                self.free_at.since(now) + rate.transmission(waiting)
+            }
+            _ => self.free_at.since(now),
+        }
     }
 
     /// What has been carried so far.
@@ -565,5 +670,6 @@ fn loses_at(conditions: &Conditions, side: Side) -> bool {
     conditions.loss.is_some_and(|loss| loss.side == side)
 }
 
+mod relaid;
 #[cfg(test)]
 mod tests;

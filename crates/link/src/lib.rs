@@ -1,4 +1,5 @@
-//! One direction of a link: a queue with its discipline, a rate, a delay, jitter, loss and marks.
+//! One direction of a link: a queue with its discipline, a rate or a trace of one, a delay, jitter, loss
+//! and marks.
 //!
 //! A drop-tail queue gives the [`Outcome`] of each packet at the instant at which it is offered: it
 //! arrives then and then, or it never does. Such a packet costs its engine one event for each link whose
@@ -15,6 +16,7 @@ mod discipline;
 mod framing;
 mod packet;
 mod queue;
+mod trace;
 
 pub use conditions::{Conditions, Jitter, JitterShape, Loss, LossModel, Side};
 pub use direction::{Counters, Departure, Direction, Moved, Outcome};
@@ -27,3 +29,4 @@ pub use discipline::red::Red;
 pub use framing::Framing;
 pub use packet::{Ack, Ecn, Flow, Frame, Packet};
 pub use queue::{Queue, QueueLimit, Refusal};
+pub use trace::{Invalid, MOST_ENTRIES, Trace};

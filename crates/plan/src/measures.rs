@@ -139,7 +139,7 @@ impl Measures {
 
     /// An event for each instant at which something is sampled, and a row for each value.
     pub(crate) fn load(&self, plan: &Plan, end_s: f64) -> Load {
-        let rated = plan.network.links.iter().filter(|link| link.conditions.rate_bps.is_some());
+        let rated = plan.network.links.iter().filter(|link| link.is_rated());
         let links = rated.count() as f64;
         let (mut flows, mut swarms, mut populations) = (0.0, 0.0, 0.0);
         for workload in &plan.workloads {

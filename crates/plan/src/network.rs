@@ -3,7 +3,7 @@ use crate::check::{index, require};
 use crate::load::Own;
 use crate::outlook::losses;
 use flashcrowd_base::{Quantiles, Span};
-use flashcrowd_link::{Conditions, Queue};
+use flashcrowd_link::{Conditions, Queue, Trace};
 use serde::{Deserialize, Serialize};
 
 /// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
@@ -18,6 +18,9 @@ pub struct Network {
     pub hosts: Vec<Host>,
     /// Links that several flows share: access lines and bottlenecks, one entry a direction.
     pub links: Vec<Link>,
+    /// What links carry over time, by index: each once, however many links follow it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Trace>,
     /// The cores, by index.
     pub cores: Vec<Core>,
     /// Index of the core from group `f` to group `t`, at `f * groups.len() + t`.
@@ -50,6 +53,9 @@ pub struct Link {
     pub name: String,
     /// What it is like at the start.
     pub conditions: Conditions,
+    /// In place of a rate, index of the trace that says what it carries over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<u32>,
     /// If given, the delay is drawn anew for each run, in place of that of `conditions`, and stays
     /// when those change.
     pub delay: Option<DrawnDelay>,
@@ -128,7 +134,7 @@ impl Network {
             require(short, &path, format_args!("has more than {MOST_STEPS} links"))?;
         }
         for (i, link) in self.links.iter().enumerate() {
-            check_conditions(&link.conditions, &format!("network.links[{i}].conditions"))?;
+            self.check_link(&link.conditions, link.trace, &format!("network.links[{i}]"))?;
         }
         for (i, link) in self.links.iter().enumerate() {
             let Some(delay) = link.delay else { continue };
@@ -152,9 +158,42 @@ impl Network {
         require(square, "network.core_of", entries)?;
         self.core_of.iter().try_for_each(|core| index(*core, self.cores.len(), "network.core_of"))
     }
+
+    /// Refuses what a shared link cannot be like.
+    pub(crate) fn check_link(
+        &self,
+        conditions: &Conditions,
+        trace: Option<u32>,
+        path: &str,
+    ) -> Result<(), Error> {
+        if let Some(trace) = trace {
+            index(trace, self.traces.len(), &format!("{path}.trace"))?;
+            let one = conditions.rate_bps.is_none();
+            require(one, &format!("{path}.trace"), "a link has a rate or a trace, not both")?;
+        }
+        check_conditions(conditions, trace.is_some(), &format!("{path}.conditions"))
+    }
+
+    /// The mean rate in bit/s over so many seconds of a link that is like this; none where nothing
+    /// waits.
+    pub(crate) fn mean_bps(
+        &self,
+        conditions: &Conditions,
+        trace: Option<u32>,
+        seconds: f64,
+    ) -> Option<f64> {
+        let trace = trace.and_then(|trace| self.traces.get(trace as usize));
+        let traced = trace.map(|trace| trace.mean_bps(seconds));
+        traced.or(conditions.rate_bps.map(|rate| rate.bps() as f64))
+    }
 }
 
 impl Link {
+    /// Whether packets wait there: it has a rate or a trace.
+    pub fn is_rated(&self) -> bool {
+        self.conditions.rate_bps.is_some() || self.trace.is_some()
+    }
+
     /// Its delay in seconds, or the mean of what is drawn.
     pub(crate) fn delay_s(&self) -> f64 {
         let fixed = self.conditions.delay_ns.seconds();
@@ -183,13 +222,13 @@ impl Core {
     }
 }
 
-pub(crate) fn check_conditions(conditions: &Conditions, path: &str) -> Result<(), Error> {
+fn check_conditions(conditions: &Conditions, traced: bool, path: &str) -> Result<(), Error> {
     let short = conditions.delay_ns <= LONGEST_DELAY
         && conditions.jitter.is_none_or(|jitter| jitter.spread_ns <= LONGEST_DELAY);
     require(short, path, "delay and jitter must be at most one hour")?;
     let queue = &conditions.queue;
     require(
-        conditions.rate_bps.is_some() || *queue == Queue::default(),
+        traced || conditions.rate_bps.is_some() || *queue == Queue::default(),
         path,
         "a queue needs a rate: without one nothing ever waits",
     )?;
@@ -198,5 +237,5 @@ pub(crate) fn check_conditions(conditions: &Conditions, path: &str) -> Result<()
 
 pub(crate) fn check_core_conditions(core: &Conditions, path: &str) -> Result<(), Error> {
     require(core.rate_bps.is_none(), path, "a pair's own piece of path has no rate: use a link")?;
-    check_conditions(core, path)
+    check_conditions(core, false, path)
 }

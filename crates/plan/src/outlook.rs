@@ -102,18 +102,18 @@ pub(crate) struct Stream {
 impl<'p> Outlook<'p> {
     pub(crate) fn new(plan: &'p Plan) -> Outlook<'p> {
         let horizon_s = plan.stop.horizon_ns.seconds();
-        let rate = |conditions: &Conditions| {
-            conditions.rate_bps.map_or(ENDLESS_BPS, |rate| rate.bps() as f64)
+        let rate = |conditions: &Conditions, trace: Option<u32>| {
+            plan.network.mean_bps(conditions, trace, horizon_s).unwrap_or(ENDLESS_BPS)
         };
         let link = |(index, link): (u32, &crate::Link)| {
             let changes = plan.timeline.iter().filter_map(|change| match &change.what {
-                What::Link { link, conditions } if *link == index => {
-                    Some((change.at_ns, rate(conditions)))
+                What::Link { link, conditions, trace } if *link == index => {
+                    Some((change.at_ns, rate(conditions, *trace)))
                 }
                 _ => None,
             });
             Shared {
-                rate_bps: mean(rate(&link.conditions), changes, horizon_s),
+                rate_bps: mean(rate(&link.conditions, link.trace), changes, horizon_s),
                 reserved_bps: 0.0,
                 greedy: 0.0,
                 queue_packets: queue_packets(&link.conditions.queue),
@@ -239,7 +239,7 @@ impl<'p> Outlook<'p> {
             path.own = path.own.max(Own::Route);
             let conditions = &network.links[link as usize].conditions;
             let delay = network.links[link as usize].delay_s();
-            if conditions.rate_bps.is_some() {
+            if network.links[link as usize].is_rated() {
                 path.stages += f64::from(u8::from(delayed || left));
                 path.stages += f64::from(u8::from(conditions.queue.is_managed()));
                 (delayed, left) = (false, true);

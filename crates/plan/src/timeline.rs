@@ -1,5 +1,5 @@
 use crate::check::{index, require};
-use crate::network::{check_conditions, check_core_conditions};
+use crate::network::check_core_conditions;
 use crate::{Error, Plan, Workload};
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::Conditions;
@@ -28,6 +28,10 @@ pub enum What {
         link: u32,
         /// The new conditions, complete.
         conditions: Conditions,
+        /// In place of a rate, index of the trace that it follows from now on. One that it has followed
+        /// before goes on, any other begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<u32>,
     },
     /// A core's own piece of path gets new conditions; per-pair draws stay.
     Core {
@@ -63,11 +67,11 @@ pub enum What {
 impl Change {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         match &self.what {
-            What::Link { link, conditions } => {
+            What::Link { link, conditions, trace } => {
                 index(*link, plan.network.links.len(), &format!("{path}.link"))?;
-                check_conditions(conditions, &format!("{path}.conditions"))?;
-                let old = &plan.network.links[*link as usize].conditions;
-                let same = old.rate_bps.is_some() == conditions.rate_bps.is_some();
+                plan.network.check_link(conditions, *trace, path)?;
+                let rated = conditions.rate_bps.is_some() || trace.is_some();
+                let same = plan.network.links[*link as usize].is_rated() == rated;
                 require(same, path, "a link neither gains nor loses its rate while it runs")
             }
             What::Core { core, conditions } => {

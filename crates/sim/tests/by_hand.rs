@@ -49,7 +49,7 @@ fn line(queue: Queue) -> Plan {
         queue,
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, delay: None });
+    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
     plan.network.hosts[0].up.push(0);
     plan
 }
@@ -101,7 +101,7 @@ fn what_waits_and_what_comes_after_a_change_of_the_rate() {
         rate_bps: Rate::from_bps(500_000),
         ..plan.network.links[0].conditions.clone()
     };
-    let what = What::Link { link: 0, conditions: slower };
+    let what = What::Link { link: 0, conditions: slower, trace: None };
     plan.timeline = vec![Change { at_ns: Span::from_millis(4), what }];
     plan.stop.horizon_ns = Span::from_millis(900);
     let tables = run(&plan, 1);

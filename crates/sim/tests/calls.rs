@@ -29,7 +29,12 @@ fn voice() -> Call {
 /// Two hosts 40 ms apart and back; host 0 has a line up with these conditions.
 fn home(up: Conditions, call: Call) -> Plan {
     let mut plan = plan(2, "linux-6", path(Span::from_millis(40), 0.0));
-    plan.network.links.push(Link { name: "up".to_owned(), conditions: up, delay: None });
+    plan.network.links.push(Link {
+        name: "up".to_owned(),
+        conditions: up,
+        trace: None,
+        delay: None,
+    });
     plan.network.hosts[0].up.push(0);
     plan.workloads.push(Workload::Call(call));
     plan.stop.horizon_ns = Span::from_secs(20);

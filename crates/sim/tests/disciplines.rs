@@ -21,7 +21,12 @@ fn line(queue: Queue) -> Conditions {
 /// Two endless CUBIC flows and a ping through one queue, for 30 s.
 fn busy(queue: Queue) -> Plan {
     let mut plan = plan(2, "linux-6", path(Span::from_millis(40), 0.0));
-    plan.network.links.push(Link { name: "line".to_owned(), conditions: line(queue), delay: None });
+    plan.network.links.push(Link {
+        name: "line".to_owned(),
+        conditions: line(queue),
+        trace: None,
+        delay: None,
+    });
     plan.network.hosts[0].up.push(0);
     let mut flows = transfer(0, 1);
     flows.flows = 2;
@@ -113,7 +118,7 @@ fn a_link_changes_its_discipline_while_packets_wait() {
     for (step, (_, queue)) in queues.enumerate() {
         plan.timeline.push(Change {
             at_ns: Span::from_secs(2) + Span::from_secs(1) * step as u64,
-            what: What::Link { link: 0, conditions: line(queue) },
+            what: What::Link { link: 0, conditions: line(queue), trace: None },
         });
     }
     let tables = run(&plan);

@@ -52,7 +52,7 @@ fn home(web: Web) -> Plan {
         queue: Queue::packets(1000),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "down".to_owned(), conditions, delay: None });
+    plan.network.links.push(Link { name: "down".to_owned(), conditions, trace: None, delay: None });
     plan.network.hosts[0].down.push(0);
     plan.workloads.push(Workload::Web(web));
     plan.stop.horizon_ns = Span::from_secs(300);

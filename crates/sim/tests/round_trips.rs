@@ -19,7 +19,12 @@ fn flow(transport: Option<TransportChoice>) -> Plan {
     let mut plan = plan(2, "linux-6", path(Span::from_millis(60), 0.0));
     plan.stacks[0].delayed_ack.segments = 1;
     plan.utps.push(utp::profiles::named("libutp").expect("the configuration exists"));
-    plan.network.links.push(Link { name: "line".to_owned(), conditions: line(20), delay: None });
+    plan.network.links.push(Link {
+        name: "line".to_owned(),
+        conditions: line(20),
+        trace: None,
+        delay: None,
+    });
     plan.network.hosts[0].up = vec![0];
     plan.network.hosts[0].down = vec![];
     plan.workloads = vec![Workload::Transfer(Transfer {
@@ -64,7 +69,7 @@ fn a_step_of_the_delay_counts_for_as_long_as_it_lasts() {
     for carrier in CARRIERS {
         let mut plan = flow(carrier);
         for (seconds, millis) in [(4, 220), (6, 20)] {
-            let what = What::Link { link: 0, conditions: line(millis) };
+            let what = What::Link { link: 0, conditions: line(millis), trace: None };
             plan.timeline.push(Change { at_ns: Span::from_secs(seconds), what });
         }
         let tables = run(&plan);

@@ -180,7 +180,12 @@ fn bottleneck(bps: u64, packets: u32, rtt: Span) -> Plan {
         queue: Queue::packets(packets),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "bottleneck".to_owned(), conditions, delay: None });
+    plan.network.links.push(Link {
+        name: "bottleneck".to_owned(),
+        conditions,
+        trace: None,
+        delay: None,
+    });
     plan.network.hosts[0].up.push(0);
     plan.stop.horizon_ns = Span::from_secs(60);
     plan
@@ -217,7 +222,7 @@ fn the_timeline_changes_a_link_in_place() {
     plan.workloads.push(Workload::Transfer(transfer(0, 1)));
     let mut slow = plan.network.links[0].conditions.clone();
     slow.rate_bps = Rate::from_bps(1_000_000);
-    let what = What::Link { link: 0, conditions: slow };
+    let what = What::Link { link: 0, conditions: slow, trace: None };
     plan.timeline.push(Change { at_ns: Span::from_secs(30), what });
     plan.measures.series = vec![Series { what: Sampled::Goodput, every_ns: Span::from_secs(5) }];
     let tables = run(&plan, 1);
@@ -393,7 +398,7 @@ fn delays_are_drawn_anew_for_each_run_and_stay_when_their_link_changes() {
         ..plan.network.links[0].conditions.clone()
     };
     for link in 0..6 {
-        let what = What::Link { link, conditions: faster.clone() };
+        let what = What::Link { link, conditions: faster.clone(), trace: None };
         plan.timeline.push(Change { at_ns: Span::from_millis(500), what });
     }
     // Two access lines twice: 4 to 100 ms, without what the first packets wait.
@@ -413,7 +418,12 @@ fn delays_are_drawn_anew_for_each_run_and_stay_when_their_link_changes() {
 fn queues_are_counted_by_group_and_way() {
     let mut plan = star(3, 0, 100_000);
     let shared = plan.network.links[0].conditions.clone();
-    plan.network.links.push(Link { name: "shared".to_owned(), conditions: shared, delay: None });
+    plan.network.links.push(Link {
+        name: "shared".to_owned(),
+        conditions: shared,
+        trace: None,
+        delay: None,
+    });
     plan.network.cores[0].links.push(6);
     let mut crowd = flash_crowd(2, 1 << 20, None, Conditions::default());
     plan.workloads.append(&mut crowd.workloads);

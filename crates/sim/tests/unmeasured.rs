@@ -100,7 +100,12 @@ fn a_link_that_carried_nothing_has_no_mean_wait_and_an_instant_no_goodput() {
     let mut plan = plan(3, "linux-6", path(Span::ZERO, 0.0));
     let conditions = Conditions { rate_bps: Rate::from_bps(1_000_000), ..Conditions::default() };
     plan.network.links = ["used", "idle"]
-        .map(|name| Link { name: name.to_owned(), conditions: conditions.clone(), delay: None })
+        .map(|name| Link {
+            name: name.to_owned(),
+            conditions: conditions.clone(),
+            trace: None,
+            delay: None,
+        })
         .to_vec();
     plan.network.hosts[0].up = vec![0];
     plan.workloads = vec![

@@ -30,7 +30,7 @@ fn pings() -> Plan {
         queue: Queue::packets(2),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, delay: None });
+    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
     plan.network.hosts[0].up.push(0);
     let ping = |bytes: u32| {
         Workload::Ping(Ping {

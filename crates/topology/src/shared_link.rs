@@ -1,6 +1,6 @@
 use crate::held::Held;
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_link::{Conditions, Counters, Direction};
+use flashcrowd_link::{Conditions, Counters, Direction, Moved, Trace};
 use flashcrowd_plan as plan;
 
 /// One direction of a link that several flows share: an access line, a bottleneck.
@@ -10,6 +10,7 @@ pub struct SharedLink<K> {
     pub(crate) conditions: Conditions,
     /// The delay that was drawn for this run.
     drawn: Option<Span>,
+    offered: Offered,
     pub(crate) direction: Direction,
     /// Whether its discipline decides when packets leave, or did so before a change.
     pub(crate) decides: bool,
@@ -17,36 +18,91 @@ pub struct SharedLink<K> {
     pub(crate) held: Held<K>,
 }
 
+/// Bits that a link could have carried.
+#[derive(Clone, Copy, Debug)]
+struct Offered {
+    /// Those before its present rate or trace.
+    before: f64,
+    /// Since when it has had that.
+    since: Time,
+    /// Whether it follows a trace, or has done so.
+    traced: bool,
+}
+
+impl Offered {
+    fn bits(self, conditions: &Conditions, now: Time) -> f64 {
+        let over = now.since(self.since);
+        let rate = conditions.rate_bps.map_or(0.0, |rate| rate.bps() as f64);
+        let traced = conditions.trace.as_ref().map(|trace| trace.bits(Span::ZERO, over));
+        self.before + traced.unwrap_or(rate * over.seconds())
+    }
+}
+
 impl<K> SharedLink<K> {
-    pub(crate) fn new(link: &plan::Link, seed: u64, index: u32) -> SharedLink<K> {
+    /// A link of a plan that follows this trace, if any.
+    pub(crate) fn new(
+        link: &plan::Link,
+        trace: Option<Trace>,
+        seed: u64,
+        index: u32,
+    ) -> SharedLink<K> {
         let drawn = link.delay.as_ref().map(|delay| {
             let mut stream = RandomStream::new(seed, "delay", u64::from(delay.number));
             stream.between(delay.least_ns, delay.most_ns)
         });
         let mut conditions = link.conditions.clone();
         conditions.delay_ns = drawn.unwrap_or(conditions.delay_ns);
+        conditions.trace = trace;
+        let traced = conditions.trace.is_some();
         SharedLink {
             name: link.name.clone(),
             decides: conditions.queue.is_managed(),
             conditions,
             drawn,
+            offered: Offered { before: 0.0, since: Time::START, traced },
             direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
         }
     }
 
-    /// New conditions, but for the delay if it was drawn for this run.
-    pub(crate) fn with_drawn_delay(&self, conditions: &Conditions) -> Conditions {
-        let mut conditions = conditions.clone();
+    /// Gives it new conditions and a trace, but for the delay if that was drawn for this run.
+    pub(crate) fn change(
+        &mut self,
+        now: Time,
+        conditions: &Conditions,
+        trace: Option<Trace>,
+    ) -> Vec<Moved> {
+        let mut conditions = Conditions { trace, ..conditions.clone() };
         conditions.delay_ns = self.drawn.unwrap_or(conditions.delay_ns);
-        conditions
+        let old = &self.conditions;
+        let other = old.rate_bps != conditions.rate_bps || old.trace != conditions.trace;
+        if other {
+            let traced = self.offered.traced || conditions.trace.is_some();
+            self.offered = Offered { before: self.offered.bits(old, now), since: now, traced };
+        }
+        let moved = self.direction.change(now, old, &conditions);
+        self.decides |= conditions.queue.is_managed();
+        self.conditions = conditions;
+        moved
     }
 
     /// What the plan calls it.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Its rate; `None` if packets never wait.
+    /// Whether packets can wait here: it has a rate, or follows a trace.
+    pub fn is_rated(&self) -> bool {
+        self.conditions.is_rated()
+    }
+    /// Whether it follows a trace, or has done so.
+    pub fn is_traced(&self) -> bool {
+        self.offered.traced
+    }
+    /// Bits that it could have carried by now, at its rates and as its traces say.
+    pub fn offered_bits(&self, now: Time) -> f64 {
+        self.offered.bits(&self.conditions, now)
+    }
+    /// Its rate; `None` if packets never wait, or if it follows a trace.
     pub fn rate(&self) -> Option<Rate> {
         self.conditions.rate_bps
     }

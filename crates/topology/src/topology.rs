@@ -2,7 +2,7 @@ use crate::carried::{Carried, OnRoute};
 use crate::route::{Drawn, PAIR, PairPath, Route};
 use crate::shared_link::SharedLink;
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_link::{Cause, Conditions, Direction, Moved, Outcome};
+use flashcrowd_link::{Cause, Conditions, Direction, Moved, Outcome, Trace};
 use flashcrowd_plan as plan;
 use std::collections::BTreeMap;
 
@@ -17,6 +17,7 @@ pub struct Topology<K> {
     /// Whether the timeline changes a core, so that no piece of path may be taken for constant.
     cores_change: bool,
     links: Vec<SharedLink<K>>,
+    traces: Vec<Trace>,
     routes: Vec<Route>,
     route_of: BTreeMap<(u32, u32), u32>,
     /// The route of a core that is nothing but a constant delay, for all pairs without lines.
@@ -65,6 +66,9 @@ impl<K> Topology<K> {
     /// The network of a plan. `cores_change` if the timeline changes a core while a run goes on.
     pub fn new(network: &plan::Network, seed: u64, cores_change: bool) -> Topology<K> {
         let links = (0u32..).zip(&network.links);
+        let trace = |link: &plan::Link| link.trace.map(|it| network.traces[it as usize].clone());
+        let shared =
+            |(index, link): (u32, &plan::Link)| SharedLink::new(link, trace(link), seed, index);
         Topology {
             seed,
             hosts: network.hosts.clone(),
@@ -72,7 +76,8 @@ impl<K> Topology<K> {
             core_of: network.core_of.clone(),
             cores: network.cores.clone(),
             cores_change,
-            links: links.map(|(index, link)| SharedLink::new(link, seed, index)).collect(),
+            links: links.map(shared).collect(),
+            traces: network.traces.clone(),
             routes: Vec::new(),
             route_of: BTreeMap::new(),
             bare_route_of: vec![None; network.cores.len()],
@@ -123,7 +128,7 @@ impl<K> Topology<K> {
         self.steps.extend(&core.links);
         self.steps.push(PAIR);
         self.steps.extend(&target.down);
-        let has_rate = |&step: &u32| step != PAIR && self.links[step as usize].rate().is_some();
+        let has_rate = |&step: &u32| step != PAIR && self.links[step as usize].is_rated();
         let own = (!constant).then(|| {
             let ordered = u64::from(from) << 32 | u64::from(to);
             Box::new(PairPath {
@@ -245,7 +250,7 @@ impl<K> Topology<K> {
                 own.direction.offer(conditions, at, packet, &mut |_, _| {})
             } else {
                 let link = &mut self.links[step as usize];
-                let rated = link.conditions.rate_bps.is_some();
+                let rated = link.conditions.is_rated();
                 if rated && (at > now || left.is_some()) {
                     break; // It enters this queue later.
                 }
@@ -304,15 +309,17 @@ impl<K> Topology<K> {
         Some(Dequeued { packet, arrives: departure.arrives, marked: departure.marked })
     }
 
-    /// Gives a shared link new conditions. Packets in its queue stay there; those whose arrival
-    /// moves are returned.
-    pub fn change_link(&mut self, now: Time, link: u32, conditions: &Conditions) -> Vec<Moved> {
-        let link = &mut self.links[link as usize];
-        let conditions = link.with_drawn_delay(conditions);
-        let moved = link.direction.change(now, &link.conditions, &conditions);
-        link.decides |= conditions.queue.is_managed();
-        link.conditions = conditions;
-        moved
+    /// Gives a shared link new conditions, and one of the plan's traces to follow or none. Packets in its
+    /// queue stay there; those whose arrival moves are returned.
+    pub fn change_link(
+        &mut self,
+        now: Time,
+        link: u32,
+        conditions: &Conditions,
+        trace: Option<u32>,
+    ) -> Vec<Moved> {
+        let trace = trace.map(|trace| self.traces[trace as usize].clone());
+        self.links[link as usize].change(now, conditions, trace)
     }
 
     /// Gives the pairs' own pieces of path of a core new conditions. Packets on their way are not

@@ -107,7 +107,7 @@ fn line(kbps: u64, queue: Queue, delay: Span) -> Conditions {
 
 /// Hosts on lines of their own, each way, around a core of 10 ms with one shared link.
 fn network(hosts: u32, up: Queue, down: Queue, shared: Queue) -> Network {
-    let link = |name: String, conditions| Link { name, conditions, delay: None };
+    let link = |name: String, conditions| Link { name, conditions, trace: None, delay: None };
     let mut links = vec![link("shared".to_owned(), line(4000, shared, Span::from_millis(1)))];
     let mut all = Vec::new();
     for host in 0..hosts {
@@ -123,6 +123,7 @@ fn network(hosts: u32, up: Queue, down: Queue, shared: Queue) -> Network {
         hosts: all,
         links,
         cores: vec![Core { links: vec![0], conditions, draw: None }],
+        traces: Vec::new(),
         core_of: vec![0],
     }
 }

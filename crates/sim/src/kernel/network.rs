@@ -256,8 +256,9 @@ impl Network {
         now: Time,
         link: u32,
         conditions: &Conditions,
+        trace: Option<u32>,
     ) {
-        let moved = self.topology.change_link(now, link, conditions);
+        let moved = self.topology.change_link(now, link, conditions, trace);
         let moved: BTreeMap<u32, (Time, Time)> =
             moved.iter().map(|m| (m.tag, (m.arrived, m.arrives))).collect();
         self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());

@@ -288,8 +288,8 @@ impl<M> World<M> {
     /// Changes the network as an entry of the timeline says, if it is about the network.
     pub(crate) fn change(&mut self, change: &Change) {
         match &change.what {
-            What::Link { link, conditions } => {
-                self.network.change_link(&mut self.queue, self.now, *link, conditions);
+            What::Link { link, conditions, trace } => {
+                self.network.change_link(&mut self.queue, self.now, *link, conditions, *trace);
             }
             What::Core { core, conditions } => self.network.change_core(*core, conditions),
             _ => {}

@@ -20,11 +20,15 @@ struct Reading {
     /// takes, as it knows by then when that will leave.
     packets: u64,
     bytes: u64,
+    /// What it could have carried.
+    offered_bits: f64,
 }
 
 /// What a link did in some time.
 pub(super) struct Carried {
     pub(super) over: Span,
+    /// What it could have carried, if a trace says so.
+    pub(super) offered_bits: Option<f64>,
     pub(super) packets: u64,
     pub(super) bytes: u64,
     pub(super) dropped: u64,
@@ -37,7 +41,12 @@ pub(super) struct Carried {
 fn read(link: &Link, now: Time) -> Reading {
     let counters = link.counters();
     let (packets, bytes) = link.transmitting(now);
-    Reading { counters, packets: counters.packets - packets, bytes: counters.bytes - bytes }
+    Reading {
+        counters,
+        packets: counters.packets - packets,
+        bytes: counters.bytes - bytes,
+        offered_bits: link.offered_bits(now),
+    }
 }
 
 impl LinkWindow {
@@ -61,7 +70,9 @@ impl LinkWindow {
     pub(super) fn carried(&self, index: usize, link: &Link, now: Time) -> Carried {
         let Some(window) = &self.window else {
             let counters = link.counters();
-            return carried(now - Time::START, &Counters::default(), &counters);
+            let all = carried(now - Time::START, &Counters::default(), &counters);
+            let offered = link.offered_bits(now);
+            return Carried { offered_bits: link.is_traced().then_some(offered), ..all };
         };
         let last = |readings: &Option<Vec<Reading>>| match readings {
             Some(readings) => readings[index],
@@ -73,6 +84,8 @@ impl LinkWindow {
         let mut all = carried(over, &begin.counters, &end.counters);
         all.packets = end.packets - begin.packets;
         all.bytes = end.bytes - begin.bytes;
+        let offered = end.offered_bits - begin.offered_bits;
+        all.offered_bits = link.is_traced().then_some(offered);
         if self.begin.is_none() {
             all.most_packets = 0;
         }
@@ -85,6 +98,7 @@ fn carried(over: Span, begin: &Counters, end: &Counters) -> Carried {
     let waited = Span::from_nanos(end.waited.nanos().saturating_sub(begin.waited.nanos()));
     Carried {
         over,
+        offered_bits: None,
         packets: offered,
         bytes: end.bytes - begin.bytes,
         dropped: end.dropped - begin.dropped,

@@ -48,7 +48,7 @@ impl QueueLengths {
         }
         let mut known: BTreeMap<(String, &'static str), u32> = BTreeMap::new();
         for (link, spec) in network.links.iter().enumerate() {
-            if spec.conditions.rate_bps.is_none() {
+            if !spec.is_rated() {
                 continue;
             }
             let link = link as u32;

@@ -91,7 +91,7 @@ fn links(world: &mut World, what: Sampled) -> Vec<(u32, Sample)> {
     let now = world.now;
     let indexed = (0u32..).zip(world.network.links());
     let rated: Vec<u32> =
-        indexed.filter(|(_, link)| link.rate().is_some()).map(|(index, _)| index).collect();
+        indexed.filter(|(_, link)| link.is_rated()).map(|(index, _)| index).collect();
     let mut value = |link: u32| match what {
         Sampled::QueuePackets => Sample::Level(f64::from(world.network.queued_packets(link, now))),
         Sampled::QueueDelay => {

@@ -124,7 +124,8 @@ fn links(world: &World, window: &LinkWindow) -> Table {
     let rows: Vec<(&Link, Carried)> =
         links.map(|(index, link)| (link, window.carried(index, link, world.now))).collect();
     let utilisation = |(link, carried): &(&Link, Carried)| {
-        let capacity = link.rate()?.bps() as f64 * carried.over.seconds();
+        let rate = || link.rate().map(|rate| rate.bps() as f64 * carried.over.seconds());
+        let capacity = carried.offered_bits.or_else(rate)?;
         (capacity > 0.0).then(|| carried.bytes as f64 * 8.0 / capacity)
     };
     let counts = |of: fn(&Carried) -> u64| {

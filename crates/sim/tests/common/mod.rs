@@ -26,6 +26,7 @@ pub fn plan(hosts: u32, stack: &str, core: Conditions) -> Plan {
             hosts: (0..hosts).map(host).collect(),
             links: Vec::new(),
             cores: vec![Core { links: Vec::new(), conditions: core, draw: None }],
+            traces: Vec::new(),
             core_of: vec![0],
         },
         stacks: vec![profiles::named(stack).expect("the profile exists")],
@@ -98,7 +99,7 @@ pub fn star(hosts: u32, flows: u32, seconds: u64) -> Plan {
         for (direction, bps) in [("up", 1_000_000), ("down", 8_000_000)] {
             let link = plan.network.links.len() as u32;
             let name = format!("host-{index} {direction}");
-            plan.network.links.push(Link { name, conditions: line(bps), delay: None });
+            plan.network.links.push(Link { name, conditions: line(bps), trace: None, delay: None });
             if direction == "up" { host.up.push(link) } else { host.down.push(link) }
         }
     }

@@ -67,8 +67,14 @@ impl Road {
         let network = Network {
             groups: vec!["all".to_owned()],
             hosts: (0..hosts).map(host).collect(),
-            links: vec![Link { name: "line".to_owned(), conditions: line.clone(), delay: None }],
+            links: vec![Link {
+                name: "line".to_owned(),
+                conditions: line.clone(),
+                trace: None,
+                delay: None,
+            }],
             cores: vec![Core { links: Vec::new(), conditions: between, draw: None }],
+            traces: Vec::new(),
             core_of: vec![0],
         };
         Road { topology: Topology::new(&network, 1, false), line }
@@ -106,6 +112,6 @@ impl Road {
     /// Gives the line another rate; what is in its queue arrives at other instants.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) -> Vec<Moved> {
         self.line.rate_bps = rate;
-        self.topology.change_link(now, 0, &self.line)
+        self.topology.change_link(now, 0, &self.line, None)
     }
 }
