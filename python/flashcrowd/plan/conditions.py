@@ -12,6 +12,7 @@ from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott
 from flashcrowd.scenario.impairments import Jitter as JitterTable
 from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.trace import Trace
 from flashcrowd.units import Rate
 
 _IP = Framing("ip")
@@ -20,16 +21,19 @@ AnyLoss = Bernoulli | GilbertElliott | Bursts
 
 def conditions(
     *,
-    rate: Rate | None = None,
+    rate: Rate | Trace | None = None,
     queue: Queue | Discipline | None = None,
     delay_ns: int = 0,
     jitter: JitterTable | None = None,
     loss: AnyLoss | None = None,
     framing: Framing | None = None,
 ) -> Conditions:
-    """One direction of a link. Without a rate nothing waits, and there is no queue to limit."""
+    """One direction of a link. Without a rate nothing waits, and there is no queue to limit.
+
+    A trace in place of a rate stands beside the conditions: see `plan.traces`.
+    """
     return {
-        "rate_bps": rate.bps if rate else None,
+        "rate_bps": rate.bps if isinstance(rate, Rate) else None,
         "queue": lower_queue(queue if rate else None),
         "delay_ns": delay_ns,
         "jitter": _jitter(jitter),

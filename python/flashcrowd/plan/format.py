@@ -114,11 +114,22 @@ class DrawnDelay(Strict):
     most_ns: int
 
 
+class Trace(Strict):
+    """What links carry over time: a `kind`, and what belongs to it."""
+
+    kind: Literal["rates", "opportunities"]
+    points: NotRequired[list[tuple[int, int]]]
+    length_ns: NotRequired[int | None]
+    at_ms: NotRequired[list[int]]
+    bytes: NotRequired[int]
+
+
 class Link(Strict):
-    """One direction of a shared link."""
+    """One direction of a shared link; `trace` is an index, and stands in place of a rate."""
 
     name: str
     conditions: Conditions
+    trace: NotRequired[int]
     delay: DrawnDelay | None
 
 
@@ -143,6 +154,7 @@ class Network(Strict):
     groups: list[str]
     hosts: list[Host]
     links: list[Link]
+    traces: NotRequired[list[Trace]]
     cores: list[Core]
     core_of: list[int]
 

@@ -12,6 +12,7 @@ from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.network import lower_network, stacks_of
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
+from flashcrowd.plan.traces import indexed
 from flashcrowd.plan.workloads import lower_flow, lower_swarm
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames
@@ -41,6 +42,7 @@ def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
     data["timeline"], problems = _timeline(scenario, data, kept)
     if problems:
         raise StudyError(problems, scenario.title)
+    data["network"] = indexed(data["network"], data["timeline"])
     return Plan(data, kept)
 
 

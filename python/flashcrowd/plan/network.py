@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from flashcrowd.plan.conditions import conditions
-from flashcrowd.plan.format import Conditions, Core, Draw, DrawnDelay, Host, Link, Network
+from flashcrowd.plan.format import (
+    Conditions,
+    Core,
+    Draw,
+    DrawnDelay,
+    Host,
+    Link,
+    Network,
+    Trace,
+)
 from flashcrowd.plan.kept import Kept
+from flashcrowd.plan.traces import Traces
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.line import Delay, Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
+from flashcrowd.scenario.trace import Trace as TraceTable
 from flashcrowd.units import Rate
 
 
@@ -26,13 +37,16 @@ def _stack(group: Group, network: NetworkTable) -> str:
 def lower_network(network: NetworkTable, kept: Kept) -> Network:
     """The network of a plan. Its hosts' TCP stacks are those of `stacks_of`."""
     links: list[Link] = []
-    forth, back = _shared_links(network, links, kept)
-    hosts = _hosts(network, links, kept)
+    traces = Traces()
+    forth, back = _shared_links(network, links, traces, kept)
+    hosts = _hosts(network, links, traces, kept)
     cores, core_of = _cores(network, forth, back)
+    traced: dict[str, list[Trace]] = {"traces": traces.all} if traces.all else {}
     return {
         "groups": list(network.groups),
         "hosts": hosts,
         "links": links,
+        **traced,  # type: ignore[typeddict-item]
         "cores": cores,
         "core_of": core_of,
     }
@@ -50,17 +64,18 @@ def _way(way: Way) -> Conditions:
 
 
 def _shared_links(
-    network: NetworkTable, links: list[Link], kept: Kept
+    network: NetworkTable, links: list[Link], traces: Traces, kept: Kept
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Adds both directions of each shared link; gives their indices by name."""
     forth: dict[str, int] = {}
     back: dict[str, int] = {}
     for name, link in network.links.items():
-        forth[name] = len(links)
-        ways = kept.made(_way, link), kept.made(_way, _way_back(link))
-        links.append({"name": name, "conditions": ways[0], "delay": None})
-        back[name] = len(links)
-        links.append({"name": f"{name} back", "conditions": ways[1], "delay": None})
+        for number, way in ((forth, link), (back, _way_back(link))):
+            number[name] = len(links)
+            title = name if number is forth else f"{name} back"
+            followed = traces.of(way.rate, way.framing)
+            made = kept.made(_way, way)
+            links.append({"name": title, "conditions": made, **followed, "delay": None})
     return forth, back
 
 
@@ -68,13 +83,17 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(network: NetworkTable, links: list[Link], kept: Kept) -> list[Host]:
+def _hosts(
+    network: NetworkTable, links: list[Link], traces: Traces, kept: Kept
+) -> list[Host]:
     hosts: list[Host] = []
     stacks = stacks_of(network)
     for index, (name, group) in enumerate(network.groups.items()):
         stack_index = stacks.index(_stack(group, network))
         delays = group.access.delay.over(group.hosts) if group.access else []
         ways = kept.made(_ways, group.access) if group.access else None
+        line = group.access
+        followed = [traces.of(rate, line.framing) for rate in (line.up, line.down)] if line else []
         for number in range(group.hosts):
             host: Host = {
                 "name": f"{name}-{number + 1}",
@@ -85,7 +104,7 @@ def _hosts(network: NetworkTable, links: list[Link], kept: Kept) -> list[Host]:
             }
             if group.access is not None and ways is not None:
                 drawn = _drawn(group.access.delay, number=len(hosts))
-                _access(host, ways, delays[number], drawn, links)
+                _access(host, ways, followed, delays[number], drawn, links)
             hosts.append(host)
     return hosts
 
@@ -99,20 +118,23 @@ def _drawn(delay: Delay, *, number: int) -> DrawnDelay | None:
 def _access(
     host: Host,
     ways: tuple[Conditions, Conditions],
+    followed: list[dict[str, int]],
     delay_ns: int,
     drawn: DrawnDelay | None,
     links: list[Link],
 ) -> None:
-    for direction, way, crossed in (("up", ways[0], host["up"]), ("down", ways[1], host["down"])):
+    both = (("up", host["up"]), ("down", host["down"]))
+    for (direction, crossed), way, trace in zip(both, ways, followed, strict=True):
         crossed.append(len(links))
         made: Conditions = {**way, "delay_ns": delay_ns}
-        links.append({"name": f"{host['name']} {direction}", "conditions": made, "delay": drawn})
+        name = f"{host['name']} {direction}"
+        links.append({"name": name, "conditions": made, **trace, "delay": drawn})
 
 
 def _ways(line: Line) -> tuple[Conditions, Conditions]:
     """Both directions of an access line, up and down, without their delay."""
 
-    def way(rate: Rate | None, queue: AnyQueue) -> Conditions:
+    def way(rate: Rate | TraceTable | None, queue: AnyQueue) -> Conditions:
         return conditions(
             rate=rate, queue=queue, jitter=line.jitter, loss=line.loss, framing=line.framing
         )

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from flashcrowd.errors import Problem, did_you_mean
 from flashcrowd.plan.format import PlanDict
+from flashcrowd.plan.traces import trace_of
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.check import check, unknown
 from flashcrowd.scenario.problems import problems_of, shown
@@ -32,6 +33,8 @@ def lower_timeline(
     scenario: Scenario, start: PlanDict, lower: Lower, workloads: dict[str, list[int]]
 ) -> tuple[list[dict[str, Any]], list[Problem]]:
     """The changes of a plan in order of time, and what is wrong with them.
+
+    Where a link follows a trace from then on, the change has the whole of it: see `plan.traces`.
 
     Args:
         scenario: whose timeline it is.
@@ -104,8 +107,10 @@ def _network_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, An
     for kind, key in (("link", "links"), ("core", "cores")):
         pairs = zip(before["network"][key], after["network"][key], strict=False)
         for index, (old, new) in enumerate(pairs):
-            if old["conditions"] != new["conditions"]:
-                yield {"kind": kind, kind: index, "conditions": new["conditions"]}
+            was, now = trace_of(before["network"], old), trace_of(after["network"], new)
+            if old["conditions"] != new["conditions"] or was != now:
+                followed = {} if now is None else {"trace": now}
+                yield {"kind": kind, kind: index, "conditions": new["conditions"], **followed}
 
 
 def _workload_changes(before: PlanDict, after: PlanDict) -> Iterator[dict[str, Any]]:
@@ -132,7 +137,9 @@ def _same_but_for(before: PlanDict, after: PlanDict) -> bool:
 
 def _fixed(plan: PlanDict) -> dict[str, Any]:
     network = plan["network"]
-    rated = [link["conditions"]["rate_bps"] is not None for link in network["links"]]
+    rated = [
+        link["conditions"]["rate_bps"] is not None or "trace" in link for link in network["links"]
+    ]
     return {
         **plan,
         "title": "",
@@ -140,6 +147,7 @@ def _fixed(plan: PlanDict) -> dict[str, Any]:
             **network,
             "links": [(link["name"], link["delay"]) for link in network["links"]],
             "rated": rated,
+            "traces": [],
             "cores": [(core["links"], core["draw"]) for core in network["cores"]],
         },
         "workloads": [_without_limits(workload) for workload in plan["workloads"]],

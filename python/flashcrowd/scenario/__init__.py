@@ -30,6 +30,7 @@ from flashcrowd.scenario.swarm import (
     Times,
 )
 from flashcrowd.scenario.timeline import Change, Halt
+from flashcrowd.scenario.trace import Trace
 from flashcrowd.scenario.web import ExponentialReading, PageSize, ParetoReading, Web
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "Stop",
     "Swarm",
     "Times",
+    "Trace",
     "Transfer",
     "Way",
     "Web",

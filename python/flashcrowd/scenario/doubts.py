@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flashcrowd.errors import Problem
+from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, GilbertElliott
 from flashcrowd.scenario.line import Line
@@ -15,6 +16,7 @@ from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.scenario.timeline import Change, Halt
+from flashcrowd.scenario.trace import Trace
 from flashcrowd.units import Rate, Size, Span
 
 SMALLEST = 40
@@ -83,30 +85,29 @@ def _line(line: Line, place: str) -> Iterator[Problem]:
 
 
 def _way(
-    place: str, rate: tuple[str, Rate | None], queue: tuple[str, object], framing: Framing
+    place: str, rate: tuple[str, Rate | Trace | None], queue: tuple[str, object], framing: Framing
 ) -> Iterator[Problem]:
     """A queue into which no packet fits, or a rate at which none gets through in time."""
     (rate_key, bits), (queue_key, limit) = rate, queue
     if bits is None:
         return
     if isinstance(limit, Queue) and limit.bytes is not None:
-        smallest, full = _frame(SMALLEST, framing), _frame(FULL, framing)
+        smallest, full = framing.frame(SMALLEST), framing.frame(FULL)
         if limit.bytes.bytes < smallest:
             what = f"no packet fits: an acknowledgement alone has {smallest} B"
             yield Problem(f"{place}.{queue_key}", shown(str(limit)), what)
         elif limit.bytes.bytes < full:
             what = f"no full packet fits: it has {full} B"
             yield Problem(f"{place}.{queue_key}", shown(str(limit)), what)
-    seconds = FULL * 8 / bits.bps
+    if isinstance(bits, Trace):
+        mean = bits.capacity.mean_bps(framing.frame(PACKET))
+        value = f"{bits.file}, {Rate.of(round(mean))} in the mean"
+    else:
+        mean, value = bits.bps, str(bits)
+    seconds = FULL * 8 / mean
     if seconds > LONGEST.seconds:
         what = f"a packet of {Size.of(FULL)} takes {_spoken(seconds)}"
-        yield Problem(f"{place}.{rate_key}", shown(str(bits)), what)
-
-
-def _frame(packet: int, framing: Framing) -> int:
-    """Bytes of a packet with its framing; in ATM, whole cells of 53 bytes with 48 of content."""
-    framed = packet + framing.overhead.bytes
-    return -(-framed // 48) * 53 if framing.atm else framed
+        yield Problem(f"{place}.{rate_key}", shown(value), what)
 
 
 def _loss(loss: object, place: str) -> Iterator[Problem]:

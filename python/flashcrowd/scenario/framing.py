@@ -71,6 +71,11 @@ class Framing:
         if self.overhead > MOST:
             raise UnitError(f"an overhead of at most {MOST}")
 
+    def frame(self, packet: int) -> int:
+        """Bytes of an IP packet on the link; in ATM, whole cells of 53 bytes with 48 of content."""
+        framed = packet + self.overhead.bytes
+        return -(-framed // 48) * 53 if self.atm else framed
+
     def __str__(self) -> str:
         return f"atm {self.overhead}" if self.atm else str(self.overhead)
 

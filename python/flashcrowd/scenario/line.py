@@ -8,10 +8,11 @@ from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
 from flashcrowd.scenario.discipline import AnyQueue
-from flashcrowd.scenario.fields import LONGEST_DELAY, MaybeRate, Table, Word, shorthand
+from flashcrowd.scenario.fields import LONGEST_DELAY, Table, Word, shorthand
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import MaybeJitter, MaybeLoss
 from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.trace import LinkRate
 from flashcrowd.units import Span, UnitError, text_schema
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
@@ -133,10 +134,10 @@ class Line(Table):
 
     line: Annotated[LineName | None, Word("none")] = None
     """The named line whose values hold where none are given."""
-    up: MaybeRate = None
-    """Rate from the host to the network."""
-    down: MaybeRate = None
-    """Rate from the network to the host."""
+    up: LinkRate = None
+    """Rate from the host to the network, or a trace of it: `{ file = "lte.up" }`."""
+    down: LinkRate = None
+    """Rate from the network to the host, or a trace of it."""
     up_queue: AnyQueue = Queue("200 packets")
     """Where the queue on the host's side is full, or its discipline."""
     down_queue: AnyQueue = Queue("200 packets")

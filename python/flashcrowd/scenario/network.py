@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Strict, Tag
 
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import RttDistribution
-from flashcrowd.scenario.fields import Count, DelaySpan, MaybeRate, Name, Table, Word
+from flashcrowd.scenario.fields import Count, DelaySpan, Name, Table, Word
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import (
     Inherit,
@@ -20,6 +20,7 @@ from flashcrowd.scenario.impairments import (
 )
 from flashcrowd.scenario.line import Access
 from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.trace import LinkRate
 from flashcrowd.units import Span
 
 
@@ -73,8 +74,8 @@ class Group(Table):
 class Way(Table):
     """One direction of a shared link."""
 
-    rate: MaybeRate
-    """Rate; "unlimited" for a link without a queue."""
+    rate: LinkRate
+    """Rate; "unlimited" for a link without a queue; or a trace: `{ file = "lte.csv" }`."""
     queue: AnyQueue = Queue("100 packets")
     """Where the drop-tail queue is full, or another discipline."""
     delay: DelaySpan = Span("0 ms")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo, field_validator
 
 from flashcrowd.scenario.fields import Table
+from flashcrowd.scenario.trace import with_capacity
 from flashcrowd.units import Span, UnitError
 
 
@@ -19,6 +21,15 @@ class Change(Table):
     """Dotted path of what changes, as in `network.links.bottleneck.rate`."""
     to: Any
     """The new value, as it would stand at that path."""
+
+    @field_validator("to")
+    @classmethod
+    def _read_file(cls, given: Any, info: ValidationInfo) -> Any:
+        """A trace, with what its file says."""
+        if str(info.data.get("change")).rpartition(".")[2] not in ("rate", "up", "down"):
+            return given
+        value = with_capacity(given, (info.context or {}).get("directory", Path()))
+        return {**value, "capacity": str(value["capacity"])} if value is not given else given
 
 
 class Halt(Table):

@@ -1,0 +1,62 @@
+"""Traces in a plan: each stands in it once, and links have its index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flashcrowd.plan.format import Network, Trace
+from flashcrowd.scenario.capacity import PACKET
+from flashcrowd.scenario.framing import Framing
+from flashcrowd.scenario.trace import Trace as TraceTable
+from flashcrowd.units import Rate
+
+
+class Traces:
+    """The traces of a network, in the order in which links first use them."""
+
+    def __init__(self) -> None:
+        self.all: list[Trace] = []
+        self._index: dict[tuple[TraceTable, int], int] = {}
+
+    def of(self, rate: Rate | TraceTable | None, framing: Framing) -> dict[str, int]:
+        """What a link says of its trace: its index, or nothing."""
+        if not isinstance(rate, TraceTable):
+            return {}
+        # An opportunity carries one full packet, whatever that is on this link.
+        frame = framing.frame(PACKET) if rate.capacity.kind == "opportunities" else 0
+        key = (rate, frame)
+        if key not in self._index:
+            self._index[key] = len(self.all)
+            self.all.append(_lowered(rate, frame))
+        return {"trace": self._index[key]}
+
+
+def _lowered(trace: TraceTable, frame: int) -> Trace:
+    capacity = trace.capacity
+    if capacity.kind == "opportunities":
+        return {"kind": "opportunities", "at_ms": list(capacity.times), "bytes": frame}
+    return {
+        "kind": "rates",
+        "points": list(zip(capacity.times, capacity.bps, strict=True)),
+        "length_ns": None if trace.end == "hold" else capacity.length_ns(),
+    }
+
+
+def trace_of(network: Network, link: Mapping[str, Any]) -> Trace | None:
+    """The trace that a link of a network follows."""
+    return network.get("traces", [])[link["trace"]] if "trace" in link else None
+
+
+def indexed(network: Network, changes: list[dict[str, Any]]) -> Network:
+    """The network with the traces that changes bring; in the changes, indices take their place."""
+    traces = list(network.get("traces", []))
+    for change in changes:
+        if "trace" not in change:
+            continue
+        if change["trace"] not in traces:
+            traces.append(change["trace"])
+        change["trace"] = traces.index(change["trace"])
+    if len(traces) == len(network.get("traces", [])):
+        return network
+    return {**network, "traces": traces}
