@@ -270,6 +270,77 @@ fn disciplines_use_the_same_opportunities() {
     }
 }
 
+/// The class `LinkQueue` of Mahimahi's mm-link (commit ae477d4), fed in virtual time: what its log gives as
+/// the departures of packets of these sizes, the 4 bytes of the TUN device included.
+#[test]
+fn departures_are_those_of_mahimahi() {
+    let at_ms = [0, 1, 1, 8, 8, 8, 11, 23, 24, 24, 49, 51, 51, 51, 52, 61];
+    // Milliseconds at which it comes, bytes, milliseconds at which it leaves.
+    let log: [(u64, u32, u64); 48] = [
+        (41, 604, 49),
+        (41, 1004, 51),
+        (41, 44, 51),
+        (42, 56, 51),
+        (82, 1504, 84),
+        (82, 604, 85),
+        (84, 1504, 85),
+        (86, 754, 110),
+        (86, 56, 110),
+        (87, 1004, 112),
+        (88, 1504, 112),
+        (128, 56, 130),
+        (128, 44, 130),
+        (128, 56, 130),
+        (129, 1004, 130),
+        (131, 604, 133),
+        (133, 44, 145),
+        (138, 44, 145),
+        (138, 1004, 145),
+        (139, 604, 146),
+        (141, 604, 146),
+        (146, 604, 171),
+        (148, 754, 171),
+        (148, 604, 173),
+        (148, 1504, 173),
+        (149, 754, 173),
+        (189, 44, 191),
+        (189, 1504, 191),
+        (189, 754, 191),
+        (191, 754, 194),
+        (196, 44, 206),
+        (201, 56, 206),
+        (202, 56, 206),
+        (202, 754, 206),
+        (207, 1504, 232),
+        (207, 1504, 234),
+        (207, 1004, 234),
+        (209, 1504, 234),
+        (209, 44, 234),
+        (214, 754, 235),
+        (219, 604, 235),
+        (219, 1504, 244),
+        (219, 754, 244),
+        (221, 754, 244),
+        (223, 56, 244),
+        (225, 1504, 245),
+        (226, 754, 245),
+        (226, 1504, 252),
+    ];
+    let trace = Trace::opportunities(&at_ms, 1504).expect("a trace");
+    let framing = Framing::Plain { overhead_bytes: 4 };
+    let like = Conditions { framing, ..following(trace) };
+    let mut line = Line::new(like.clone());
+    for (comes, bytes, leaves) in log {
+        assert_eq!(line.offer(comes, bytes - 4), leaves as f64, "{bytes} B at {comes} ms");
+    }
+    // A discipline that drops nothing sends them then, too.
+    let offers: Vec<(u64, u32)> = log.iter().map(|it| (it.0, it.1 - 4)).collect();
+    for queue in patient() {
+        let left = managed(&Conditions { queue, ..like.clone() }, &offers);
+        assert!(left.iter().map(|it| it.0).eq(log.iter().map(|it| at(it.2))));
+    }
+}
+
 /// CAKE's own shaper keeps its rate: 1500 bytes a 12 ms, of which the line makes its next opportunity.
 #[test]
 fn cake_shapes_on_top_of_a_trace() {

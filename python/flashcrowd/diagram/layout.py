@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from flashcrowd.diagram.curve import Curve
 from flashcrowd.diagram.network import Box, Diagram
 
 #: Size of text, and height of a line, in units of the drawing.
 TEXT, TITLE, LINE = 11.0, 12.0, 15.5
+
+#: Size of the text above a curve, and height of the curve.
+SMALL, CURVE = 10.0, 30.0
 
 PAD = 9.0
 """Between the edge of a box and its text."""
@@ -45,6 +49,17 @@ class Label:
 
 
 @dataclass(frozen=True)
+class PlacedCurve:
+    """A curve with its place: from its lower left corner, to the right and up."""
+
+    curve: Curve
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
 class Placed:
     """A box with its place and its labels."""
 
@@ -54,6 +69,7 @@ class Placed:
     width: float
     height: float
     labels: tuple[Label, ...]
+    curves: tuple[PlacedCurve, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,6 +223,14 @@ def _box(box: Box, x: float, y: float, across: float, workloads: Sequence[str]) 
         for text in wrapped(line, room):
             labels.append(Label(x + PAD, at, text))
             at += LINE
+    curves = []
+    for curve in box.curves:
+        for text in wrapped(curve.label, room, SMALL):
+            labels.append(Label(x + PAD, at, text, SMALL))
+            at += LINE - 2
+        foot = at - LINE + 6 + CURVE
+        curves.append(PlacedCurve(curve, x + PAD, foot, room, CURVE))
+        at = foot + LINE + 2
     if box.tasks:
         at += 5
     for task in box.tasks:
@@ -215,7 +239,7 @@ def _box(box: Box, x: float, y: float, across: float, workloads: Sequence[str]) 
             labels.append(Label(x + PAD + _MARK, at, text, workload=mark))
             mark = -1
             at += LINE
-    return Placed(box, x, y, across, at - LINE + PAD - y, tuple(labels))
+    return Placed(box, x, y, across, at - LINE + PAD - y, tuple(labels), tuple(curves))
 
 
 def _finished(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from flashcrowd.diagram.curve import Curve, curve, is_trace
 from flashcrowd.units import Span
 
 #: Values that are not worth a line.
@@ -40,6 +41,7 @@ class Box:
         lines: what is said of it.
         tasks: for a group, what its hosts do.
         side: for a group, less than zero if it rather sends, more if it rather receives.
+        curves: what its lines or directions carry over time, where traces say so.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Box:
     lines: list[str]
     tasks: list[Task] = field(default_factory=list)
     side: int = 0
+    curves: list[Curve] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,11 @@ def seconds(text: object) -> float:
 
 def _group(name: str, table: Mapping[str, Any]) -> Box:
     hosts = int(table.get("hosts", 1))
-    lines = []
+    lines: list[str] = []
+    curves: list[Curve] = []
     access = table.get("access")
     if isinstance(access, Mapping):
-        lines.extend(_access(access))
+        lines.extend(_access(access, curves))
     else:
         lines.append("no line limit")
     devices = table.get("devices")
@@ -117,16 +121,18 @@ def _group(name: str, table: Mapping[str, Any]) -> Box:
         lines.append("devices: " + (", ".join(parts) or "no delay"))
     if table.get("stack") not in _NOTHING:
         lines.append(f"TCP {table['stack']}")
-    return Box("group", name, f"{name} · {hosts} host{'' if hosts == 1 else 's'}", lines)
+    title = f"{name} · {hosts} host{'' if hosts == 1 else 's'}"
+    return Box("group", name, title, lines, curves=curves)
 
 
-def _access(access: Mapping[str, Any]) -> Iterator[str]:
+def _access(access: Mapping[str, Any], curves: list[Curve]) -> Iterator[str]:
     if access.get("line") not in _NOTHING:
         yield f"line {access['line']}"
     for arrow, way in (("↑", "up"), ("↓", "down")):
         queue = access.get(f"{way}_queue")
         rate = access.get(way)
         limited = rate not in _NOTHING
+        rate = _rate(rate, access, arrow, curves)
         kept = f", queue {_value(queue)}" if limited and queue not in _NOTHING else ""
         yield f"{arrow} {rate if limited else 'unlimited'}{kept}"
     yield from _also(access)
@@ -183,16 +189,30 @@ def _several(group: Box) -> bool:
 
 
 def _link(name: str, link: Mapping[str, Any]) -> Box:
-    lines = list(_way(link))
     back = link.get("back")
+    curves: list[Curve] = []
     if isinstance(back, Mapping):
-        lines = [f"forth: {lines[0]}", *lines[1:], *(f"back: {line}" for line in _way(back))]
-    return Box("link", name, f"link {name}", lines)
+        lines = list(_way(link, curves, "forth"))
+        other = (f"back: {line}" for line in _way(back, curves, "back"))
+        lines = [f"forth: {lines[0]}", *lines[1:], *other]
+    else:
+        lines = list(_way(link, curves))
+    return Box("link", name, f"link {name}", lines, curves=curves)
 
 
-def _way(way: Mapping[str, Any]) -> Iterator[str]:
+def _rate(rate: object, table: Mapping[str, Any], way: str, curves: list[Curve]) -> object:
+    """A rate in words; what a trace says is added to the curves."""
+    if not (isinstance(rate, Mapping) and is_trace(rate)):
+        return rate
+    found = curve(rate, table.get("framing"), way)
+    curves.append(found)
+    return found.words
+
+
+def _way(way: Mapping[str, Any], curves: list[Curve], name: str = "") -> Iterator[str]:
     rate = way.get("rate")
     limited = rate not in _NOTHING
+    rate = _rate(rate, way, name, curves)
     yield f"{rate}, queue {_value(way.get('queue'))}" if limited else "unlimited"
     yield from _also(way)
 
@@ -256,6 +276,8 @@ def _value(value: object) -> str:
     if isinstance(value, Mapping):
         if value.get("kind") in ("distribution", None) and "file" in value:
             return f"drawn from {value['file'] or 'given points'}"
+        if "file" in value and "kind" not in value:
+            return f"as in {value['file']}"
         if value.get("kind") == "bernoulli":
             return str(value["probability"])
         kind = str(value.get("kind", "")).replace("-", " ")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.diagram import layout
-from flashcrowd.diagram.layout import Label, Layout, Placed
+from flashcrowd.diagram.layout import Label, Layout, Placed, PlacedCurve
 from flashcrowd.diagram.network import Diagram, read
 from flashcrowd.units import Rate, UnitError
 
@@ -71,7 +71,26 @@ def _box(placed: Placed) -> Iterator[str]:
         f'style="fill: {SOFT if group else PAPER}; stroke: {QUIET}; stroke-width: 1{dashes}"/>'
     )
     yield from map(_label, placed.labels)
+    for curve in placed.curves:
+        yield from _curve(curve)
     yield "</g>"
+
+
+def _curve(placed: PlacedCurve) -> Iterator[str]:
+    """Steps over the time of a round, above a line at zero."""
+    curve, x, foot = placed.curve, placed.x, placed.y
+    most = max(curve.bps) or 1.0
+    wide = placed.width / len(curve.bps)
+    steps = "".join(
+        f"V{foot - placed.height * bps / most:.1f}h{wide:.2f}" for bps in curve.bps
+    )
+    yield (
+        f'<path class="capacity" d="M{x:.1f} {foot:.1f}{steps}V{foot:.1f}z" '
+        f'style="fill: {COLORS[4]}; fill-opacity: 0.45; stroke: none">'
+        f"<title>{html.escape(f'{curve.file}: {curve.label}')}</title></path>"
+    )
+    line = f"fill: none; stroke: {QUIET}; stroke-width: 0.8"
+    yield f'<path d="M{x:.1f} {foot:.1f}h{placed.width:.1f}" style="{line}"/>'
 
 
 def _label(label: Label) -> str:

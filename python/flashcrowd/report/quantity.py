@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from flashcrowd.diagram.curve import is_trace
 
 _NUMBER = re.compile(r"^\s*([+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*$")
 
@@ -55,6 +57,8 @@ def shown(value: object) -> str:
         return "none"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, Mapping) and is_trace(value):
+        return f"as in {value['file']}"
     text = str(value)
     if text.startswith("{"):
         return _table(text)

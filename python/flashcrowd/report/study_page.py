@@ -24,7 +24,7 @@ from flashcrowd.report import (
     words,
 )
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
-from flashcrowd.report.charts import completion, histograms, means, pings, series
+from flashcrowd.report.charts import capacity, completion, histograms, means, pings, series
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.headline import Headline, chosen
 from flashcrowd.report.instants import instants
@@ -111,6 +111,9 @@ def _what(results: Source, points: Points) -> Iterator[Block]:
         yield Text(paragraph)
     if results.study.get("network"):
         yield drawing.network(results.study)
+        traced = capacity.figure(results.study)
+        if traced:
+            yield traced
     yield Facts(words.facts(results, points))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flashcrowd.diagram.curve import curve, is_trace
 from flashcrowd.report import wording
 from flashcrowd.report.points import Points
 from flashcrowd.report.quantity import shown
@@ -91,7 +92,7 @@ def _network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         link = section(link)
         yield (
             f"shared link {name}",
-            f"{link.get('rate')}, queue {link.get('queue')}, delay {link.get('delay')}",
+            f"{_rate(link, 'rate')}, queue {link.get('queue')}, delay {link.get('delay')}",
         )
 
 
@@ -106,12 +107,18 @@ def _between(name: str, value: object) -> str:
     return f"{name} {shown(value)}"
 
 
+def _rate(table: Mapping[str, Any], key: str) -> str:
+    rate = table.get(key)
+    if isinstance(rate, Mapping) and is_trace(rate):
+        return curve(rate, table.get("framing")).words
+    return str(rate)
+
+
 def _line(access: object) -> str:
     if isinstance(access, Mapping):
-        if access.get("line"):
+        if access.get("line") not in (None, "none"):
             return str(access["line"])
-        up, down = (section(access.get(way)).get("rate", "?") for way in ("up", "down"))
-        return f"{up} up, {down} down"
+        return f"{_rate(access, 'up')} up, {_rate(access, 'down')} down"
     return str(access)
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 
-from flashcrowd.errors import visible
+from flashcrowd.errors import did_you_mean, visible
 from flashcrowd.scenario.capacity import MOST_ENTRIES, Capacity
 from flashcrowd.scenario.text_file import text_of
 from flashcrowd.units import Quantity, Rate, Span, UnitError
@@ -17,25 +17,32 @@ from flashcrowd.units import Quantity, Rate, Span, UnitError
 HEADER = "time [s],rate [Mbit/s]"
 """A first line of a CSV file."""
 _FILE = f'a Mahimahi trace (a whole number of milliseconds a line), or CSV with "{HEADER}"'
+_DATA = Path(__file__).parent / "data"
+_SUFFIX = "-capacity.csv"
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
 _LONGEST_NUMBER = 40
 
 _Row = tuple[int, str]
 
 
+def shipped() -> list[str]:
+    """Names of the traces that ship."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in _DATA.glob(f"*{_SUFFIX}"))
+
+
 def read_capacity(name: str, directory: Path) -> Capacity:
     """The capacity that a file says.
 
     Args:
-        name: the file's path, relative to `directory`.
+        name: the file's path, relative to `directory`, or the name of a trace that ships.
         directory: that of the study.
 
     Raises:
         UnitError: the file cannot be read, or says none; the hint names file, line and value.
     """
-    path = directory / name
     if not name or "\0" in name:
         raise UnitError(_FILE, "it has no name" if not name else "its name has a NUL byte")
+    path = _DATA / f"{name}{_SUFFIX}" if name in shipped() else directory / name
     try:
         found = path.stat()
         if not S_ISREG(found.st_mode):
@@ -44,7 +51,8 @@ def read_capacity(name: str, directory: Path) -> Capacity:
     except UnicodeDecodeError:
         raise UnitError(_FILE, f"cannot read {path}: it is not text in UTF-8") from None
     except OSError as error:
-        raise UnitError(_FILE, f"cannot read {path}: {error.strerror}") from None
+        hint = did_you_mean(name, shipped()) or f"cannot read {path}: {error.strerror}"
+        raise UnitError(_FILE, hint) from None
 
 
 @lru_cache(maxsize=32)

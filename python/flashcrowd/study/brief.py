@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from flashcrowd.scenario import LINES, Line, Profile, Stack, Stop, shipped
+from flashcrowd.scenario import LINES, Line, Profile, Stack, Stop, Trace, shipped
 from flashcrowd.scenario.utp import Utp
 from flashcrowd.study.study import Study
 
@@ -16,7 +16,7 @@ from flashcrowd.study.study import Study
 def brief(study: Study) -> dict[str, Any]:
     """The content of a study file without what it has by default.
 
-    It means the same study: read back, it has the same fingerprint.
+    It means the same study: read back beside its files, it has the same fingerprint.
     """
     return {"format": study.format, **_table(study, study.model_dump(mode="json", by_alias=True))}
 
@@ -38,6 +38,9 @@ def _table(table: BaseModel, document: dict[str, Any]) -> dict[str, Any]:
 def _value(value: Any, document: Any) -> Any:
     if isinstance(value, Line):
         return _line(value, document)
+    if isinstance(value, Trace):
+        end = {} if value.end == "repeat" else {"end": value.end}
+        return {"file": value.file, **end}
     if isinstance(value, Stack | Utp | Profile):
         return _variant(value, document)
     if isinstance(value, BaseModel):
