@@ -81,9 +81,7 @@ def _curve(placed: PlacedCurve) -> Iterator[str]:
     curve, x, foot = placed.curve, placed.x, placed.y
     most = max(curve.bps) or 1.0
     wide = placed.width / len(curve.bps)
-    steps = "".join(
-        f"V{foot - placed.height * bps / most:.1f}h{wide:.2f}" for bps in curve.bps
-    )
+    steps = "".join(f"V{foot - placed.height * bps / most:.1f}h{wide:.2f}" for bps in curve.bps)
     yield (
         f'<path class="capacity" d="M{x:.1f} {foot:.1f}{steps}V{foot:.1f}z" '
         f'style="fill: {COLORS[4]}; fill-opacity: 0.45; stroke: none">'

@@ -14,7 +14,7 @@ from flashcrowd.plan.format import (
     Trace,
 )
 from flashcrowd.plan.kept import Kept
-from flashcrowd.plan.traces import Traces
+from flashcrowd.plan.traces import Followed, Traces
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
 from flashcrowd.scenario.line import Delay, Line
@@ -83,9 +83,7 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(
-    network: NetworkTable, links: list[Link], traces: Traces, kept: Kept
-) -> list[Host]:
+def _hosts(network: NetworkTable, links: list[Link], traces: Traces, kept: Kept) -> list[Host]:
     hosts: list[Host] = []
     stacks = stacks_of(network)
     for index, (name, group) in enumerate(network.groups.items()):
@@ -118,7 +116,7 @@ def _drawn(delay: Delay, *, number: int) -> DrawnDelay | None:
 def _access(
     host: Host,
     ways: tuple[Conditions, Conditions],
-    followed: list[dict[str, int]],
+    followed: list[Followed],
     delay_ns: int,
     drawn: DrawnDelay | None,
     links: list[Link],

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from flashcrowd.plan.format import Network, Trace
 from flashcrowd.scenario.capacity import PACKET
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.trace import Trace as TraceTable
 from flashcrowd.units import Rate
+
+
+class Followed(TypedDict):
+    """What a link says of its trace: its index, or nothing."""
+
+    trace: NotRequired[int]
 
 
 class Traces:
@@ -19,7 +27,7 @@ class Traces:
         self.all: list[Trace] = []
         self._index: dict[tuple[TraceTable, int], int] = {}
 
-    def of(self, rate: Rate | TraceTable | None, framing: Framing) -> dict[str, int]:
+    def of(self, rate: Rate | TraceTable | None, framing: Framing) -> Followed:
         """What a link says of its trace: its index, or nothing."""
         if not isinstance(rate, TraceTable):
             return {}

@@ -74,7 +74,7 @@ class Capacity:
     def _set(self, kind: Kind, times: tuple[int, ...], bps: tuple[int, ...]) -> None:
         self.kind, self.times, self.bps = kind, times, bps
         self._hash = hash((kind, times, bps))
-        if not times:
+        if len(times) == 0:
             raise UnitError("at least one entry", "there is none")
         if len(times) > MOST_ENTRIES:
             raise UnitError(f"at most {MOST_ENTRIES} entries", f"there are {len(times)}")
@@ -85,9 +85,10 @@ class Capacity:
                 raise UnitError(what, f"{now} comes after {before}", str(place))
         if rates and times[0]:
             raise UnitError("a first time of zero", "subtract it from all", "0")
-        if times[-1] * (1 if rates else 10**6) > LONGEST_NS:
+        last = max(times)
+        if last * (1 if rates else 10**6) > LONGEST_NS:
             raise UnitError("times of at most a year", key=str(len(times) - 1))
-        if not rates and not times[-1]:
+        if not rates and not last:
             raise UnitError("a trace that lasts for more than zero milliseconds", key="0")
         if rates and max(bps) > MOST_BPS:
             raise UnitError("rates of at most 1000 Gbit/s", key=str(bps.index(max(bps))))
@@ -101,8 +102,9 @@ class Capacity:
         """
         if self.kind == "opportunities":
             return self.times[-1] * 10**6
-        last = self.times[-1] - self.times[-2] if len(self.times) > 1 else 10**9
-        return self.times[-1] + last
+        if len(self.times) < 2:
+            return 10**9
+        return 2 * self.times[-1] - self.times[-2]
 
     def bits(self, until_ns: int, frame: int = PACKET) -> int:
         """Bits that are offered from the beginning up to an instant of the first round.

@@ -19,9 +19,9 @@ class Trace(Table):
     """What a link carries over time, from a file: a Mahimahi trace, or CSV of two columns."""
 
     file: str
-    """The file, its path relative to the study. A line of a Mahimahi trace is the millisecond of an
-    opportunity to send one packet of 1500 B; a CSV file begins with `time [s],rate [Mbit/s]` and has
-    a rate from each time on."""
+    """The file, its path relative to the study, or a trace that ships ("synthetic-mobile"). A line
+    of a Mahimahi trace is the millisecond of an opportunity to send one packet of 1500 B; a CSV file
+    begins with `time [s],rate [Mbit/s]` and has a rate from each time on."""
     end: Literal["repeat", "hold"] = "repeat"
     """What comes after the last line: the trace from its beginning, or for CSV, "hold", the last
     rate for ever. A CSV trace begins again when its last rate has held for as long as the one
@@ -48,8 +48,9 @@ class Trace(Table):
 
     def __eq__(self, other: object) -> bool:
         """Whether the link carries the same: the file's name does not count."""
-        same = isinstance(other, Trace) and self.end == other.end
-        return same and self.capacity == other.capacity
+        if not isinstance(other, Trace):
+            return False
+        return self.end == other.end and self.capacity == other.capacity
 
     def __hash__(self) -> int:
         return hash((self.end, self.capacity))

@@ -110,10 +110,7 @@ def _amount(cell: str, unit: str, quantity: type[Quantity], path: Path, number: 
             raise UnitError(f"{quantity.noun} of zero or more", _place(path, number, cell))
         allowed = f'{quantity.noun} as a number, its unit "{unit}" stands in the first line'
         raise UnitError(allowed, _place(path, number, cell))
-    amount = round(Fraction(Decimal(cell)) * quantity.units[unit])
-    if amount > quantity.most:
-        raise UnitError(f"{quantity.noun} that can be", _place(path, number, cell))
-    return amount
+    return round(Fraction(Decimal(cell)) * quantity.units[unit])
 
 
 def _made(path: Path, rows: list[_Row], make: object) -> Capacity:
