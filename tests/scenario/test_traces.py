@@ -57,7 +57,7 @@ def test_a_csv_file_has_the_units_of_its_header(tmp_path: Path) -> None:
     for text in (
         "time [s],rate [Mbit/s]\n0,5\n0.5,0\n2,1.5\n",
         "# a comment\n\nt [ms], r [kbit/s]\n0, 5000\n500 ,0\n2e3,1.50e3\n",
-        "\ufefftime [min],rate [bit/s]\r\n0,5000000\r\n0.0083333333333,0\r\n.033333333333,1500000\r\n",
+        "\ufefft [min],r [bit/s]\r\n0,5000000\r\n0.0083333333333,0\r\n.033333333333,1500000\r\n",
         "t [us],r [kB/s]\n0,625.\n500000,0.0\n2000000,187.5",
     ):
         assert read(tmp_path, text) == same

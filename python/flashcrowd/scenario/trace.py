@@ -20,8 +20,8 @@ class Trace(Table):
 
     file: str
     """The file, its path relative to the study, or a trace that ships ("synthetic-mobile"). A line
-    of a Mahimahi trace is the millisecond of an opportunity to send one packet of 1500 B; a CSV file
-    begins with `time [s],rate [Mbit/s]` and has a rate from each time on."""
+    of a Mahimahi trace is the millisecond of an opportunity to send one packet of 1500 B; a file in
+    CSV begins with `time [s],rate [Mbit/s]` and has a rate from each time on."""
     end: Literal["repeat", "hold"] = "repeat"
     """What comes after the last line: the trace from its beginning, or for CSV, "hold", the last
     rate for ever. A CSV trace begins again when its last rate has held for as long as the one
