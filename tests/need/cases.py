@@ -50,6 +50,7 @@ CASES: dict[str, Callable[[], str]] = {
     "dumbbell": lambda: _point("dumbbell", 2),
     "heterogeneous-as": lambda: _point("heterogeneous-as", 1),
     "home-bystanders": lambda: _point("home-bystanders", 5),
+    "mobile-call": lambda: _point("mobile-call", 0),
     "latency, cut": lambda: _point("latency", 2, stop__horizon="60 s"),
     "latency, 1 s, cut": lambda: _point("latency", 3, stop__horizon="100 s"),
     "client-ablation, cut": lambda: _point("client-ablation", 0, stop__horizon="60 s"),

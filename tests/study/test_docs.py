@@ -10,6 +10,7 @@ import pytest
 from flashcrowd.errors import StudyError
 from flashcrowd.metrics import METRICS
 from flashcrowd.scenario import LINES
+from flashcrowd.scenario.trace_file import read_capacity
 from flashcrowd.study import Study
 
 PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
@@ -40,8 +41,9 @@ def test_the_others_can_be_added_to_it(part: dict[str, Any]):
 
 
 def test_the_csv_is_read(tmp_path):
-    (text,) = blocks("csv")
+    text, trace = blocks("csv")
     (tmp_path / "sites.csv").write_text(text)
+    assert read_capacity(_written(tmp_path, trace), tmp_path).bps[2] == 0
     rtt = {"network": {"rtt": {"file": "sites.csv"}}}
     study = Study.from_dict(merged({**FIRST, "sweep": {}}, rtt), directory=tmp_path)
     (point,) = study.points()
@@ -49,6 +51,11 @@ def test_the_csv_is_read(tmp_path):
     assert draw is not None
     assert draw["rtt_s"] == [(0.0, 0.002), (0.5, 0.04), (1.0, 0.3)]
     assert Study.from_dict(study.resolved()).fingerprint() == study.fingerprint()
+
+
+def _written(folder: Path, text: str) -> str:
+    (folder / "trace.csv").write_text(text)
+    return "trace.csv"
 
 
 @pytest.mark.parametrize(

@@ -321,16 +321,20 @@ impl Direction {
     }
 
     fn line(&self, pace: Pace<'_>, queue: &Queue, now: Time) -> Line {
-        let (rate, idle_since) = match pace {
-            Pace::Rate(rate) => (rate, (self.free_at <= now).then_some(self.free_at)),
-            Pace::Trace(trace) => {
-                // What the others would do with a rate costs too much to be asked in vain.
-                let reckons = matches!(queue, Queue::Pie(_) | Queue::Red(_));
-                let begun = self.cursor().map_or(Time::START, |cursor| cursor.origin());
-                let rate =
-                    if reckons { trace.recent(now.since(begun)) } else { Rate::at_least_one(0) };
-                (rate, self.waiting.is_empty().then_some(self.departed))
+        let idle_since = match pace {
+            // Where the line waits for an opportunity, it may be free later than it is idle.
+            Pace::Trace(trace) if trace.is_in_bursts() => {
+                self.waiting.is_empty().then_some(self.departed)
             }
+            _ => (self.free_at <= now).then_some(self.free_at),
+        };
+        let rate = match pace {
+            Pace::Rate(rate) => rate,
+            // The others do not look at it, and it has to be worked out.
+            Pace::Trace(trace) if matches!(queue, Queue::Pie(_) | Queue::Red(_)) => {
+                trace.recent(now.since(self.cursor().map_or(Time::START, Cursor::origin)))
+            }
+            Pace::Trace(_) => Rate::at_least_one(0),
         };
         Line {
             now,

@@ -86,6 +86,11 @@ impl Trace {
         &self.0
     }
 
+    /// Whether the line sends at instants, and nothing between them.
+    pub(crate) fn is_in_bursts(&self) -> bool {
+        matches!(self.course(), Course::Opportunities(_))
+    }
+
     /// Bits that the line could have carried from one instant after the beginning of the trace to
     /// another; of opportunities, those after the first instant.
     pub fn bits(&self, from: Span, to: Span) -> f64 {
