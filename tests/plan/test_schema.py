@@ -35,9 +35,14 @@ FILES = [
 
 FLOW = {"kind": "transfer", "from": "seed", "to": "homes-1"}
 SEED = "workloads.swarm.populations.seed"
+MAHIMAHI = {"file": "m", "read": "m", "capacity": "opportunities 5 9"}
 VARIANTS: list[dict[str, Any]] = [
     *({f"{LINE}.up_queue": {"kind": kind}} for kind in ("pie", "red", "cake")),
     {f"{LINE}.framing": "atm"},
+    {
+        f"{LINE}.up": MAHIMAHI,
+        "timeline": {"other": {"at": "9 s", "change": f"{LINE}.down", "to": MAHIMAHI}},
+    },
     {f"{SEED}.arrivals": {"kind": "times", "at": ["3 s"]}, f"{SEED}.departure": "after 5 min"},
     {
         "workloads.pages": {

@@ -129,7 +129,7 @@ class Link(Strict):
 
     name: str
     conditions: Conditions
-    trace: NotRequired[int]
+    trace: NotRequired[int | None]
     delay: DrawnDelay | None
 
 

@@ -138,7 +138,8 @@ def _same_but_for(before: PlanDict, after: PlanDict) -> bool:
 def _fixed(plan: PlanDict) -> dict[str, Any]:
     network = plan["network"]
     rated = [
-        link["conditions"]["rate_bps"] is not None or "trace" in link for link in network["links"]
+        link["conditions"]["rate_bps"] is not None or link.get("trace") is not None
+        for link in network["links"]
     ]
     return {
         **plan,

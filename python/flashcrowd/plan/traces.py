@@ -17,7 +17,7 @@ from flashcrowd.units import Rate
 class Followed(TypedDict):
     """What a link says of its trace: its index, or nothing."""
 
-    trace: NotRequired[int]
+    trace: NotRequired[int | None]
 
 
 class Traces:
@@ -53,7 +53,8 @@ def _lowered(trace: TraceTable, frame: int) -> Trace:
 
 def trace_of(network: Network, link: Mapping[str, Any]) -> Trace | None:
     """The trace that a link of a network follows."""
-    return network.get("traces", [])[link["trace"]] if "trace" in link else None
+    index = link.get("trace")
+    return None if index is None else network.get("traces", [])[index]
 
 
 def indexed(network: Network, changes: list[dict[str, Any]]) -> Network:
