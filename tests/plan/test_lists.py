@@ -15,7 +15,7 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd import _core
-from flashcrowd.scenario import discipline, impairments, profile, swarm, web
+from flashcrowd.scenario import arrivals, discipline, impairments, profile, swarm, web
 from flashcrowd.scenario.measures import Sampled, Windowed
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
@@ -65,7 +65,8 @@ PYTHON: dict[str, set[str]] = {
     "workloads.kind": words(Workload),
     "workloads.reading.kind": words(web.ReadingTable),
     "workloads.populations.role": field(swarm.Population, "role"),
-    "workloads.populations.arrivals.kind": words(swarm.ArrivalTable),
+    # Times with the ends of stays are sessions in the plan.
+    "workloads.populations.arrivals.kind": words(arrivals.ArrivalTable) | {"sessions"},
     "workloads.populations.departure.kind": words(swarm.DepartureTable),
     "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
     "network.cores.conditions.queue.kind": QUEUES,

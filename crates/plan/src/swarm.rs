@@ -1,8 +1,9 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
+use crate::rate_clock::RateClock;
 use crate::{Error, Plan, TransportChoice, What};
-use flashcrowd_base::Span;
+use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,32 @@ pub enum Arrivals {
         /// The instants.
         at_ns: Vec<Span>,
     },
+    /// At these instants, one for each host, and not for longer than until others: who does not have
+    /// the file by then leaves without it.
+    Sessions {
+        /// The instants at which they come.
+        at_ns: Vec<Span>,
+        /// When each leaves at the latest; none for one that stays as long as its departure says.
+        leave_ns: Vec<Option<Span>>,
+    },
+    /// One after another, at a rate that changes: a Poisson process whose rate is a step function.
+    Rates {
+        /// From each of these instants on its rate holds, until the next one; the first is zero.
+        steps: Vec<RateStep>,
+        /// After this time the steps begin again; none if the last rate holds for ever.
+        period_ns: Option<Span>,
+    },
+}
+
+/// A rate of arrivals, from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// From here on.
+    pub at_ns: Span,
+    /// So many peers come in a second, on average.
+    pub per_s: f64,
 }
 
 /// When a peer goes.
@@ -118,6 +145,54 @@ pub enum Departure {
     Never,
     /// When every leecher of the swarm has the file.
     AllDone,
+    /// A random time after its arrival, whether it has the file or not.
+    Session {
+        /// Quantiles of that time in seconds.
+        stay_s: Quantiles,
+    },
+}
+
+/// Fewer arrivals than this in a period, or in a second at the rate that holds for ever, are a mistake:
+/// the last of the peers would come after years.
+const LEAST_ARRIVALS: f64 = 1e-6;
+
+impl Arrivals {
+    fn check(&self, hosts: usize, path: &str) -> Result<(), Error> {
+        match self {
+            Arrivals::FlashCrowd { .. } | Arrivals::Poisson { .. } => Ok(()),
+            Arrivals::Times { at_ns } => {
+                require(at_ns.len() == hosts, path, "must have one instant for each host")
+            }
+            Arrivals::Sessions { at_ns, leave_ns } => {
+                let matched = at_ns.len() == hosts && leave_ns.len() == hosts;
+                require(matched, path, "must have two instants for each host")?;
+                let mut both = at_ns.iter().zip(leave_ns);
+                let lasts = both.all(|(at, leave)| leave.is_none_or(|leave| leave > *at));
+                require(lasts, path, "must have nobody leave before it came")
+            }
+            Arrivals::Rates { steps, period_ns } => {
+                let first = steps.first().is_some_and(|step| step.at_ns == Span::ZERO);
+                require(first, path, "must have a first step at zero")?;
+                let rises = steps.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns);
+                require(rises, path, "must have steps in order of time")?;
+                let sane = steps.iter().all(|step| step.per_s.is_finite() && step.per_s >= 0.0);
+                require(sane, path, "must have rates of zero or more")?;
+                let last = steps[steps.len() - 1];
+                let Some(period) = *period_ns else {
+                    let comes = last.per_s >= LEAST_ARRIVALS;
+                    return require(comes, path, "must end with a rate of more than zero");
+                };
+                require(period > last.at_ns, path, "must have all steps within the period")?;
+                let ends = steps[1..].iter().map(|step| step.at_ns).chain([period]);
+                let expected = steps.iter().zip(ends);
+                let expected: f64 = expected
+                    .map(|(step, end)| step.per_s * (end.seconds() - step.at_ns.seconds()))
+                    .sum();
+                let comes = expected >= LEAST_ARRIVALS * period.seconds().max(1.0);
+                require(comes, path, "must have a rate of more than zero somewhere")
+            }
+        }
+    }
 }
 
 impl Swarm {
@@ -143,14 +218,14 @@ impl Swarm {
             for host in &population.hosts {
                 index(*host, hosts, &format!("{path}.hosts"))?;
             }
-            if let Arrivals::Times { at_ns } = &population.arrivals {
-                let matched = at_ns.len() == population.hosts.len();
-                let path = format!("{path}.arrivals");
-                require(matched, &path, "must have one instant for each host")?;
-            }
+            population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {
                 let sane = share.is_finite() && share >= 0.0;
                 require(sane, &format!("{path}.departure.share"), "must not be negative")?;
+            }
+            if let Departure::Session { stay_s } = &population.departure {
+                let sane = (0..=10).all(|tenths| stay_s.at(f64::from(tenths) / 10.0) >= 0.0);
+                require(sane, &format!("{path}.departure.stay_s"), "must not be negative")?;
             }
         }
         Ok(())
@@ -266,10 +341,14 @@ impl Population {
             Arrivals::Poisson { start_ns, gap_ns } => {
                 (start_ns.seconds(), start_ns.seconds() + count * gap_ns.seconds())
             }
-            Arrivals::Times { at_ns } => {
+            Arrivals::Times { at_ns } | Arrivals::Sessions { at_ns, .. } => {
                 let seconds = at_ns.iter().map(|at| at.seconds());
                 let first = seconds.clone().fold(f64::INFINITY, f64::min);
                 (first, seconds.fold(0.0, f64::max))
+            }
+            Arrivals::Rates { steps, period_ns } => {
+                let mut clock = RateClock::new(steps, *period_ns);
+                (0.0, clock.after(count))
             }
         }
     }

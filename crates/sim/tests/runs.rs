@@ -172,6 +172,103 @@ fn arrivals_come_when_the_plan_says() {
     assert!((80.0..400.0).contains(&last), "20 gaps of 10 s ended at {last}");
 }
 
+#[test]
+fn a_constant_rate_is_a_poisson_process_and_a_rate_of_none_brings_nobody() {
+    let mut plan = small_crowd();
+    population(&mut plan, 1).arrivals =
+        Arrivals::Poisson { start_ns: Span::ZERO, gap_ns: Span::from_secs(10) };
+    let by_gap = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    let step = |at, per_s| RateStep { at_ns: Span::from_secs(at), per_s };
+    population(&mut plan, 1).arrivals =
+        Arrivals::Rates { steps: vec![step(0, 0.1)], period_ns: None };
+    let by_rate = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    assert_eq!(by_gap.len(), by_rate.len());
+    assert!(by_gap.iter().zip(&by_rate).all(|(gap, rate)| (gap - rate).abs() < 1e-6));
+
+    // One in ten seconds, but for nine tenths of each minute.
+    let steps = vec![step(0, 1.0), step(6, 0.0)];
+    population(&mut plan, 1).arrivals =
+        Arrivals::Rates { steps, period_ns: Some(Span::from_secs(60)) };
+    let arrived = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    assert_eq!(arrived.len(), 20);
+    assert!(arrived.iter().all(|at| at % 60.0 <= 6.0), "{arrived:?}");
+    assert!(arrived.iter().any(|at| *at > 60.0), "more than six come in twenty");
+}
+
+#[test]
+fn counts_of_arrivals_in_each_hour_match_the_rates() {
+    // A day of which the busiest hour sees eight times the peers of the quietest.
+    let per_hour = |hour: u32| if hour < 12 { 20.0 + 10.0 * f64::from(hour) } else { 60.0 };
+    let hours = 24;
+    let steps: Vec<RateStep> = (0..hours)
+        .map(|hour| RateStep {
+            at_ns: Span::from_secs(u64::from(hour) * 3600),
+            per_s: per_hour(hour) / 3600.0,
+        })
+        .collect();
+    let leechers: u32 = (0..hours).map(|hour| per_hour(hour) as u32).sum();
+    let mut plan = flash_crowd(leechers, 1, None, path(Span::from_millis(1), 0.0));
+    plan.stop.horizon_ns = Span::from_secs(10 * 86_400);
+    population(&mut plan, 1).arrivals = Arrivals::Rates { steps, period_ns: None };
+    population(&mut plan, 1).departure = Departure::AtOnce;
+    let arrived = numbers(&run(&plan, 1), "downloads", "arrived_s");
+    let mut squares = 0.0;
+    for hour in 0..hours {
+        let within = |at: &&f64| (**at / 3600.0) as u32 == hour;
+        let (found, mean) = (arrived.iter().filter(within).count() as f64, per_hour(hour));
+        squares += (found - mean) * (found - mean) / mean;
+    }
+    // Chi-squared with 24 degrees of freedom: 51.2 is exceeded once in a thousand.
+    assert!(squares < 51.2, "{squares}");
+}
+
+#[test]
+fn a_session_ends_whether_the_file_is_there_or_not() {
+    let mut plan = small_crowd();
+    let hosts = population(&mut plan, 1).hosts.len();
+    let secs = Span::from_secs;
+    let at_ns = vec![secs(1); hosts];
+    let mut leave_ns = vec![None; hosts];
+    leave_ns[0] = Some(secs(12));
+    population(&mut plan, 1).arrivals = Arrivals::Sessions { at_ns, leave_ns };
+    let tables = run(&plan, 1);
+    assert_eq!(outcome(&tables).0, "completed");
+    let table = table(&tables, "downloads");
+    assert_eq!(table.rows(), hosts);
+    assert_eq!(numbers(&tables, "downloads", "left_s")[0], 12.0);
+    assert_eq!(numbers(&tables, "downloads", "completed_s").len(), hosts - 1);
+    let first = numbers(&tables, "downloads", "pieces")[0];
+    assert!(first < 8.0, "it had {first} of 8 pieces when it left");
+}
+
+#[test]
+fn a_run_is_over_when_all_have_the_file_or_have_left_without_it() {
+    let mut plan = small_crowd();
+    let hosts = population(&mut plan, 1).hosts.len();
+    let at_ns = vec![Span::from_secs(1); hosts];
+    let leave_ns = vec![Some(Span::from_secs(9)); hosts];
+    population(&mut plan, 1).arrivals = Arrivals::Sessions { at_ns, leave_ns };
+    let tables = run(&plan, 1);
+    assert_eq!(outcome(&tables).0, "completed");
+    assert_eq!(numbers(&tables, "run", "end_s"), [9.0]);
+    assert!(numbers(&tables, "downloads", "completed_s").is_empty());
+}
+
+#[test]
+fn sessions_are_as_long_as_their_distribution_says() {
+    let mut plan = small_crowd();
+    let stay_s = Quantiles::new(vec![(0.0, 2.0), (1.0, 6.0)]).unwrap();
+    population(&mut plan, 1).departure = Departure::Session { stay_s };
+    let tables = run(&plan, 1);
+    let arrived = numbers(&tables, "downloads", "arrived_s");
+    let left = numbers(&tables, "downloads", "left_s");
+    let stays: Vec<f64> = arrived.iter().zip(&left).map(|(at, left)| left - at).collect();
+    assert_eq!(stays.len(), 20);
+    assert!(stays.iter().all(|stay| (2.0..=6.0).contains(stay)), "{stays:?}");
+    let mean = stays.iter().sum::<f64>() / 20.0;
+    assert!((3.2..4.8).contains(&mean), "twenty of a mean of 4 s: {mean}");
+}
+
 /// Two hosts on either side of one queue.
 fn bottleneck(bps: u64, packets: u32, rtt: Span) -> Plan {
     let mut plan = plan(2, "linux-6", path(rtt, 0.0));

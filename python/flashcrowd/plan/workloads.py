@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd, Poisson, Rates
+from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.mirror import to_plan
 from flashcrowd.scenario.swarm import (
     After,
     AfterShare,
-    Arrivals,
     Departure,
-    FlashCrowd,
-    Poisson,
     Population,
     Swarm,
     Tracker,
@@ -91,7 +90,15 @@ def _arrivals(arrivals: Arrivals) -> dict[str, Any]:
         }
     if isinstance(arrivals, Poisson):
         return {"kind": "poisson", "start_ns": arrivals.start.ns, "gap_ns": arrivals.gap.ns}
-    return {"kind": "times", "at_ns": [span.ns for span in arrivals.at]}
+    if isinstance(arrivals, Rates):
+        steps = [{"at_ns": at.ns, "per_s": rate / 3600} for at, rate in arrivals.per_hour]
+        period = arrivals.period
+        return {"kind": "rates", "steps": steps, "period_ns": period.ns if period else None}
+    at_ns = [span.ns for span in arrivals.at]
+    if not any(arrivals.leave):
+        return {"kind": "times", "at_ns": at_ns}
+    leave_ns = [span.ns if span else None for span in arrivals.leave]
+    return {"kind": "sessions", "at_ns": at_ns, "leave_ns": leave_ns}
 
 
 def _departure(departure: Departure) -> dict[str, Any]:
@@ -99,6 +106,9 @@ def _departure(departure: Departure) -> dict[str, Any]:
         return {"kind": "after", "mean_ns": departure.mean.ns}
     if isinstance(departure, AfterShare):
         return {"kind": "after-share", "share": departure.share.value}
+    if isinstance(departure, SessionDistribution):
+        points = [(fraction.value, stay.seconds) for fraction, stay in departure.points]
+        return {"kind": "session", "stay_s": points}
     return {"kind": departure.kind}
 
 

@@ -5,8 +5,13 @@ a scenario can be written in Python as well. Quantities are texts with units, or
 `flashcrowd.units`.
 """
 
+from flashcrowd.scenario.arrivals import FlashCrowd, Poisson, Rates, Times
 from flashcrowd.scenario.call import Call
-from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
+from flashcrowd.scenario.distribution import (
+    LossDistribution,
+    RttDistribution,
+    SessionDistribution,
+)
 from flashcrowd.scenario.flows import Ping, Transfer
 from flashcrowd.scenario.framing import Framing
 from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, Jitter
@@ -22,12 +27,9 @@ from flashcrowd.scenario.swarm import (
     AfterShare,
     AllDone,
     AtOnce,
-    FlashCrowd,
     Never,
-    Poisson,
     Population,
     Swarm,
-    Times,
 )
 from flashcrowd.scenario.timeline import Change, Halt
 from flashcrowd.scenario.trace import Trace
@@ -66,8 +68,10 @@ __all__ = [
     "Population",
     "Profile",
     "Queue",
+    "Rates",
     "RttDistribution",
     "Scenario",
+    "SessionDistribution",
     "Stack",
     "Stop",
     "Swarm",

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario import shipped
+from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
-from flashcrowd.scenario.swarm import Population, Swarm, Times
+from flashcrowd.scenario.swarm import Population, Swarm
 
 MOST_HOSTS = 100_000
 MOST_PIECES = 1_000_000
@@ -187,10 +188,8 @@ def _population(
         yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
         return
     taken.update(free[:wanted])
-    if isinstance(population.arrivals, Times) and len(population.arrivals.at) != wanted:
-        allowed = f"one instant for each of the {wanted} hosts"
-        count = len(population.arrivals.at)
-        yield Problem(f"{place}.arrivals.at", f"{count} instants", allowed)
+    if isinstance(population.arrivals, Times):
+        yield from _times(population, population.arrivals, place, wanted)
     if population.replace and population.departure.kind in ("never", "all-done"):
         yield Problem(
             f"{place}.replace",
@@ -198,6 +197,24 @@ def _population(
             f'false where the departure is "{population.departure.kind}": nobody leaves before',
             'write `departure = "at-once"`',
         )
+
+
+def _times(population: Population, times: Times, place: str, wanted: int) -> Iterator[Problem]:
+    count = len(times.at)
+    if count != wanted:
+        path, value = f"{place}.arrivals.at", f"{count} instants"
+        hint = "leave instants out, or take more hosts"
+        if times.source:
+            path, value = f"{place}.arrivals.file", f"{shown(times.source)}, {count} arrivals"
+        if count < wanted:
+            hint = f"write `hosts = {count}` here to take only so many"
+        elif population.hosts == "all":
+            groups = population.group if isinstance(population.group, str) else "the groups"
+            hint = f"give {groups} {count} hosts, or leave lines out"
+        yield Problem(path, value, f"one instant for each of the {wanted} hosts", hint)
+    if population.replace and any(times.leave):
+        hint = "`departure = { file = ... }` draws the session of each peer"
+        yield Problem(f"{place}.replace", "true", allowed, hint)
 
 
 def _transport(

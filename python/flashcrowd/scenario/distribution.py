@@ -1,4 +1,4 @@
-"""Empirical distributions of round-trip time and loss, for pairs of hosts."""
+"""Empirical distributions: round-trip time and loss for pairs of hosts, sessions for peers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shipped(suffix: str) -> list[str]:
 
 
 class _Distribution(Table):
-    """Quantile points: below `value` lies `fraction` of all pairs; straight lines between them."""
+    """Quantile points: below `value` lies `fraction` of all; straight lines between them."""
 
     suffix: ClassVar[str]
     quantity: ClassVar[type[Quantity]]
@@ -76,6 +76,19 @@ class LossDistribution(_Distribution):
     """Points of the quantile function: cumulative fraction and loss probability."""
 
 
+class SessionDistribution(_Distribution):
+    """Leaves a time after its arrival that it draws, whether it has the file or not."""
+
+    suffix: ClassVar[str] = "session"
+    quantity: ClassVar[type[Quantity]] = Span
+
+    kind: Literal["session"] = "session"
+    file: MaybeFile = None
+    """A CSV file, its path relative to the study. Read only where `points` are not given."""
+    points: list[Annotated[tuple[Probability, Span], Strict(False)]] = Field(min_length=1)
+    """Points of the quantile function: cumulative fraction and length of a session."""
+
+
 def read_points(
     name: str, directory: Path, suffix: str, quantity: type[Quantity]
 ) -> list[tuple[str, str]]:
@@ -89,7 +102,8 @@ def read_points(
         lines = text_of(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        allowed = f"a distribution that ships ({one_of(shipped(suffix))}) or a CSV file"
+        ships = f"a distribution that ships ({one_of(shipped(suffix))}) or " * bool(shipped(suffix))
+        allowed = f"{ships}a CSV file"
         hint = did_you_mean(name, shipped(suffix)) or f"cannot read {path}: {reason}"
         raise UnitError(allowed, hint) from None
     numbered = [(n, line) for n, line in enumerate(lines, 1) if line and not line.startswith("#")]

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd
+from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.fields import (
     Count,
     Interval,
@@ -21,42 +23,6 @@ from flashcrowd.scenario.fields import (
     shorthand,
 )
 from flashcrowd.units import Share, Size, Span
-
-
-class FlashCrowd(Table):
-    """All come together, each at a random instant of a window."""
-
-    kind: Literal["flash-crowd"] = "flash-crowd"
-    start: Span = Span("0 s")
-    """Begin of the window."""
-    spread: Span = Span("10 s")
-    """Length of the window; "0 s" for exactly together."""
-
-
-class Poisson(Table):
-    """One after another, with exponential gaps."""
-
-    kind: Literal["poisson"] = "poisson"
-    start: Span = Span("0 s")
-    """Begin; the first peer comes one gap later."""
-    gap: PositiveSpan
-    """Mean gap between two arrivals."""
-
-
-class Times(Table):
-    """At given instants, one for each host."""
-
-    kind: Literal["times"] = "times"
-    at: list[Span]
-    """The instants, in the order of the hosts."""
-
-
-ArrivalTable = Annotated[FlashCrowd | Poisson | Times, Field(discriminator="kind")]
-Arrivals = Annotated[
-    ArrivalTable,
-    kind_from("flash-crowd", gap="poisson", at="times"),
-    shorthand("kind", ArrivalTable | Literal["flash-crowd"]),
-]
 
 
 class AtOnce(Table):
@@ -94,7 +60,8 @@ class AllDone(Table):
 
 
 DepartureTable = Annotated[
-    AtOnce | After | AfterShare | Never | AllDone, Field(discriminator="kind")
+    AtOnce | After | AfterShare | Never | AllDone | SessionDistribution,
+    Field(discriminator="kind"),
 ]
 
 
@@ -116,7 +83,7 @@ def _after(given: Any) -> Any:
 
 Departure = Annotated[
     DepartureTable,
-    kind_from(None, mean="after", share="after-share"),
+    kind_from(None, mean="after", share="after-share", file="session", points="session"),
     shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
     BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText),
 ]

@@ -36,7 +36,8 @@ impl Swarms<'_> {
             }
             let arrived = swarm.members.len() as u32;
             let idle = world.now - swarm.last_progress;
-            let waiting = swarm.completed < swarm.leechers && arrived > swarm.completed;
+            let over = swarm.completed + swarm.gave_up;
+            let waiting = over < swarm.leechers && arrived > over;
             let done = swarm.done(spec.stop_after_completions);
             if !done && waiting && idle >= self.plan.stop.stall_ns {
                 return Some(format!(

@@ -12,6 +12,10 @@ impl Swarms<'_> {
                 let stream = u64::from(swarm) << 32 | population as u64;
                 let mut stream = RandomStream::new(world.seed, "arrivals", stream);
                 let mut last = Span::ZERO;
+                let mut clock = match &spec.arrivals {
+                    Arrivals::Rates { steps, period_ns } => Some(RateClock::new(steps, *period_ns)),
+                    _ => None,
+                };
                 for place in 0..spec.hosts.len() {
                     let at = match &spec.arrivals {
                         Arrivals::FlashCrowd { start_ns, spread_ns } => {
@@ -21,9 +25,20 @@ impl Swarms<'_> {
                             last += stream.exponential(*gap_ns);
                             *start_ns + last
                         }
-                        Arrivals::Times { at_ns } => at_ns[place],
+                        Arrivals::Times { at_ns } | Arrivals::Sessions { at_ns, .. } => {
+                            at_ns[place]
+                        }
+                        Arrivals::Rates { .. } => {
+                            let gap = stream.exponential(Span::from_secs(1)).seconds();
+                            Span::from_seconds(clock.as_mut().map_or(0.0, |it| it.after(gap)))
+                        }
                     };
                     self.schedule(world, Time::START + at, Code::Arrival, peer);
+                    if let Arrivals::Sessions { leave_ns, .. } = &spec.arrivals
+                        && let Some(leave) = leave_ns[place]
+                    {
+                        self.schedule(world, Time::START + leave, Code::Departure, peer);
+                    }
                     peer += 1;
                 }
             }
@@ -65,6 +80,8 @@ impl Swarms<'_> {
         state.machine = Some(Box::new(machine));
         if role == Role::Seed {
             swarm.seeds_to_come -= 1;
+        }
+        if role == Role::Seed || matches!(departure, Departure::Session { .. }) {
             self.plan_departure(world, peer, &departure, Span::ZERO);
         }
         self.drain(world, peer);
@@ -84,6 +101,7 @@ impl Swarms<'_> {
             Departure::AfterShare { share } => {
                 stream.exponential(Span::from_seconds(download.seconds() * share))
             }
+            Departure::Session { stay_s } => Span::from_seconds(stay_s.draw(&mut stream).max(0.0)),
             Departure::Never | Departure::AllDone => return,
         };
         self.schedule(world, world.now + stay, Code::Departure, peer);
@@ -94,14 +112,20 @@ impl Swarms<'_> {
         let Some(was_complete) = self.leave(world, peer) else { return };
         let state = &self.peers[peer as usize];
         let (swarm, population, host) = (state.swarm, state.population, state.host);
+        let gave_up = state.is_leecher() && state.completed.is_none();
         if self.population(peer).is_some_and(|population| population.replace) {
             let next = self.peers.len() as u32;
             self.all[swarm as usize].expect(Role::Leecher);
             self.peers.push(Peer::planned(swarm, population, host, Role::Leecher));
             self.accounts.push(Account::default());
             self.schedule(world, world.now, Code::Arrival, next);
+        } else if gave_up {
+            self.all[swarm as usize].gave_up += 1;
+            world.something_ended = true;
         }
-        if was_complete && let Some(reason) = self.unfinishable(swarm) {
+        if (was_complete || gave_up)
+            && let Some(reason) = self.unfinishable(swarm)
+        {
             world.outcome = Some(Outcome::Stalled(reason));
         }
     }
@@ -138,7 +162,9 @@ impl Swarms<'_> {
         swarm.completed += 1;
         swarm.demand.shrink(world.now);
         let departure = self.population(peer).map(|population| population.departure.clone());
-        if let Some(departure) = departure {
+        if let Some(departure) = departure
+            && !matches!(departure, Departure::Session { .. })
+        {
             self.plan_departure(world, peer, &departure, download);
         }
         world.something_ended = true;

@@ -13,8 +13,8 @@ use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
-    self as plan, Arrivals, Change, Departure, Plan, Population, Sampled, TransportChoice, What,
-    Workload,
+    self as plan, Arrivals, Change, Departure, Plan, Population, RateClock, Sampled,
+    TransportChoice, What, Workload,
 };
 use flashcrowd_swarm::{
     self as swarm, Action, Availability, ConnId, Download, PeerId, Profile, Role, Standing,
@@ -115,6 +115,8 @@ struct Swarm {
     /// Leechers that are planned, and how many of them have the file.
     leechers: u32,
     completed: u32,
+    /// Leechers that left without the file, and were not replaced.
+    gave_up: u32,
     /// Seeds and leechers that have not arrived yet.
     seeds_to_come: u32,
     online: u32,
@@ -269,6 +271,7 @@ impl<'p> Swarms<'p> {
                 uploads: spec.populations.iter().map(|p| p.upload_bps).collect(),
                 leechers: 0,
                 completed: 0,
+                gave_up: 0,
                 seeds_to_come: 0,
                 online: 0,
                 demand: Demand::default(),
@@ -458,7 +461,7 @@ impl Swarm {
     }
     fn done(&self, limit: Option<u32>) -> bool {
         self.stopped
-            || (!self.replaces && self.completed >= self.leechers)
+            || (!self.replaces && self.completed + self.gave_up >= self.leechers)
             || limit.is_some_and(|limit| self.completed >= limit)
     }
 }
