@@ -11,6 +11,7 @@ EXTRAS = {
     "jinja2": "report",
     "matplotlib": "report",
     "scipy": "report",
+    "networkx": "topology",
 }
 """Module to the extra that installs it."""
 

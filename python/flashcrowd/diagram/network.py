@@ -119,6 +119,11 @@ def _group(name: str, table: Mapping[str, Any]) -> Box:
     if isinstance(devices, Mapping):
         parts = [f"{key} {value}" for key, value in devices.items() if value not in _NOTHING]
         lines.append("devices: " + (", ".join(parts) or "no delay"))
+    at = table.get("at") or []
+    if at:
+        at = [at] if isinstance(at, str) else at
+        more = f" and {len(at) - 3} more" if len(at) > 3 else ""
+        lines.append(f"at {', '.join(map(str, at[:3]))}{more}")
     if table.get("stack") not in _NOTHING:
         lines.append(f"TCP {table['stack']}")
     title = f"{name} · {hosts} host{'' if hosts == 1 else 's'}"
@@ -179,6 +184,10 @@ def _between(
     if rest or not between:
         title = "between all others" if covered else "between any two hosts"
         lines = [f"round trip {_value(network.get('rtt'))}"] + _also(network, ("jitter", "loss"))
+        topology = network.get("topology")
+        if isinstance(topology, Mapping):
+            plus = [f"plus {line}" for line in lines if line != "round trip 0 ms"]
+            lines = [f"the {topology.get('routes')} way over the map", *plus]
         between.append(Box("rest", "", title, lines))
         edges.extend((place, len(between) - 1) for place in sorted(rest or range(len(groups))))
     return between, list(dict.fromkeys(edges)), list(dict.fromkeys(chained))

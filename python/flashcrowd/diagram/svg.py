@@ -8,17 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from flashcrowd.diagram import layout
+from flashcrowd.diagram import arrivals, layout, topology
 from flashcrowd.diagram.layout import Label, Layout, Placed, PlacedCurve
 from flashcrowd.diagram.network import Diagram, read
+from flashcrowd.diagram.panel import FONTS, INK, PAPER, QUIET, SOFT, Panel
 from flashcrowd.units import Rate, UnitError
-
-INK, QUIET, FAINT, PAPER, SOFT = "#1a1a1a", "#595959", "#d9d9d9", "#ffffff", "#f5f6f7"
 
 #: Colours of workloads and links: those of Okabe and Ito, as in the figures of reports.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-
-_FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
 def draw(study: Mapping[str, Any], *, narrow: bool = False) -> str:
@@ -30,18 +27,21 @@ def draw(study: Mapping[str, Any], *, narrow: bool = False) -> str:
     """
     diagram = read(study)
     found = layout.narrow(diagram) if narrow else layout.wide(diagram)
+    panels = list(_panels(study, found))
+    height = panels[-1].bottom if panels else found.height
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{found.width:.0f}" '
-        f'height="{found.height:.0f}" viewBox="0 0 {found.width:.1f} {found.height:.1f}" '
+        f'height="{height:.0f}" viewBox="0 0 {found.width:.1f} {height:.1f}" '
         f'role="img">',
-        f"<title>{html.escape(_words(diagram))}</title>",
-        f'<path d="M0 0h{found.width:.1f}v{found.height:.1f}h-{found.width:.1f}z" '
+        f"<title>{html.escape(describe(study))}</title>",
+        f'<path d="M0 0h{found.width:.1f}v{height:.1f}h-{found.width:.1f}z" '
         f'style="fill: {PAPER}"/>',
         *_lines(diagram, found),
         *(part for placed in found.between for part in _box(placed)),
         *(part for placed in found.groups for part in _box(placed)),
         *_time(diagram, found),
-        *map(_label, found.notes),
+        *(_label(note) for note in found.notes),
+        *(part for panel in panels for part in panel.parts),
         "</svg>\n",
     ]
     return "\n".join(parts)
@@ -49,7 +49,17 @@ def draw(study: Mapping[str, Any], *, narrow: bool = False) -> str:
 
 def describe(study: Mapping[str, Any]) -> str:
     """What the drawing of a resolved study shows, for somebody who cannot see it."""
-    return _words(read(study))
+    return _words(read(study)) + topology.words(study)
+
+
+def _panels(study: Mapping[str, Any], found: Layout) -> Iterator[Panel]:
+    """What stands below the boxes: the map, and who comes when."""
+    top = found.height + 14
+    shown = topology.panel(study, found.width, top)
+    if shown is not None:
+        yield shown
+        top = shown.bottom
+    yield from arrivals.panels(study, found.width, top)
 
 
 def _words(diagram: Diagram) -> str:
@@ -96,7 +106,7 @@ def _label(label: Label) -> str:
     if label.workload >= 0:
         mark = _mark(label.workload, label.x - 8, label.y - 4)
     weight = "bold " if label.bold else ""
-    style = f"font: {weight}{label.size:g}px {_FONTS}; fill: {INK}"
+    style = f"font: {weight}{label.size:g}px {FONTS}; fill: {INK}"
     text = html.escape(label.text)
     return f'{mark}<text x="{label.x:.1f}" y="{label.y:.1f}" style="{style}">{text}</text>'
 
@@ -182,6 +192,6 @@ def _time(diagram: Diagram, found: Layout) -> Iterator[str]:
         text = x if not placed else max(x, placed[-1] + 8 + 7 * len(str(number)))
         placed.append(text)
         yield (
-            f'<text class="instant" x="{text:.1f}" y="{y - 8:.1f}" style="font: 10px {_FONTS}; '
+            f'<text class="instant" x="{text:.1f}" y="{y - 8:.1f}" style="font: 10px {FONTS}; '
             f'fill: {INK}; text-anchor: middle">{number}</text>'
         )

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.plan.format import FORMAT, Measures, PlanDict, Stop
 from flashcrowd.plan.kept import Kept
-from flashcrowd.plan.network import lower_network, stacks_of
+from flashcrowd.plan.network import lower_network, stacks_of, weight
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
 from flashcrowd.plan.traces import indexed
@@ -83,7 +83,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
             return None
         return {"utp": utps(name)} if scenario.stack(name) is None else {"tcp": stacks(name)}
 
-    network = kept.made(lower_network, scenario.network, kept, weight=len(hosts.index))
+    network = kept.made(lower_network, scenario.network, kept, weight=weight(scenario.network))
     workloads: list[dict[str, Any]] = []
     for name, workload in scenario.workloads.items():
         if isinstance(workload, Swarm):

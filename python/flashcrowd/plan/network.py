@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import (
     Conditions,
@@ -14,6 +17,7 @@ from flashcrowd.plan.format import (
     Trace,
 )
 from flashcrowd.plan.kept import Kept
+from flashcrowd.plan.topology import Between, Lowered
 from flashcrowd.plan.traces import Followed, Traces
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
@@ -21,6 +25,8 @@ from flashcrowd.scenario.line import Delay, Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
+from flashcrowd.scenario.placement import sites
+from flashcrowd.scenario.topology import Place
 from flashcrowd.scenario.trace import Trace as TraceTable
 from flashcrowd.units import Rate
 
@@ -34,16 +40,50 @@ def _stack(group: Group, network: NetworkTable) -> str:
     return network.stack if group.stack == "inherit" else group.stack
 
 
+@dataclass(frozen=True)
+class _Site:
+    """A group of a plan: hosts of one group that are at one place.
+
+    Attributes:
+        name: of the group.
+        group: its table.
+        place: name of the place; empty without a map.
+    """
+
+    name: str
+    group: Group
+    place: str
+
+
+def _sites(network: NetworkTable) -> list[_Site]:
+    return [
+        _Site(name, group, place)
+        for name, group in network.groups.items()
+        for place in sites(group, network.topology) or [""]
+    ]
+
+
+def weight(network: NetworkTable) -> int:
+    """What the network of a plan takes, in hosts: a core has half as much as a host."""
+    hosts = sum(group.hosts for group in network.groups.values())
+    return hosts + len(_sites(network)) ** 2 // 2 * (network.topology is not None)
+
+
 def lower_network(network: NetworkTable, kept: Kept) -> Network:
     """The network of a plan. Its hosts' TCP stacks are those of `stacks_of`."""
     links: list[Link] = []
     traces = Traces()
     forth, back = _shared_links(network, links, traces, kept)
-    hosts = _hosts(network, links, traces, kept)
-    cores, core_of = _cores(network, forth, back)
+    here = _sites(network)
+    lowered = None
+    if network.topology is not None:
+        places = list(dict.fromkeys(site.place for site in here))
+        lowered = Lowered(network.topology, places, links)
+    hosts = _hosts(network, here, links, traces, kept)
+    cores, core_of = _cores(network, here, forth, back, lowered)
     traced: dict[str, list[Trace]] = {"traces": traces.all} if traces.all else {}
     return {
-        "groups": list(network.groups),
+        "groups": [site.name for site in here],
         "hosts": hosts,
         "links": links,
         **traced,  # type: ignore[typeddict-item]
@@ -83,28 +123,49 @@ def _way_back(link: LinkTable) -> Way:
     return link if isinstance(link.back, str) else link.back
 
 
-def _hosts(network: NetworkTable, links: list[Link], traces: Traces, kept: Kept) -> list[Host]:
+def _hosts(
+    network: NetworkTable, here: Sequence[_Site], links: list[Link], traces: Traces, kept: Kept
+) -> list[Host]:
     hosts: list[Host] = []
     stacks = stacks_of(network)
-    for index, (name, group) in enumerate(network.groups.items()):
+    of_group: dict[str, list[int]] = {}
+    for index, site in enumerate(here):
+        of_group.setdefault(site.name, []).append(index)
+    for name, group in network.groups.items():
         stack_index = stacks.index(_stack(group, network))
-        delays = group.access.delay.over(group.hosts) if group.access else []
-        ways = kept.made(_ways, group.access) if group.access else None
-        line = group.access
-        followed = [traces.of(rate, line.framing) for rate in (line.up, line.down)] if line else []
+        lines = [_line(here[index], network, kept) for index in of_group[name]]
+        delays = [line.delay.over(group.hosts) if line else [] for line in lines]
+        followed = [
+            [traces.of(rate, line.framing) for rate in (line.up, line.down)] if line else []
+            for line in lines
+        ]
         for number in range(group.hosts):
+            turn = number % len(lines)
             host: Host = {
                 "name": f"{name}-{number + 1}",
-                "group": index,
+                "group": of_group[name][turn],
                 "stack": stack_index,
                 "up": [],
                 "down": [],
             }
-            if group.access is not None and ways is not None:
-                drawn = _drawn(group.access.delay, number=len(hosts))
-                _access(host, ways, followed, delays[number], drawn, links)
+            line = lines[turn]
+            if line is not None:
+                ways = kept.made(_ways, line)
+                drawn = _drawn(line.delay, number=len(hosts))
+                _access(host, ways, followed[turn], delays[turn][number], drawn, links)
             hosts.append(host)
     return hosts
+
+
+def _line(site: _Site, network: NetworkTable, kept: Kept) -> Line | None:
+    """The access line of hosts at a site: that of their group, or else that of their place."""
+    if site.group.access is not None or network.topology is None:
+        return site.group.access
+    return kept.made(_line_of_place, network.topology.places[site.place], weight=0)
+
+
+def _line_of_place(place: Place) -> Line | None:
+    return Line(up=place.up, down=place.down) if place.up or place.down else None
 
 
 def _drawn(delay: Delay, *, number: int) -> DrawnDelay | None:
@@ -141,7 +202,11 @@ def _ways(line: Line) -> tuple[Conditions, Conditions]:
 
 
 def _cores(
-    network: NetworkTable, forth: dict[str, int], back: dict[str, int]
+    network: NetworkTable,
+    here: Sequence[_Site],
+    forth: dict[str, int],
+    back: dict[str, int],
+    lowered: Lowered | None,
 ) -> tuple[list[Core], list[int]]:
     """One core for all pairs of groups that share everything, and the core of each ordered pair."""
     paths: dict[tuple[str, str], tuple[Path, bool]] = {}
@@ -152,21 +217,47 @@ def _cores(
     cores: list[Core] = []
     known: dict[tuple[object, ...], int] = {}
     core_of: list[int] = []
-    for first, group in network.groups.items():
-        for second, other in network.groups.items():
-            path, reverse = paths.get((first, second), (None, False))
-            crossed = list(path.through) if path else []
-            if reverse:
-                links = [back[name] for name in reversed(crossed)]
+    for site in here:
+        for other in here:
+            path, reverse = paths.get((site.name, other.name), (None, False))
+            device_ns = _device_delay(site.group, other.group, inside=site == other)
+            if lowered is not None and path is None:
+                own_pair = (site.place, other.place, device_ns)
+            elif path or site.group.devices or other.group.devices:
+                own_pair = (site.name, other.name, device_ns)
             else:
-                links = [forth[name] for name in crossed]
-            device_ns = _device_delay(group, other, inside=first == second)
-            own_pair = (first, second) if path or group.devices or other.devices else ()
+                own_pair = ()
             if own_pair not in known:
                 known[own_pair] = len(cores)
-                cores.append(_core(network, path, links, device_ns))
+                if lowered is not None and path is None:
+                    between = lowered.between(site.place, other.place)
+                    cores.append(_core_of_map(network, between, device_ns))
+                else:
+                    links = _crossed(path, forth, back, reverse=reverse)
+                    cores.append(_core(network, path, links, device_ns))
             core_of.append(known[own_pair])
     return cores, core_of
+
+
+def _crossed(
+    path: Path | None, forth: dict[str, int], back: dict[str, int], *, reverse: bool
+) -> list[int]:
+    """The shared links on a path, in order."""
+    if path is None:
+        return []
+    if reverse:
+        return [back[name] for name in reversed(path.through)]
+    return [forth[name] for name in path.through]
+
+
+def _core_of_map(network: NetworkTable, between: Between, device_ns: int) -> Core:
+    rtt_ns = 0 if isinstance(network.rtt, RttDistribution) else network.rtt.ns
+    delay_ns = between.delay_ns + rtt_ns // 2 + device_ns
+    return {
+        "links": between.links,
+        "conditions": conditions(delay_ns=delay_ns, jitter=network.jitter, loss=between.loss),
+        "draw": None,
+    }
 
 
 def _device_delay(group: Group, other: Group, *, inside: bool) -> int:

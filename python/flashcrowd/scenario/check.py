@@ -11,6 +11,7 @@ from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.paths import join
+from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Population, Swarm
@@ -76,6 +77,7 @@ def _network(scenario: Scenario) -> Iterator[Problem]:
             allowed = "a name that no host of another group has"
             yield Problem(join(("network", "groups", name)), shown(name), allowed)
     yield from _paths(scenario)
+    yield from placement(network)
 
 
 def _paths(scenario: Scenario) -> Iterator[Problem]:
@@ -213,6 +215,7 @@ def _times(population: Population, times: Times, place: str, wanted: int) -> Ite
             hint = f"give {groups} {count} hosts, or leave lines out"
         yield Problem(path, value, f"one instant for each of the {wanted} hosts", hint)
     if population.replace and any(times.leave):
+        allowed = "false where arrivals say when each leaves: of a replacement they say nothing"
         hint = "`departure = { file = ... }` draws the session of each peer"
         yield Problem(f"{place}.replace", "true", allowed, hint)
 

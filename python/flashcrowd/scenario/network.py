@@ -20,6 +20,7 @@ from flashcrowd.scenario.impairments import (
 )
 from flashcrowd.scenario.line import Access
 from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.topology import At, MaybeTopology
 from flashcrowd.scenario.trace import LinkRate
 from flashcrowd.units import Span
 
@@ -69,6 +70,8 @@ class Group(Table):
     """Their TCP stack; "inherit" for that of the network."""
     devices: Annotated[Devices | None, Word("none")] = None
     """Delays of the machine that runs the group."""
+    at: At = Field(default_factory=list)
+    """The place of the topology where they are, or several, over which they are dealt in turn."""
 
 
 class Way(Table):
@@ -135,3 +138,5 @@ class Network(Table):
     """Shared links."""
     paths: dict[Name, Path] = Field(default_factory=dict)
     """Pairs of groups between which it is not as elsewhere, or which a shared link joins."""
+    topology: MaybeTopology = None
+    """A map with places for the hosts and edges between them, from a GraphML file, or "none"."""
