@@ -45,6 +45,11 @@ VARIANTS: list[dict[str, Any]] = [
     },
     {f"{SEED}.arrivals": {"kind": "times", "at": ["3 s"]}, f"{SEED}.departure": "after 5 min"},
     {
+        f"{SEED}.arrivals": {"per_hour": [["0 s", 0.0], ["1 s", 60]]},
+        f"{SEED}.departure": {"points": [["0 %", "1 min"], ["100 %", "1 h"]]},
+    },
+    {f"{SEED}.arrivals": {"per_hour": [["0 s", 3]], "period": "24 h"}},
+    {
         "workloads.pages": {
             "kind": "web",
             "from": "homes-1",

@@ -10,11 +10,21 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.catalogue import STUDIES
 from flashcrowd.errors import did_you_mean
 from flashcrowd.scenario import LINES
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document
-from flashcrowd.study.template import LINE, TEMPLATES, Template, names, study_text, written
+from flashcrowd.study.template import (
+    LINE,
+    TEMPLATES,
+    Template,
+    companions,
+    names,
+    study_text,
+    written,
+    written_beside,
+)
 
 
 def init(
@@ -60,8 +70,12 @@ def init(
             return 2
     text = study_text(template, line, with_)
     path = file or Path(f"{template}.toml")
-    Study.from_dict(parse_document(text, str(path)), place=str(path))
+    beside = companions(template)
+    directory = STUDIES if beside else "."
+    Study.from_dict(parse_document(text, str(path)), place=str(path), directory=directory)
     written(path, text)
+    for companion in beside:
+        written_beside(path, companion)
     name = shlex.quote(str(path))
     print(f"Wrote {path}. Go on with:")
     print(f"  flashcrowd check --brief {name}\n  flashcrowd run {name} --report")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template as Text
@@ -115,6 +115,24 @@ def study_text(name: str, line: str | None = None, chosen: Sequence[str] = ()) -
     return (STUDIES / f"{name}.toml").read_text(encoding="utf-8")
 
 
+def companions(name: str) -> list[Path]:
+    """The files that a study that ships names, beside which it stands; of a template none."""
+    if name in TEMPLATES:
+        return []
+    texts = _texts(tomllib.loads((STUDIES / f"{name}.toml").read_text(encoding="utf-8")))
+    found = (STUDIES / text for text in texts if Path(text).name == text)
+    return [path for path in dict.fromkeys(found) if path.suffix and path.is_file()]
+
+
+def _texts(table: object) -> Iterator[str]:
+    """All texts in nested tables and lists."""
+    if isinstance(table, str):
+        yield table
+    elif isinstance(table, Mapping | list):
+        for below in table.values() if isinstance(table, Mapping) else table:
+            yield from _texts(below)
+
+
 def written(path: Path, text: str) -> None:
     """Writes a study file that is not there yet.
 
@@ -123,6 +141,22 @@ def written(path: Path, text: str) -> None:
         OSError: it cannot be written.
     """
     tomllib.loads(text)
+    _write(path, text)
+
+
+def written_beside(study: Path, file: Path) -> None:
+    """Writes a file that a study that ships names beside the copy of the study.
+
+    Raises:
+        StudyError: another file of this name is there.
+        OSError: it cannot be written.
+    """
+    path, text = study.with_name(file.name), file.read_text(encoding="utf-8")
+    if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+        _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
