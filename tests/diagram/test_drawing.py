@@ -207,3 +207,72 @@ def test_names_from_a_study_cannot_become_markup() -> None:
     resolved = study(2)
     resolved["network"]["groups"]["group-with-a-long-name-0"]["access"]["line"] = "<script>"
     assert "<script" not in draw(resolved)
+
+
+def cities(count: int, *, placed: bool) -> dict[str, Any]:
+    """A ring of places with a spoke to the first from every third, and hosts at every other."""
+    places = {
+        f"p{n}": {"label": f"Place {n}"}
+        | ({"coordinates": [50 + 9 * (n % 5), -30 + 60 * n / count]} if placed else {})
+        for n in range(count)
+    }
+    pairs = [(n, (n + 1) % count) for n in range(count)]
+    pairs += [(0, n) for n in range(3, count - 1, 3)]
+    edges = {
+        f"{a} - {b}": {"between": [f"p{a}", f"p{b}"], "delay": f"{1 + a} ms", "rate": "10 Mbit/s"}
+        for a, b in pairs
+    }
+    made = {
+        "format": 1,
+        "title": "Made for a test",
+        "network": {
+            "topology": {"places": places, "edges": edges},
+            "groups": {
+                "seed": {"at": "p0"},
+                "homes": {"hosts": count, "at": [f"p{n}" for n in range(0, count, 2)]},
+            },
+        },
+        "workloads": {"f": {"kind": "transfer", "from": "seed", "to": "homes", "size": "1 MB"}},
+    }
+    return Study.from_dict(made).resolved()
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("placed", [False, True], ids=["sprung", "by coordinates"])
+@pytest.mark.parametrize("count", [3, 10, 40])
+def test_a_map_names_every_place_with_hosts_and_nothing_lies_over_anything(
+    count: int, placed: bool, narrow: bool
+) -> None:
+    resolved = cities(count, placed=placed)
+    drawn = draw(resolved, narrow=narrow)
+    assert drawn == draw(resolved, narrow=narrow), "the same map is drawn the same way"
+    root = ElementTree.fromstring(drawn)
+    across, down = (float(end) for end in root.attrib["viewBox"].split()[2:])
+    texts = labels(root)
+    says = [text for text, _ in texts]
+    for number in range(0, count, 2):
+        name = f"Place {number}"
+        assert any(it == name or f" {name}:" in it for it in says), name
+    for text, found in texts:
+        assert inside(found, (0.0, 0.0, across, down)), text
+    words = [(text, box) for text, box in texts if not text.isdecimal()]
+    for (one, a), (other, b) in combinations(words, 2):
+        assert not meet(a, b), (one, other)
+    dots = root.findall(f"{SVG}circle")
+    assert len(dots) >= count // 2
+    assert "The map of" in root.findtext(f"{SVG}title", "")
+
+
+def test_arrivals_from_a_trace_and_by_rates_are_a_curve() -> None:
+    resolved = Study.load(STUDIES[0].parent / "evening.toml").resolved()
+    says = [text for text, _ in labels(ElementTree.fromstring(draw(resolved)))]
+    assert {"When people of swarm come", "have come", "are there at most", "40"} <= set(says)
+    people = resolved["workloads"]["swarm"]["populations"]["people"]
+    for period in ("none", "24 h"):
+        people["arrivals"] = {
+            "kind": "rates", "per_hour": [["0 s", 40.0], ["30 min", 0.01]], "period": period,
+        }  # fmt: skip
+        says = [text for text, _ in labels(ElementTree.fromstring(draw(resolved)))]
+        assert "expected to have come" in says
+        # Twenty in half an hour; the others as slowly as the rate says, or on the next day.
+        assert ("24.5 h" in says) == (period == "24 h")

@@ -206,7 +206,8 @@ fn counts_of_arrivals_in_each_hour_match_the_rates() {
             per_s: per_hour(hour) / 3600.0,
         })
         .collect();
-    let leechers: u32 = (0..hours).map(|hour| per_hour(hour) as u32).sum();
+    // More than come in a day, so that the day is not cut short by their number.
+    let leechers = (0..hours).map(|hour| per_hour(hour) as u32).sum::<u32>() + 300;
     let mut plan = flash_crowd(leechers, 1, None, path(Span::from_millis(1), 0.0));
     plan.stop.horizon_ns = Span::from_secs(10 * 86_400);
     population(&mut plan, 1).arrivals = Arrivals::Rates { steps, period_ns: None };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flashcrowd.diagram.layout import TITLE, width
+from flashcrowd.diagram.layout import TITLE, width, wrapped
 from flashcrowd.diagram.panel import ACCENT, FAINT, SECOND, Panel, line, text
 from flashcrowd.units import Span
 
@@ -16,7 +16,7 @@ Curve = list[tuple[float, float]]
 
 
 def panels(study: Mapping[str, Any], across: float, top: float) -> Iterator[Panel]:
-    """A curve for each population of a resolved study whose arrivals are given one by one or by rates."""  # noqa: E501
+    """A curve for each population of a resolved study that has instants or rates of arrivals."""
     for name, workload in study.get("workloads", {}).items():
         for population, table in (workload.get("populations") or {}).items():
             curves = _curves(table, study)
@@ -90,9 +90,12 @@ def _expected(arrivals: Mapping[str, Any], hosts: int) -> Curve:
 def _panel(title: str, curves: Mapping[str, Curve], across: float, top: float) -> Panel:
     last = max(x for curve in curves.values() for x, _ in curve) or 1.0
     most = max(y for curve in curves.values() for _, y in curve) or 1.0
-    parts = [text(0.5, top + TITLE, title, TITLE, bold=True)]
-    parts.extend(_legend(list(curves), top + TITLE + 17))
-    top += TITLE + 30
+    parts: list[str] = []
+    for words in wrapped(title, across - 1, TITLE, bold=True):
+        parts.append(text(0.5, top + TITLE, words, TITLE, bold=True))
+        top += TITLE + 3
+    parts.extend(_legend(list(curves), top + 14))
+    top += 30
     left, right, bottom = 8 + width(f"{most:.0f}", 11), across - 12, top + _HIGH
 
     def on(point: tuple[float, float]) -> tuple[float, float]:

@@ -48,6 +48,12 @@ def circle(x: float, y: float, radius: float, color: str) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="fill: {color}"/>'
 
 
+def number(x: float, y: float, count: int) -> str:
+    """A number within a dot around a point."""
+    style = f"font: bold 8px {FONTS}; fill: {PAPER}; text-anchor: middle"
+    return f'<text x="{x:.1f}" y="{y + 3:.1f}" style="{style}">{count}</text>'
+
+
 def line(points: Sequence[tuple[float, float]], color: str, thick: float) -> str:
     """A line through some points."""
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flashcrowd.diagram.layout import TEXT, TITLE, width
-from flashcrowd.diagram.panel import ACCENT, FAINT, QUIET, Panel, circle, line, text
+from flashcrowd.diagram.layout import TEXT, TITLE, width, wrapped
+from flashcrowd.diagram.panel import ACCENT, FAINT, QUIET, Panel, circle, line, number, text
 from flashcrowd.scenario.topology import Edge, Topology
 
 _MARGIN = 14.0
@@ -48,8 +48,8 @@ def read(study: Mapping[str, Any]) -> tuple[Topology, dict[str, list[str]]] | No
         at = group.get("at") or []
         at = [at] if isinstance(at, str) else at
         count: dict[str, int] = {}
-        for number in range(int(group.get("hosts", 1))):
-            place = topology.find(at[number % len(at)])[0]
+        for turn in range(int(group.get("hosts", 1))):
+            place = topology.find(at[turn % len(at)])[0]
             count[place] = count.get(place, 0) + 1
         for place, hosts in count.items():
             here.setdefault(place, []).append(f"{name} · {hosts} host{'' if hosts == 1 else 's'}")
@@ -67,8 +67,11 @@ def panel(study: Mapping[str, Any], across: float, top: float) -> Panel | None:
     room = across - 2 * _MARGIN
     shape = _extent(points[it] for it in _marked(here, crossed, topology) if it in points)
     high = min(max(room * shape[3] / shape[2], 120.0), 340.0 if across > 500 else 300.0)
-    parts = [text(0.5, top + TITLE, _title(topology, here), TITLE, bold=True)]
-    top += TITLE + 2 * _LINE
+    parts: list[str] = []
+    for words in wrapped(_title(topology, here), across - 1, TITLE, bold=True):
+        parts.append(text(0.5, top + TITLE, words, TITLE, bold=True))
+        top += _LINE + 2
+    top += TITLE + _LINE
     side = min(90.0, across / 5)
     place_of = {
         name: _onto(point, shape, (side, top, across - side, top + high))
@@ -77,22 +80,24 @@ def panel(study: Mapping[str, Any], across: float, top: float) -> Panel | None:
     page = (1.0, top - _LINE, across - 1.0, top + high + 2 * _LINE)
     seen = [it for it in places if _within(place_of[it], page)]
     parts.extend(_lines(topology, crossed, place_of, set(seen)))
-    parts.extend(circle(*place_of[it], 1.8, QUIET) for it in seen if it not in here)
+    parts.extend(circle(*place_of[it], 2.6, QUIET) for it in seen if it not in here)
     parts.extend(circle(*place_of[it], 4.5, ACCENT) for it in here)
     free = _Free(page)
     for name in here:
         x, y = place_of[name]
-        free.taken.append((x - 5, y - 5, x + 5, y + 5))
+        free.taken.append((x - 7, y - 7, x + 7, y + 7))
     ways = [(place_of[a], place_of[b]) for a, b in (topology.edges[it].between for it in crossed)]
     notes: list[str] = []
     for name, groups in here.items():
-        words = [topology.called(name), *groups, *_inside(topology, name)]
-        parts.extend(_label(words, place_of[name], free, ways, notes))
+        label = [topology.called(name), *groups, *_inside(topology, name)]
+        parts.extend(_label(label, place_of[name], free, ways, notes))
+    for name in sorted(_marked((), crossed, topology) - here.keys()):
+        parts.extend(_passed(topology.called(name), place_of[name], free))
     for name in crossed:
         parts.extend(_cost(topology, topology.edges[name], place_of, free))
     y = page[3] + _LINE / 2
     for note in notes:
-        for words in _broken(note, across - 2):
+        for words in wrapped(note, across - 2):
             parts.append(text(0.5, y + TEXT, words))
             y += _LINE
     return Panel(parts, y + _LINE / 2)
@@ -263,8 +268,8 @@ def _label(
     notes: list[str],
 ) -> Iterator[str]:
     """Words beside a place, where they cover the fewest lines; a number if there is no room."""
-    sizes = [TITLE if number == 0 else TEXT for number in range(len(words))]
-    room = max(width(it, size, bold=not n) for n, (it, size) in enumerate(zip(words, sizes)))  # noqa: B905
+    sizes = [TITLE] + [TEXT] * (len(words) - 1)
+    room = max(width(it, size, bold=size == TITLE) for it, size in zip(words, sizes, strict=True))
     best: tuple[int, Rectangle] | None = None
     for left, top in _beside(at, room, _LINE * len(words)):
         box = (left, top, left + room, top + _LINE * len(words))
@@ -274,15 +279,24 @@ def _label(
                 best = (cost, box)
     if best is None:
         notes.append(f"{len(notes) + 1} {words[0]}: {', '.join(words[1:])}")
-        words = [str(len(notes))]
-        box = (at[0] + 6, at[1] - 14, at[0] + 6 + 7 * len(words[0]), at[1] - 4)
-        best = (0, box)
+        yield circle(*at, 7, ACCENT)
+        yield number(*at, len(notes))
+        return
     box = best[1]
     free.taken.append(box)
-    for number, said in enumerate(words):
-        size = TITLE if number == 0 else TEXT
-        y = box[1] + _LINE * number + TEXT - 1
-        yield text(box[0], y, said, size, bold=number == 0, halo=True)
+    for row, (said, size) in enumerate(zip(words, sizes, strict=True)):
+        yield text(box[0], box[1] + _LINE * row + TEXT - 1, said, size, bold=not row, halo=True)
+
+
+def _passed(name: str, at: Point, free: _Free) -> Iterator[str]:
+    """The name of a place that packets only pass, if there is room."""
+    room = width(name, TEXT)
+    for left, top in _beside(at, room, TEXT):
+        box = (left, top, left + room, top + TEXT)
+        if free.fits(box):
+            free.taken.append(box)
+            yield text(left, top + TEXT - 2, name, TEXT, quiet=True, halo=True)
+            return
 
 
 def _beside(at: Point, room: float, high: float) -> Iterator[Point]:
@@ -319,14 +333,3 @@ def _cost(topology: Topology, edge: Edge, at: Mapping[str, Point], free: _Free) 
                 free.taken.append(box)
                 yield text(left, top + TEXT - 2, said, TEXT, quiet=True, halo=True)
                 return
-
-
-def _broken(note: str, room: float) -> Iterator[str]:
-    words = ""
-    for word in note.split(" "):
-        joined = f"{words} {word}".strip()
-        if words and width(joined, TEXT) > room:
-            yield words
-            joined = word
-        words = joined
-    yield words

@@ -119,9 +119,11 @@ def _unreachable(
     ways = topology.ways(every)
     lost: dict[tuple[str, str], None] = {}
     for one, other in itertools.product(used, used):
-        if frozenset((one, other)) not in own:
-            pairs = itertools.product(used[one], used[other])
-            lost |= {(a, b): None for a, b in pairs if ways[a, b] is None and (b, a) not in lost}
+        if frozenset((one, other)) in own:
+            continue
+        for a, b in itertools.product(used[one], used[other]):
+            if ways[a, b] is None and (b, a) not in lost:
+                lost[a, b] = None
     if not lost:
         return
     some = [f"{topology.called(a)} to {topology.called(b)}" for a, b in list(lost)[:5]]
