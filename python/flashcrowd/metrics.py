@@ -54,6 +54,11 @@ METRICS = (
         "When the last leecher has the file, on the clock of the run.",
         many=False, more="later", less="earlier",
     ),
+    Metric(
+        "left without the file", "swarm", "%",
+        "Share of the leechers that came and left before they had the file.",
+        many=False, most=100.0,
+    ),
     Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
     Metric(
         "seed share", "swarm", "%", "Share of the swarm's payload that the seeds sent.",

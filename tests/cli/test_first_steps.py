@@ -74,6 +74,20 @@ def test_a_study_that_ships_is_copied_with_its_comments(here: Path):
     assert status("init", "other.toml", "--template", "latency", "--line", "ADSL 1/8") == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "file"), [("evening", "evening.csv"), ("backbone", "backbone.graphml")]
+)
+def test_files_that_a_study_names_come_with_it(here: Path, capsys: Any, name: str, file: str):
+    assert status("init", "a.toml", "--template", name) == 0
+    assert (here / file).read_text() == (ROOT / "studies" / file).read_text()
+    assert status("init", "b.toml", "--template", name) == 0
+    assert status("check", "b.toml") == 0
+    (here / file).write_text("mine")
+    assert status("init", "c.toml", "--template", name) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (here / file).read_text() == "mine"
+
+
 def test_three_questions_are_asked(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
     answers(monkeypatch, "backgroun", "3", "cable 5/50", "libutp, rfc6817")
     assert status("init", "a.toml") == 0

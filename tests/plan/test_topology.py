@@ -19,7 +19,7 @@ from flashcrowd.study import Study
 
 MS = 10**6
 
-MAP = {
+MAP: dict[str, Any] = {
     "places": {
         "h": {"label": "Harbour", "up": "10 Mbit/s", "down": "50 Mbit/s"},
         "m": {"label": "Hill"},

@@ -1,5 +1,6 @@
 """Maps from GraphML and GML: Shadow's documented examples, the Topology Zoo's form, and what is wrong."""  # noqa: E501
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ SPACE = 'xmlns="http://graphml.graphdrawing.org/xmlns"'
 
 
 def graphml(
-    nodes: dict[str, dict[str, object]],
-    edges: list[tuple[str, str, dict[str, object]]],
+    nodes: Mapping[str, Mapping[str, object]],
+    edges: Sequence[tuple[str, str, Mapping[str, object]]],
     *,
     directed: bool = False,
     types: str = "string",
@@ -29,7 +30,7 @@ def graphml(
         for of, name in sorted(keys)
     )
 
-    def data(of: str, values: dict[str, object]) -> str:
+    def data(of: str, values: Mapping[str, object]) -> str:
         return "".join(f'<data key="{of}.{key}">{it}</data>' for key, it in values.items())
 
     body = "".join(f'<node id="{name}">{data("node", it)}</node>' for name, it in nodes.items())

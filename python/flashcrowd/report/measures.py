@@ -123,7 +123,21 @@ def _swarms(results: Source) -> Iterator[Observations]:
         yield from _observed("download time", name, who.run, who.duration_s, parts)
         _, last = downloads.times_of_runs(results, name)
         yield from _scalar("last completion", name, last)
+        yield from _left(results, name)
         yield from _seeds(results, name)
+
+
+def _left(results: Source, swarm: str) -> Iterator[Observations]:
+    """How many left before they had the file, of a swarm in which somebody did."""
+    rows = source.table(results, "downloads")
+    if rows is None:
+        return
+    rows = source.where(rows, "swarm", swarm)
+    left = ~np.isnan(source.numbers(rows, "left_s")) & np.isnan(source.numbers(rows, "completed_s"))
+    if left.any():
+        members = by_run(source.integers(rows, "run"))
+        shares = {run: 100 * float(left[them].mean()) for run, them in members}
+        yield from _scalar("left without the file", swarm, shares)
 
 
 def _seeds(results: Source, swarm: str) -> Iterator[Observations]:

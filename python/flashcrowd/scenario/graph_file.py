@@ -128,7 +128,8 @@ def _few(nodes: int, edges: int, path: Path) -> None:
 def _from_gml(text: str, path: Path) -> Any:
     import networkx
 
-    _few(*(len(re.findall(rf"^\s*{it}\b", text, re.M)) for it in ("node", "edge")), path)
+    nodes, edges = (len(re.findall(rf"^\s*{it}\b", text, re.M)) for it in ("node", "edge"))
+    _few(nodes, edges, path)
     try:
         return networkx.parse_gml(text.splitlines(), label="id")
     except (networkx.NetworkXError, ValueError, RecursionError) as error:
@@ -208,10 +209,11 @@ class _Element:
             raise self.wrong(name, allowed)
         unit = match["unit"]
         scale = bare if unit is None else units.get(unit)
-        if scale is None and unit is None:
-            raise self.wrong(name, allowed, "a number alone says neither ms nor s")
         if scale is None:
-            raise self.wrong(name, allowed, f"there is no unit {visible(unit)[:20]!r}")
+            hint = "a number alone says neither ms nor s"
+            if unit is not None:
+                hint = f"there is no unit {visible(unit)[:20]!r}"
+            raise self.wrong(name, allowed, hint)
         try:
             number = Decimal(match["number"])
         except InvalidOperation:

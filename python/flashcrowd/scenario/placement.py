@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
 from flashcrowd.scenario.distribution import RttDistribution
@@ -111,7 +111,7 @@ def _some(topology: Topology) -> str:
 
 
 def _unreachable(
-    network: Network, topology: Topology, used: dict[str, Sequence[str]]
+    network: Network, topology: Topology, used: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
     """Pairs of places without a way, where no path of one's own joins their groups."""
     own = {frozenset(path.between) for path in network.paths.values()}
