@@ -50,10 +50,14 @@ def document(topology: Any = MAP, **groups: Any) -> dict[str, Any]:
     }
 
 
+def plan_of(point: Any) -> dict[str, Any]:
+    return dict(point.plan().data["network"])
+
+
 def network(topology: Any = MAP, **groups: Any) -> dict[str, Any]:
     (point,) = Study.from_dict(document(topology, **groups)).points()
     _core.check_plan(point.plan().to_json())
-    return dict(point.plan().data["network"])
+    return plan_of(point)
 
 
 def between(plan: dict[str, Any], one: str, other: str) -> tuple[list[str], int, float]:
@@ -156,13 +160,13 @@ def test_what_is_said_of_the_network_comes_on_top_and_a_path_of_ones_own_in_plac
     made["network"] |= {"rtt": "10 ms", "jitter": "1 ms"}
     made["network"]["groups"]["server"]["devices"] = {"ethernet": "3 ms", "loopback": "1 ms"}
     (point,) = Study.from_dict(made).points()
-    plan = dict(point.plan().data["network"])
+    plan = plan_of(point)
     assert between(plan, "server-1", "homes-1")[1] == (4 + 5 + 3) * MS
     assert between(plan, "homes-1", "homes-2")[1] == (15 + 5) * MS
     assert all(core["conditions"]["jitter"]["spread_ns"] == MS for core in plan["cores"])
     made["network"]["paths"] = {"own": {"between": ["server", "homes"], "rtt": "60 ms"}}
     (point,) = Study.from_dict(made).points()
-    plan = dict(point.plan().data["network"])
+    plan = plan_of(point)
     assert between(plan, "server-1", "homes-2")[1] == (30 + 3) * MS
     assert between(plan, "homes-2", "homes-1")[1] == (15 + 5) * MS
 
@@ -186,7 +190,7 @@ def test_the_documented_example_of_shadow(tmp_path: Path) -> None:
     made = document("map.gml", hosts={"hosts": 2, "at": "node at 1.2.3.4"})
     made["workloads"]["flow"]["to"] = "hosts-2"
     (point,) = Study.from_dict(made, directory=tmp_path).points()
-    plan = dict(point.plan().data["network"])
+    plan = plan_of(point)
     assert between(plan, "hosts-1", "hosts-2") == ([], 10 * MS, 0.0)
     assert {link["conditions"]["rate_bps"] for link in plan["links"]} == {100_000_000}
 
@@ -214,11 +218,11 @@ def test_maps_and_what_they_say_are_swept(tmp_path: Path) -> None:
     for key in ("network.topology", "network.topology.file"):
         swept = {**made, "sweep": {key: ["one.graphml", "two.graphml"]}}
         points = Study.from_dict(swept, directory=tmp_path).points()
-        plans = [dict(point.plan().data["network"]) for point in points]
+        plans = [plan_of(point) for point in points]
         assert [between(plan, "x-1", "y-1")[1] for plan in plans] == [5 * MS, 7 * MS]
     edge = paths.join(["network", "topology", "edges", "a - b", "delay"])
     points = Study.from_dict({**made, "sweep": {edge: ["1 ms"]}}, directory=tmp_path).points()
-    assert between(dict(points[0].plan().data["network"]), "x-1", "y-1")[1] == MS
+    assert between(plan_of(points[0]), "x-1", "y-1")[1] == MS
 
 
 def test_an_edge_changes_while_a_run_goes_on() -> None:

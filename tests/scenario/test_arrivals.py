@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from flashcrowd.errors import StudyError
 from flashcrowd.scenario.arrival_file import read_arrivals
 from flashcrowd.scenario.arrivals import Arrivals, Rates, Times
 from flashcrowd.study import Study
+from flashcrowd.study.schema import study_schema
 from flashcrowd.units import Span, UnitError
 
 ARRIVALS: TypeAdapter[Any] = TypeAdapter(Arrivals)
@@ -165,6 +167,10 @@ def test_a_replacement_has_no_session(tmp_path: Path) -> None:
 def test_sessions_are_drawn_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("cumulative fraction,session [min]\n0,1\n0.5,2\n1,60\n")
     made = study("arrival [s]\n0\n1\n2\n", tmp_path, departure={"file": "s.csv"})
+    as_written = {"arrivals": {"file": "a.csv"}, "departure": {"file": "s.csv"}}
+    document = made.resolved()
+    document["workloads"]["swarm"]["populations"]["people"] |= as_written
+    jsonschema.Draft202012Validator(study_schema()).validate(document)
     assert lowered(made, "departure") == {
         "kind": "session", "stay_s": [(0.0, 60.0), (0.5, 120.0), (1.0, 3600.0)],
     }  # fmt: skip

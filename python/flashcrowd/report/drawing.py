@@ -10,8 +10,8 @@ from flashcrowd.report.blocks import Figure, Svg
 
 _CAPTION = (
     "The network of the study, as the file describes it: groups of hosts with their lines, what "
-    "lies between them, and what each does in which workload. Lines are thicker where the line up "
-    "is faster."
+    "lies between them, and what each does in which workload; where there is one, the map with the "
+    "edges that packets cross, and who comes when. Lines are thicker where the line up is faster."
 )
 
 

@@ -71,6 +71,13 @@ DepartureText = (
 )
 
 
+class _SessionFile(Table):
+    """Sessions are drawn from a file."""
+
+    file: str
+    """A CSV file, its path relative to the study."""
+
+
 def _after(given: Any) -> Any:
     """The tables that texts such as "after 10 min" and "after 50 %" stand for."""
     words = given.split(maxsplit=1) if isinstance(given, str) else []
@@ -85,7 +92,7 @@ Departure = Annotated[
     DepartureTable,
     kind_from(None, mean="after", share="after-share", file="session", points="session"),
     shorthand("kind", DepartureTable | Literal["at-once", "never", "all-done"]),
-    BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText),
+    BeforeValidator(_after, json_schema_input_type=DepartureTable | DepartureText | _SessionFile),
 ]
 
 
