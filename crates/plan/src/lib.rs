@@ -4,6 +4,7 @@
 //! [`Plan::check`] refuses what contradicts itself, before anything is allocated for it.
 
 mod call;
+mod capture;
 mod check;
 mod load;
 mod measures;
@@ -18,6 +19,7 @@ mod transfer;
 mod web;
 
 pub use call::Call;
+pub use capture::Capture;
 pub use check::Error;
 use check::{index, require};
 use flashcrowd_base::Span;
@@ -176,7 +178,7 @@ impl Plan {
         for (i, change) in self.timeline.iter().enumerate() {
             change.check(self, &format!("timeline[{i}]"))?;
         }
-        self.measures.check()
+        self.measures.check(self)
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::check::require;
 use crate::load::{Load, ROW_BYTES};
-use crate::{Error, Plan, Workload};
+use crate::{Capture, Error, Plan, Workload};
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,9 @@ pub struct Measures {
     /// What of a run some tables are about; all of it for those that are not named.
     #[serde(default)]
     pub windows: Vec<Window>,
+    /// Whose packets are captured whole, with their headers.
+    #[serde(default)]
+    pub capture: Option<Capture>,
 }
 
 /// The part of a run that a table is about.
@@ -120,7 +123,8 @@ impl Measures {
         self.windows.iter().find(|window| window.table == table)
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), Error> {
+        self.capture.as_ref().map_or(Ok(()), |capture| capture.check(plan, "measures.capture"))?;
         for (i, series) in self.series.iter().enumerate() {
             let path = format!("measures.series[{i}].every_ns");
             require(!series.every_ns.is_zero(), &path, "must be more than zero")?;

@@ -46,7 +46,11 @@ impl Plan {
         let end_s = ends.reduce(f64::max).unwrap_or(f64::INFINITY).min(outlook.horizon_s);
         let mut load = Load { bytes: LEAST_BYTES, ..Load::default() };
         for (index, workload) in workloads() {
-            load.add(workload.load(index, &outlook, end_s));
+            let own = workload.load(index, &outlook, end_s);
+            if let Some(capture) = &self.measures.capture {
+                load.add(capture.load(workload, own.packets, end_s));
+            }
+            load.add(own);
         }
         load.add(self.measures.load(self, end_s));
         load.events += self.timeline.len() as f64;

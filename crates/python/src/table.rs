@@ -7,9 +7,10 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray, UInt32Array, UInt64Array,
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, LargeBinaryArray, RecordBatch,
+    RecordBatchIterator, RecordBatchReader, StringArray, UInt32Array, UInt64Array,
 };
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
 use flashcrowd_sim::Column;
 use pyo3::prelude::*;
@@ -74,6 +75,13 @@ fn array(column: Column) -> Result<ArrayRef, ArrowError> {
         Column::MaybeF64(values) => Arc::new(Float64Array::from(values)),
         Column::U64(values) => Arc::new(UInt64Array::from(values)),
         Column::U32(values) => Arc::new(UInt32Array::from(values)),
+        Column::Bytes(bytes, ends) => {
+            let ends = std::iter::once(0).chain(ends);
+            let offsets: Vec<i64> =
+                ends.map(|end| i64::try_from(end).unwrap_or(i64::MAX)).collect();
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+            Arc::new(LargeBinaryArray::try_new(offsets, Buffer::from_vec(bytes), None)?)
+        }
         Column::Text(codes, words) => {
             let codes = codes.into_iter().map(|code| i32::try_from(code).unwrap_or(i32::MAX));
             let codes = Int32Array::from_iter_values(codes);

@@ -165,6 +165,9 @@ impl<'p> Run<'p> {
             return self.world.forward(packet, sacks);
         }
         self.world.network.totals.delivered += u64::from(packet.frames());
+        if self.world.sockets.tap.is_some() {
+            self.see_arrival(&packet, sacks);
+        }
         match packet.addressee() {
             Addressee::Socket(socket) => {
                 let segment = packet.segment(sacks);
@@ -189,6 +192,16 @@ impl<'p> Run<'p> {
                 app.on_datagram(&mut self.world, datagram);
             }
         }
+    }
+
+    /// A packet has arrived at a host, which may be captured.
+    #[cold]
+    fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks) {
+        let ends = (packet.addressee() == Addressee::Datagram)
+            .then(|| packet.as_datagram())
+            .and_then(|datagram| self.apps[usize::from(datagram.app)].says(&datagram))
+            .map(|saying| saying.hosts);
+        self.world.see_arrival(packet, sacks, ends);
     }
 
     fn on_syn(&mut self, socket: u32, syn: Syn<'_>) {

@@ -23,6 +23,8 @@ pub enum Column {
     U32(Vec<u32>),
     /// Names: codes into a dictionary.
     Text(Vec<u32>, Vec<String>),
+    /// Bytes: all of them one behind the other, and where those of each row end.
+    Bytes(Vec<u8>, Vec<u64>),
 }
 
 impl Column {
@@ -35,7 +37,7 @@ impl Column {
         match self {
             Column::F64(values) => values.len(),
             Column::MaybeF64(values) => values.len(),
-            Column::U64(values) => values.len(),
+            Column::U64(values) | Column::Bytes(_, values) => values.len(),
             Column::U32(values) | Column::Text(values, _) => values.len(),
         }
     }

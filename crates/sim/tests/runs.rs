@@ -73,6 +73,12 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
         packets_ns: None,
         have: true,
         windows: vec![],
+        capture: Some(Capture {
+            hosts: vec![0, 2],
+            from_ns: Span::from_secs(1),
+            to_ns: None,
+            snap_bytes: Some(160),
+        }),
     };
     let first = run(&plan, 7);
     assert_eq!(first, run(&plan, 7));

@@ -167,6 +167,15 @@ class Window(Strict):
     to_ns: int | None
 
 
+class Capture(Strict):
+    """Whose packets are captured whole."""
+
+    hosts: list[int]
+    from_ns: int
+    to_ns: int | None
+    snap_bytes: int | None
+
+
 class Measures(Strict):
     """What is recorded besides the summary tables."""
 
@@ -180,6 +189,7 @@ class Measures(Strict):
     packets_ns: int | None
     have: bool
     windows: NotRequired[list[Window]]
+    capture: NotRequired[Capture]
 
 
 class Stop(Strict):

@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any, get_args
 
 from flashcrowd.errors import Problem, StudyError
-from flashcrowd.plan.format import FORMAT, Measures, PlanDict, Stop
+from flashcrowd.plan.format import FORMAT, Capture, Measures, PlanDict, Stop
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.network import lower_network, stacks_of, weight
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
 from flashcrowd.plan.traces import indexed
 from flashcrowd.plan.workloads import lower_flow, lower_swarm
+from flashcrowd.scenario.capture import Capture as CaptureTable
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.measures import Measures as MeasuresTable
@@ -103,7 +104,9 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
         "profiles": [named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],
-        "measures": kept.made(_measures, scenario.measures),
+        "measures": _with_capture(
+            kept.made(_measures, scenario.measures), scenario.measures.capture, hosts
+        ),
         "stop": kept.made(_stop, scenario.stop),
     }
 
@@ -135,6 +138,20 @@ def _measures(measures: MeasuresTable) -> Measures:
             if (window := measures.window_of(table)) != Window()
         ],
     }
+
+
+def _with_capture(measures: Measures, capture: CaptureTable | None, hosts: HostNames) -> Measures:
+    """A plan without a capture says nothing of it."""
+    if capture is None:
+        return measures
+    names = {host for name in capture.hosts for host in hosts.find(name) or ()}
+    lowered: Capture = {
+        "hosts": sorted(hosts.index[name] for name in names),
+        "from_ns": capture.begin.ns,
+        "to_ns": None if capture.to is None else capture.to.ns,
+        "snap_bytes": None if capture.snap is None else int(capture.snap.bytes),
+    }
+    return {**measures, "capture": lowered}
 
 
 def _stop(stop: StopTable) -> Stop:

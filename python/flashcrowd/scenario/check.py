@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.scenario import capture as captures
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.distribution import RttDistribution
@@ -41,6 +42,9 @@ def check(scenario: Scenario) -> list[Problem]:
             allowed = f"a name that no flow of {stem} can have"
             problems.append(Problem(place, shown(name), allowed, "leave the number out"))
     problems.extend(_variants(scenario))
+    if scenario.measures.capture is not None:
+        end = scenario.stop.horizon
+        problems.extend(captures.wrong(scenario.measures.capture, hosts, end))
     return [*problems, *_windows(scenario), *_ends(scenario)]
 
 

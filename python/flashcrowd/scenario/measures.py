@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from flashcrowd.scenario.capture import Capture
 from flashcrowd.scenario.fields import (
     Interval,
     MaybeInterval,
@@ -63,6 +64,8 @@ class Measures(Table):
     """Every packet that transfers send in the first so many seconds, as a capture shows them."""
     have: bool = False
     """When each leecher completed each piece: what a report plays a swarm back from."""
+    capture: Annotated[Capture | None, Word("none")] = None
+    """Packets with their bytes, as they pass the interfaces of hosts: for Wireshark."""
     window: Window = Window()
     """What of a run the tables `links`, `transfers`, `pings`, `pages` and `calls` are about."""
     windows: dict[Windowed, Window] = Field(default_factory=dict)

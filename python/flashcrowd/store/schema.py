@@ -16,7 +16,7 @@ import pyarrow as pa
 VERSION = 3
 """Version of the tables. It grows when a column changes its name, unit or meaning."""
 
-Kind = Literal["text", "count", "seed", "real", "real?"]
+Kind = Literal["text", "count", "seed", "real", "real?", "bytes"]
 
 _TYPES: dict[Kind, pa.DataType] = {
     "text": pa.string(),
@@ -24,6 +24,7 @@ _TYPES: dict[Kind, pa.DataType] = {
     "seed": pa.uint64(),
     "real": pa.float64(),
     "real?": pa.float64(),
+    "bytes": pa.large_binary(),
 }
 
 _WORDS: dict[Kind, str] = {
@@ -32,6 +33,7 @@ _WORDS: dict[Kind, str] = {
     "seed": "unsigned integer",
     "real": "number",
     "real?": "number or null",
+    "bytes": "bytes",
 }
 
 
@@ -362,6 +364,20 @@ ENGINE_TABLES: dict[str, Layout] = {
         else 0
 """),
             optional="measures.packets",
+        ),
+        Layout(
+            "captures",
+            "one packet that passed the interface of a captured host, in the order of time",
+            _columns("""
+    host | text | | the captured host
+    peer | text | | the host at the other end
+    t_ns | count | ns | when: at the host before its line, so what the host sends is seen before it
+        queues there, and what is lost on its way is seen by its sender alone
+    direction | text | | `sent` or `received`
+    ip_bytes | count | B | size of the IP packet
+    packet | bytes | | its first bytes (`measures.capture.snap`), the IP header first
+"""),
+            optional="measures.capture",
         ),
         Layout(
             "have",

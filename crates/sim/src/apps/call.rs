@@ -1,4 +1,4 @@
-use super::{App, CALL, World};
+use super::{App, CALL, DatagramContent, Saying, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
@@ -126,6 +126,19 @@ impl App for Calls<'_> {
                 call.stopped = true;
             }
         }
+    }
+
+    fn says(&self, datagram: &Datagram) -> Option<Saying> {
+        let Datagram { code, index, words: [number, sent], .. } = *datagram;
+        let spec = self.all[index as usize].spec;
+        let hosts = if code == 0 { [spec.from, spec.to] } else { [spec.to, spec.from] };
+        let content = DatagramContent::Rtp {
+            call: index,
+            source: index << 1 | u32::from(code),
+            sequence: number as u16,
+            sent: Time::from_nanos(sent),
+        };
+        Some(Saying { hosts, content })
     }
 
     fn tables(&self, world: &World) -> Vec<Table> {

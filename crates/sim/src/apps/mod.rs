@@ -4,6 +4,7 @@
 //! To add one: a file here that implements [`App`], its `mod`, and its line in the list `applications!`.
 
 mod call;
+mod content;
 mod ping;
 mod round_trips;
 mod swarm;
@@ -12,6 +13,7 @@ mod web;
 
 use crate::kernel::{self, Datagram, Event, News, Owner};
 use crate::table::Table;
+pub(crate) use content::{Content, DatagramContent, Saying, Stream, lines};
 use flashcrowd_plan::{Change, Plan, Sampled, Windowed};
 
 /// The world, with the messages that applications exchange.
@@ -87,6 +89,14 @@ pub(crate) trait App {
     /// Whether it runs on a host now.
     fn is_on(&self, _host: u32) -> bool {
         false
+    }
+    /// What a connection of its ends carries, the one that opened it first: for a capture.
+    fn speaks(&self, _owners: [Owner; 2]) -> Stream {
+        Stream::lines()
+    }
+    /// What a datagram of it carries, and between whom.
+    fn says(&self, _datagram: &Datagram) -> Option<Saying> {
+        None
     }
     /// What it recorded.
     fn tables(&self, world: &World) -> Vec<Table>;
@@ -218,6 +228,16 @@ macro_rules! applications {
             fn is_on(&self, host: u32) -> bool {
                 match self {
                     $(AnyApp::$Kind(app) => app.is_on(host),)+
+                }
+            }
+            fn speaks(&self, owners: [Owner; 2]) -> Stream {
+                match self {
+                    $(AnyApp::$Kind(app) => app.speaks(owners),)+
+                }
+            }
+            fn says(&self, datagram: &Datagram) -> Option<Saying> {
+                match self {
+                    $(AnyApp::$Kind(app) => app.says(datagram),)+
                 }
             }
             fn tables(&self, world: &World) -> Vec<Table> {

@@ -1,4 +1,4 @@
-use super::{App, PING, World};
+use super::{App, DatagramContent, PING, Saying, World};
 use crate::kernel::{Datagram, Event};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{Span, Time};
@@ -36,10 +36,14 @@ impl<'p> Pings<'p> {
         Pings { window, all: plan.workloads.iter().enumerate().filter_map(pinger).collect() }
     }
 
-    fn echo(&self, world: &mut World, ping: u32, number: u64, code: u8) {
+    fn hosts(&self, ping: u32, code: u8) -> [u32; 2] {
         let spec = self.all[ping as usize].spec;
-        let (from, to) = if code == REPLY { (spec.to, spec.from) } else { (spec.from, spec.to) };
-        let bytes = spec.size_bytes;
+        if code == REPLY { [spec.to, spec.from] } else { [spec.from, spec.to] }
+    }
+
+    fn echo(&self, world: &mut World, ping: u32, number: u64, code: u8) {
+        let [from, to] = self.hosts(ping, code);
+        let bytes = self.all[ping as usize].spec.size_bytes;
         let datagram = Datagram { app: PING, code, index: ping, words: [number, 0], bytes };
         world.send_datagram(from, to, &datagram);
     }
@@ -83,6 +87,16 @@ impl App for Pings<'_> {
                 pinger.stopped = true;
             }
         }
+    }
+
+    fn says(&self, datagram: &Datagram) -> Option<Saying> {
+        let Datagram { code, index, words: [number, _], .. } = *datagram;
+        let content = DatagramContent::Echo {
+            reply: code == REPLY,
+            identifier: index as u16 + 1,
+            sequence: number as u16,
+        };
+        Some(Saying { hosts: self.hosts(index, code), content })
     }
 
     fn tables(&self, _world: &World) -> Vec<Table> {

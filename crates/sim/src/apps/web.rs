@@ -1,4 +1,4 @@
-use super::{App, WEB, World};
+use super::{App, Content, Stream, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{RandomStream, Span, Time};
@@ -120,7 +120,7 @@ impl<'p> Webs<'p> {
                 nagle: false,
                 low_watermark: 0, // `write` looks for itself.
             };
-            let response = bytes / count + u64::from(number < bytes % count);
+            let response = share(bytes, count, number);
             user.connections.push(Connection {
                 socket: world.open(end(spec.from, CLIENT), end(spec.to, SERVER)),
                 request: spec.request_bytes,
@@ -173,6 +173,11 @@ impl User<'_> {
         let number = part.wrapping_sub(self.part(0));
         self.connections.get_mut(number as usize)
     }
+}
+
+/// What the connection of this number brings of a page of so many bytes.
+fn share(bytes: u64, connections: u64, number: u64) -> u64 {
+    bytes / connections + u64::from(number < bytes % connections)
 }
 
 /// Writes as much of what is `unsent` as the socket takes; the server closes after its last byte.
@@ -263,6 +268,20 @@ impl App for Webs<'_> {
 
     fn payload_bytes(&self) -> u64 {
         self.users.iter().map(|user| user.received).sum()
+    }
+
+    /// Each connection asks for a part of its page.
+    fn speaks(&self, [client, _]: [Owner; 2]) -> Stream {
+        let user = &self.users[client.index as usize];
+        let (connections, number) = (user.spec.connections, client.part % user.spec.connections);
+        let page = (client.part / connections).wrapping_sub(1);
+        let Some(bytes) = user.pages.get(page as usize).map(|page| page.bytes) else {
+            return Stream::lines();
+        };
+        let response = share(bytes, u64::from(connections).min(bytes), u64::from(number));
+        let resource = format!("{}/{}/{page}/{number}", user.spec.name, user.number);
+        let request = Content::http_request(&resource, user.spec.request_bytes);
+        Stream::http([request, Content::http_response(response)])
     }
 
     fn tables(&self, _world: &World) -> Vec<Table> {

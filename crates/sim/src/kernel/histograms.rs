@@ -12,6 +12,8 @@ pub(crate) struct Tally {
     pub(crate) populations: Vec<Class>,
     /// The packets of transfers, if they are asked for.
     pub(crate) trace: Option<Trace>,
+    /// Whether the trace or a [`Tap`](super::Tap) has to see every packet that is sent.
+    pub(super) watches_packets: bool,
 }
 
 /// The counts of one population.
@@ -55,6 +57,7 @@ impl Tally {
             rtts: measures.rtts,
             populations: Vec::new(),
             trace: Trace::new(measures),
+            watches_packets: measures.packets_ns.is_some() || measures.capture.is_some(),
         }
     }
     /// How many classes there are, so the number of the next one.

@@ -12,6 +12,7 @@ mod network;
 mod packet;
 mod parcels;
 mod sockets;
+mod tap;
 mod transit;
 mod transport;
 mod world;
@@ -26,5 +27,6 @@ pub(crate) use packet::{Addressee, Datagram, Packet, Sacks};
 #[cfg(test)]
 pub(crate) use sockets::Census;
 pub(crate) use sockets::{Owner, Syn, WaitFor, clamp, other};
+pub(crate) use tap::{Carries, Connection, Seen, Tap};
 pub(crate) use transport::Stats;
 pub(crate) use world::{Application, Delivered, News, Outcome, World};

@@ -5,6 +5,7 @@ use super::messages::Messages;
 use super::network::Network;
 use super::packet::{Addressee, Packet};
 use super::parcels::Parcels;
+use super::tap::Tap;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::{Lines, List, RandomStream, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Flags, Segment};
@@ -217,6 +218,8 @@ pub(crate) struct Sockets<M> {
     pub(super) timeouts: Vec<u64>,
     /// uTP packets on their way.
     pub(crate) parcels: Parcels,
+    /// What is captured at the interfaces of hosts, if anything is.
+    pub(crate) tap: Option<Box<Tap<M>>>,
     /// The ids and first numbers of uTP connections.
     numbers: RandomStream,
     /// Connections whose controllers draw have a stream each.
@@ -247,7 +250,7 @@ pub(crate) fn other(socket: u32) -> u32 {
 }
 
 impl<M> Sockets<M> {
-    pub(crate) fn new(seed: u64) -> Sockets<M> {
+    pub(crate) fn new(seed: u64, tap: Option<Box<Tap<M>>>) -> Sockets<M> {
         Sockets {
             all: Vec::new(),
             timers: Vec::new(),
@@ -257,6 +260,7 @@ impl<M> Sockets<M> {
             retransmitted: 0,
             timeouts: Vec::new(),
             parcels: Parcels::default(),
+            tap,
             numbers: RandomStream::new(seed, "utp", 0),
             seed,
             drawing: 0,
@@ -290,7 +294,7 @@ impl<M> Sockets<M> {
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
-    pub(crate) fn open(&mut self, now: Time, [active, passive]: [End; 2]) -> u32 {
+    pub(crate) fn open(&mut self, now: Time, hosts: [u32; 2], [active, passive]: [End; 2]) -> u32 {
         let mut transport = match &active.stack {
             Stack::Tcp(stack) => Transport::Tcp(Connection::connect(stack, now)),
             Stack::Utp(stack) => {
@@ -301,6 +305,8 @@ impl<M> Sockets<M> {
         };
         self.give_stream(&active.stack, &mut transport);
         let listens = passive.stack.clone();
+        let owners = [active.owner, passive.owner];
+        let opens = self.tap.is_some().then(|| active.stack.clone());
         let ends = [Socket::new(active, Some(transport)), Socket::new(passive, None)];
         let first = match self.free.pop() {
             Some(first) => {
@@ -315,6 +321,9 @@ impl<M> Sockets<M> {
                 (self.all.len() - 2) as u32
             }
         };
+        if let (Some(tap), Some(opens)) = (&mut self.tap, &opens) {
+            tap.opens(first, hosts, owners, [opens, &listens]);
+        }
         self.listening.insert(other(first), listens);
         first
     }
@@ -412,8 +421,8 @@ impl<M> Sockets<M> {
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
                 tally.payload(end.class, segment.len);
-                if tally.trace.is_some() {
-                    trace(tally, end.captured, now, &segment);
+                if tally.watches_packets {
+                    trace(tally, &mut self.tap, (socket, end.captured), now, &segment);
                 }
                 sent +=
                     way.send(network, queue, now, 1, &segment, to, || segment.wire_bytes() as u32);
@@ -425,8 +434,8 @@ impl<M> Sockets<M> {
                 }
                 let mut segment = Segment::EMPTY;
                 let frames = tcp.write_out(now, draft, &mut segment);
-                if tally.trace.is_some() {
-                    trace(tally, end.captured, now, &segment);
+                if tally.watches_packets {
+                    trace(tally, &mut self.tap, (socket, end.captured), now, &segment);
                 }
                 sent += way.send(network, queue, now, frames, &segment, to, || {
                     segment.len + frames * segment.header_bytes()
@@ -462,6 +471,9 @@ impl<M> Sockets<M> {
                     PacketKind::State | PacketKind::Reset => None,
                 };
                 trace.sent(end.captured, now, bytes, len, reached);
+            }
+            if let Some(tap) = &mut self.tap {
+                tap.sends_utp(socket, now, &parcel);
             }
             let place = self.parcels.insert(parcel);
             let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
@@ -499,7 +511,10 @@ impl<M> Sockets<M> {
     }
 
     /// Writes to the stream; `message` ends with these bytes. Returns the room that is left.
-    pub(crate) fn write(&mut self, socket: u32, now: Time, bytes: u64, message: Option<M>) -> u64 {
+    pub(crate) fn write(&mut self, socket: u32, now: Time, bytes: u64, message: Option<M>) -> u64
+    where
+        M: Clone,
+    {
         let end = &mut self.all[socket as usize];
         let Some(transport) = &mut end.transport else { return 0 };
         let taken = transport.write(now, bytes);
@@ -508,12 +523,24 @@ impl<M> Sockets<M> {
         // A connection that has just failed takes nothing; its owner hears of it next. Any other takes
         // what its owner was told that it would.
         debug_assert!(taken == bytes || transport.is_closed(), "{taken} of {bytes} bytes");
+        if let Some(tap) = &mut self.tap {
+            tap.wrote(socket, now, taken, message.as_ref().filter(|_| taken == bytes).cloned());
+        }
         if let (Some(message), true) = (message, taken == bytes) {
             let reader = &mut self.all[other(socket) as usize];
             reader.next_end = reader.next_end.min(offset);
             self.messages.push(&mut reader.inbox, offset, message);
         }
         space
+    }
+
+    /// What the owner writes without a message is the begin of this one; a capture tells of it.
+    pub(crate) fn begins(&mut self, socket: u32, message: impl FnOnce() -> Option<M>) {
+        if let Some(tap) = &mut self.tap
+            && let Some(message) = message()
+        {
+            tap.begins(socket, message);
+        }
     }
 
     /// Whether what the owner waits for has come about.
@@ -550,9 +577,19 @@ impl<M> Sockets<M> {
     }
 }
 
-/// Notes the frames of a segment that a captured stream sends.
+/// Notes a segment that a socket sends, whose number in the capture stands beside it: for its frames
+/// in the trace, and at the interface of its host.
 #[cold]
-fn trace(tally: &mut Tally, captured: u32, now: Time, segment: &Segment) {
+fn trace<M>(
+    tally: &mut Tally,
+    tap: &mut Option<Box<Tap<M>>>,
+    (socket, captured): (u32, u32),
+    now: Time,
+    segment: &Segment,
+) {
+    if let Some(tap) = tap {
+        tap.sends_tcp(socket, now, segment);
+    }
     if let Some(trace) = &mut tally.trace {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
             let (syn, fin) = (frame.flags.contains(Flags::SYN), frame.flags.contains(Flags::FIN));

@@ -5,6 +5,7 @@ use super::histograms::Tally;
 use super::network::Network;
 use super::packet::{Addressee, Datagram, Packet, Sacks};
 use super::sockets::{self, Owner, Sockets, Syn, other};
+use super::tap::Tap;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::Time;
 use flashcrowd_plan::{Change, Plan, TransportChoice, What};
@@ -86,13 +87,15 @@ pub(crate) struct News {
 impl<M> World<M> {
     pub(crate) fn new(plan: &Plan, seed: u64) -> World<M> {
         let cores_change = plan.timeline.iter().any(|c| matches!(c.what, What::Core { .. }));
+        let captures = plan.measures.capture.as_ref();
+        let tap = captures.map(|it| Box::new(Tap::new(it, plan.network.hosts.len())));
         let nodelay = |stack: &Config| Arc::new(Config { nagle: Nagle::Off, ..stack.clone() });
         World {
             seed,
             now: Time::START,
             queue: EventQueue::new(),
             network: Network::new(&plan.network, seed, cores_change),
-            sockets: Sockets::new(seed),
+            sockets: Sockets::new(seed, tap),
             tally: Tally::new(&plan.measures),
             stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
             nodelay: plan.stacks.iter().map(nodelay).collect(),
@@ -146,6 +149,27 @@ impl<M> World<M> {
                 self.sockets.parcels.remove(packet.seq as u32);
             }
             Addressee::Datagram => {}
+        }
+    }
+
+    /// A packet has arrived whole; `ends` are the hosts of a datagram, if it is one.
+    #[cold]
+    pub(crate) fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks, ends: Option<[u32; 2]>) {
+        let Some(tap) = &mut self.sockets.tap else { return };
+        match packet.addressee() {
+            Addressee::Socket(socket) => {
+                tap.receives_tcp(socket, self.now, &packet.segment(sacks));
+            }
+            Addressee::Parcel(socket) => {
+                if let Some(parcel) = self.sockets.parcels.get(packet.seq as u32) {
+                    tap.receives_utp(socket, self.now, parcel);
+                }
+            }
+            Addressee::Datagram => {
+                if let Some([from, to]) = ends {
+                    tap.receives_datagram(self.now, from, to, &packet.as_datagram());
+                }
+            }
         }
     }
 
@@ -226,7 +250,7 @@ impl<M> World<M> {
     pub(crate) fn open(&mut self, active: Application, passive: Application) -> u32 {
         let hosts = (active.host, passive.host);
         let ends = [self.end_of(active, hosts.1), self.end_of(passive, hosts.0)];
-        let socket = self.sockets.open(self.now, ends);
+        let socket = self.sockets.open(self.now, hosts.into(), ends);
         self.flush(socket);
         socket
     }
@@ -280,6 +304,9 @@ impl<M> World<M> {
 
     /// Sends a datagram from one host to another.
     pub(crate) fn send_datagram(&mut self, from: u32, to: u32, datagram: &Datagram) {
+        if let Some(tap) = &mut self.sockets.tap {
+            tap.sends_datagram(self.now, from, to, datagram);
+        }
         let route = self.network.route(from, to);
         let mut packet = Packet::datagram(datagram, route);
         self.network.send(&mut self.queue, self.now, 1, &Segment::EMPTY, &mut packet);

@@ -1,5 +1,6 @@
 //! What is recorded of a run: reads the world and the applications, and changes neither.
 
+mod captures;
 mod link_window;
 mod queue_lengths;
 mod sampler;

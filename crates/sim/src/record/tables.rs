@@ -1,5 +1,5 @@
-use super::Recorders;
 use super::link_window::{Carried, LinkWindow};
+use super::{Recorders, captures};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, Outcome, Sent};
 use crate::table::{Column, Names, Table, names};
@@ -20,6 +20,7 @@ pub(crate) fn tables(
         histogram(world, "payloads", "bytes", |class| &class.payloads),
         rtts(world),
         packets(world),
+        captures::table(world, apps),
         links(world, &recorders.link_window),
     ]);
     tables

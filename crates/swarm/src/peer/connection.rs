@@ -290,6 +290,13 @@ impl Conn {
         write_buffer.set_space(channel, id, space, out)
     }
 
+    /// The PIECE under way.
+    pub(super) fn half_written(&self) -> Option<Message> {
+        let work = self.work.as_ref().filter(|_| self.left > 0)?;
+        let BlockRequest { piece, begin, length } = work.sending;
+        Some(Message::Piece { piece, begin, length })
+    }
+
     /// One grant of the limiter: writes up to `quantum` bytes of the PIECE under way, or of the next
     /// one; the last part takes along what waited behind it.
     pub(super) fn write_quantum(

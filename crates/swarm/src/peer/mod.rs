@@ -172,6 +172,11 @@ impl Peer {
         self.conns.prefetch(conn);
     }
 
+    /// The PIECE of which a part has been written to a neighbour, and the rest has not.
+    pub fn half_written(&self, conn: ConnId) -> Option<Message> {
+        self.conns.get(conn)?.half_written()
+    }
+
     /// How many actions wait to be polled.
     pub fn actions_ahead(&self) -> usize {
         self.actions.len()

@@ -67,7 +67,7 @@ impl Swarms<'_> {
         match action {
             Action::Write { conn, bytes, completes } => {
                 let socket = self.peers[peer as usize].sockets(conn).control;
-                if let Some(space) = self.write(world, peer, socket, bytes, completes)
+                if let Some(space) = self.write(world, peer, conn, socket, bytes, completes)
                     && let Some(machine) = &mut self.peers[peer as usize].machine
                 {
                     machine.on_space(world.now, conn, space);
@@ -76,7 +76,7 @@ impl Swarms<'_> {
             }
             Action::WriteData { conn, bytes, completes } => {
                 let socket = self.peers[peer as usize].sockets(conn).outgoing;
-                if let Some(space) = self.write(world, peer, socket, bytes, completes)
+                if let Some(space) = self.write(world, peer, conn, socket, bytes, completes)
                     && let Some(machine) = &mut self.peers[peer as usize].machine
                 {
                     machine.on_data_space(world.now, conn, space);
@@ -124,6 +124,7 @@ impl Swarms<'_> {
         &mut self,
         world: &mut World,
         peer: u32,
+        conn: ConnId,
         socket: u32,
         bytes: u32,
         completes: Option<Message>,
@@ -137,6 +138,10 @@ impl Swarms<'_> {
             let last = std::mem::replace(&mut end.last_send, world.now);
             let last = (last != Time::NEVER).then_some(last);
             world.tally.send(end.class, last, world.now, end.transport.as_ref());
+        }
+        if completes.is_none() {
+            let machine = self.peers[peer as usize].machine.as_ref();
+            world.sockets.begins(socket, || machine?.half_written(conn));
         }
         let block = matches!(completes, Some(Message::Piece { .. }));
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);

@@ -7,7 +7,7 @@ mod completion;
 mod membership;
 mod record;
 
-use super::{App, Message, SWARM, Sample, World};
+use super::{App, Content, Message, SWARM, Sample, Stream, World};
 use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
 use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
@@ -432,6 +432,12 @@ impl App for Swarms<'_> {
     }
     fn is_on(&self, host: u32) -> bool {
         self.on_host[host as usize] > 0
+    }
+    fn speaks(&self, owners: [Owner; 2]) -> Stream {
+        let swarm = self.peers[owners[0].index as usize].swarm;
+        let piece_bytes = self.all[swarm as usize].torrent.piece_bytes(0);
+        let content = |owner: Owner| Content::bit_torrent(swarm, owner.index, piece_bytes);
+        Stream::bit_torrent(swarm, owners.map(content))
     }
     fn tables(&self, world: &World) -> Vec<Table> {
         self.swarm_tables(world)

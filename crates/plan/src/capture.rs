@@ -1,0 +1,81 @@
+use crate::check::{index, require};
+use crate::load::Load;
+use crate::{Error, Plan, Workload};
+use flashcrowd_base::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Every packet that passes the interfaces of some hosts, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// The hosts, by index, in ascending order.
+    pub hosts: Vec<u32>,
+    /// The first instant that is captured.
+    pub from_ns: Span,
+    /// The first one that is captured no more; none for the end of the run.
+    pub to_ns: Option<Span>,
+    /// How many bytes are kept of each packet, from its IP header on; none for all of them.
+    pub snap_bytes: Option<u32>,
+}
+
+/// A captured packet as its headers have it, in a list that grows.
+const SEEN_BYTES: f64 = 150.0;
+/// A packet without payload, its row in the table included.
+const LEAST_BYTES: f64 = 100.0;
+/// An ordinary packet, acknowledgements among them.
+const MEAN_BYTES: f64 = 1000.0;
+/// A table is held twice while it is made and while it is written.
+const COPIES: f64 = 2.0;
+
+impl Capture {
+    /// The first instant that is captured.
+    pub fn begin(&self) -> Time {
+        Time::START + self.from_ns
+    }
+    /// The first one that is captured no more, or [`Time::NEVER`].
+    pub fn end(&self) -> Time {
+        self.to_ns.map_or(Time::NEVER, |to| Time::START + to)
+    }
+
+    pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
+        for (i, host) in self.hosts.iter().enumerate() {
+            index(*host, plan.network.hosts.len(), &format!("{path}.hosts[{i}]"))?;
+        }
+        let order = self.hosts.is_sorted_by(|a, b| a < b);
+        require(order, &format!("{path}.hosts"), "must be in ascending order, each once")?;
+        let order = self.to_ns.is_none_or(|to| to > self.from_ns);
+        require(order, &format!("{path}.to_ns"), "must be after from_ns")
+    }
+
+    /// Memory for what is seen of a workload that sends so many packets in a run that ends at this
+    /// second: as if it sent them evenly, and each of its hosts as many as the others.
+    pub(crate) fn load(&self, workload: &Workload, packets: f64, end_s: f64) -> Load {
+        let end = self.to_ns.map_or(end_s, |to| to.seconds().min(end_s));
+        let share = ((end - self.from_ns.seconds()) / end_s).clamp(0.0, 1.0);
+        let seen = packets * 2.0 * self.share_of(workload) * share;
+        let kept = self.snap_bytes.map_or(MEAN_BYTES, |snap| f64::from(snap).min(MEAN_BYTES));
+        let bytes = seen * (SEEN_BYTES + COPIES * (LEAST_BYTES + kept));
+        Load { bytes: if bytes.is_finite() { bytes } else { 0.0 }, ..Load::default() }
+    }
+
+    /// The share of the hosts of a workload that are captured.
+    fn share_of(&self, workload: &Workload) -> f64 {
+        let two = |from: u32, to: u32| self.captured([from, to]) / 2.0;
+        match workload {
+            Workload::Transfer(it) => two(it.from, it.to),
+            Workload::Ping(it) => two(it.from, it.to),
+            Workload::Web(it) => two(it.from, it.to),
+            Workload::Call(it) => two(it.from, it.to),
+            Workload::Swarm(it) => {
+                let hosts = || it.populations.iter().flat_map(|population| &population.hosts);
+                self.captured(hosts().copied()) / (hosts().count() as f64).max(1.0)
+            }
+        }
+    }
+
+    /// How many of these hosts are captured.
+    fn captured(&self, hosts: impl IntoIterator<Item = u32>) -> f64 {
+        hosts.into_iter().filter(|host| self.hosts.binary_search(host).is_ok()).count() as f64
+    }
+}
