@@ -72,7 +72,8 @@ def read(file: Path) -> list[tuple[int, bytes]]:
     data, found = file.read_bytes(), []
     while data:
         kind, length = struct.unpack_from("<II", data)
-        assert length % 4 == 0 and data[length - 4 : length] == data[4:8]
+        assert length % 4 == 0
+        assert data[length - 4 : length] == data[4:8]
         found.append((kind, data[8 : length - 4]))
         data = data[length:]
     return found
@@ -123,10 +124,13 @@ def status(*words: str) -> int:
 
 
 def test_the_command_says_what_it_wrote(results: Results, tmp_path: Path, capsys: Any):
-    assert status(str(results.path), "--out", str(tmp_path / "p"), "--host", "home", "--run", "1") == 0
+    assert (
+        status(str(results.path), "--out", str(tmp_path / "p"), "--host", "home", "--run", "1") == 0
+    )
     said = capsys.readouterr().out
     assert said.startswith(f"{tmp_path}/p/run-0001-home-2.pcapng: ")
-    assert said.endswith(" packets\n") and said.count("\n") == 1
+    assert said.endswith(" packets\n")
+    assert said.count("\n") == 1
 
 
 def test_what_was_not_captured_is_said(results: Results, tmp_path: Path, capsys: Any):

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,9 +121,7 @@ def test_the_mean_round_trip_is_that_of_a_flow_that_loses_nothing(tmp_path: Path
     )  # fmt: skip
     samples = [(float(at), float(rtt)) for at, rtt in rows]
     # Each sample holds until the next, as in the table.
-    held = [
-        (later - at, rtt) for (at, rtt), (later, _) in zip(samples, samples[1:], strict=False)
-    ]
+    held = [(later - at, rtt) for (at, rtt), (later, _) in pairwise(samples)]
     mean = sum(span * rtt for span, rtt in held) / sum(span for span, _ in held)
     assert mean == pytest.approx(flow["mean_rtt_s"], rel=0.02)
     assert flow["retransmits"] == 0
@@ -145,10 +144,10 @@ def test_sequence_numbers_wrap_and_nobody_minds(tmp_path: Path):
     _, files = captured({**document, "seed": seed}, tmp_path)
     without_complaint(files["server-1"])
     raw = [
-        int(number)
-        for (number,) in fields(files["server-1"], "ip.src == 10.0.0.1", "tcp.seq_raw")
+        int(number) for (number,) in fields(files["server-1"], "ip.src == 10.0.0.1", "tcp.seq_raw")
     ]
-    assert max(raw) > 2**32 - 10_000 and min(raw) < 10_000
+    assert max(raw) > 2**32 - 10_000
+    assert min(raw) < 10_000
     assert tshark(files["server-1"], "-Y", "tcp.analysis.retransmission") == []
 
 
@@ -177,8 +176,8 @@ def test_a_swarm_speaks_bit_torrent(tmp_path: Path, transport: str):
     kinds: Counter[str] = Counter()
     for (types,) in fields(file, "bittorrent.msg.type", "bittorrent.msg.type"):
         kinds.update(types.split(","))
-    choked, interested, have, bitfield, request, piece = (kinds[kind] for kind in "124567")
-    assert choked and interested and have and bitfield and request
+    # UNCHOKE, INTERESTED, HAVE, BITFIELD, REQUEST.
+    assert {"1", "2", "4", "5", "6"} <= kinds.keys()
     hello = fields(file, "bittorrent.info_hash", "bittorrent.info_hash", "bittorrent.peer_id")
     assert {bytes.fromhex(row[0]) for row in hello} == {b"flashcrowd 000000000"}
     assert len({row[1] for row in hello}) >= 3
@@ -186,16 +185,16 @@ def test_a_swarm_speaks_bit_torrent(tmp_path: Path, transport: str):
     blocks = -(-1_000_000 // 16_384)
     mine = next(row for row in results.downloads.to_pylist() if row["host"] == "home-1")
     went = mine["uploaded_bytes"] / 16_384
-    assert blocks + went - 3 <= piece <= blocks + went + 3
+    assert blocks + went - 3 <= kinds["7"] <= blocks + went + 3
 
 
 def test_pings_pages_and_calls_are_what_they_are(tmp_path: Path):
     workloads = {
         "ping": {"kind": "ping", "from": "home-1", "to": "server", "stop": "3 s"},
         "call": {"kind": "call", "from": "home-1", "to": "server", "stop": "3 s"},
-        "web": {"kind": "web", "from": "home-1", "to": "server", "stop": "3 s"},
+        "web": {"kind": "web", "from": "home-1", "to": "server", "stop": "25 s"},
     }
-    document = study(workloads=workloads, stop={"horizon": "4 s"})
+    document = study(workloads=workloads, stop={"horizon": "30 s"})
     results, files = captured(document, tmp_path)
     file = files["home-1"]
     without_complaint(file)
@@ -218,7 +217,8 @@ def test_names_and_comments_are_in_the_file(tmp_path: Path):
         [str(TSHARK), "-N", "n", "-r", str(files["home-1"]), "-c", "1"],
         capture_output=True, text=True, timeout=100, check=True,
     )  # fmt: skip
-    assert "server-1" in made.stdout and "home-1" in made.stdout
+    assert "server-1" in made.stdout
+    assert "home-1" in made.stdout
     ((comment, name, direction),) = fields(
         files["home-1"], "frame.number == 1",
         "frame.comment", "frame.interface_name", "frame.packet_flags_direction",

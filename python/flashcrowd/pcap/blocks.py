@@ -52,7 +52,9 @@ def packet(t_ns: int, sent: bool, length: int, data: bytes) -> bytes:
     """
     # The sizes of all but the data are fixed: this is called a million times.
     total = 44 + (len(data) + 3) // 4 * 4
-    head = struct.pack("<IIIIIII", PACKET, total, 0, t_ns >> 32, t_ns & 0xFFFFFFFF, len(data), length)
+    head = struct.pack(
+        "<IIIIIII", PACKET, total, 0, t_ns >> 32, t_ns & 0xFFFFFFFF, len(data), length
+    )
     tail = struct.pack("<HHIHHI", 2, 4, 2 if sent else 1, 0, 0, total)
     return b"".join((head, data, bytes(-len(data) % 4), tail))
 

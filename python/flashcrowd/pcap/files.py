@@ -92,9 +92,7 @@ def write(
     return written
 
 
-def _nothing(
-    results: Results, hosts: Collection[str], found: set[str], some: bool
-) -> NoCapture:
+def _nothing(results: Results, hosts: Collection[str], found: set[str], some: bool) -> NoCapture:
     if not some:
         return NoCapture(results.path, "has no such point or run", "See its table `runs`.")
     if not found:

@@ -42,9 +42,9 @@ class Capture(Table):
     """The first instant that is captured (in a file: `from`)."""
     to: Annotated[PositiveSpan | None, Word("end")] = None
     """The first instant that is captured no more; "end" for the end of the run."""
-    snap: Annotated[
-        Annotated[Size, within(LEAST, Size("65535 B"))] | None, Word("full")
-    ] = Size("160 B")
+    snap: Annotated[Annotated[Size, within(LEAST, Size("65535 B"))] | None, Word("full")] = Size(
+        "160 B"
+    )
     """How much is kept of each packet: all headers and the first 80 bytes or more behind them, a
     BitTorrent handshake among them; "full" for all of it, which programs need that put streams
     together again."""
