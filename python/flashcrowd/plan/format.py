@@ -189,7 +189,7 @@ class Measures(Strict):
     packets_ns: int | None
     have: bool
     windows: NotRequired[list[Window]]
-    capture: NotRequired[Capture]
+    capture: NotRequired[Capture | None]
 
 
 class Stop(Strict):
