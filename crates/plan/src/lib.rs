@@ -6,6 +6,7 @@
 mod call;
 mod capture;
 mod check;
+mod connections;
 mod load;
 mod measures;
 mod need;
@@ -22,6 +23,7 @@ pub use call::Call;
 pub use capture::Capture;
 pub use check::Error;
 use check::{index, require};
+pub use connections::Connections;
 use flashcrowd_base::Span;
 use flashcrowd_swarm::Profile;
 use flashcrowd_transport::{tcp, utp};
@@ -79,6 +81,13 @@ macro_rules! workloads {
         }
 
         impl Workload {
+            /// What a person calls it.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Workload::$Kind(workload) => &workload.name,)+
+                }
+            }
+
             fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
                 match self {
                     $(Workload::$Kind(workload) => workload.check(plan, path),)+

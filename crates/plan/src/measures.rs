@@ -1,6 +1,6 @@
 use crate::check::require;
 use crate::load::{Load, ROW_BYTES};
-use crate::{Capture, Error, Plan, Workload};
+use crate::{Capture, Connections, Error, Plan, Workload};
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,9 @@ pub struct Measures {
     /// Whose packets are captured whole, with their headers.
     #[serde(default)]
     pub capture: Option<Capture>,
+    /// Logs of connections, event by event.
+    #[serde(default)]
+    pub connections: Option<Connections>,
 }
 
 /// The part of a run that a table is about.
@@ -134,6 +137,9 @@ impl Measures {
             require(order, &format!("measures.windows[{i}].to_ns"), "must be after from_ns")?;
             let once = self.windows[..i].iter().all(|other| other.table != window.table);
             require(once, &format!("measures.windows[{i}].table"), "has a window already")?;
+        }
+        if let Some(connections) = &self.connections {
+            connections.check(plan)?;
         }
         let pieces = self.pieces_ns.is_none_or(|every| !every.is_zero());
         require(pieces, "measures.pieces_ns", "must be more than zero")?;

@@ -50,6 +50,9 @@ impl Plan {
             if let Some(capture) = &self.measures.capture {
                 load.add(capture.load(workload, own.packets, end_s));
             }
+            if let Some(connections) = &self.measures.connections {
+                load.bytes += connections.bytes(index, self, &own, end_s);
+            }
             load.add(own);
         }
         load.add(self.measures.load(self, end_s));

@@ -61,7 +61,8 @@ fn batch(table: flashcrowd_sim::Table) -> Result<RecordBatch, ArrowError> {
     let mut fields = Vec::with_capacity(table.columns.len());
     let mut arrays = Vec::with_capacity(table.columns.len());
     for (name, column) in table.columns {
-        let nullable = matches!(column, Column::MaybeF64(_));
+        let nullable =
+            matches!(column, Column::MaybeF64(_) | Column::MaybeU64(_) | Column::MaybeText(..));
         let array = array(column)?;
         fields.push(Field::new(name, array.data_type().clone(), nullable));
         arrays.push(array);
@@ -74,6 +75,7 @@ fn array(column: Column) -> Result<ArrayRef, ArrowError> {
         Column::F64(values) => Arc::new(Float64Array::from(values)),
         Column::MaybeF64(values) => Arc::new(Float64Array::from(values)),
         Column::U64(values) => Arc::new(UInt64Array::from(values)),
+        Column::MaybeU64(values) => Arc::new(UInt64Array::from(values)),
         Column::U32(values) => Arc::new(UInt32Array::from(values)),
         Column::Bytes(bytes, ends) => {
             let ends = std::iter::once(0).chain(ends);
@@ -85,6 +87,12 @@ fn array(column: Column) -> Result<ArrayRef, ArrowError> {
         Column::Text(codes, words) => {
             let codes = codes.into_iter().map(|code| i32::try_from(code).unwrap_or(i32::MAX));
             let codes = Int32Array::from_iter_values(codes);
+            let words = Arc::new(StringArray::from(words));
+            Arc::new(DictionaryArray::<Int32Type>::try_new(codes, words)?)
+        }
+        Column::MaybeText(codes, words) => {
+            let code = |code| i32::try_from(code).unwrap_or(i32::MAX);
+            let codes: Int32Array = codes.into_iter().map(|it: Option<u32>| it.map(code)).collect();
             let words = Arc::new(StringArray::from(words));
             Arc::new(DictionaryArray::<Int32Type>::try_new(codes, words)?)
         }

@@ -29,7 +29,7 @@ pub fn simulate(plan: &Plan, seed: u64, control: &RunHandle) -> Result<Vec<Table
     let mut run = Run::new(plan, seed);
     run.begin();
     run.complete(control)?;
-    Ok(record::tables(&run.world, &run.apps, &run.recorders, run.events))
+    Ok(record::tables(&run.world, &run.apps, &run.recorders, plan, run.events))
 }
 
 /// Every machine that runs this has so much; to ask how much there is takes longer than a short run.

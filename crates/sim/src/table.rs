@@ -19,12 +19,16 @@ pub enum Column {
     MaybeF64(Vec<Option<f64>>),
     /// Counts.
     U64(Vec<u64>),
+    /// Counts, some of which do not exist.
+    MaybeU64(Vec<Option<u64>>),
     /// Indices and small counts.
     U32(Vec<u32>),
     /// Names: codes into a dictionary.
     Text(Vec<u32>, Vec<String>),
     /// Bytes: all of them one behind the other, and where those of each row end.
     Bytes(Vec<u8>, Vec<u64>),
+    /// Names, some of which do not exist.
+    MaybeText(Vec<Option<u32>>, Vec<String>),
 }
 
 impl Column {
@@ -38,6 +42,8 @@ impl Column {
             Column::F64(values) => values.len(),
             Column::MaybeF64(values) => values.len(),
             Column::U64(values) | Column::Bytes(_, values) => values.len(),
+            Column::MaybeU64(values) => values.len(),
+            Column::MaybeText(codes, _) => codes.len(),
             Column::U32(values) | Column::Text(values, _) => values.len(),
         }
     }
@@ -68,13 +74,17 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn push(&mut self, name: &str) {
-        let code = self.code_of.get(name).copied().unwrap_or_else(|| {
+        let code = self.code(name);
+        self.codes.push(code);
+    }
+    /// The code of a name.
+    fn code(&mut self, name: &str) -> u32 {
+        self.code_of.get(name).copied().unwrap_or_else(|| {
             let code = self.names.len() as u32;
             self.names.push(name.to_owned());
             self.code_of.insert(name.to_owned(), code);
             code
-        });
-        self.codes.push(code);
+        })
     }
     pub(crate) fn column(self) -> Column {
         Column::Text(self.codes, self.names)
@@ -86,6 +96,12 @@ pub(crate) fn names<'a>(values: impl Iterator<Item = &'a str>) -> Column {
     let mut names = Names::default();
     values.for_each(|value| names.push(value));
     names.column()
+}
+/// A column of names, some of which do not exist.
+pub(crate) fn maybe_names<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
+    let mut names = Names::default();
+    let codes = values.map(|value| value.map(|name| names.code(name))).collect();
+    Column::MaybeText(codes, names.names)
 }
 /// An instant as it stands in tables, if there is one.
 pub(crate) fn seconds(time: Option<Time>) -> Option<f64> {

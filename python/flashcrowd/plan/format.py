@@ -176,6 +176,18 @@ class Capture(Strict):
     snap_bytes: int | None
 
 
+class Connections(Strict):
+    """Which connections are logged, event by event."""
+
+    workloads: list[int]
+    hosts: list[int] | None
+    from_ns: int
+    to_ns: int | None
+    packets: bool
+    metrics: bool
+    timers: bool
+
+
 class Measures(Strict):
     """What is recorded besides the summary tables."""
 
@@ -190,6 +202,7 @@ class Measures(Strict):
     have: bool
     windows: NotRequired[list[Window]]
     capture: NotRequired[Capture | None]
+    connections: NotRequired[Connections | None]
 
 
 class Stop(Strict):

@@ -7,13 +7,14 @@ from functools import cache
 from typing import Any, get_args
 
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.plan.connections import lower_connections
 from flashcrowd.plan.format import FORMAT, Capture, Measures, PlanDict, Stop
 from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.network import lower_network, stacks_of, weight
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
 from flashcrowd.plan.traces import indexed
-from flashcrowd.plan.workloads import lower_flow, lower_swarm
+from flashcrowd.plan.workloads import by_workload, lower_flow, lower_swarm
 from flashcrowd.scenario.capture import Capture as CaptureTable
 from flashcrowd.scenario.check import check
 from flashcrowd.scenario.hosts import HostNames
@@ -61,7 +62,7 @@ def _timeline(
     def revised(scenario: Scenario) -> PlanDict:
         return _lower_start(scenario, kept)
 
-    return lower_timeline(scenario, start, revised, _by_workload(scenario, start))
+    return lower_timeline(scenario, start, revised, by_workload(scenario, start["workloads"]))
 
 
 class _Used:
@@ -95,6 +96,10 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
     def named(name: str, table: Any) -> dict[str, Any]:
         return kept.made(_named(name), table)
 
+    measures = kept.made(_measures, scenario.measures)
+    if scenario.measures.connections is not None:
+        logged = lower_connections(scenario.measures.connections, scenario, workloads, hosts)
+        measures = {**measures, "connections": logged}
     return {
         "format": FORMAT,
         "title": scenario.title,
@@ -104,9 +109,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
         "profiles": [named(name, scenario.profile(name)) for name in profiles.index],
         "workloads": workloads,
         "timeline": [],
-        "measures": _with_capture(
-            kept.made(_measures, scenario.measures), scenario.measures.capture, hosts
-        ),
+        "measures": _with_capture(measures, scenario.measures.capture, hosts),
         "stop": kept.made(_stop, scenario.stop),
     }
 
@@ -137,6 +140,7 @@ def _measures(measures: MeasuresTable) -> Measures:
             for table in get_args(Windowed)
             if (window := measures.window_of(table)) != Window()
         ],
+        "connections": None,
     }
 
 
@@ -156,12 +160,3 @@ def _with_capture(measures: Measures, capture: CaptureTable | None, hosts: HostN
 
 def _stop(stop: StopTable) -> Stop:
     return {"horizon_ns": stop.horizon.ns, "stall_ns": stop.stall.ns}
-
-
-def _by_workload(scenario: Scenario, plan: PlanDict) -> dict[str, list[int]]:
-    """The indices in the plan of each workload of the scenario."""
-    indices = {name: [] for name in scenario.workloads}
-    for index, workload in enumerate(plan["workloads"]):
-        name = workload["name"]
-        indices[name if name in indices else name.rpartition("-")[0]].append(index)
-    return indices

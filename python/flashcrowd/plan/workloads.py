@@ -10,6 +10,7 @@ from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
 from flashcrowd.scenario.mirror import to_plan
+from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import (
     After,
     AfterShare,
@@ -137,6 +138,15 @@ def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
         }
         for number, (a, b) in enumerate(pairs, 1)
     ]
+
+
+def by_workload(scenario: Scenario, workloads: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """The indices in the plan of each workload of the scenario."""
+    indices = {name: [] for name in scenario.workloads}
+    for index, workload in enumerate(workloads):
+        name = workload["name"]
+        indices[name if name in indices else name.rpartition("-")[0]].append(index)
+    return indices
 
 
 def _one(name: str, hosts: HostNames) -> int:

@@ -45,7 +45,8 @@ def check(scenario: Scenario) -> list[Problem]:
     if scenario.measures.capture is not None:
         end = scenario.stop.horizon
         problems.extend(captures.wrong(scenario.measures.capture, hosts, end))
-    return [*problems, *_windows(scenario), *_ends(scenario)]
+    logs = _logs(scenario, hosts)
+    return [*problems, *_windows(scenario), *logs, *_ends(scenario)]
 
 
 def _windows(scenario: Scenario) -> Iterator[Problem]:
@@ -58,6 +59,38 @@ def _windows(scenario: Scenario) -> Iterator[Problem]:
         if window.to is not None and window.to <= window.begin:
             allowed = f"a time after `from`, {window.begin}"
             yield Problem(f"measures.{place}.to", shown(str(window.to)), allowed)
+
+
+def _logs(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
+    chosen, end = scenario.measures.connections, scenario.stop.horizon
+    if chosen is None:
+        return
+    place, known = "measures.connections", connecting(scenario)
+    if not known:
+        yield Problem(place, MISSING, "a workload that opens connections", "there is none")
+    for number, name in enumerate(() if chosen.of == "all" else chosen.of):
+        if name not in known:
+            what = "a workload that opens connections"
+            yield unknown(f"{place}.of[{number}]", name, what, known)
+    for number, name in enumerate(() if chosen.hosts == "all" else chosen.hosts):
+        if hosts.find(name) is None:
+            what = "a host or a group"
+            yield unknown(f"{place}.hosts[{number}]", name, what, hosts.suggestions())
+    if chosen.begin >= end:
+        allowed = f"a time before the end of the run, {end}"
+        yield Problem(f"{place}.from", shown(str(chosen.begin)), allowed)
+    if chosen.to is not None and chosen.to <= chosen.begin:
+        allowed = f"a time after `from`, {chosen.begin}"
+        yield Problem(f"{place}.to", shown(str(chosen.to)), allowed)
+
+
+def connecting(scenario: Scenario) -> list[str]:
+    """The workloads that open connections."""
+    return [
+        name
+        for name, workload in scenario.workloads.items()
+        if isinstance(workload, Swarm) or workload.carried_by is not None
+    ]
 
 
 def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:

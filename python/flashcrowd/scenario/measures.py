@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from flashcrowd.scenario.capture import Capture
+from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.fields import (
     Interval,
     MaybeInterval,
@@ -66,6 +67,8 @@ class Measures(Table):
     """When each leecher completed each piece: what a report plays a swarm back from."""
     capture: Annotated[Capture | None, Word("none")] = None
     """Packets with their bytes, as they pass the interfaces of hosts: for Wireshark."""
+    connections: Annotated[Connections | None, Word("none")] = None
+    """Logs of connections, event by event, in the words of qlog."""
     window: Window = Window()
     """What of a run the tables `links`, `transfers`, `pings`, `pages` and `calls` are about."""
     windows: dict[Windowed, Window] = Field(default_factory=dict)

@@ -16,11 +16,13 @@ import pyarrow as pa
 VERSION = 3
 """Version of the tables. It grows when a column changes its name, unit or meaning."""
 
-Kind = Literal["text", "count", "seed", "real", "real?", "bytes"]
+Kind = Literal["text", "text?", "count", "count?", "seed", "real", "real?", "bytes"]
 
 _TYPES: dict[Kind, pa.DataType] = {
     "text": pa.string(),
+    "text?": pa.string(),
     "count": pa.int64(),
+    "count?": pa.int64(),
     "seed": pa.uint64(),
     "real": pa.float64(),
     "real?": pa.float64(),
@@ -29,7 +31,9 @@ _TYPES: dict[Kind, pa.DataType] = {
 
 _WORDS: dict[Kind, str] = {
     "text": "text",
+    "text?": "text or null",
     "count": "integer",
+    "count?": "integer or null",
     "seed": "unsigned integer",
     "real": "number",
     "real?": "number or null",
@@ -50,7 +54,7 @@ class Column:
     def field(self) -> pa.Field:
         """As Arrow has it, with unit and meaning as metadata."""
         metadata = {"unit": self.unit, "meaning": self.meaning}
-        return pa.field(self.name, _TYPES[self.kind], nullable=self.kind == "real?").with_metadata(
+        return pa.field(self.name, _TYPES[self.kind], nullable=self.kind.endswith("?")).with_metadata(
             {key: value for key, value in metadata.items() if value}
         )
 
@@ -408,6 +412,86 @@ ENGINE_TABLES: dict[str, Layout] = {
     utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows in
         the run or the window; null for a link without a rate
 """),
+        ),
+        Layout(
+            "connections",
+            "one end of one connection whose events are in `connection_events`, as a log of qlog is of "
+            "one end",
+            _columns("""
+    connection | count | | number of the log in the run, from 0
+    workload | text | | name of the workload
+    member | count | | number of the flow, user or peer in the workload whose end it is, from 0
+    host | text | | host of this end
+    remote | text | | host of the other end
+    role | text | | `client` opened the connection, `server` answered
+    transport | text | | `tcp` or `utp`
+    stack | text | | name of the TCP stack or uTP configuration
+    controller | text | | name of the congestion controller
+    target_delay_s | real? | s | queueing delay that a controller of the LEDBAT family aims at
+    opened_s | real | s | when the client sent its first packet
+    closed_s | real? | s | when everything was delivered both ways, or the connection failed; null if
+        it stood when the log ended
+"""),
+            optional="measures.connections",
+        ),
+        Layout(
+            "connection_events",
+            "one event of one end of a connection, in the order in which they happened; a column "
+            "that an event does not have is null",
+            _columns("""
+    connection | count | | number of the log in `connections`
+    t_s | real | s | when
+    event | text | | `connection_started`, `connection_state_updated`, `connection_closed`,
+        `packet_sent`, `packet_received`, `packet_lost`, `metrics_updated`,
+        `congestion_state_updated`, `loss_timer_updated` as in qlog; `recovery_undone`: a reduction
+        of the window was for no loss, and is taken back
+    packet_number | count? | | number of the packet among those that this end sent, from 0; of a
+        packet that is sent, or of the last one that carried what is lost
+    packet_type | text? | | of a packet: `syn`, `syn_ack`, `data`, `ack`, `fin`, `rst` of TCP, `syn`,
+        `data`, `state`, `fin`, `reset` of uTP
+    ip_bytes | count? | B | size of the IP packet
+    payload_bytes | count? | B | how many of them are the application's; of what is lost, too
+    offset | count? | B | where they begin in the stream of who sent them: of TCP the sequence number
+        after the SYN's, without wrapping
+    seq_nr | count? | | uTP: number of the packet on the wire
+    ack | count? | | what the packet acknowledges: TCP, everything before this offset; uTP, packets
+        up to this number on the wire
+    sack | text? | | ranges that it acknowledges besides, in the same numbers, as `begin-end` with the
+        first number that a range has not, separated by spaces
+    window | count? | B | what the sender of the packet has room for
+    retransmission | count? | | 1 if what this end sends (data, a SYN, a FIN) has been sent before, else 0
+    ecn | text? | | codepoint of the IP header: `ect0`, `ect1`, `ce`
+    old | text? | | state before, of the connection or of congestion control
+    new | text? | | state from now on. Of a connection: `syn_sent`, `syn_received`, `established`,
+        `fin_wait`, `close_wait`, `last_ack`, `time_wait`, `closed`. Of congestion control:
+        `slow_start`, `congestion_avoidance`, `application_limited` (room in the window, and nothing to
+        send), TCP's `cwr`, `recovery` and `loss` (Linux: TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss),
+        BBR's own
+    trigger | text? | | why a packet counts as lost: `time_threshold` (RACK), `reordering_threshold`
+        (duplicates, SACK), `rto_expired`; why a connection closed: `clean`, `aborted`, `reset`,
+        `timed_out`; `ecn` where marks reduce the window; of the loss timer `set`, `expired`,
+        `cancelled`
+    timer | text? | | what the loss timer is for: `handshake`, `rto`, `tail_loss_probe`, `reordering`,
+        `persist`
+    timer_delay_s | real? | s | time until it expires, when it is set
+    congestion_window | count? | B | as it is in force
+    bytes_in_flight | count? | B | payload believed to be in the network
+    ssthresh | count? | B | slow-start threshold; null before the first reduction
+    smoothed_rtt_s | real? | s | smoothed round-trip time; null before the first sample
+    rtt_variance_s | real? | s | its mean deviation (RFC 6298: RTTVAR)
+    min_rtt_s | real? | s | least round-trip time
+    latest_rtt_s | real? | s | latest sample
+    rto_s | real? | s | retransmission timeout, back-off included
+    backoff | count? | | timeouts in a row (qlog: `pto_count`)
+    pacing_rate_bps | real? | bit/s | rate at which packets leave; null where the window alone decides
+    bytes_acked | count? | B | payload acknowledged, without what is only selected
+    packets_lost | count? | packets | how often a packet was declared lost so far
+    peer_window | count? | B | what the other end has room for beyond that
+    ce_packets | count? | packets | TCP: packets that arrived marked, where the other end counts them
+        (accurate ECN)
+    queueing_delay_s | real? | s | uTP: latest one-way delay above the least
+"""),
+            optional="measures.connections",
         ),
     )
 }

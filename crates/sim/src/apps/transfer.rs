@@ -129,6 +129,8 @@ impl<'p> Transfers<'p> {
             host,
             carrier: flow.spec.transport,
             owner: Owner { app: TRANSFER, role, index, part: 0 },
+            workload: flow.workload,
+            member: flow.number,
             class: NO_CLASS,
             captured,
             nagle: true,

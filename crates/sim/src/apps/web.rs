@@ -115,6 +115,8 @@ impl<'p> Webs<'p> {
                 host,
                 carrier: spec.transport,
                 owner: Owner { app: WEB, role, index, part },
+                workload: user.workload,
+                member: user.number,
                 class: NO_CLASS,
                 captured: None,
                 nagle: false,

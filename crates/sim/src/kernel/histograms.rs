@@ -1,4 +1,5 @@
 use super::capture::Trace;
+use super::connection_log::ConnectionLogs;
 use super::transport::Transport;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Measures;
@@ -12,8 +13,10 @@ pub(crate) struct Tally {
     pub(crate) populations: Vec<Class>,
     /// The packets of transfers, if they are asked for.
     pub(crate) trace: Option<Trace>,
-    /// Whether the trace or a [`Tap`](super::Tap) has to see every packet that is sent.
+    /// Whether the trace, a [`Tap`](super::Tap) or a log has to see every packet that is sent.
     pub(super) watches_packets: bool,
+    /// Logs of connections, if they are asked for.
+    pub(crate) logs: Option<ConnectionLogs>,
 }
 
 /// The counts of one population.
@@ -57,7 +60,10 @@ impl Tally {
             rtts: measures.rtts,
             populations: Vec::new(),
             trace: Trace::new(measures),
-            watches_packets: measures.packets_ns.is_some() || measures.capture.is_some(),
+            watches_packets: measures.packets_ns.is_some()
+                || measures.capture.is_some()
+                || measures.connections.is_some(),
+            logs: ConnectionLogs::new(measures),
         }
     }
     /// How many classes there are, so the number of the next one.

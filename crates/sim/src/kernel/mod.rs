@@ -3,6 +3,7 @@
 
 mod ahead;
 mod capture;
+mod connection_log;
 mod event;
 mod event_queue;
 mod histograms;
@@ -18,6 +19,7 @@ mod transport;
 mod world;
 
 pub(crate) use capture::Sent;
+pub(crate) use connection_log::{ConnectionLog, LogEvent, Logged, Metrics, PacketSeen};
 pub(crate) use event::{Event, Kind};
 pub use event_queue::EventQueue;
 pub(crate) use histograms::{Class, NO_CLASS};

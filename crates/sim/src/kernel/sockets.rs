@@ -462,6 +462,9 @@ impl<M> Sockets<M> {
         while let Some(parcel) = utp.poll_transmit(now) {
             let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
             tally.payload(end.class, len);
+            if let Some(logs) = &mut tally.logs {
+                logs.sent_parcel(socket, now, &parcel);
+            }
             if let Some(trace) = &mut tally.trace {
                 let last = 1 + parcel.offset + u64::from(len);
                 let reached = match parcel.kind {
@@ -578,7 +581,7 @@ impl<M> Sockets<M> {
 }
 
 /// Notes a segment that a socket sends, whose number in the capture stands beside it: for its frames
-/// in the trace, and at the interface of its host.
+/// in the trace, at the interface of its host, and in the log of its connection.
 #[cold]
 fn trace<M>(
     tally: &mut Tally,
@@ -589,6 +592,9 @@ fn trace<M>(
 ) {
     if let Some(tap) = tap {
         tap.sends_tcp(socket, now, segment);
+    }
+    if let Some(logs) = &mut tally.logs {
+        logs.sent(socket, now, segment);
     }
     if let Some(trace) = &mut tally.trace {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {

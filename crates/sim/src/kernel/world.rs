@@ -1,4 +1,5 @@
 use super::capture::NOT_CAPTURED;
+use super::connection_log::LoggedEnd;
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
 use super::histograms::Tally;
@@ -54,6 +55,9 @@ pub(crate) struct Application {
     /// What carries the connection; none for TCP with the host's own stack.
     pub(crate) carrier: Option<TransportChoice>,
     pub(crate) owner: Owner,
+    /// Whose it is: index among the plan's workloads, and number of the flow, user or peer there.
+    pub(crate) workload: u32,
+    pub(crate) member: u32,
     /// Its class in the tally.
     pub(crate) class: u32,
     /// Its number in the capture, if its packets are captured.
@@ -176,6 +180,9 @@ impl<M> World<M> {
     /// A segment arrived: the transport answers first, as a kernel would, then its owner.
     pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
         self.sockets.packet_gone(socket);
+        if let Some(logs) = &mut self.tally.logs {
+            logs.received(socket, self.now, segment);
+        }
         match &mut self.sockets.get_mut(socket).transport {
             Some(Transport::Tcp(tcp)) => tcp.receive(self.now, segment),
             None if segment.flags.contains(Flags::SYN) => return Delivered::Syn,
@@ -191,6 +198,9 @@ impl<M> World<M> {
     /// The same for a uTP packet.
     pub(crate) fn deliver_utp(&mut self, socket: u32, packet: &utp::Packet) -> Delivered {
         self.sockets.packet_gone(socket);
+        if let Some(logs) = &mut self.tally.logs {
+            logs.received_parcel(socket, self.now, packet);
+        }
         match &mut self.sockets.get_mut(socket).transport {
             // What becomes of the payload is the business of drivers that have one.
             Some(Transport::Utp(utp)) => {
@@ -218,6 +228,9 @@ impl<M> World<M> {
     /// A socket's timer ran out; whether its owner may find news.
     pub(crate) fn on_socket_timer(&mut self, socket: u32) -> bool {
         let Some(transport) = &mut self.sockets.get_mut(socket).transport else { return false };
+        if let Some(logs) = &mut self.tally.logs {
+            logs.timer(socket, self.now, transport);
+        }
         transport.on_timer(self.now);
         self.flush(socket);
         true
@@ -249,8 +262,13 @@ impl<M> World<M> {
     /// A new pair of sockets; the first end's SYN is on its way when this returns.
     pub(crate) fn open(&mut self, active: Application, passive: Application) -> u32 {
         let hosts = (active.host, passive.host);
+        let members = [&active, &passive].map(|it| (it.workload, it.member));
         let ends = [self.end_of(active, hosts.1), self.end_of(passive, hosts.0)];
+        let logged = self.tally.logs.is_some().then(|| logged(&ends, hosts, members));
         let socket = self.sockets.open(self.now, hosts.into(), ends);
+        if let (Some(logs), Some(logged)) = (&mut self.tally.logs, logged) {
+            logs.open(socket, self.now, logged);
+        }
         self.flush(socket);
         socket
     }
@@ -279,8 +297,20 @@ impl<M> World<M> {
 
     /// Puts what a socket has to send on the wire.
     pub(crate) fn flush(&mut self, socket: u32) {
+        self.look(socket, false);
         let (network, queue) = (&mut self.network, &mut self.queue);
         self.sockets.flush(socket, self.now, network, queue, &mut self.tally);
+        self.look(socket, true);
+    }
+
+    /// Logs what has changed at a socket, before it sends or after.
+    #[inline]
+    fn look(&mut self, socket: u32, flushed: bool) {
+        if let Some(logs) = &mut self.tally.logs
+            && let Some(transport) = &self.sockets.get(socket).transport
+        {
+            logs.look(socket, self.now, transport, flushed);
+        }
     }
 
     /// The owner is done with this end: FIN after what was written, or RST where nothing stands.
@@ -339,4 +369,30 @@ impl<M> World<M> {
         let live = self.sockets.iter().filter_map(|socket| socket.transport.as_ref());
         self.sockets.retransmitted + live.map(|end| end.stats().segments_retransmitted).sum::<u64>()
     }
+}
+
+/// Both ends of a new connection, for its logs.
+#[cold]
+fn logged(ends: &[sockets::End; 2], hosts: (u32, u32), members: [(u32, u32); 2]) -> [LoggedEnd; 2] {
+    let of = |active: bool| {
+        let (end, (workload, member)) =
+            (&ends[usize::from(!active)], members[usize::from(!active)]);
+        let (host, remote) = if active { hosts } else { (hosts.1, hosts.0) };
+        let (transport, stack, controller, ledbat) = match &end.stack {
+            Stack::Tcp(stack) => ("tcp", &stack.name, stack.controller, stack.ledbat),
+            Stack::Utp(stack) => ("utp", &stack.name, stack.controller, stack.ledbat),
+        };
+        LoggedEnd {
+            workload,
+            member,
+            host,
+            remote,
+            active,
+            transport,
+            stack: stack.clone(),
+            controller: controller.name(),
+            target: ledbat.map(|ledbat| ledbat.target_ns),
+        }
+    };
+    [of(true), of(false)]
 }

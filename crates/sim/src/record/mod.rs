@@ -1,6 +1,7 @@
 //! What is recorded of a run: reads the world and the applications, and changes neither.
 
 mod captures;
+mod connections;
 mod link_window;
 mod queue_lengths;
 mod sampler;

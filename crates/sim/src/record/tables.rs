@@ -1,14 +1,16 @@
 use super::link_window::{Carried, LinkWindow};
-use super::{Recorders, captures};
+use super::{Recorders, captures, connections};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, Outcome, Sent};
 use crate::table::{Column, Names, Table, names};
+use flashcrowd_plan::Plan;
 
 /// Everything that a run recorded. `docs/tables.md` says what the columns mean.
 pub(crate) fn tables(
     world: &World,
     apps: &[AnyApp<'_>],
     recorders: &Recorders,
+    plan: &Plan,
     events: u64,
 ) -> Vec<Table> {
     let mut tables = vec![run(world, apps, events)];
@@ -23,6 +25,7 @@ pub(crate) fn tables(
         captures::table(world, apps),
         links(world, &recorders.link_window),
     ]);
+    tables.extend(connections::tables(world, plan));
     tables
 }
 

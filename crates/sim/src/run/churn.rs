@@ -18,7 +18,10 @@ fn left_of(plan: &Plan) -> (Census, Vec<crate::Table>) {
     let mut run = Run::new(plan, 1);
     run.begin();
     run.complete(&RunHandle::default()).expect("nobody cancels it");
-    (run.world.sockets.census(), record::tables(&run.world, &run.apps, &run.recorders, run.events))
+    (
+        run.world.sockets.census(),
+        record::tables(&run.world, &run.apps, &run.recorders, run.plan, run.events),
+    )
 }
 
 /// Fifty users who fetch a page of 2 kB about every second, each over a new connection, until

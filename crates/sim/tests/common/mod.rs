@@ -142,7 +142,10 @@ pub fn numbers(tables: &[Table], name: &str, column: &str) -> Vec<f64> {
         Column::MaybeF64(values) => values.iter().flatten().copied().collect(),
         Column::U64(values) => values.iter().map(|value| *value as f64).collect(),
         Column::U32(values) => values.iter().map(|value| f64::from(*value)).collect(),
-        Column::Text(..) | Column::Bytes(..) => panic!("{column} is no number"),
+        Column::MaybeU64(values) => values.iter().flatten().map(|value| *value as f64).collect(),
+        Column::Text(..) | Column::MaybeText(..) | Column::Bytes(..) => {
+            panic!("{column} is no number")
+        }
     }
 }
 /// The texts of a column.

@@ -123,6 +123,7 @@ macro_rules! controllers {
             pacing_rate(&self) -> Option<Rate> => ();
             governs_recovery(&self) -> bool => ();
             is_withholding(&self) -> bool => ();
+            state_name(&self) -> Option<&'static str> => ();
         );
     };
     (@pass $kinds:tt $($event:ident $arguments:tt $(-> $answer:ty)? => $call:tt;)+) => {

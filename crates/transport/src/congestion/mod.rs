@@ -260,6 +260,11 @@ pub trait Controller {
     fn is_withholding(&self) -> bool {
         false
     }
+    /// What it calls what it is doing, if it has a word of its own for that (BBR). The others are in slow start
+    /// below their threshold and in congestion avoidance above.
+    fn state_name(&self) -> Option<&'static str> {
+        None
+    }
     /// Its random stream, if it draws: the driver puts one there that no other connection has.
     fn stream(&mut self) -> Option<&mut RandomStream> {
         None

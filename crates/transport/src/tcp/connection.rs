@@ -3,8 +3,8 @@ use super::ecn::{Echo, Feedback};
 use super::receiver::{Receiver, Unstamped};
 use super::segment::{Flags, MAX_SACK_RANGES, Segment};
 use super::sender::{Burst, Sender, clock};
-use super::state::{CloseReason, State, Stats};
-use flashcrowd_base::{RandomStream, Span, Time};
+use super::state::{CloseReason, LossTimer, State, Stats};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
 /// The smallest segment size that is believed (RFC 9293, section 3.7.1).
@@ -579,6 +579,36 @@ impl Connection {
         (!rtt.smoothed().is_zero()).then(|| rtt.latest())
     }
 
+    /// What the timer for losses is set for, and when it expires; none if it is not set.
+    pub fn loss_timer(&self) -> Option<(LossTimer, Time)> {
+        if self.opening != Opening::Done {
+            let waits = self.opening_at != Time::NEVER;
+            return waits.then_some((LossTimer::Handshake, self.opening_at));
+        }
+        self.sender.loss_timer()
+    }
+
+    /// Offsets and lengths of the segments that count as lost and were not sent again since. A FIN takes
+    /// one offset.
+    pub fn lost_segments(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.sender.lost_segments()
+    }
+
+    /// The rate at which packets leave; none where the window alone decides.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.sender.pacing_rate()
+    }
+
+    /// What the congestion controller calls what it is doing, if it has a word for that.
+    pub fn controller_state(&self) -> Option<&'static str> {
+        self.sender.controller_state()
+    }
+
+    /// How it is configured.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
@@ -588,7 +618,9 @@ impl Connection {
             srtt: rtt.smoothed(),
             rtt: rtt.latest(),
             min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            rttvar: rtt.deviation(),
             rto: self.sender.timeout(&self.config),
+            backoff: self.sender.backoff(),
             cwnd: self.sender.window(),
             ssthresh: self.sender.threshold(),
             in_flight: self.sender.in_flight(),
@@ -612,6 +644,7 @@ impl Connection {
             timeouts: counters.timeouts,
             recoveries: counters.recoveries,
             undone: counters.undone,
+            segments_lost: self.sender.segments_lost(),
             ranges_held: self.receiver.ranges() + self.sender.capacity(),
         }
     }

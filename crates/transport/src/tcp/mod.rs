@@ -36,4 +36,4 @@ pub use config::{
 };
 pub use connection::{Connection, Draft};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};
-pub use state::{CloseReason, Phase, State, Stats};
+pub use state::{CloseReason, LossTimer, Phase, State, Stats};

@@ -176,6 +176,8 @@ struct Trouble {
     /// SACK ranges of the last acknowledgement that had any: they need no second look.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
     dsack: Dsack,
+    /// How often a segment was declared lost.
+    segments_lost: u32,
 }
 
 impl Flight {
@@ -423,6 +425,14 @@ impl Scoreboard {
 
     /// The segment at `position` is lost. Whether it was there.
     fn lose(&mut self, position: usize) -> bool {
+        let Some(sent) = self.sent.get(position) else { return false };
+        let news = !sent.is(LOST) || sent.is(REPEATED);
+        self.trouble.get_or_insert_default().segments_lost += u32::from(news);
+        self.count_lost(position)
+    }
+
+    /// The segment at `position` is in flight no more. Whether it was there.
+    fn count_lost(&mut self, position: usize) -> bool {
         let Some(sent) = self.sent.get_mut(position) else { return false };
         if sent.is(REPEATED) {
             sent.marks &= !REPEATED;
@@ -605,7 +615,8 @@ impl Scoreboard {
             return None;
         }
         let position = self.sent.len() - 1;
-        self.lose(position);
+        // The probe stands for it from now on; nobody has said that it is lost.
+        self.count_lost(position);
         self.repeat(position, now, nxt);
         Some((last.seq, u64::from(last.len)))
     }
@@ -619,6 +630,11 @@ impl Scoreboard {
         let trouble = self.trouble.get_or_insert_default();
         let index = trouble.first + position as u64;
         trouble.repeats.push_back(Repeat { index, sent_at: now, nxt });
+    }
+
+    /// How often a segment was declared lost.
+    pub(super) fn segments_lost(&self) -> u32 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.segments_lost)
     }
 
     /// Entries that memory is held for.

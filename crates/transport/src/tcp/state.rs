@@ -38,6 +38,21 @@ pub enum CloseReason {
     TimedOut,
 }
 
+/// What a connection's one timer for losses is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossTimer {
+    /// Neither SYN nor its answer was answered.
+    Handshake,
+    /// Retransmission timeout (RFC 6298).
+    Retransmission,
+    /// Tail-loss probe (RFC 8985, section 7).
+    LossProbe,
+    /// What may only be reordered counts as lost (RFC 8985, section 6.2).
+    Reordering,
+    /// Probe of a closed window (RFC 9293, section 3.8.6.1).
+    Persist,
+}
+
 /// Counters and estimates of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -47,8 +62,13 @@ pub struct Stats {
     pub rtt: Span,
     /// Least round-trip time; zero before the first sample.
     pub min_rtt: Span,
+    /// Mean deviation of the round-trip time (RFC 6298: RTTVAR; Linux: `tcpi_rttvar`); zero before the first
+    /// sample.
+    pub rttvar: Span,
     /// Retransmission timeout, back-off included.
     pub rto: Span,
+    /// How often the timeout was doubled since something was acknowledged (Linux: `tcpi_backoff`).
+    pub backoff: u32,
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow-start threshold in bytes; `u64::MAX` before the first reduction.
@@ -92,6 +112,8 @@ pub struct Stats {
     pub recoveries: u32,
     /// How often a reduction was taken back as spurious.
     pub undone: u32,
+    /// How often a segment was declared lost; one that was sent again may be once more.
+    pub segments_lost: u32,
     /// Entries that memory is held for: segments sent and not acknowledged, ranges out of order.
     pub ranges_held: usize,
 }

@@ -5,7 +5,7 @@ use super::sack::Sack;
 use super::sender::{OutgoingPacket, Sender};
 use super::state::{CloseReason, State, Stats};
 use crate::congestion::Controller;
-use flashcrowd_base::{RandomStream, Span, Time};
+use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
 /// How long a released connection (an orphan, in Linux) lives while the other end keeps its window
@@ -601,6 +601,31 @@ impl Connection {
         (!rtt.smoothed().is_zero()).then(|| rtt.latest())
     }
 
+    /// When the retransmission timer expires; none if nothing is in the network that it could be for.
+    pub fn loss_timer(&self) -> Option<Time> {
+        self.sender.loss_timer()
+    }
+
+    /// The numbers, offsets and lengths of the packets that count as lost and were not sent again since.
+    pub fn lost_packets(&self) -> impl Iterator<Item = (u16, u64, u16)> {
+        self.sender.lost_packets()
+    }
+
+    /// The rate at which packets leave; none where the window alone decides.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.sender.pacing_rate()
+    }
+
+    /// What the congestion controller calls what it is doing, if it has a word for that.
+    pub fn controller_state(&self) -> Option<&'static str> {
+        self.sender.controller().state_name()
+    }
+
+    /// How it is configured.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Counters and estimates.
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
@@ -610,7 +635,9 @@ impl Connection {
             srtt: rtt.smoothed(),
             rtt: rtt.latest(),
             min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            rttvar: rtt.deviation(),
             rto: self.sender.timeout(&self.config),
+            backoff: self.sender.backoff(),
             queueing_delay: self.sender.queueing_delay(),
             cwnd: self.sender.controller().window(),
             ssthresh: self.sender.controller().threshold(),
@@ -627,6 +654,7 @@ impl Connection {
             packets_duplicate: self.receiver.duplicates,
             timeouts: counters.timeouts,
             reductions: counters.reductions,
+            packets_lost: self.sender.packets_lost(),
             probes_lost: counters.probes_lost,
             packets_held: self.sender.packets_held() + self.receiver.packets_held() as usize,
             bytes_held: self.receiver.bytes_held(),

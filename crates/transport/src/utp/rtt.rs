@@ -48,6 +48,10 @@ impl RoundTrip {
     pub(super) fn smoothed(&self) -> Span {
         Span::from_nanos(self.smoothed >> 3)
     }
+    /// Mean deviation; zero before the first sample.
+    pub(super) fn deviation(&self) -> Span {
+        Span::from_nanos(self.deviation >> 2)
+    }
     /// The latest; zero before the first sample.
     pub(super) fn latest(&self) -> Span {
         self.latest

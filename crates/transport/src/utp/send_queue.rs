@@ -34,6 +34,8 @@ pub(super) struct SendQueue {
     pub(super) in_flight: u64,
     lost: u32,
     urgent: u32,
+    /// How often a packet was declared lost.
+    declared_lost: u64,
     /// No packet before this number is lost or urgent: where the search for a retransmission begins.
     retransmit_from: u64,
 }
@@ -47,6 +49,7 @@ impl SendQueue {
             in_flight: 0,
             lost: 0,
             urgent: 0,
+            declared_lost: 0,
             retransmit_from: first,
         }
     }
@@ -127,6 +130,7 @@ impl SendQueue {
             if packet.fate == Fate::InFlight {
                 packet.fate = Fate::Lost;
                 self.lost += 1;
+                self.declared_lost += u64::from(!packet.urgent);
             }
         }
         self.in_flight = 0;
@@ -140,6 +144,7 @@ impl SendQueue {
             && packet.fate != Fate::Delivered
             && !packet.urgent
         {
+            self.declared_lost += u64::from(packet.fate == Fate::InFlight);
             packet.urgent = true;
             self.urgent += 1;
             self.retransmit_from = self.retransmit_from.min(seq);
@@ -165,6 +170,19 @@ impl SendQueue {
             self.retransmit_from = from + found;
         }
         Some(from + found)
+    }
+
+    /// How often a packet was declared lost.
+    pub(super) fn packets_lost(&self) -> u64 {
+        self.declared_lost
+    }
+
+    /// The numbers on the wire, offsets and lengths of the packets that count as lost and were not sent
+    /// again since.
+    pub(super) fn lost_packets(&self) -> impl Iterator<Item = (u16, u64, u16)> {
+        let waits = |packet: &SentPacket| packet.urgent || packet.fate == Fate::Lost;
+        let numbered = (self.first..).zip(&self.packets).filter(move |(_, packet)| waits(packet));
+        numbered.map(|(seq, packet)| (seq as u16, packet.offset, packet.len))
     }
 
     /// Whether something counts as lost.

@@ -47,8 +47,12 @@ pub struct Stats {
     pub rtt: Span,
     /// Least round-trip time; zero before the first sample.
     pub min_rtt: Span,
+    /// Mean deviation of the round-trip time (RFC 6298: RTTVAR); zero before the first sample.
+    pub rttvar: Span,
     /// Retransmission timeout, back-off included.
     pub rto: Span,
+    /// Timeouts in a row that the back-off counts.
+    pub backoff: u32,
     /// The latest one-way delay above the least, in our direction; zero before the first sample.
     pub queueing_delay: Span,
     /// Congestion window in bytes.
@@ -81,6 +85,8 @@ pub struct Stats {
     pub timeouts: u32,
     /// How often the window was cut for a loss.
     pub reductions: u32,
+    /// How often a packet was declared lost; one that was sent again may be once more.
+    pub packets_lost: u64,
     /// Packets that measured the path and were lost.
     pub probes_lost: u32,
     /// Packets that memory is held for: sent and not acknowledged, or arrived out of order.

@@ -239,6 +239,8 @@ impl Swarms<'_> {
             host: state.host,
             carrier,
             owner: end.owner(),
+            workload: swarm.workload,
+            member: state.id.0,
             captured: None,
             class: swarm.first_class + state.population,
             nagle: profile.nagle,

@@ -431,6 +431,15 @@ impl Controller for Bbr {
         self.mode == Mode::ProbeRtt
     }
 
+    fn state_name(&self) -> Option<&'static str> {
+        Some(match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBw => "probe_bw",
+            Mode::ProbeRtt => "probe_rtt",
+        })
+    }
+
     fn stream(&mut self) -> Option<&mut RandomStream> {
         Some(&mut self.stream)
     }

@@ -13,6 +13,7 @@ use super::recovery::Phase;
 use super::rtt::RoundTrip;
 use super::scoreboard::{MarkedBytes, Scoreboard, Sent};
 use super::segment::Flags;
+use super::state::LossTimer;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
 use flashcrowd_base::{Span, Time};
@@ -377,6 +378,28 @@ impl Sender {
     pub(super) fn timeout(&self, config: &Config) -> Span {
         let factor = 1u64 << self.backoff.min(31);
         (self.rtt.timeout() * factor).min(config.max_rto_ns)
+    }
+    pub(super) fn backoff(&self) -> u32 {
+        u32::from(self.backoff)
+    }
+    pub(super) fn segments_lost(&self) -> u32 {
+        self.board.segments_lost()
+    }
+    pub(super) fn lost_segments(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.board.waiting().map(|(end, len)| (end - u64::from(len), len))
+    }
+    pub(super) fn controller_state(&self) -> Option<&'static str> {
+        self.controller.state_name()
+    }
+    /// What the timer is set for, and when it expires, if it is set.
+    pub(super) fn loss_timer(&self) -> Option<(LossTimer, Time)> {
+        let kind = match self.timer {
+            Timer::Retransmit => LossTimer::Retransmission,
+            Timer::LossProbe => LossTimer::LossProbe,
+            Timer::Reordering => LossTimer::Reordering,
+            Timer::WindowProbe => LossTimer::Persist,
+        };
+        (self.timer_at != Time::NEVER).then_some((kind, self.timer_at))
     }
     #[inline]
     pub(super) fn timer_at(&self) -> Time {

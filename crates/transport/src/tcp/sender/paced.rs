@@ -2,7 +2,7 @@ use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
 use crate::tcp::recovery::Phase;
 use crate::tcp::scoreboard::Delivery;
-use flashcrowd_base::{RandomStream, Time};
+use flashcrowd_base::{RandomStream, Rate, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either.
 impl Sender {
@@ -85,6 +85,12 @@ impl Sender {
             sampler.on_repeated(seq, seq + bytes, in_flight);
         }
         paced.on_sent(now, bytes, segments, &self.controller, srtt, outstanding);
+    }
+
+    /// The rate in force, if there is one.
+    pub(in crate::tcp) fn pacing_rate(&self) -> Option<Rate> {
+        let (srtt, outstanding) = (self.rtt.smoothed(), self.outstanding());
+        self.paced.as_ref()?.rate(&self.controller, srtt, outstanding)
     }
 
     /// The longest super-segment that pacing allows.

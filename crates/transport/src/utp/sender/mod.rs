@@ -239,6 +239,19 @@ impl Sender {
     pub(super) fn bytes_acked(&self) -> u64 {
         self.snd_una
     }
+    pub(super) fn backoff(&self) -> u32 {
+        self.timeouts
+    }
+    pub(super) fn packets_lost(&self) -> u64 {
+        self.send_queue.packets_lost()
+    }
+    pub(super) fn lost_packets(&self) -> impl Iterator<Item = (u16, u64, u16)> {
+        self.send_queue.lost_packets()
+    }
+    pub(super) fn loss_timer(&self) -> Option<Time> {
+        let waits = !self.send_queue.is_empty() && self.rto_at != Time::NEVER;
+        waits.then_some(self.rto_at)
+    }
     pub(super) fn packets_held(&self) -> usize {
         self.send_queue.len()
     }

@@ -1,7 +1,7 @@
 use super::super::send_queue::Fate;
 use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
-use flashcrowd_base::{RandomStream, Time};
+use flashcrowd_base::{RandomStream, Rate, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either. Packets are told
 /// apart by their numbers.
@@ -27,6 +27,12 @@ impl Sender {
         self.pace_wake = paced.pacer.wake_at();
         self.blocked |= waits && self.send_queue.in_flight >= self.controller.window();
         waits
+    }
+
+    /// The rate in force, if there is one.
+    pub(in super::super) fn pacing_rate(&self) -> Option<Rate> {
+        let (srtt, in_flight) = (self.rtt.smoothed(), self.send_queue.in_flight);
+        self.paced.as_ref()?.rate(&self.controller, srtt, in_flight)
     }
 
     /// Packet `seq` was sent for the first time.

@@ -334,6 +334,18 @@ impl Controller for BbrV3 {
         self.state == State::ProbeRtt
     }
 
+    fn state_name(&self) -> Option<&'static str> {
+        Some(match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeDown => "probe_bw_down",
+            State::ProbeCruise => "probe_bw_cruise",
+            State::ProbeRefill => "probe_bw_refill",
+            State::ProbeUp => "probe_bw_up",
+            State::ProbeRtt => "probe_rtt",
+        })
+    }
+
     fn stream(&mut self) -> Option<&mut RandomStream> {
         Some(&mut self.stream)
     }

@@ -1,0 +1,93 @@
+use crate::check::{index, require};
+use crate::load::Load;
+use crate::{Error, Plan, Workload};
+use flashcrowd_base::{Span, Time};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Memory of an event of a log: a row of the recorder, then columns, most of which are empty in any
+/// one row.
+const EVENT_BYTES: f64 = 560.0;
+
+/// Which connections are logged: one log for each end, as qlog has it (draft-ietf-quic-qlog-main-schema).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// Whose connections: workloads that open some.
+    pub workloads: Vec<u32>,
+    /// At which hosts ends are logged; none for all.
+    pub hosts: Option<Vec<u32>>,
+    /// The first instant whose events are logged.
+    pub from_ns: Span,
+    /// The first one whose events are not; none for the end of the run.
+    pub to_ns: Option<Span>,
+    /// Every packet that is sent or arrives.
+    pub packets: bool,
+    /// The state of congestion control and the round-trip estimates, whenever they have changed.
+    pub metrics: bool,
+    /// Every time that the loss timer is set or cancelled. That it expires is logged in any case.
+    pub timers: bool,
+}
+
+impl Connections {
+    /// The instants whose events are logged.
+    pub fn extent(&self) -> Range<Time> {
+        let end = self.to_ns.map_or(Time::NEVER, |to| Time::START + to);
+        Time::START + self.from_ns..end
+    }
+
+    /// Whether the end at a host of a connection of a workload is logged.
+    pub fn covers(&self, workload: u32, host: u32) -> bool {
+        self.workloads.contains(&workload)
+            && self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&host))
+    }
+
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), Error> {
+        let order = self.to_ns.is_none_or(|to| to > self.from_ns);
+        require(order, "measures.connections.to_ns", "must be after from_ns")?;
+        for (i, workload) in self.workloads.iter().enumerate() {
+            let path = format!("measures.connections.workloads[{i}]");
+            index(*workload, plan.workloads.len(), &path)?;
+            let opens = !matches!(
+                plan.workloads[*workload as usize],
+                Workload::Ping(_) | Workload::Call(_)
+            );
+            require(opens, &path, "must be a workload that opens connections")?;
+        }
+        for (i, host) in self.hosts.iter().flatten().enumerate() {
+            let path = format!("measures.connections.hosts[{i}]");
+            index(*host, plan.network.hosts.len(), &path)?;
+        }
+        Ok(())
+    }
+
+    /// Memory of the logs of a workload that needs so much by itself: an event for each packet at each end
+    /// of it, and one for what changed with it.
+    pub(crate) fn bytes(&self, workload: usize, plan: &Plan, load: &Load, end_s: f64) -> f64 {
+        if !self.workloads.contains(&(workload as u32)) {
+            return 0.0;
+        }
+        let to_s = self.to_ns.map_or(end_s, Span::seconds).min(end_s);
+        let time = ((to_s - self.from_ns.seconds()) / end_s.max(1e-9)).clamp(0.0, 1.0);
+        let kinds = f64::from(u8::from(self.packets)) + f64::from(u8::from(self.metrics));
+        let kinds = kinds + f64::from(u8::from(self.timers));
+        load.packets * self.ends(&plan.workloads[workload]) * time * kinds * EVENT_BYTES
+    }
+
+    /// How many of both ends of a connection are logged, on average.
+    fn ends(&self, workload: &Workload) -> f64 {
+        let Some(hosts) = &self.hosts else { return 2.0 };
+        let logged = |host: u32| f64::from(u8::from(hosts.contains(&host)));
+        match workload {
+            Workload::Transfer(transfer) => logged(transfer.from) + logged(transfer.to),
+            Workload::Web(web) => logged(web.from) + logged(web.to),
+            Workload::Swarm(swarm) => {
+                let members = || swarm.populations.iter().flat_map(|it| &it.hosts);
+                let chosen: f64 = members().map(|host| logged(*host)).sum();
+                2.0 * chosen / (members().count().max(1) as f64)
+            }
+            Workload::Ping(_) | Workload::Call(_) => 0.0,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+use super::event::Metrics;
+use crate::kernel::transport::Transport;
+use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::tcp::{self, LossTimer, Phase};
+use flashcrowd_transport::utp;
+
+/// How a transport stands, in the words of logs.
+pub(super) struct View {
+    pub(super) state: &'static str,
+    /// Why nothing more will come of it, if that is so.
+    pub(super) closed: Option<&'static str>,
+    /// What congestion control is doing, once the connection stands; why, if that has a name; whether it
+    /// repairs losses.
+    pub(super) congestion: Option<&'static str>,
+    pub(super) trigger: Option<&'static str>,
+    pub(super) repairing: bool,
+    /// Whether there is room in the window and nothing to send.
+    pub(super) idle: bool,
+    pub(super) metrics: Metrics,
+    pub(super) timer: Option<(&'static str, Time)>,
+    pub(super) timeouts: u32,
+    pub(super) undone: u32,
+    /// How it tells losses, but for the timeout.
+    pub(super) loss_trigger: &'static str,
+}
+
+impl View {
+    pub(super) fn of(transport: &Transport, active: bool) -> View {
+        let view = match transport {
+            Transport::Tcp(tcp) => of_tcp(tcp, active),
+            Transport::Utp(utp) => of_utp(utp, active),
+        };
+        let idle = transport.unsent() == 0
+            && view.metrics.bytes_in_flight < view.metrics.congestion_window;
+        View { idle, timer: loss_timer(transport), ..view }
+    }
+}
+
+fn of_tcp(tcp: &tcp::Connection, active: bool) -> View {
+    let stats = tcp.stats();
+    let (state, closed) = match tcp.state() {
+        tcp::State::Connecting if active => ("syn_sent", None),
+        tcp::State::Connecting => ("syn_received", None),
+        tcp::State::Established => ("established", None),
+        tcp::State::Closing => ("fin_wait", None),
+        tcp::State::PeerClosed => ("close_wait", None),
+        tcp::State::LastAck => ("last_ack", None),
+        tcp::State::TimeWait => ("time_wait", Some("clean")),
+        tcp::State::Closed { reason } => (
+            "closed",
+            Some(match reason {
+                tcp::CloseReason::Finished => "clean",
+                tcp::CloseReason::Aborted => "aborted",
+                tcp::CloseReason::Reset => "reset",
+                tcp::CloseReason::TimedOut => "timed_out",
+            }),
+        ),
+    };
+    let growing = if stats.cwnd < stats.ssthresh { "slow_start" } else { "congestion_avoidance" };
+    let (congestion, trigger) = match stats.phase {
+        Phase::Open => (tcp.controller_state().unwrap_or(growing), None),
+        Phase::Cwr => ("cwr", Some("ecn")),
+        Phase::Recovery => ("recovery", None),
+        Phase::Loss => ("loss", None),
+    };
+    let known = !stats.srtt.is_zero();
+    let measured = |span: Span| known.then_some(span);
+    View {
+        state,
+        closed,
+        congestion: tcp.is_established().then_some(congestion),
+        trigger,
+        repairing: stats.phase != Phase::Open,
+        idle: false,
+        metrics: Metrics {
+            congestion_window: stats.cwnd,
+            bytes_in_flight: stats.in_flight,
+            ssthresh: (stats.ssthresh != u64::MAX).then_some(stats.ssthresh),
+            smoothed_rtt: measured(stats.srtt),
+            rtt_variance: measured(stats.rttvar),
+            min_rtt: measured(stats.min_rtt),
+            latest_rtt: measured(stats.rtt),
+            rto: stats.rto,
+            backoff: stats.backoff,
+            pacing_rate: tcp.pacing_rate(),
+            bytes_acked: stats.bytes_acked,
+            packets_lost: stats.segments_lost.into(),
+            peer_window: stats.peer_window,
+            ce_packets: Some(stats.delivered_marked),
+            queueing_delay: None,
+        },
+        timer: None,
+        timeouts: stats.timeouts,
+        undone: stats.undone,
+        loss_trigger: if tcp.config().rack { "time_threshold" } else { "reordering_threshold" },
+    }
+}
+
+fn of_utp(utp: &utp::Connection, active: bool) -> View {
+    let stats = utp.stats();
+    let (state, closed) = match utp.state() {
+        utp::State::Connecting if active => ("syn_sent", None),
+        utp::State::Connecting => ("syn_received", None),
+        utp::State::Established => ("established", None),
+        utp::State::Closing => ("fin_wait", None),
+        utp::State::PeerClosed => ("close_wait", None),
+        utp::State::LastAck => ("last_ack", None),
+        utp::State::Lingering => ("time_wait", Some("clean")),
+        utp::State::Closed { reason } => (
+            "closed",
+            Some(match reason {
+                utp::CloseReason::Finished => "clean",
+                utp::CloseReason::Aborted => "aborted",
+                utp::CloseReason::Reset => "reset",
+                utp::CloseReason::TimedOut => "timed_out",
+            }),
+        ),
+    };
+    let growing = if stats.cwnd < stats.ssthresh { "slow_start" } else { "congestion_avoidance" };
+    let known = !stats.srtt.is_zero();
+    let measured = |span: Span| known.then_some(span);
+    View {
+        state,
+        closed,
+        congestion: utp.is_established().then(|| utp.controller_state().unwrap_or(growing)),
+        trigger: None,
+        repairing: false,
+        idle: false,
+        metrics: Metrics {
+            congestion_window: stats.cwnd,
+            bytes_in_flight: stats.in_flight,
+            ssthresh: (stats.ssthresh != u64::MAX).then_some(stats.ssthresh),
+            smoothed_rtt: measured(stats.srtt),
+            rtt_variance: measured(stats.rttvar),
+            min_rtt: measured(stats.min_rtt),
+            latest_rtt: measured(stats.rtt),
+            rto: stats.rto,
+            backoff: stats.backoff,
+            pacing_rate: utp.pacing_rate(),
+            bytes_acked: stats.bytes_acked,
+            packets_lost: stats.packets_lost,
+            peer_window: stats.peer_window,
+            ce_packets: None,
+            queueing_delay: measured(stats.queueing_delay),
+        },
+        timer: None,
+        timeouts: stats.timeouts,
+        undone: 0,
+        loss_trigger: "reordering_threshold",
+    }
+}
+
+/// What the timer for losses is set for, and until when.
+pub(super) fn loss_timer(transport: &Transport) -> Option<(&'static str, Time)> {
+    match transport {
+        Transport::Tcp(tcp) => tcp.loss_timer().map(|(timer, at)| {
+            let name = match timer {
+                LossTimer::Handshake => "handshake",
+                LossTimer::Retransmission => "rto",
+                LossTimer::LossProbe => "tail_loss_probe",
+                LossTimer::Reordering => "reordering",
+                LossTimer::Persist => "persist",
+            };
+            (name, at)
+        }),
+        Transport::Utp(utp) => utp.loss_timer().map(|at| ("rto", at)),
+    }
+}
+
+/// Of each segment or packet that counts as lost and was not sent again since, its number on the wire (uTP),
+/// its offset and its payload.
+pub(super) fn each_lost(transport: &Transport, mut tell: impl FnMut(Option<u16>, u64, u32)) {
+    match transport {
+        Transport::Tcp(tcp) => {
+            let written = tcp.written();
+            for (offset, len) in tcp.lost_segments() {
+                // A FIN takes a number and is no payload.
+                let payload = written.saturating_sub(offset).min(u64::from(len)) as u32;
+                tell(None, offset, payload);
+            }
+        }
+        Transport::Utp(utp) => {
+            for (seq_nr, offset, len) in utp.lost_packets() {
+                tell(Some(seq_nr), offset, u32::from(len));
+            }
+        }
+    }
+}

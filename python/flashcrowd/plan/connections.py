@@ -1,0 +1,32 @@
+"""Lowers the logs of connections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flashcrowd.plan import format as plan
+from flashcrowd.plan.workloads import by_workload
+from flashcrowd.scenario.check import connecting
+from flashcrowd.scenario.connections import Connections
+from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.scenario import Scenario
+
+
+def lower_connections(
+    chosen: Connections, scenario: Scenario, workloads: list[dict[str, Any]], hosts: HostNames
+) -> plan.Connections:
+    """Which connections of the plan's workloads are logged, and at which hosts."""
+    indices = by_workload(scenario, workloads)
+    names = connecting(scenario) if chosen.of == "all" else chosen.of
+    found = None
+    if chosen.hosts != "all":
+        found = [host for name in chosen.hosts for host in hosts.find(name) or ()]
+    return {
+        "workloads": sorted({index for name in names for index in indices[name]}),
+        "hosts": None if found is None else sorted({hosts.index[host] for host in found}),
+        "from_ns": chosen.begin.ns,
+        "to_ns": None if chosen.to is None else chosen.to.ns,
+        "packets": chosen.packets,
+        "metrics": chosen.metrics,
+        "timers": chosen.timers,
+    }
