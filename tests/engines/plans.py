@@ -59,6 +59,19 @@ def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict
             "packets_ns": 1_000_000_000,
             "windows": [{"table": "links", "from_ns": 0, "to_ns": 10**12}],
             "capture": {"hosts": [0], "from_ns": 0, "to_ns": 10**12, "snap_bytes": 160},
+            "connections": {
+                "workloads": [
+                    index
+                    for index, workload in enumerate(workloads)
+                    if workload["kind"] not in ("ping", "call")
+                ],
+                "hosts": None,
+                "from_ns": 0,
+                "to_ns": 10 * 10**9,
+                "packets": True,
+                "metrics": True,
+                "timers": True,
+            },
         },
         "stop": {"horizon_ns": 3600 * 10**9, "stall_ns": 600 * 10**9},
     }

@@ -316,6 +316,7 @@ def test_measures_and_ends():
         "have": False,
         "packets_ns": None,
         "windows": [],
+        "connections": None,
     }
     assert made["stop"] == {"horizon_ns": 3600 * S, "stall_ns": 1800 * S}
 

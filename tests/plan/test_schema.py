@@ -61,6 +61,7 @@ VARIANTS: list[dict[str, Any]] = [
         "workloads.flow": {**FLOW, "limit": "1 Mbit/s", "stop": "1 min"},
         "measures.window": {"from": "5 s", "to": "50 s"},
         "measures.capture": {"hosts": "homes-1", "from": "5 s", "to": "50 s"},
+        "measures.connections": {"of": ["flow"], "hosts": ["seed"], "to": "50 s"},
         "timeline": {
             "slower": {"at": "9 s", "change": "workloads.flow.limit", "to": "500 kbit/s"},
             "faster": {"at": "9 s", "change": f"{SEED}.upload", "to": "1 MB/s"},

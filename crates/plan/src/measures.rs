@@ -1,6 +1,6 @@
 use crate::check::require;
 use crate::load::{Load, ROW_BYTES};
-use crate::{Capture, Connections, Error, Plan, Workload};
+use crate::{Capture, Error, LoggedConnections, Plan, Workload};
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct Measures {
     pub capture: Option<Capture>,
     /// Logs of connections, event by event.
     #[serde(default)]
-    pub connections: Option<Connections>,
+    pub connections: Option<LoggedConnections>,
 }
 
 /// The part of a run that a table is about.

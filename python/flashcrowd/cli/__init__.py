@@ -34,6 +34,7 @@ for _name, _help in {
     "expect": "Judge what a study expects of its results; the exit status says it.",
     "compare": "Put results folders side by side: differences, equivalence, curves.",
     "pcap": "Write what hosts saw on the wire as files for Wireshark (pcapng).",
+    "qlog": "Write the logs of connections as files of qlog, which qvis opens.",
     "reproduce": "Reproduce a paper, claim by claim.",
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",

@@ -14,7 +14,7 @@ from flashcrowd.scenario.scenario import Scenario
 
 def lower_connections(
     chosen: Connections, scenario: Scenario, workloads: list[dict[str, Any]], hosts: HostNames
-) -> plan.Connections:
+) -> plan.LoggedConnections:
     """Which connections of the plan's workloads are logged, and at which hosts."""
     indices = by_workload(scenario, workloads)
     names = connecting(scenario) if chosen.of == "all" else chosen.of

@@ -176,7 +176,7 @@ class Capture(Strict):
     snap_bytes: int | None
 
 
-class Connections(Strict):
+class LoggedConnections(Strict):
     """Which connections are logged, event by event."""
 
     workloads: list[int]
@@ -202,7 +202,7 @@ class Measures(Strict):
     have: bool
     windows: NotRequired[list[Window]]
     capture: NotRequired[Capture | None]
-    connections: NotRequired[Connections | None]
+    connections: NotRequired[LoggedConnections | None]
 
 
 class Stop(Strict):

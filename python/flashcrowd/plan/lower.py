@@ -96,7 +96,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
     def named(name: str, table: Any) -> dict[str, Any]:
         return kept.made(_named(name), table)
 
-    measures = kept.made(_measures, scenario.measures)
+    measures: Measures = kept.made(_measures, scenario.measures)
     if scenario.measures.connections is not None:
         logged = lower_connections(scenario.measures.connections, scenario, workloads, hosts)
         measures = {**measures, "connections": logged}

@@ -120,7 +120,12 @@ class Canvas:
 
 @contextmanager
 def canvas(
-    columns: int = 1, rows: int = 1, *, height: float = 3.0, sharex: bool = True
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    height: float = 3.0,
+    sharex: bool = True,
+    sharey: bool = True,
 ) -> Iterator[Canvas]:
     """A canvas with a grid of panels.
 
@@ -128,11 +133,12 @@ def canvas(
         columns: panels side by side; on a phone they stand below each other.
         rows: panels on top of each other.
         height: height of a row, in inches.
-        sharex: all panels have one abscissa; the ordinate is always one.
+        sharex: all panels have one abscissa.
+        sharey: all panels have one ordinate.
     """
     with rc_context(style.RC):  # pyright: ignore[reportArgumentType]
         drawing = Drawing(figsize=(WIDTH, height * rows), layout="constrained")
-        grid = drawing.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=True)
+        grid = drawing.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
         yield Canvas(drawing, list(grid.flat))
 
 

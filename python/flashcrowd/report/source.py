@@ -66,6 +66,11 @@ def where(rows: pa.Table, column: str, value: str) -> pa.Table:
     return rows.filter(pa.array(strings(rows, column) == value, type=pa.bool_()))
 
 
+def of(rows: pa.Table, column: str, number: int) -> pa.Table:
+    """The rows whose integer `column` has this value."""
+    return rows.filter(pa.array(integers(rows, column) == number, type=pa.bool_()))
+
+
 def section(value: object) -> Mapping[str, Any]:
     """A table of the resolved study; empty if there is none."""
     return value if isinstance(value, Mapping) else {}

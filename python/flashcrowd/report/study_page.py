@@ -24,7 +24,15 @@ from flashcrowd.report import (
     words,
 )
 from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
-from flashcrowd.report.charts import capacity, completion, histograms, means, pings, series
+from flashcrowd.report.charts import (
+    capacity,
+    completion,
+    connections,
+    histograms,
+    means,
+    pings,
+    series,
+)
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.headline import Headline, chosen
 from flashcrowd.report.instants import instants
@@ -173,6 +181,7 @@ def _results(
         blocks.append(listings.of_measure(decisive, measure, points))
     yield Section("More means and changes", "means", blocks)
     yield Section("Time series", "series", series.series(results, points))
+    yield Section("Connections", "connections", connections.over_time(results, points))
     rows = source.table(results, "links")
     if rows is not None:
         yield Section("Links", "links", [listings.links(rows, points)])

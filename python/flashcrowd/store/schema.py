@@ -54,9 +54,9 @@ class Column:
     def field(self) -> pa.Field:
         """As Arrow has it, with unit and meaning as metadata."""
         metadata = {"unit": self.unit, "meaning": self.meaning}
-        return pa.field(self.name, _TYPES[self.kind], nullable=self.kind.endswith("?")).with_metadata(
-            {key: value for key, value in metadata.items() if value}
-        )
+        return pa.field(
+            self.name, _TYPES[self.kind], nullable=self.kind.endswith("?")
+        ).with_metadata({key: value for key, value in metadata.items() if value})
 
 
 @dataclass(frozen=True)
@@ -415,8 +415,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "connections",
-            "one end of one connection whose events are in `connection_events`, as a log of qlog is of "
-            "one end",
+            "one end of one connection whose events are in `connection_events`, as a log of qlog "
+            "is of one end",
             _columns("""
     connection | count | | number of the log in the run, from 0
     workload | text | | name of the workload
@@ -429,8 +429,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     controller | text | | name of the congestion controller
     target_delay_s | real? | s | queueing delay that a controller of the LEDBAT family aims at
     opened_s | real | s | when the client sent its first packet
-    closed_s | real? | s | when everything was delivered both ways, or the connection failed; null if
-        it stood when the log ended
+    closed_s | real? | s | when everything was delivered both ways, or the connection failed; null
+        if it stood when the log ended
 """),
             optional="measures.connections",
         ),
@@ -447,32 +447,33 @@ ENGINE_TABLES: dict[str, Layout] = {
         of the window was for no loss, and is taken back
     packet_number | count? | | number of the packet among those that this end sent, from 0; of a
         packet that is sent, or of the last one that carried what is lost
-    packet_type | text? | | of a packet: `syn`, `syn_ack`, `data`, `ack`, `fin`, `rst` of TCP, `syn`,
-        `data`, `state`, `fin`, `reset` of uTP
+    packet_type | text? | | of a packet: `syn`, `syn_ack`, `data`, `ack`, `fin`, `rst` of TCP,
+        `syn`, `data`, `state`, `fin`, `reset` of uTP
     ip_bytes | count? | B | size of the IP packet
     payload_bytes | count? | B | how many of them are the application's; of what is lost, too
-    offset | count? | B | where they begin in the stream of who sent them: of TCP the sequence number
-        after the SYN's, without wrapping
+    offset | count? | B | where they begin in the stream of who sent them: of TCP the sequence
+        number after the SYN's, without wrapping
     seq_nr | count? | | uTP: number of the packet on the wire
     ack | count? | | what the packet acknowledges: TCP, everything before this offset; uTP, packets
         up to this number on the wire
-    sack | text? | | ranges that it acknowledges besides, in the same numbers, as `begin-end` with the
-        first number that a range has not, separated by spaces
+    sack | text? | | ranges that it acknowledges besides, in the same numbers, as `begin-end` with
+        the first number that a range has not, separated by spaces
     window | count? | B | what the sender of the packet has room for
-    retransmission | count? | | 1 if what this end sends (data, a SYN, a FIN) has been sent before, else 0
+    retransmission | count? | | 1 if what this end sends (data, a SYN, a FIN) has been sent before,
+        else 0
     ecn | text? | | codepoint of the IP header: `ect0`, `ect1`, `ce`
     old | text? | | state before, of the connection or of congestion control
     new | text? | | state from now on. Of a connection: `syn_sent`, `syn_received`, `established`,
         `fin_wait`, `close_wait`, `last_ack`, `time_wait`, `closed`. Of congestion control:
-        `slow_start`, `congestion_avoidance`, `application_limited` (room in the window, and nothing to
-        send), TCP's `cwr`, `recovery` and `loss` (Linux: TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss),
-        BBR's own
+        `slow_start`, `congestion_avoidance`, `application_limited` (room in the window, and nothing
+        to send), TCP's `cwr`, `recovery` and `loss` (Linux: TCP_CA_CWR, TCP_CA_Recovery,
+        TCP_CA_Loss), BBR's own
     trigger | text? | | why a packet counts as lost: `time_threshold` (RACK), `reordering_threshold`
         (duplicates, SACK), `rto_expired`; why a connection closed: `clean`, `aborted`, `reset`,
         `timed_out`; `ecn` where marks reduce the window; of the loss timer `set`, `expired`,
         `cancelled`
-    timer | text? | | what the loss timer is for: `handshake`, `rto`, `tail_loss_probe`, `reordering`,
-        `persist`
+    timer | text? | | what the loss timer is for: `handshake`, `rto`, `tail_loss_probe`,
+        `reordering`, `persist`
     timer_delay_s | real? | s | time until it expires, when it is set
     congestion_window | count? | B | as it is in force
     bytes_in_flight | count? | B | payload believed to be in the network
@@ -483,12 +484,13 @@ ENGINE_TABLES: dict[str, Layout] = {
     latest_rtt_s | real? | s | latest sample
     rto_s | real? | s | retransmission timeout, back-off included
     backoff | count? | | timeouts in a row (qlog: `pto_count`)
-    pacing_rate_bps | real? | bit/s | rate at which packets leave; null where the window alone decides
+    pacing_rate_bps | real? | bit/s | rate at which packets leave; null where the window alone
+        decides
     bytes_acked | count? | B | payload acknowledged, without what is only selected
     packets_lost | count? | packets | how often a packet was declared lost so far
     peer_window | count? | B | what the other end has room for beyond that
-    ce_packets | count? | packets | TCP: packets that arrived marked, where the other end counts them
-        (accurate ECN)
+    ce_packets | count? | packets | TCP: packets that arrived marked, where the other end counts
+        them (accurate ECN); 0 elsewhere
     queueing_delay_s | real? | s | uTP: latest one-way delay above the least
 """),
             optional="measures.connections",

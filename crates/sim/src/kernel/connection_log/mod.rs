@@ -13,7 +13,7 @@ pub(crate) use event::{LogEvent, Logged, Metrics, PacketSeen};
 
 use super::transport::Transport;
 use flashcrowd_base::{Span, Time};
-use flashcrowd_plan::{Connections, Measures};
+use flashcrowd_plan::{LoggedConnections, Measures};
 use flashcrowd_transport::{tcp::Segment, utp};
 use flight::Flight;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use view::View;
 
 /// The logs of a run.
 pub(crate) struct ConnectionLogs {
-    chosen: Connections,
+    chosen: LoggedConnections,
     extent: Range<Time>,
     /// The log of each socket, by index.
     of_socket: Vec<u32>,
@@ -187,7 +187,7 @@ struct Scribe<'l> {
     number: u32,
     log: &'l mut ConnectionLog,
     events: &'l mut Vec<Logged>,
-    chosen: &'l Connections,
+    chosen: &'l LoggedConnections,
     now: Time,
     /// Whether events of now are wanted.
     open: bool,

@@ -13,7 +13,7 @@ const EVENT_BYTES: f64 = 560.0;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Connections {
+pub struct LoggedConnections {
     /// Whose connections: workloads that open some.
     pub workloads: Vec<u32>,
     /// At which hosts ends are logged; none for all.
@@ -30,7 +30,7 @@ pub struct Connections {
     pub timers: bool,
 }
 
-impl Connections {
+impl LoggedConnections {
     /// The instants whose events are logged.
     pub fn extent(&self) -> Range<Time> {
         let end = self.to_ns.map_or(Time::NEVER, |to| Time::START + to);
