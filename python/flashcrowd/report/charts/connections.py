@@ -159,7 +159,7 @@ def _label(panel: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
     places = [(value - low) / (high - low) for _, value, _, _ in ordered]
     for number in range(1, len(places)):
         places[number] = max(places[number], places[number - 1] + _APART)
-    above = 1.0 + _APART
+    above = 0.96 + _APART
     for number in reversed(range(len(places))):
         above = places[number] = min(places[number], above - _APART)
     for (_, _, name, color), place in zip(ordered, places, strict=True):
