@@ -85,6 +85,11 @@ METRICS = (
         "Of each flow, the mean over its time as its transport measured it.",
         more="longer", less="shorter",
     ),
+    Metric(
+        "tail round-trip time", "transfer", "ms",
+        "Of each flow, the 95th percentile over its time as its transport measured it.",
+        more="longer", less="shorter",
+    ),
     Metric("ping", "ping", "ms", "Round-trip time of each answered echo request."),
     Metric(
         "unanswered pings", "ping", "%", "Share of the echo requests without an answer.",

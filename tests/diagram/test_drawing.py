@@ -178,12 +178,12 @@ def test_a_sweep_is_a_table_or_several() -> None:
 
 
 def test_who_does_what() -> None:
-    diagram = network.read(Study.load(STUDIES[0].parent / "adsl-swarm.toml").resolved())
-    homes = next(group for group in diagram.groups if group.name == "homes")
-    assert [task.text for task in homes.tasks] == [
-        "seeds swarm (10 MB), on 1 host", "downloads swarm (10 MB)", "bystander: pings server",
+    diagram = network.read(Study.load(STUDIES[0].parent / "upload-limit.toml").resolved())
+    home = next(group for group in diagram.groups if group.name == "home")
+    assert [task.text for task in home.tasks] == [
+        "seeds seeding (1 GB)", "download: receives from server", "game: pings server",
     ]  # fmt: skip
-    assert homes.lines[:3] == [
+    assert home.lines[:3] == [
         "line ADSL 1/8", "↑ 1 Mbit/s, queue 200 packets", "↓ 8 Mbit/s, queue 200 packets",
     ]  # fmt: skip
 

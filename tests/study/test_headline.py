@@ -46,13 +46,14 @@ def test_what_is_no_measure_is_refused(text: str):
 
 
 def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
-    report = {"headline": ["p95 of ping"], "baseline": {"up_queue": "8 packets"}}
+    report = {"headline": ["p95 of ping"], "baseline": {"up_queue": "20 packets"}}
     asked, plain = study(report), study({})
     resolved = asked.resolved()
     assert resolved["report"] == {
         "by": "none",
         "baseline": report["baseline"],
         "headline": ["p95 ping"],
+        "cases": [],
     }
     assert Study.from_dict(resolved).fingerprint() == asked.fingerprint() == plain.fingerprint()
 
@@ -82,6 +83,6 @@ def test_a_baseline_goes_with_the_axis_that_the_command_line_fixes():
     import tomllib
 
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
-    document["report"] = {"baseline": {"up_queue": "8 packets", "transport": "libutp"}}
+    document["report"] = {"baseline": {"up_queue": "20 packets", "transport": "libutp"}}
     fixed = {"network.groups.home.access.up_queue": "40 packets"}
     assert Study.from_dict(document, set=fixed).report.baseline == {"transport": "libutp"}

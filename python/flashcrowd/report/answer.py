@@ -14,7 +14,7 @@ from flashcrowd.report.points import Point, Points
 from flashcrowd.report.statistics import Estimate
 
 #: Where there would be more sentences than this, one sums up a measure.
-_MOST_SENTENCES = 4
+_MOST_SENTENCES = 6
 
 #: Intervals that leave room for more than this say nothing.
 _TOO_WIDE = 1.0
@@ -95,7 +95,12 @@ def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]
         rest = [each for each in compared if each is not most]
         differ = sum(each.change.is_clear for each in rest)
         what = "combinations" if len(baseline.levels) > 1 else "values"
-        text += f"; of the {len(rest)} other {what}, {_count(differ)} clearly"
+        if len(rest) == 1:
+            (other,) = rest
+            change = _by(other.change, measure) if differ else "no clear difference"
+            text += f"; {baseline.name(other.point)}: {change}"
+        else:
+            text += f"; of the {len(rest)} other {what}, {_count(differ)} clearly"
     return text + "."
 
 

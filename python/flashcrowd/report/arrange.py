@@ -113,5 +113,5 @@ def _split(
 
 def _name(axes: tuple[Axis, ...], which: list[int], levels: tuple[int, ...]) -> str:
     return ", ".join(
-        f"{axes[i].name} {axes[i].label(level)}" for i, level in zip(which, levels, strict=True)
+        axes[i].said(level) for i, level in zip(which, levels, strict=True)
     )

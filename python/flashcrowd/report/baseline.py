@@ -49,7 +49,7 @@ class Baseline:
     def _context(self, others: Sequence[int], levels: Sequence[int]) -> str:
         axes = [self.points.axes[i] for i in others]
         pairs = zip(axes, levels, strict=True)
-        return ", ".join(f"{axis.name} {axis.label(level)}" for axis, level in pairs)
+        return ", ".join(axis.said(level) for axis, level in pairs)
 
     def name(self, point: Point) -> str:
         """What tells `point` from others with the same baseline: ``RTT 400 ms``."""

@@ -24,7 +24,7 @@ from flashcrowd.report.compare_side import Incomparable, Side
 from flashcrowd.report.equivalence import LEVEL, MARGIN, Equivalence, equivalence
 from flashcrowd.report.headline import headline
 from flashcrowd.report.measures import Measure, all_measures
-from flashcrowd.report.points import Axis, Point, Points, read
+from flashcrowd.report.points import Axis, Point, Points, points_of
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.store.html import printed
 from flashcrowd.store.results import Results
@@ -72,7 +72,7 @@ class Comparison:
     @cached_property
     def points(self) -> Points:
         """All points of all folders; the last axis is the folder."""
-        return read(self.merged.tables["runs"])
+        return points_of(self.merged)
 
     @cached_property
     def measures(self) -> list[Measure]:
@@ -115,7 +115,7 @@ class Comparison:
     def setting(self, point: Point) -> str:
         """A point in words, without its folder; empty if nothing was swept."""
         swept = [
-            axis.label(level) if len(self._swept) == 1 else f"{axis.name} {axis.label(level)}"
+            axis.label(level) if len(self._swept) == 1 else axis.said(level)
             for axis, level in zip(self.points.axes, point.levels, strict=True)
             if axis in self._swept
         ]

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """A sentence for each measure and each folder but the first."""
+    """A sentence for each measure of the headline and each folder but the first."""
     found = []
-    for measure in comparison.measures:
+    for measure in comparison.measures[: comparison.decisive or None]:
         pairs = comparison.pairs(measure)
         for side in comparison.sides[1:]:
             mine = [pair for pair in pairs if comparison.folder(pair.point) == side.name]

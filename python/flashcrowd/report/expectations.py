@@ -24,7 +24,7 @@ from flashcrowd.report import measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measure import Measure
-from flashcrowd.report.points import Point, Points, read
+from flashcrowd.report.points import Point, Points, points_of
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate
 
@@ -75,7 +75,7 @@ def judge(results: Source, points: Points | None = None) -> list[Judged]:
     expect = results.study.get("expect") or {}
     if not expect:
         return []
-    points = points or read(results.tables["runs"])
+    points = points or points_of(results)
     looks = Looks.of_study(results.study)
     usual = (results.study.get("report") or {}).get("baseline", {})
     return [

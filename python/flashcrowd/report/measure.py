@@ -21,7 +21,7 @@ class Measure:
         unit: its unit.
         of_run: the value of each run that has one.
         note: how it is computed, in a sentence.
-        least: what it cannot be below; no interval goes further.
+        least: what it cannot be below, zero for amounts and shares; no interval goes further.
         most: what it cannot be above.
         more: what a larger one is, as in "9 % longer".
         less: what a smaller one is.
@@ -34,7 +34,7 @@ class Measure:
     unit: str
     of_run: Mapping[int, float]
     note: str
-    least: float = -math.inf
+    least: float = 0.0
     most: float = math.inf
     more: str = "higher"
     less: str = "lower"

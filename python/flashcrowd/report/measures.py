@@ -178,6 +178,8 @@ def _transfers(results: Source) -> Iterator[Observations]:
     goodput, start = source.numbers(rows, "goodput_bps") / 1e6, source.numbers(rows, "start_s")
     end, payload = source.numbers(rows, "end_s"), source.numbers(rows, "bytes")
     rtt = source.numbers(rows, "mean_rtt_s") * 1e3
+    known = "p95_rtt_s" in rows.column_names
+    tail = source.numbers(rows, "p95_rtt_s") * 1e3 if known else np.full(len(rtt), np.nan)
     ended = _ends(results)
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
@@ -193,6 +195,7 @@ def _transfers(results: Source) -> Iterator[Observations]:
                 total[run] = float(payload[rows_of].sum()) * 8e-6 / time
         yield from _scalar("total goodput", name, total)
         yield from _observed("round-trip time", name, runs[mine], rtt[mine])
+        yield from _observed("tail round-trip time", name, runs[mine], tail[mine])
 
 
 def _ends(results: Source) -> dict[int, float]:

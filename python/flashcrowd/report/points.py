@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
 from flashcrowd.report.quantity import Scale, scale, shown
+from flashcrowd.report.source import Source
+from flashcrowd.store.assemble import as_written
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
 
 #: Columns of the table ``runs`` that are not sweep values.
@@ -17,6 +20,9 @@ RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLE
 #: Outcomes after which the numbers of a run are complete.
 GOOD_OUTCOMES = ("completed", "stopped")
 
+
+#: Tables whose keys are names that somebody chose.
+_NAMING = frozenset({"groups", "links", "paths", "workloads", "populations"})
 
 _ACRONYMS = frozenset({"rtt", "tso", "tcp", "mtu", "rto"})
 
@@ -47,26 +53,34 @@ class Axis:
         paths: dotted paths as in the study file.
         name: short name for headings.
         levels: its values, one tuple over `paths` each, in order of the study.
+        cases: what the study calls each level; empty if it says nothing.
     """
 
     paths: tuple[str, ...]
     name: str
     levels: tuple[tuple[object, ...], ...]
+    cases: tuple[str, ...] = ()
 
     @cached_property
     def scale(self) -> Scale | None:
         """The levels as numbers, if the axis is one setting and all are quantities."""
-        if len(self.paths) != 1:
+        if len(self.paths) != 1 or self.cases:
             return None
         return scale(level[0] for level in self.levels)
 
     def label(self, level: int) -> str:
         """The level as text: ``400 ms``, or ``50 / 20 kB/s`` for settings swept together."""
+        if self.cases:
+            return self.cases[level]
         texts = list(dict.fromkeys(shown(value) for value in self.levels[level]))
         units = {text.partition(" ")[2] for text in texts}
         if len(texts) > 1 and len(units) == 1 and scale(texts) is not None:
             return " / ".join(text.partition(" ")[0] for text in texts) + f" {units.pop()}"
         return " / ".join(texts)
+
+    def said(self, level: int) -> str:
+        """The level in a sentence: ``RTT 400 ms``, or what the study calls it."""
+        return self.label(level) if self.cases else f"{self.name} {self.label(level)}"
 
     @property
     def title(self) -> str:
@@ -129,7 +143,11 @@ class Points:
         points = [point for point in self.points if point.index in wanted]
         used = [sorted({p.levels[i] for p in points}) for i in range(len(self.axes))]
         axes = tuple(
-            replace(axis, levels=tuple(axis.levels[level] for level in kept))
+            replace(
+                axis,
+                levels=tuple(axis.levels[level] for level in kept),
+                cases=tuple(axis.cases[level] for level in kept) if axis.cases else (),
+            )
             for axis, kept in zip(self.axes, used, strict=True)
         )
         moved = [
@@ -145,7 +163,16 @@ class Points:
         return f"n = {least}" if least == most else f"n = {least} to {most}"
 
 
-def read(runs: pa.Table, names: Mapping[str, str] | None = None) -> Points:
+def points_of(results: Source) -> Points:
+    """The points of some results, with the names that their study gives them."""
+    return read(results.tables["runs"], study=results.study)
+
+
+def read(
+    runs: pa.Table,
+    names: Mapping[str, str] | None = None,
+    study: Mapping[str, Any] | None = None,
+) -> Points:
     """The points that the table ``runs`` describes.
 
     Settings that the sweep changes together are one axis.
@@ -153,6 +180,7 @@ def read(runs: pa.Table, names: Mapping[str, str] | None = None) -> Points:
     Args:
         runs: the table.
         names: what to call swept settings, by dotted path; others get the end of their path.
+        study: the resolved study, which may have names for the levels of its first axis.
     """
     rows = sorted(runs.to_pylist(), key=lambda row: (row["point"], row["repeat"], row["run"]))
     paths = [name for name in runs.column_names if name not in RUN_COLUMNS]
@@ -163,6 +191,7 @@ def read(runs: pa.Table, names: Mapping[str, str] | None = None) -> Points:
         values.setdefault(index, {path: row[path] for path in paths})
         by_point.setdefault(index, []).append(_run(row))
     axes = _axes(_together(paths, values), values, names or {})
+    axes = tuple(_named(axis, study or {}) for axis in axes)
     points = []
     for index, members in by_point.items():
         levels = tuple(
@@ -218,6 +247,20 @@ def _axes(
     return tuple(axes)
 
 
+def _named(axis: Axis, study: Mapping[str, Any]) -> Axis:
+    """The axis with the names that the study has for its levels, if it is the first one."""
+    cases = (study.get("report") or {}).get("cases") or ()
+    first = next(iter(study.get("sweep") or ()), {})
+    if not cases or not all(path in first for path in axis.paths):
+        return axis
+    rows = zip(*(map(as_written, first[path]) for path in axis.paths), strict=True)
+    known = dict(zip(rows, cases, strict=False))
+    found = [known.get(tuple(map(as_written, level))) for level in axis.levels]
+    if len(set(found)) < len(found) or None in found:
+        return axis
+    return replace(axis, name="case", cases=tuple(str(name) for name in found))
+
+
 def _axis_name(group: Sequence[str], every: Sequence[str], names: Mapping[str, str]) -> str:
     """What an axis is called; settings swept together by the ends of their paths."""
     if all(path in names for path in group):
@@ -232,16 +275,28 @@ def _label(axes: Sequence[Axis], levels: Sequence[int]) -> str:
     swept = [(axis, level) for axis, level in pairs if len(axis.levels) > 1] or pairs
     if not swept:
         return "the only point"
-    return ", ".join(f"{axis.name} {axis.label(level)}" for axis, level in swept)
+    return ", ".join(axis.said(level) for axis, level in swept)
 
 
 def short_name(path: str, among: Sequence[str]) -> str:
-    """The shortest tail of a dotted path that no other path shares, in words."""
+    """The shortest tail of a dotted path that no other path shares, in words, and whose it is.
+
+    A setting of something that has a name of its own says that name: ``homes up queue``.
+    """
     parts = path.split(".")
     tail = parts
     for take in range(1, len(parts) + 1):
         tail = parts[-take:]
         if sum(other.split(".")[-take:] == tail for other in among) == 1:
             break
-    words = " ".join(tail).replace("_", " ").split()
-    return " ".join(word.upper() if word in _ACRONYMS else word for word in words)
+    owner = _owner(parts)
+    named = owner is not None and owner < len(parts) - len(tail)
+    words = [parts[owner], *tail] if named and owner is not None else tail
+    said = " ".join(words).replace("_", " ").split()
+    return " ".join(word.upper() if word in _ACRONYMS else word for word in said)
+
+
+def _owner(parts: Sequence[str]) -> int | None:
+    """Which part of a path is the innermost name that somebody chose."""
+    found = [i + 1 for i, part in enumerate(parts[:-2]) if part in _NAMING]
+    return found[-1] if found else None

@@ -38,7 +38,7 @@ from flashcrowd.report.headline import Headline, chosen
 from flashcrowd.report.instants import instants
 from flashcrowd.report.measures import observations
 from flashcrowd.report.observations import Observations
-from flashcrowd.report.points import Point, Points, read
+from flashcrowd.report.points import Point, Points, points_of
 from flashcrowd.report.source import Source
 
 #: How the intervals are made, for the foot of every page.
@@ -57,7 +57,7 @@ def write(results: Source, folder: Path) -> Path:
 
 def build(results: Source) -> Page:
     """The page, not yet laid out."""
-    points = read(results.tables["runs"])
+    points = points_of(results)
     everything = observations(results)
     decisive = chosen(results.study, everything, points)
     sections = [

@@ -14,7 +14,7 @@ from rich.text import Text
 from flashcrowd.report import answer, expectations, stopping, wording
 from flashcrowd.report.headline import Headline, headline
 from flashcrowd.report.measure import Measure
-from flashcrowd.report.points import Point, Points, read
+from flashcrowd.report.points import Point, Points, points_of
 from flashcrowd.report.source import Source
 
 
@@ -24,7 +24,7 @@ def summary(results: Source) -> RenderableType:
     The same measures stand at the head of the report. Changes are against the baseline, in pairs of
     runs that share a seed.
     """
-    points = read(results.tables["runs"])
+    points = points_of(results)
     found = headline(results, points)
     if not found.measures:
         return Group(Text("No run has a number to summarise."), *_reasons(points))

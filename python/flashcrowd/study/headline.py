@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from flashcrowd import metrics
 from flashcrowd.errors import Problem, did_you_mean, one_of
 from flashcrowd.scenario import paths
-from flashcrowd.scenario.fields import Table
+from flashcrowd.scenario.fields import Table, one_line
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
@@ -23,6 +23,9 @@ from flashcrowd.units import UnitError
 
 MeasureText = Annotated[str, AfterValidator(lambda text: str(metrics.parse(text)))]
 """A measure in words, as `flashcrowd.metrics` reads them."""
+
+CaseText = Annotated[str, Field(min_length=1, max_length=40), one_line]
+"""What a person calls a value of the sweep."""
 
 
 class Headline(Table):
@@ -35,6 +38,9 @@ class Headline(Table):
     baseline: dict[str, Any] = Field(default_factory=dict)
     """Swept path (or its end) to value: each point is compared with the one that has this value
     and is like it otherwise. Without, the first value of the first axis of the sweep."""
+    cases: Annotated[list[CaseText], Field(max_length=100)] = Field(default_factory=list)
+    """What to call the values of the first axis of the sweep, in their order: where several
+    settings vary side by side, as in "server alone". Without, the values themselves."""
 
 
 def problems_of(
@@ -54,24 +60,46 @@ def problems_of(
             place = paths.join(("report", "headline", index))
             yield Problem(place, shown(text), error.allowed, error.hint)
     yield from setting_problems("report.baseline", headline.baseline, axes)
+    yield from _case_problems(headline.cases, axes)
 
 
-def without(document: dict[str, Any], fixed: Iterable[str]) -> dict[str, Any]:
-    """The document of a study whose baseline does not speak of paths that are no longer swept.
+def _case_problems(cases: Sequence[str], axes: Sequence[Axis]) -> Iterator[Problem]:
+    """Whether each value of the first axis has a name of its own."""
+    if not cases:
+        return
+    rows = len(next(iter(axes[0].values()), [])) if axes else 0
+    if len(cases) != rows:
+        allowed = f"as many names as the first axis of the sweep has values: {rows}"
+        yield Problem("report.cases", str(len(cases)), allowed)
+    for index, name in enumerate(cases):
+        if name in cases[:index]:
+            place = paths.join(("report", "cases", index))
+            yield Problem(place, shown(name), "each name once")
+
+
+def without(
+    document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]
+) -> dict[str, Any]:
+    """The document of a study whose report does not speak of paths that are no longer swept.
 
     Args:
         document: the content of a study file.
         fixed: paths that have one value now.
+        axes: the sweep of the file, in which they still vary.
     """
     report = document.get("report")
-    if not isinstance(report, dict) or not isinstance(report.get("baseline"), dict):
+    if not isinstance(report, dict):
         return document
-    kept = {
-        key: value
-        for key, value in report["baseline"].items()
-        if not any(path == key or path.endswith(f".{key}") for path in fixed)
-    }
-    return {**document, "report": {**report, "baseline": kept}}
+    kept = dict(report)
+    if isinstance(report.get("baseline"), dict):
+        kept["baseline"] = {
+            key: value
+            for key, value in report["baseline"].items()
+            if not any(path == key or path.endswith(f".{key}") for path in fixed)
+        }
+    if axes and any(path in axes[0] for path in fixed):
+        kept.pop("cases", None)
+    return {**document, "report": kept}
 
 
 def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:

@@ -133,7 +133,7 @@ class Study(Scenario):
             given, problems = overridden(given, study._document(), study.sweep, set)
             if problems:
                 raise StudyError(problems, place)
-            given = headline.without(given, set)
+            given = headline.without(given, set, study.sweep)
             study = cls._validated(given, place, Path(directory))
         study.check()
         return study

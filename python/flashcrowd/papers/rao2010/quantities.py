@@ -62,6 +62,7 @@ def abrupt(study: StudyEvidence) -> Measure:
         "abrupt ends", "%", shares,
         "Share of the unchokes by the initial seed that a round of its choker ended while the "
         "leecher's next request was still on its way.",
+        most=100.0,
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def gaps_above(study: StudyEvidence, limit_ms: float) -> Measure:
         for run, gaps, counts in _gaps(study)
     }
     note = "Time between successive sends of a leecher to one peer."
-    return Measure(f"sends more than {limit_ms:g} ms apart", "%", shares, note)
+    return Measure(f"sends more than {limit_ms:g} ms apart", "%", shares, note, most=100.0)
 
 
 def median_gap(study: StudyEvidence) -> Measure:
@@ -98,7 +99,8 @@ def payload_above(study: StudyEvidence, limit: int = LARGEST_PAYLOAD) -> Measure
         run: 100 * float(counts[sizes > limit].sum() / counts.sum())
         for run, sizes, counts in _grouped(rows, "bytes")
     }
-    return Measure(f"segments of more than {limit} B", "%", shares, "Of all segments with payload.")
+    note = "Of all segments with payload."
+    return Measure(f"segments of more than {limit} B", "%", shares, note, most=100.0)
 
 
 def largest_payload(study: StudyEvidence) -> Measure:
@@ -120,7 +122,7 @@ def payloads_like_writes(study: StudyEvidence) -> Measure:
         single = np.isin(sizes, (1380, 1217))
         shares[run] = 100 * float(counts[single].sum() / max(1.0, counts[data].sum()))
     note = "Segments of 1380 or 1217 B among those of at least 1000 B."
-    return Measure("segments that are one write", "%", shares, note)
+    return Measure("segments that are one write", "%", shares, note, most=100.0)
 
 
 def _grouped(rows: pa.Table, column: str):

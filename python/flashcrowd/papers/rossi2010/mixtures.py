@@ -87,7 +87,7 @@ def _share(study: StudyEvidence, point: Point, flow: int, tcp: int) -> Estimate 
         rates = list(quantities.flows(study, run.run).values())
         ordered = [*sorted(rates[:tcp], reverse=True), *sorted(rates[tcp:], reverse=True)]
         values.append(ordered[flow] / sum(rates))
-    return estimate(values) if values else None
+    return estimate(values).within(0.0, 1.0) if values else None
 
 
 def _cell(found: Estimate | None, printed: str) -> Cell:

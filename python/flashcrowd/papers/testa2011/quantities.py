@@ -43,7 +43,7 @@ def part_of(study: StudyEvidence, who: str = "second", other: str = "first") -> 
         mine, theirs = len(one.kept(who)), len(one.kept(other))
         if mine + theirs:
             found[run] = 100 * mine / (mine + theirs)
-    return Measure("uTP's part of the completions", "%", found, _KEPT)
+    return Measure("uTP's part of the completions", "%", found, _KEPT, most=100.0)
 
 
 def downlink_use(study: StudyEvidence) -> Measure:
@@ -55,7 +55,7 @@ def downlink_use(study: StudyEvidence) -> Measure:
         for run, one in completions(study).items()
     }
     note = f"Payload over what 8 Mbit/s would bring, mean of the last {_LAST} completions."
-    return Measure("use of the downlink", "%", found, note)
+    return Measure("use of the downlink", "%", found, note, most=100.0)
 
 
 def share_ratio(study: StudyEvidence) -> Measure:

@@ -62,7 +62,7 @@ def longer(study: StudyEvidence, packets: int, who: str = "", *, online: bool = 
         run: 100 * float(samples[lengths > packets].sum() / samples.sum())
         for run, lengths, samples in _histograms(study, who, "online" if online else "count")
     }
-    return Measure(f"samples above {packets} packets", "%", found, _SAMPLED)
+    return Measure(f"samples above {packets} packets", "%", found, _SAMPLED, most=100.0)
 
 
 def _histograms(

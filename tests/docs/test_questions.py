@@ -1,0 +1,109 @@
+"""The pages of questions say what their commands print, and their figures are those of the reports.
+
+`make questions` runs the commands again and writes what they print and draw into the pages.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.stem for path in (ROOT / "docs" / "questions").glob("*.md"))
+WRITE = bool(os.environ.get("FLASHCROWD_WRITE"))
+
+PRINTED = re.compile(r"```console\n(?P<commands>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
+"""Commands, and what the last of them prints."""
+CONSOLE = re.compile(r"```(?:console|sh)\n(.*?)```", re.S)
+FIGURE = re.compile(r"<!-- from (?P<source>\S+) -->\n!\[[^\]]*\]\((?P<image>[^)]+)\)")
+NUMBER = re.compile(r"\d[\d\u202f]*(?:\.\d+)?")
+
+
+def page(name: str) -> Path:
+    return ROOT / "docs" / "questions" / f"{name}.md"
+
+
+def lines(block: str) -> list[str]:
+    return [line.removeprefix("$ ") for line in block.splitlines()]
+
+
+def called(command: str, folder: Path) -> str:
+    """What a command prints, in a folder that has the studies of the repository."""
+    words = shlex.split(command)
+    assert words[0] == "flashcrowd", command
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_what_its_commands_print_and_draw(name: str, tmp_path: Path) -> None:
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    text = page(name).read_text(encoding="utf-8")
+    blocks = list(PRINTED.finditer(text))
+    assert blocks
+    again = text
+    for block in blocks:
+        output = [called(command, tmp_path) for command in lines(block["commands"])][-1]
+        fresh = block[0].replace(f"```text\n{block['output']}```", f"```text\n{output}```")
+        again = again.replace(block[0], fresh)
+    if WRITE:
+        page(name).write_text(again, encoding="utf-8")
+    else:
+        assert again == text
+    for figure in FIGURE.finditer(text):
+        source, image = tmp_path / figure["source"], page(name).parent / figure["image"]
+        if WRITE:
+            shutil.copyfile(source, image)
+        else:
+            assert source.read_text(encoding="utf-8") == image.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_numbers_of_the_answer_were_printed(name: str) -> None:
+    text = page(name).read_text(encoding="utf-8")
+    answer = re.search(r"\*\*Answer\.\*\*(.*?)\n\n", text, re.S)
+    assert answer, "a page begins with its answer"
+    printed = set(NUMBER.findall("\n".join(b["output"] for b in PRINTED.finditer(text))))
+    told = NUMBER.findall(answer[1])
+    assert told
+    assert [number for number in told if number not in printed] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_proposes_can_be_checked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every `flashcrowd run` of a page, also those with other values, as `check` sees it."""
+    from flashcrowd.cli import main
+
+    monkeypatch.chdir(ROOT)
+    text = page(name).read_text(encoding="utf-8")
+    commands = [line for block in CONSOLE.findall(text) for line in lines(block)]
+    runs = [shlex.split(command) for command in commands if command.startswith("flashcrowd run")]
+    assert runs
+    for words in runs:
+        keep = [*words[2:]]
+        for option in ("--out", "--jobs"):
+            if option in keep:
+                place = keep.index(option)
+                del keep[place : place + 2]
+        keep = [word for word in keep if word not in ("--report", "--expect", "--quiet")]
+        with pytest.raises(SystemExit) as ended:
+            main(["check", "--brief", *keep])
+        assert ended.value.code == 0, words
+
+
+def test_every_page_is_found() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for name in PAGES:
+        assert f"questions/{name}" in index
