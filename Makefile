@@ -24,7 +24,7 @@ unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
-	tables docs wheel lock clean
+	tables questions docs wheel lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the head
 
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md
+
+questions: build ## Run the studies of docs/questions again, and write what they print and draw into the pages (minutes)
+	FLASHCROWD_WRITE=1 $(BIN)/pytest -q -m slow tests/docs/test_questions.py
 
 docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
 	@$(UV) sync --locked --quiet --extra report --group docs

@@ -21,6 +21,7 @@ PRINTED = re.compile(r"```console\n(?P<commands>.*?)```\n\n```text\n(?P<output>.
 """Commands, and what the last of them prints."""
 CONSOLE = re.compile(r"```(?:console|sh)\n(.*?)```", re.S)
 FIGURE = re.compile(r"<!-- from (?P<source>\S+) -->\n!\[[^\]]*\]\((?P<image>[^)]+)\)")
+COLUMNS = "140"
 NUMBER = re.compile(r"\d[\d\u202f]*(?:\.\d+)?")
 
 
@@ -37,7 +38,12 @@ def called(command: str, folder: Path) -> str:
     words = shlex.split(command)
     assert words[0] == "flashcrowd", command
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": COLUMNS},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"

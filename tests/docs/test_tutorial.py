@@ -58,11 +58,14 @@ def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
     assert (tmp_path / "question" / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+PAGES = sorted(str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text()
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (ROOT / "docs" / target).exists(), f"{page} links to {target}"
+    file = ROOT / "docs" / page
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text()):
+        assert (file.parent / target).exists(), f"{page} links to {target}"
 
 
 def test_the_study_in_the_readme_is_one(tmp_path: Path) -> None:

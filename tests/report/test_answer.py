@@ -56,7 +56,7 @@ def transfers(
 def test_a_clear_difference_is_said_with_both_levels_and_its_interval():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [5.0, 5.25, 5.125]}}
     assert sentences(transfers(rates)) == [
-        "Goodput is 5.12 Mbit/s with transport bbr and 4.10 Mbit/s with transport cubic: "
+        "Goodput is 5.12 Mbit/s with a transport bbr and 4.10 Mbit/s with a transport cubic: "
         "25.0 % higher (all pairs equal, n = 3)."
     ]
 
@@ -65,8 +65,8 @@ def test_no_difference_says_what_is_excluded():
     rates = {"cubic": {"a": [4.0, 4.2, 4.1]}, "bbr": {"a": [4.02, 4.17, 4.11]}}
     (said,) = sentences(transfers(rates))
     assert said.startswith(
-        "Goodput does not differ clearly between transport cubic and transport bbr; differences "
-        "larger than 1."
+        "Goodput does not differ clearly between a transport cubic and a transport bbr; "
+        "differences larger than 1."
     )
     assert said.endswith(" % are excluded.")
 
@@ -74,7 +74,7 @@ def test_no_difference_says_what_is_excluded():
 def test_identical_runs_say_so():
     rates = {"cubic": {"a": [4.0, 4.2]}, "bbr": {"a": [4.0, 4.2]}}
     (said,) = sentences(transfers(rates))
-    assert "is the same with transport bbr as with transport cubic, in every pair" in said
+    assert "is the same with a transport bbr as with a transport cubic, in every pair" in said
 
 
 def test_intervals_that_exclude_nothing_are_not_called_evidence():
@@ -92,6 +92,25 @@ def test_a_change_beyond_twice_is_a_factor():
     rates = {"cubic": {"a": [1.0, 1.1]}, "bbr": {"a": [3.0, 3.3]}}
     (said,) = sentences(transfers(rates))
     assert "3.0 times as high (all pairs equal" in said
+
+
+def test_of_three_values_the_third_has_its_own_change():
+    rates = {"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}, "reno": {"a": [5.0, 5.5]}}
+    (said,) = sentences(transfers(rates))
+    assert said.endswith("50.0 % higher (all pairs equal, n = 2); a transport reno: 25.0 % higher.")
+
+
+def test_cases_have_the_names_that_the_study_gives_them():
+    found = transfers({"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}})
+    found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
+    found.study["report"] = {"cases": ["as it is", "the new one"]}
+    (said,) = sentences(found)
+    assert said.startswith("Goodput is 6.3 Mbit/s with the new one and 4.2 Mbit/s with as it is: ")
+    read = points.points_of(found)
+    assert [(axis.name, axis.cases) for axis in read.axes] == [("case", ("as it is", "the new one"))]
+    assert [point.label for point in read.only(read.points[1:]).points] == ["the new one"]
+    found.study["report"] = {"cases": ["of another sweep"]}
+    assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]
 
 
 def test_the_swept_knob_is_not_the_answer():

@@ -52,6 +52,18 @@ def test_names_are_as_short_as_they_can_be() -> None:
     assert short_name(paths[1], paths) == "seed upload"
 
 
+def test_a_setting_says_whose_it_is() -> None:
+    for path, name in (
+        ("network.groups.home.access.up_queue", "home up queue"),
+        ("workloads.backup.transport", "backup transport"),
+        ("workloads.swarm.populations.leechers.upload", "leechers upload"),
+        ("network.links.bottleneck.queue", "bottleneck queue"),
+        ("network.groups.home.access", "home access"),
+        ("network.loss", "loss"),
+    ):
+        assert short_name(path, [path]) == name
+
+
 def test_quantities_of_one_family_share_an_axis() -> None:
     found = scale(["0 s", "200 ms", "1 s"])
     assert found is not None

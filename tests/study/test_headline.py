@@ -67,6 +67,8 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ({"headline": ["goodput in x"]}, r"report\.headline\[0\]", "group or population"),
         ({"baseline": {"transport": "libtup"}}, r"report\.baseline\.transport", "libutp"),
         ({"baseline": {"transports": "libutp"}}, r"report\.baseline\.transports", "a swept path"),
+        ({"cases": ["one", "two"]}, r"report\.cases", "as many names"),
+        ({"cases": [*"abcdef", "a"]}, r"report\.cases\[6\]", "each name once"),
         ({"by": "host"}, r"report\.by", "group"),
         ({"headlines": []}, r"report\.headlines", "headline"),
     ],
@@ -86,3 +88,13 @@ def test_a_baseline_goes_with_the_axis_that_the_command_line_fixes():
     document["report"] = {"baseline": {"up_queue": "20 packets", "transport": "libutp"}}
     fixed = {"network.groups.home.access.up_queue": "40 packets"}
     assert Study.from_dict(document, set=fixed).report.baseline == {"transport": "libutp"}
+
+
+def test_names_of_cases_go_with_the_axis_that_the_command_line_fixes():
+    import tomllib
+
+    document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
+    rest = {"network.groups.home.access.up_queue": "40 packets"}
+    assert Study.from_dict(document, set=rest).report.cases[0] == "no backup"
+    fixed = {"workloads.backup.transport": "libutp", "workloads.backup.flows": 1}
+    assert Study.from_dict(document, set=fixed).report.cases == []

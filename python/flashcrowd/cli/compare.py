@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.cli.output import console
 from flashcrowd.report import compare as comparing
 from flashcrowd.report.compare_match import short_names
 from flashcrowd.store import ResultsError
@@ -65,9 +66,7 @@ def compare(
 
 
 def _show(found: comparing.Comparison, every: bool) -> None:
-    from rich.console import Console
-
-    Console().print(found.summary(every=every))
+    console().print(found.summary(every=every))
     more = len(found.measures) - found.decisive
     if more > 0 and not every:
         print(f"--all shows the tables of {more} more measures.")

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
-
+from flashcrowd.cli.output import console
 from flashcrowd.report import expectations
 from flashcrowd.store import Results, ResultsError
 from flashcrowd.store import open as open_results
@@ -39,5 +38,5 @@ def status(results: Results, *, quiet: bool = False) -> int:
         print(f"{wrong}\n  Write tables [expect.NAME] and run it again.", file=sys.stderr)
         return 2
     if not quiet:
-        Console().print(expectations.summary(judged))
+        console().print(expectations.summary(judged))
     return expectations.STATUS[expectations.overall(judged)]
