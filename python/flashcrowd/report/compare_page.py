@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,14 +53,22 @@ def build(comparison: Comparison) -> Page:
 def _answer(comparison: Comparison) -> Iterator[Block]:
     for sentence in comparison.answer():
         yield Text(sentence)
+    yield from _figures(comparison, range(comparison.decisive))
     yield Text(compare_words.method(comparison))
+
+
+def _figures(comparison: Comparison, numbers: Iterable[int]) -> Iterator[Block]:
+    for number in numbers:
+        measure = comparison.measures[number]
+        figure = means.means(measure, comparison.points, f"compare-{number + 1}")
+        if figure:
+            yield figure
 
 
 def _means(comparison: Comparison) -> Iterator[Block]:
     for number, measure in enumerate(comparison.measures):
-        figure = means.means(measure, comparison.points, f"compare-{number + 1}")
-        if figure:
-            yield figure
+        if number >= comparison.decisive:
+            yield from _figures(comparison, [number])
         yield _table(comparison, measure, folded=number > 0)
 
 

@@ -50,6 +50,10 @@ METHOD = (
 )
 
 
+#: With more points than this the figures of the headline stand before its tables.
+_FIGURES_FIRST = 8
+
+
 def write(results: Source, folder: Path) -> Path:
     """Write ``report.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
     return page.save(build(results), folder)
@@ -90,10 +94,19 @@ def _answer(study: Mapping[str, Any], decisive: Headline, points: Points) -> Ite
         *stopping.sentences(study, decisive, points),
     ):
         yield Text(sentence)
+    # A long table would hide the figures, on a phone above all.
+    figures_first = len(points.points) > _FIGURES_FIRST
+    if figures_first:
+        yield from _figures(decisive, points)
     if decisive.measures:
         yield listings.of_headline(decisive, points, decisive.measures)
     for parts in decisive.parts.values():
         yield listings.of_headline(decisive, points, list(parts.values()))
+    if not figures_first:
+        yield from _figures(decisive, points)
+
+
+def _figures(decisive: Headline, points: Points) -> Iterator[Block]:
     for number, measure in enumerate(decisive.measures):
         figure = means.means(measure, points, f"headline-{number + 1}-{_slug(measure.name)}")
         if figure:
