@@ -86,9 +86,7 @@ def test_numbers_of_the_answer_were_printed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_a_page_proposes_can_be_checked(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_page_proposes_can_be_checked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `flashcrowd run` of a page, also those with other values, as `check` sees it."""
     from flashcrowd.cli import main
 

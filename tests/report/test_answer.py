@@ -107,7 +107,9 @@ def test_cases_have_the_names_that_the_study_gives_them():
     (said,) = sentences(found)
     assert said.startswith("Goodput is 6.3 Mbit/s with the new one and 4.2 Mbit/s with as it is: ")
     read = points.points_of(found)
-    assert [(axis.name, axis.cases) for axis in read.axes] == [("case", ("as it is", "the new one"))]
+    assert [(axis.name, axis.cases) for axis in read.axes] == [
+        ("case", ("as it is", "the new one"))
+    ]
     assert [point.label for point in read.only(read.points[1:]).points] == ["the new one"]
     found.study["report"] = {"cases": ["of another sweep"]}
     assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]

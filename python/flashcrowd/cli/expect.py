@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
 from flashcrowd.cli.output import console
 from flashcrowd.report import expectations
 from flashcrowd.store import Results, ResultsError

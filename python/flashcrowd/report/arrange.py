@@ -112,6 +112,4 @@ def _split(
 
 
 def _name(axes: tuple[Axis, ...], which: list[int], levels: tuple[int, ...]) -> str:
-    return ", ".join(
-        axes[i].said(level) for i, level in zip(which, levels, strict=True)
-    )
+    return ", ".join(axes[i].said(level) for i, level in zip(which, levels, strict=True))

@@ -77,9 +77,7 @@ def _case_problems(cases: Sequence[str], axes: Sequence[Axis]) -> Iterator[Probl
             yield Problem(place, shown(name), "each name once")
 
 
-def without(
-    document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]
-) -> dict[str, Any]:
+def without(document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]) -> dict[str, Any]:
     """The document of a study whose report does not speak of paths that are no longer swept.
 
     Args:
