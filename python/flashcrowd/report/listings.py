@@ -114,7 +114,11 @@ def _change(headline: Headline, measure: Measure, point: Point) -> str | Cell:
     change = headline.change(measure, point)
     if change is None:
         return "–"
-    return Cell(*wording.change(change))
+    text, below = wording.change(change)
+    here = measure.at(point)
+    if here is not None and here.n == change.n:
+        below = below.rpartition(", n")[0]  # the row says how many runs there are
+    return Cell(text, below)
 
 
 def _count(point: Point, counted: int) -> str | Cell:
