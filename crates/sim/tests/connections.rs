@@ -39,7 +39,7 @@ fn line(stack: &str, bytes: u64) -> Plan {
         queue: Queue::packets(1000),
         ..Conditions::default()
     };
-    plan.network.links.push(Link { name: "line".to_owned(), conditions, delay: None });
+    plan.network.links.push(Link { name: "line".to_owned(), conditions, trace: None, delay: None });
     plan.network.hosts[0].up.push(0);
     let mut flow = transfer(0, 1);
     flow.size_bytes = Some(bytes);
@@ -74,6 +74,7 @@ fn rows(tables: &[Table]) -> Vec<Row> {
                 Column::Text(codes, names) => Value::Text(names[codes[place] as usize].clone()),
                 Column::MaybeText(codes, names) => codes[place]
                     .map_or(Value::Null, |code| Value::Text(names[code as usize].clone())),
+                Column::Bytes(..) => unreachable!("a log has no bytes"),
             };
             row.insert(*name, value);
         }
@@ -217,7 +218,7 @@ fn what_is_not_asked_for_is_not_written_and_changes_nothing() {
     let tables = run(&plan, 1);
     let within = |row: &&Row| (200_000..600_000).contains(&micros(row));
     let kinds = ["metrics_updated", "loss_timer_updated"];
-    let chosen = |row: &&&Row| within(*row) && !kinds.contains(&word(row, "event"));
+    let chosen = |row: &&&Row| within(row) && !kinds.contains(&word(row, "event"));
     let expected: Vec<String> =
         of(&all, 1).iter().filter(chosen).map(|row| said(row, &["ack", "packet_number"])).collect();
     let found: Vec<String> =
@@ -268,10 +269,9 @@ fn follow(rows: &[&Row]) -> usize {
                 let fin = u64::from(word(row, "packet_type") == "fin");
                 let end = start + number(row, "payload_bytes") as u64 + fin;
                 // One packet may carry again what several did.
-                let parts: Vec<u64> = board.range(start..end).map(|(start, _)| *start).collect();
-                match parts[..] {
-                    [] => drop(board.insert(start, (end, Fate::InFlight))),
-                    _ => parts.iter().for_each(|it| board.get_mut(it).unwrap().1 = Fate::InFlight),
+                match board.range(start..end).next() {
+                    None => drop(board.insert(start, (end, Fate::InFlight))),
+                    _ => board.range_mut(start..end).for_each(|(_, part)| part.1 = Fate::InFlight),
                 }
             }
             "packet_lost" => {

@@ -79,6 +79,15 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
             to_ns: None,
             snap_bytes: Some(160),
         }),
+        connections: Some(LoggedConnections {
+            workloads: vec![0],
+            hosts: Some(vec![1]),
+            from_ns: Span::ZERO,
+            to_ns: None,
+            packets: true,
+            metrics: true,
+            timers: true,
+        }),
     };
     let first = run(&plan, 7);
     assert_eq!(first, run(&plan, 7));
@@ -86,7 +95,17 @@ fn equal_seeds_give_equal_tables_and_others_do_not() {
     let (same, other) = elsewhere.join().expect("the thread ran");
     assert_eq!(first, same);
     assert_ne!(first, other);
-    for name in ["series", "pieces", "send_gaps", "payloads", "rtts", "unchokes", "have"] {
+    for name in [
+        "series",
+        "pieces",
+        "send_gaps",
+        "payloads",
+        "rtts",
+        "unchokes",
+        "have",
+        "captures",
+        "connection_events",
+    ] {
         assert!(table(&first, name).rows() > 0, "{name} is empty");
     }
 }
