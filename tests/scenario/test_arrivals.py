@@ -118,6 +118,7 @@ def test_a_sweep_over_files_reads_each(tmp_path: Path) -> None:
         ("arrival [s],session [s]\n3\n", "line 2 has '3'"),
         ("arrival [s]\n" + "0\n" * 100_001, "100001 lines"),
     ],
+    ids=lambda it: it[:40] if isinstance(it, str) else None,
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(StudyError) as refused:

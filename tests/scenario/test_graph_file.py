@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashcrowd.errors import is_plain
-from flashcrowd.scenario.graph_file import MOST_NODES, read_map
+from flashcrowd.scenario.graph_file import MOST_ELEMENTS, MOST_NODES, read_map
 from flashcrowd.scenario.topology import FIBRE_KM_PER_S, Topology, great_circle_km
 from flashcrowd.units import Rate, Share, Span, UnitError
 
@@ -186,8 +186,13 @@ TWO = "<graph edgedefault='directed'/><graph edgedefault='directed'/>"
         (graphml({"a": {}}, [("a", "a", {"packet_loss": "nan"})]), 'packet_loss is "nan"'),
         ("graph [\n node [ id 0 ]\n node [ id 0 ]\n]\n", "duplicate"),
         ("graph [\n node [\n", ": "),
+        ("graph [" + "node [ id 0 ] " * (MOST_NODES + 1) + "]", "keep the nodes"),
+        (f"<graphml {SPACE}>{'<data>' * 99_999}{'</data>' * 99_999}</graphml>", "0 graphs"),
+        (f"<graphml {SPACE}>{'<data/>' * (MOST_ELEMENTS + 1)}</graphml>", "keep the nodes"),
+        ("graph [\n" + "a [\n" * 9999 + "]\n" * 10_000, ": "),
         (b"\xff\xfe<\x00", "not UTF-8"),
     ],
+    ids=lambda it: it[:40] if isinstance(it, str) else None,
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: Any, said: str) -> None:
     with pytest.raises(UnitError) as refused:

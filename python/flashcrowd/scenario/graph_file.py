@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import warnings
 import xml.parsers.expat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -26,6 +27,9 @@ from flashcrowd.units import Rate, Share, Span, UnitError
 MOST_NODES = 2_000
 MOST_EDGES = 20_000
 """Larger maps are refused: all of a map stands in the resolved study."""
+
+MOST_ELEMENTS = 50 * (MOST_NODES + MOST_EDGES)
+"""No map of that size has more elements of XML."""
 
 ALLOWED = (
     "a GraphML file as Shadow and the Topology Zoo have them, or a GML file as Shadow has them"
@@ -121,14 +125,13 @@ def _is_gml(text: str) -> bool:
 def _few(nodes: int, edges: int, path: Path) -> None:
     if nodes > MOST_NODES or edges > MOST_EDGES:
         allowed = f"a map of at most {MOST_NODES} nodes and {MOST_EDGES} edges"
-        hint = f"{path} has {nodes} and {edges}; keep the nodes that you use"
-        raise _refused(hint, allowed)
+        raise _refused(f"{path} has more; keep the nodes that you use", allowed)
 
 
 def _from_gml(text: str, path: Path) -> Any:
     import networkx
 
-    nodes, edges = (len(re.findall(rf"^\s*{it}\b", text, re.M)) for it in ("node", "edge"))
+    nodes, edges = (len(re.findall(rf"\b{it}\s*\[", text)) for it in ("node", "edge"))
     _few(nodes, edges, path)
     try:
         return networkx.parse_gml(text.splitlines(), label="id")
@@ -145,8 +148,18 @@ def _from_graphml(text: str, path: Path) -> Any:
     def doctype(*_: object) -> None:
         raise _refused(f"{path} has a document type (DTD); leave it out")
 
+    count = Counter[str]()
+
+    def element(name: str, _: object) -> None:
+        count[name.rpartition(":")[2]] += 1
+        count["elements"] += 1
+        if count["elements"] > MOST_ELEMENTS:
+            allowed = f"a map of at most {MOST_ELEMENTS} elements"
+            raise _refused(f"{path} has more; keep the nodes that you use", allowed)
+
     outline = xml.parsers.expat.ParserCreate()
     outline.StartDoctypeDeclHandler = doctype
+    outline.StartElementHandler = element
     try:
         outline.Parse(text, True)
         root = ElementTree.fromstring(text)
@@ -159,7 +172,6 @@ def _from_graphml(text: str, path: Path) -> Any:
     if root.tag == "graphml":  # some programs leave the namespace out
         for element in root.iter():
             element.tag = f"{_GRAPHML}{element.tag}"
-    count = {it: len(root.findall(f".//{_GRAPHML}{it}")) for it in ("graph", "node", "edge")}
     if count["graph"] != 1:
         raise _refused(f"{path} has {count['graph']} graphs", "a file with one graph")
     _few(count["node"], count["edge"], path)
