@@ -61,8 +61,9 @@ def test_a_plain_installation_can(words: list[str]) -> None:
         (["pyarrow"], ["run", STUDY], "run"),
         (["pyarrow"], ["report", "results/x"], "run"),
         (["scipy", "matplotlib", "jinja2"], ["reproduce", "rao2010"], "report"),
+        (["networkx"], ["check", str(ROOT / "studies" / "backbone.toml")], "topology"),
     ],
-    ids=["run", "report", "reproduce"],
+    ids=["run", "report", "reproduce", "topology"],
 )
 def test_what_is_missing_is_said_in_one_line(hidden: list[str], words: list[str], extra: str):
     done = call(hidden, *words)
