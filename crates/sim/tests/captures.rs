@@ -39,14 +39,15 @@ fn rows(tables: &[Table]) -> Vec<Row> {
     let Some(Column::Bytes(bytes, ends)) = table(tables, "captures").column("packet") else {
         panic!("it is a column of bytes")
     };
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let packets = starts.zip(ends).map(|(start, &end)| &bytes[start as usize..end as usize]);
-    let rows = hosts.into_iter().zip(times).zip(directions).zip(lengths).zip(packets);
-    let row = |((((host, t_ns), direction), length), bytes): ((((_, f64), String), f64), &[u8])| {
-        let (t_ns, length, bytes) = (t_ns as u64, length as u32, bytes.to_vec());
-        Row { host, t_ns, sent: direction == "sent", length, bytes }
+    let start = |row: usize| row.checked_sub(1).map_or(0, |before| ends[before]) as usize;
+    let row = |(row, host)| Row {
+        host,
+        t_ns: times[row] as u64,
+        sent: directions[row] == "sent",
+        length: lengths[row] as u32,
+        bytes: bytes[start(row)..ends[row] as usize].to_vec(),
     };
-    rows.map(row).collect()
+    hosts.into_iter().enumerate().map(row).collect()
 }
 
 /// What a parser reads of a packet.
