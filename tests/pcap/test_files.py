@@ -1,5 +1,7 @@
 """pcapng files: their bytes, and which of them are written."""
 
+import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ import pytest
 
 import flashcrowd
 from flashcrowd import cli, pcap
+from flashcrowd.engines import PlanRejected
+from flashcrowd.engines.simulation import Simulator
 from flashcrowd.errors import StudyError
 from flashcrowd.pcap import blocks
 from flashcrowd.store import Results
@@ -186,10 +190,27 @@ def test_a_capture_is_lowered_to_hosts_and_nanoseconds():
     assert "capture" not in plain
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"hosts": [3]}, "measures.capture.hosts[0]: 3 does not exist: there are 3"),
+        ({"hosts": [1, 0]}, "measures.capture.hosts: must be in ascending order, each once"),
+        ({"hosts": [1, 1]}, "measures.capture.hosts: must be in ascending order, each once"),
+        ({"to_ns": 10**9}, "measures.capture.to_ns: must be after from_ns"),
+    ],
+)
+def test_the_engine_refuses_captures_that_contradict_themselves(wrong: dict[str, Any], said: str):
+    capture = {"hosts": ["home", "server"], "from": "1 s"}
+    plan = Study.from_dict(study(capture=capture)).points()[0].plan().to_json()
+    Simulator().check(plan)
+    data = json.loads(plan)
+    data["measures"]["capture"] |= wrong
+    with pytest.raises(PlanRejected, match=re.escape(said)):
+        Simulator().check(json.dumps(data))
+
+
 def test_the_need_of_memory_counts_packets():
     def need(**measures: Any) -> int:
-        from flashcrowd.engines.simulation import Simulator
-
         document = study(**measures)
         document["workloads"]["fetch"]["size"] = "100 MB"
         return Simulator().need(Study.from_dict(document).points()[0].plan().to_json()).bytes

@@ -39,15 +39,15 @@ fn rows(tables: &[Table]) -> Vec<Row> {
     let Some(Column::Bytes(bytes, ends)) = table(tables, "captures").column("packet") else {
         panic!("it is a column of bytes")
     };
-    let start = |row: usize| row.checked_sub(1).map_or(0, |before| ends[before]) as usize;
-    let row = |(row, host)| Row {
-        host,
-        t_ns: times[row] as u64,
-        sent: directions[row] == "sent",
-        length: lengths[row] as u32,
-        bytes: bytes[start(row)..ends[row] as usize].to_vec(),
+    let mut start = 0;
+    let row = |(index, &end): (usize, &u64)| Row {
+        host: hosts[index].clone(),
+        t_ns: times[index] as u64,
+        sent: directions[index] == "sent",
+        length: lengths[index] as u32,
+        bytes: bytes[std::mem::replace(&mut start, end as usize)..end as usize].to_vec(),
     };
-    hosts.into_iter().enumerate().map(row).collect()
+    ends.iter().enumerate().map(row).collect()
 }
 
 /// What a parser reads of a packet.
