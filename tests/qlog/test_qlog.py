@@ -140,6 +140,18 @@ def test_json_is_one_object_with_the_same_events(tcp: Results, tmp_path: Path) -
     assert found["traces"] == [header["trace"] | {"events": events}]
 
 
+@pytest.mark.parametrize("hosts", ["all", ["home"], ["server"]])
+def test_the_memory_of_logs_is_foreseen(hosts: Any) -> None:
+    """Rows of 660 bytes, which is what they were measured to take: within a factor of two."""
+    need, rows = [], 0
+    for measures in ({}, {"connections": {"hosts": hosts}}):
+        (point,) = Study.from_dict(STUDY | {"measures": measures}).points()
+        text = point.plan().to_json()
+        need.append(json.loads(_core.plan_need(text))["bytes"])
+        rows = len(_core.simulate(text, 1)["connection_events"])
+    assert 0.5 < (need[1] - need[0]) / (660 * rows) < 2
+
+
 def test_nothing_logged_is_nothing_written(tcp: Results, tmp_path: Path) -> None:
     assert write(tcp, tmp_path, run=1) == []
     assert list(tmp_path.iterdir()) == []
