@@ -36,26 +36,58 @@ impl View {
     }
 }
 
+/// A state of either transport and why it is over, if it is. Their types have the same names, but for the state
+/// that comes last.
+macro_rules! words {
+    ($transport:ident, $last:ident, $state:expr, $active:expr) => {
+        match $state {
+            $transport::State::Connecting if $active => ("syn_sent", None),
+            $transport::State::Connecting => ("syn_received", None),
+            $transport::State::Established => ("established", None),
+            $transport::State::Closing => ("fin_wait", None),
+            $transport::State::PeerClosed => ("close_wait", None),
+            $transport::State::LastAck => ("last_ack", None),
+            $transport::State::$last => ("time_wait", Some("clean")),
+            $transport::State::Closed { reason } => (
+                "closed",
+                Some(match reason {
+                    $transport::CloseReason::Finished => "clean",
+                    $transport::CloseReason::Aborted => "aborted",
+                    $transport::CloseReason::Reset => "reset",
+                    $transport::CloseReason::TimedOut => "timed_out",
+                }),
+            ),
+        }
+    };
+}
+
+/// What both transports count alike.
+macro_rules! metrics {
+    ($stats:ident, $pacing_rate:expr) => {{
+        let measured = |span: Span| (!$stats.srtt.is_zero()).then_some(span);
+        Metrics {
+            congestion_window: $stats.cwnd,
+            bytes_in_flight: $stats.in_flight,
+            ssthresh: ($stats.ssthresh != u64::MAX).then_some($stats.ssthresh),
+            smoothed_rtt: measured($stats.srtt),
+            rtt_variance: measured($stats.rttvar),
+            min_rtt: measured($stats.min_rtt),
+            latest_rtt: measured($stats.rtt),
+            rto: $stats.rto,
+            backoff: $stats.backoff,
+            pacing_rate: $pacing_rate,
+            bytes_acked: $stats.bytes_acked,
+            packets_lost: 0,
+            peer_window: $stats.peer_window,
+            ce_packets: None,
+            queueing_delay: None,
+        }
+    }};
+}
+
 fn of_tcp(tcp: &tcp::Connection, active: bool) -> View {
     let stats = tcp.stats();
-    let (state, closed) = match tcp.state() {
-        tcp::State::Connecting if active => ("syn_sent", None),
-        tcp::State::Connecting => ("syn_received", None),
-        tcp::State::Established => ("established", None),
-        tcp::State::Closing => ("fin_wait", None),
-        tcp::State::PeerClosed => ("close_wait", None),
-        tcp::State::LastAck => ("last_ack", None),
-        tcp::State::TimeWait => ("time_wait", Some("clean")),
-        tcp::State::Closed { reason } => (
-            "closed",
-            Some(match reason {
-                tcp::CloseReason::Finished => "clean",
-                tcp::CloseReason::Aborted => "aborted",
-                tcp::CloseReason::Reset => "reset",
-                tcp::CloseReason::TimedOut => "timed_out",
-            }),
-        ),
-    };
+    let (state, closed) = words!(tcp, TimeWait, tcp.state(), active);
     let growing = if stats.cwnd < stats.ssthresh { "slow_start" } else { "congestion_avoidance" };
     let (congestion, trigger) = match stats.phase {
         Phase::Open => (tcp.controller_state().unwrap_or(growing), None),
@@ -63,8 +95,6 @@ fn of_tcp(tcp: &tcp::Connection, active: bool) -> View {
         Phase::Recovery => ("recovery", None),
         Phase::Loss => ("loss", None),
     };
-    let known = !stats.srtt.is_zero();
-    let measured = |span: Span| known.then_some(span);
     View {
         state,
         closed,
@@ -73,21 +103,9 @@ fn of_tcp(tcp: &tcp::Connection, active: bool) -> View {
         repairing: stats.phase != Phase::Open,
         idle: false,
         metrics: Metrics {
-            congestion_window: stats.cwnd,
-            bytes_in_flight: stats.in_flight,
-            ssthresh: (stats.ssthresh != u64::MAX).then_some(stats.ssthresh),
-            smoothed_rtt: measured(stats.srtt),
-            rtt_variance: measured(stats.rttvar),
-            min_rtt: measured(stats.min_rtt),
-            latest_rtt: measured(stats.rtt),
-            rto: stats.rto,
-            backoff: stats.backoff,
-            pacing_rate: tcp.pacing_rate(),
-            bytes_acked: stats.bytes_acked,
             packets_lost: stats.segments_lost.into(),
-            peer_window: stats.peer_window,
             ce_packets: Some(stats.delivered_marked),
-            queueing_delay: None,
+            ..metrics!(stats, tcp.pacing_rate())
         },
         timer: None,
         timeouts: stats.timeouts,
@@ -98,27 +116,8 @@ fn of_tcp(tcp: &tcp::Connection, active: bool) -> View {
 
 fn of_utp(utp: &utp::Connection, active: bool) -> View {
     let stats = utp.stats();
-    let (state, closed) = match utp.state() {
-        utp::State::Connecting if active => ("syn_sent", None),
-        utp::State::Connecting => ("syn_received", None),
-        utp::State::Established => ("established", None),
-        utp::State::Closing => ("fin_wait", None),
-        utp::State::PeerClosed => ("close_wait", None),
-        utp::State::LastAck => ("last_ack", None),
-        utp::State::Lingering => ("time_wait", Some("clean")),
-        utp::State::Closed { reason } => (
-            "closed",
-            Some(match reason {
-                utp::CloseReason::Finished => "clean",
-                utp::CloseReason::Aborted => "aborted",
-                utp::CloseReason::Reset => "reset",
-                utp::CloseReason::TimedOut => "timed_out",
-            }),
-        ),
-    };
+    let (state, closed) = words!(utp, Lingering, utp.state(), active);
     let growing = if stats.cwnd < stats.ssthresh { "slow_start" } else { "congestion_avoidance" };
-    let known = !stats.srtt.is_zero();
-    let measured = |span: Span| known.then_some(span);
     View {
         state,
         closed,
@@ -127,21 +126,9 @@ fn of_utp(utp: &utp::Connection, active: bool) -> View {
         repairing: false,
         idle: false,
         metrics: Metrics {
-            congestion_window: stats.cwnd,
-            bytes_in_flight: stats.in_flight,
-            ssthresh: (stats.ssthresh != u64::MAX).then_some(stats.ssthresh),
-            smoothed_rtt: measured(stats.srtt),
-            rtt_variance: measured(stats.rttvar),
-            min_rtt: measured(stats.min_rtt),
-            latest_rtt: measured(stats.rtt),
-            rto: stats.rto,
-            backoff: stats.backoff,
-            pacing_rate: utp.pacing_rate(),
-            bytes_acked: stats.bytes_acked,
             packets_lost: stats.packets_lost,
-            peer_window: stats.peer_window,
-            ce_packets: None,
-            queueing_delay: measured(stats.queueing_delay),
+            queueing_delay: (!stats.srtt.is_zero()).then_some(stats.queueing_delay),
+            ..metrics!(stats, utp.pacing_rate())
         },
         timer: None,
         timeouts: stats.timeouts,
