@@ -410,7 +410,8 @@ ENGINE_TABLES: dict[str, Layout] = {
         over those that came to the queue inside); null if there were none
     max_queue_packets | count | packets | most packets that ever waited
     utilisation | real? | 0 to 1 | bytes carried over what its rate at the end of the run allows in
-        the run or the window; null for a link without a rate
+        the run or the window, or over what its traces and rates offered if it followed a trace;
+        null for a link without a rate
 """),
         ),
         Layout(
