@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Tag, ValidationInfo, model_validator
+from pydantic import ConfigDict, Discriminator, Tag, ValidationInfo, model_validator
 
 from flashcrowd.scenario.capacity import Capacity
 from flashcrowd.scenario.fields import MaybeRate, Table, Word
@@ -15,8 +15,15 @@ from flashcrowd.units import UnitError
 MaybeFile = Annotated[str | None, Word("none")]
 
 
+def _read_later(schema: dict[str, Any]) -> None:
+    """What the file says need not stand in a study."""
+    schema["required"] = [key for key in schema.get("required", []) if key != "capacity"]
+
+
 class Trace(Table):
     """What a link carries over time, from a file: a Mahimahi trace, or CSV of two columns."""
+
+    model_config = ConfigDict(json_schema_extra=_read_later)
 
     file: str
     """The file, its path relative to the study, or a trace that ships ("synthetic-mobile"). A line
