@@ -16,7 +16,7 @@ Swarm = Callable[..., Any]
 
 
 def sentences(results: Any) -> list[str]:
-    found = points.read(results.tables["runs"])
+    found = points.points_of(results)
     return answer.sentences(headline.headline(results, found), found)
 
 
