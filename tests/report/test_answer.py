@@ -111,6 +111,16 @@ def test_cases_have_the_names_that_the_study_gives_them():
         ("case", ("as it is", "the new one"))
     ]
     assert [point.label for point in read.only(read.points[1:]).points] == ["the new one"]
+    path, same = "workloads.a.transport", "workloads.b.transport"
+    found.study["sweep"] = [{path: ["cubic", "bbr"], same: ["reno", "reno"]}]
+    found.tables["runs"] = found.tables["runs"].append_column(same, [["reno"] * 4])
+    (axis,) = points.points_of(found).axes
+    assert (axis.paths, axis.cases) == ((path, same), ("as it is", "the new one"))
+
+
+def test_names_of_other_cases_are_not_used():
+    found = transfers({"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}})
+    found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
     found.study["report"] = {"cases": ["of another sweep"]}
     assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]
 

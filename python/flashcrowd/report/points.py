@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -190,8 +190,10 @@ def read(
         index = int(row["point"])
         values.setdefault(index, {path: row[path] for path in paths})
         by_point.setdefault(index, []).append(_run(row))
-    axes = _axes(_together(paths, values), values, names or {})
-    axes = tuple(_named(axis, study or {}) for axis in axes)
+    cases = ((study or {}).get("report") or {}).get("cases") or ()
+    first = next(iter((study or {}).get("sweep") or ()), {}) if cases else {}
+    axes = _axes(_together(paths, values, first), values, names or {})
+    axes = tuple(_named(axis, first, cases) for axis in axes)
     points = []
     for index, members in by_point.items():
         levels = tuple(
@@ -214,13 +216,19 @@ def _run(row: Mapping[str, object]) -> Run:
 
 
 def _together(
-    paths: Sequence[str], values: Mapping[int, Mapping[str, object]]
+    paths: Sequence[str],
+    values: Mapping[int, Mapping[str, object]],
+    first: Container[str] = (),
 ) -> list[tuple[str, ...]]:
-    """Group paths that are not fully crossed: a sweep crosses its axes, and only these."""
+    """Group paths that are not fully crossed: a sweep crosses its axes, and only these.
+
+    Those of the `first` axis belong together in any case.
+    """
     groups: list[list[str]] = []
     for path in paths:
         for group in groups:
-            if any(not _crossed(path, other, values) for other in group):
+            together = path in first and group[0] in first
+            if together or any(not _crossed(path, other, values) for other in group):
                 group.append(path)
                 break
         else:
@@ -247,11 +255,9 @@ def _axes(
     return tuple(axes)
 
 
-def _named(axis: Axis, study: Mapping[str, Any]) -> Axis:
+def _named(axis: Axis, first: Mapping[str, Sequence[Any]], cases: Sequence[str]) -> Axis:
     """The axis with the names that the study has for its levels, if it is the first one."""
-    cases = (study.get("report") or {}).get("cases") or ()
-    first = next(iter(study.get("sweep") or ()), {})
-    if not cases or not all(path in first for path in axis.paths):
+    if not all(path in first for path in axis.paths):
         return axis
     rows = zip(*(map(as_written, first[path]) for path in axis.paths), strict=True)
     known = dict(zip(rows, cases, strict=False))
