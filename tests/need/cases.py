@@ -40,9 +40,7 @@ CASES: dict[str, Callable[[], str]] = {
     "of each": lambda: _small(
         plans.swarm(3), plans.transfer(), plans.web(), plans.call(), plans.ping()
     ),
-    "upload-limit, none": lambda: _point("upload-limit", 0),
-    "upload-limit, unlimited": lambda: _point("upload-limit", 6),
-    "background-transfer": lambda: _point("background-transfer", 6),
+    "background-transfer": lambda: _point("background-transfer", 4),
     "capacity-steps": lambda: _point("capacity-steps", 0),
     "churn, at once": lambda: _point("churn", 0),
     "churn, never": lambda: _point("churn", 2),
