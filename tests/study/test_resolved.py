@@ -13,6 +13,7 @@ from flashcrowd.study import Study
 from flashcrowd.study.schema import study_schema
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+CHURN = Path(__file__).parents[2] / "studies" / "churn.toml"
 VALIDATOR = jsonschema.Draft202012Validator(study_schema())
 
 
@@ -68,7 +69,7 @@ def test_the_schema_accepts_the_studies_as_written_and_as_resolved(path: Path):
 
 def test_the_schema_is_one_and_refuses_what_it_can_see():
     jsonschema.Draft202012Validator.check_schema(study_schema())
-    document = tomllib.loads(STUDIES[0].read_text(encoding="utf-8"))
+    document = tomllib.loads(CHURN.read_text(encoding="utf-8"))
     for key, value in [("titel", "x"), ("repeats", 0), ("format", 2)]:
         with pytest.raises(jsonschema.ValidationError):
             VALIDATOR.validate({**document, key: value})
@@ -99,20 +100,18 @@ def test_a_study_begins_with_its_question(path: Path):
 
 
 def test_fingerprints_do_not_depend_on_words_or_spelling():
-    study = Study.load(STUDIES[0])
+    study = Study.load(CHURN)
     document = study.resolved()
     assert Study.from_dict({**document, "title": "Other"}).fingerprint() == study.fingerprint()
     document["stop"]["horizon"] = "86400 s"
     assert Study.from_dict(document).fingerprint() == study.fingerprint()
     document["stop"]["horizon"] = "86401 s"
     assert Study.from_dict(document).fingerprint() != study.fingerprint()
-    assert Study.load(STUDIES[0], seed=2).fingerprint() != study.fingerprint()
+    assert Study.load(CHURN, seed=2).fingerprint() != study.fingerprint()
 
 
 def test_fingerprints_are_the_same_in_another_process():
-    code = (
-        f"from flashcrowd.study import Study; print(Study.load({str(STUDIES[0])!r}).fingerprint())"
-    )
+    code = f"from flashcrowd.study import Study; print(Study.load({str(CHURN)!r}).fingerprint())"
     made = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "1"},
@@ -120,4 +119,4 @@ def test_fingerprints_are_the_same_in_another_process():
         text=True,
         check=True,
     )
-    assert made.stdout.strip() == Study.load(STUDIES[0]).fingerprint()
+    assert made.stdout.strip() == Study.load(CHURN).fingerprint()

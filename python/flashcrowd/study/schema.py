@@ -16,7 +16,7 @@ def study_schema() -> dict[str, Any]:
     """
     schema = Study.model_json_schema(by_alias=True, mode="validation")
     schema["required"] = ["format", *schema.get("required", [])]
-    for variant in ("Stack", "Profile"):
+    for variant in ("Stack", "Utp", "Profile"):
         _make_partial(schema["$defs"], variant)
     return {"$schema": DIALECT, **_relaxed(schema)}
 
