@@ -181,7 +181,7 @@ def test_who_does_what() -> None:
     diagram = network.read(Study.load(STUDIES[0].parent / "upload-limit.toml").resolved())
     home = next(group for group in diagram.groups if group.name == "home")
     assert [task.text for task in home.tasks] == [
-        "seeds seeding (1 GB)", "download: receives from server", "game: pings server",
+        "seeds seeding (1 GB), as home", "download: receives from server", "game: pings server",
     ]  # fmt: skip
     assert home.lines[:3] == [
         "line ADSL 1/8", "↑ 1 Mbit/s, queue 200 packets", "↓ 8 Mbit/s, queue 200 packets",
