@@ -170,8 +170,8 @@ def _from_graphml(text: str, path: Path) -> Any:
     if not root.tag.endswith("graphml"):
         raise _refused(f"{path} begins with <{visible(root.tag.rpartition('}')[2])}>")
     if root.tag == "graphml":  # some programs leave the namespace out
-        for element in root.iter():
-            element.tag = f"{_GRAPHML}{element.tag}"
+        for part in root.iter():
+            part.tag = f"{_GRAPHML}{part.tag}"
     if count["graph"] != 1:
         raise _refused(f"{path} has {count['graph']} graphs", "a file with one graph")
     _few(count["node"], count["edge"], path)
