@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure as Drawing
 from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, ScalarFormatter
 
 from flashcrowd.report import style
 from flashcrowd.report.blocks import Svg
@@ -26,6 +26,9 @@ WIDTH = 6.8
 
 #: Width for phones: at 374 px, the column of a screen of 400 px, 8 pt are 11 px.
 NARROW = 3.75
+
+#: Width of a letter on an axis, about, in inches.
+_LETTER = 0.075
 
 #: A panel for phones is at most so high, in inches.
 _NARROW_HEIGHT = 2.7
@@ -84,6 +87,7 @@ class Canvas:
         """The SVG, with labels and a legend for a figure of this width."""
         for panel in self.panels:
             _wrap(panel, width / _columns(self.drawing))
+            _turn(panel, width / _columns(self.drawing))
         legends = self._legend(width)
         sink = io.StringIO()
         FigureCanvasSVG(self.drawing).print_svg(sink, metadata={"Date": None, "Creator": None})
@@ -211,6 +215,18 @@ def _stack(drawing: Drawing) -> None:
     for panel in drawing.axes:
         if panel not in panels:
             panel.set_subplotspec(grid[-1])
+
+
+def _turn(panel: Axes, width: float) -> None:
+    """Turns the names on an abscissa of categories that would run into each other."""
+    names = [label.get_text() for label in panel.get_xticklabels()]
+    fixed = isinstance(panel.xaxis.get_major_locator(), FixedLocator)
+    if fixed and names and not isinstance(panel.xaxis.get_major_formatter(), ScalarFormatter):
+        room = 0.8 * width / len(names)
+        crowded = max(map(len, names)) * _LETTER > room
+        panel.tick_params("x", labelrotation=35 if crowded else 0)
+        for label in panel.get_xticklabels():
+            label.set(ha="right" if crowded else "center", rotation_mode="anchor")
 
 
 def _wrap(panel: Axes, width: float) -> None:
