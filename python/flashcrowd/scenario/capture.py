@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from flashcrowd.errors import Problem, did_you_mean, one_of
 from flashcrowd.scenario.fields import Name, PositiveSpan, Table, Word, within
-from flashcrowd.scenario.hosts import HostNames
-from flashcrowd.scenario.problems import shown
 from flashcrowd.units import Size, Span
 
 
@@ -48,19 +44,3 @@ class Capture(Table):
     """How much is kept of each packet: all headers and the first 80 bytes or more behind them, a
     BitTorrent handshake among them; "full" for all of it, which programs need that put streams
     together again."""
-
-
-def wrong(capture: Capture, hosts: HostNames, end: Span) -> Iterator[Problem]:
-    """Hosts that do not exist, and times that hold nothing."""
-    place = "measures.capture"
-    for name in capture.hosts:
-        if hosts.find(name) is None:
-            names = hosts.suggestions()
-            allowed = f"a host or a group: {one_of(names)}"
-            yield Problem(f"{place}.hosts", shown(name), allowed, did_you_mean(name, names))
-    if capture.begin >= end:
-        allowed = f"a time before the end of the run, {end}"
-        yield Problem(f"{place}.from", shown(str(capture.begin)), allowed)
-    if capture.to is not None and capture.to <= capture.begin:
-        allowed = f"a time after `from`, {capture.begin}"
-        yield Problem(f"{place}.to", shown(str(capture.to)), allowed)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
-from flashcrowd.scenario import capture as captures
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
+from flashcrowd.scenario.capture import Capture
+from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.measures import Window
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Population, Swarm
+from flashcrowd.units import Span
 
 MOST_HOSTS = 100_000
 MOST_PIECES = 1_000_000
@@ -42,30 +45,42 @@ def check(scenario: Scenario) -> list[Problem]:
             allowed = f"a name that no flow of {stem} can have"
             problems.append(Problem(place, shown(name), allowed, "leave the number out"))
     problems.extend(_variants(scenario))
-    if scenario.measures.capture is not None:
-        end = scenario.stop.horizon
-        problems.extend(captures.wrong(scenario.measures.capture, hosts, end))
-    logs = _logs(scenario, hosts)
-    return [*problems, *_windows(scenario), *logs, *_ends(scenario)]
+    measures = (*_capture(scenario, hosts), *_windows(scenario), *_logs(scenario, hosts))
+    return [*problems, *measures, *_ends(scenario)]
 
 
 def _windows(scenario: Scenario) -> Iterator[Problem]:
     measures, end = scenario.measures, scenario.stop.horizon
     places = {f"windows.{table}": window for table, window in measures.windows.items()}
     for place, window in {"window": measures.window, **places}.items():
-        if window.begin >= end:
-            allowed = f"a time before the end of the run, {end}"
-            yield Problem(f"measures.{place}.from", shown(str(window.begin)), allowed)
-        if window.to is not None and window.to <= window.begin:
-            allowed = f"a time after `from`, {window.begin}"
-            yield Problem(f"measures.{place}.to", shown(str(window.to)), allowed)
+        yield from _extent(f"measures.{place}", window, end)
+
+
+def _extent(place: str, chosen: Window | Capture | Connections, end: Span) -> Iterator[Problem]:
+    """Times that hold nothing."""
+    if chosen.begin >= end:
+        allowed = f"a time before the end of the run, {end}"
+        yield Problem(f"{place}.from", shown(str(chosen.begin)), allowed)
+    if chosen.to is not None and chosen.to <= chosen.begin:
+        allowed = f"a time after `from`, {chosen.begin}"
+        yield Problem(f"{place}.to", shown(str(chosen.to)), allowed)
+
+
+def _capture(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
+    chosen, place = scenario.measures.capture, "measures.capture"
+    if chosen is None:
+        return
+    for name in chosen.hosts:
+        if hosts.find(name) is None:
+            yield unknown(f"{place}.hosts", name, "a host or a group", hosts.suggestions())
+    yield from _extent(place, chosen, scenario.stop.horizon)
 
 
 def _logs(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
-    chosen, end = scenario.measures.connections, scenario.stop.horizon
+    chosen, place = scenario.measures.connections, "measures.connections"
     if chosen is None:
         return
-    place, known = "measures.connections", connecting(scenario)
+    known = connecting(scenario)
     if not known:
         yield Problem(place, MISSING, "a workload that opens connections", "there is none")
     for number, name in enumerate(() if chosen.of == "all" else chosen.of):
@@ -76,12 +91,7 @@ def _logs(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
         if hosts.find(name) is None:
             what = "a host or a group"
             yield unknown(f"{place}.hosts[{number}]", name, what, hosts.suggestions())
-    if chosen.begin >= end:
-        allowed = f"a time before the end of the run, {end}"
-        yield Problem(f"{place}.from", shown(str(chosen.begin)), allowed)
-    if chosen.to is not None and chosen.to <= chosen.begin:
-        allowed = f"a time after `from`, {chosen.begin}"
-        yield Problem(f"{place}.to", shown(str(chosen.to)), allowed)
+    yield from _extent(place, chosen, scenario.stop.horizon)
 
 
 def connecting(scenario: Scenario) -> list[str]:
