@@ -16,11 +16,14 @@ BIN := .venv/bin
 
 export UV_PYTHON := $(PYTHON)
 export UV_PYTHON_DOWNLOADS := never
+# So that no command compiles what it imports, not even the first.
+export UV_COMPILE_BYTECODE := 1
 export UV_PROJECT_ENVIRONMENT := .venv
 # With the allocator that asks for huge pages; a plain `pip install` goes without (crates/python/Cargo.toml).
 export MATURIN_PEP517_ARGS := --features huge-pages
 unexport VIRTUAL_ENV
 unexport PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \

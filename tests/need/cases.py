@@ -17,6 +17,8 @@ STUDIES = Path(__file__).parents[2] / "studies"
 def _small(*workloads: dict[str, Any], hosts: int = 4, loss: float = 0.0) -> str:
     plan = plans.plan(hosts, list(workloads), loss)
     plan["stop"]["horizon_ns"] = 100 * 10**9
+    # What captures and logs take is tested where they are.
+    del plan["measures"]["capture"], plan["measures"]["connections"]
     return json.dumps(plan)
 
 
@@ -48,6 +50,8 @@ CASES: dict[str, Callable[[], str]] = {
     "dumbbell": lambda: _point("dumbbell", 2),
     "heterogeneous-as": lambda: _point("heterogeneous-as", 1),
     "home-bystanders": lambda: _point("home-bystanders", 5),
+    "upload-limit": lambda: _point("upload-limit", 2),
+    "upload-limit, unlimited": lambda: _point("upload-limit", 6),
     "mobile-call": lambda: _point("mobile-call", 0),
     "latency, cut": lambda: _point("latency", 2, stop__horizon="60 s"),
     "latency, 1 s, cut": lambda: _point("latency", 3, stop__horizon="100 s"),

@@ -52,6 +52,8 @@ def ratio(name: str, what: str) -> float:
 
 MISSED = {
     "latency, 1 s, cut": "how long a crowd far apart takes to get going is not predicted: 4 times",
+    "upload-limit": "events of a swarm that hardly gets going: 2.1 times",
+    "upload-limit, unlimited": "the same: 2.3 times",
     "client-ablation, cut": "the same in the first minute: twice as many packets",
 }
 """Where the factor is missed, and why."""

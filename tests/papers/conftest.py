@@ -42,7 +42,7 @@ def evidence(times: Times, *, runs: int = 6, noise: float = 0.2, stalled: int = 
             downloads.append(
                 {
                     "run": run, "swarm": "s", "population": "leechers", "host": "l",
-                    "arrived_s": 0.0, "completed_s": done, "duration_s": done,
+                    "arrived_s": 0.0, "completed_s": done, "left_s": None, "duration_s": done,
                     "downloaded_bytes": 1, "pieces": 4,
                 }
             )  # fmt: skip

@@ -48,6 +48,9 @@ def study(tmp_path: Path) -> Path:
 
 
 def command(*words: object, **options) -> subprocess.Popen[str]:
+    # Without what readline, which pytest imports, tells child processes of a terminal.
+    size = ("COLUMNS", "LINES")
+    options.setdefault("env", {k: v for k, v in os.environ.items() if k not in size})
     return subprocess.Popen(
         [sys.executable, "-m", "flashcrowd", *map(str, words)],
         stdout=subprocess.PIPE,

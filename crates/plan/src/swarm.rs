@@ -524,7 +524,9 @@ impl Crowd {
         // Over that time the mean of those who have come; the seeds are there.
         let present = (self.arrived(startup_s) + self.arrived(seconds)) / 2.0;
         let bps = (self.seeds_bps + self.leechers_bps * present).min(self.down_bps * self.leechers);
-        first.min(self.bps() / 8.0 * seconds).max(seed) + bps / 8.0 * rest
+        let bytes = first.min(self.bps() / 8.0 * seconds).max(seed) + bps / 8.0 * rest;
+        // Nobody can have more than what left the seeds.
+        bytes.min(leechers * self.seeds_bps / 8.0 * seconds)
     }
 
     /// When everybody has a first piece: one round trip for interest and one for a request at each

@@ -33,7 +33,7 @@ def against(study: StudyEvidence, who: str = "second", other: str = "first") -> 
     """How much longer some populations need than others of the same run, as a share."""
     mine, theirs = (completion_time(study, name).of_run for name in (who, other))
     found = {run: mine[run] / theirs[run] - 1 for run in mine if run in theirs}
-    return Measure("uTP peers against TCP peers", "", found, _KEPT)
+    return Measure("uTP peers against TCP peers", "", found, _KEPT, least=-1.0)
 
 
 def part_of(study: StudyEvidence, who: str = "second", other: str = "first") -> Measure:
@@ -109,7 +109,7 @@ def background_gain(study: StudyEvidence) -> Measure:
     """How much more the other traffic gets beside uTP peers than beside TCP's, as a share."""
     tcp, utp = (background_goodput(study, half).of_run for half in ("first", "second"))
     found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
-    return Measure("beside uTP against beside TCP", "", found, "Mean over hosts.")
+    return Measure("beside uTP against beside TCP", "", found, "Mean over hosts.", least=-1.0)
 
 
 def dropped(study: StudyEvidence) -> Measure:

@@ -28,7 +28,8 @@ def rates_apart(study: StudyEvidence, uploader: str) -> Measure:
     """How much more an unchoke by one half brings to uTP peers than to TCP peers, as a share."""
     tcp, utp = (rate(study, uploader, half).of_run for half in ("first", "second"))
     found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
-    return Measure("unchokes of uTP peers against those of TCP peers", "", found, "By payload.")
+    name = "unchokes of uTP peers against those of TCP peers"
+    return Measure(name, "", found, "By payload.", least=-1.0)
 
 
 def slots(study: StudyEvidence, half: str) -> Measure:
@@ -48,7 +49,8 @@ def slots_apart(study: StudyEvidence) -> Measure:
     """How many more unchokes a leecher on uTP holds than one on TCP, as a share."""
     tcp, utp = (slots(study, half).of_run for half in ("first", "second"))
     found = {run: utp[run] / tcp[run] - 1 for run in utp if tcp.get(run)}
-    return Measure("unchokes of uTP leechers against TCP's", "", found, "Held at a time.")
+    name = "unchokes of uTP leechers against TCP's"
+    return Measure(name, "", found, "Held at a time.", least=-1.0)
 
 
 def _seconds(study: StudyEvidence) -> np.ndarray:
