@@ -146,24 +146,25 @@ def test_the_need_goes_by_the_mean_rate(folder: Path) -> None:
         assert need.packets / 2 < sent < need.packets * 2
 
 
+PHONE = """
+format = 1
+title = "On a phone"
+[network.groups.phone]
+access = {{ {access} }}
+[network.groups.server]
+[workloads.download]
+kind = "transfer"
+from = "server"
+to = "phone"
+size = "200 kB"
+"""
+
+
 def test_a_study_with_a_trace_from_file_to_report(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "phone.toml"
-    path.write_text(
-        """
-        format = 1
-        title = "On a phone"
-        [network.groups.phone]
-        access = { up = "1 Mbit/s", down = { file = "bursts" } }
-        [network.groups.server]
-        [workloads.download]
-        kind = "transfer"
-        from = "server"
-        to = "phone"
-        size = "200 kB"
-        """
-    )
+    path.write_text(PHONE.format(access='up = "1 Mbit/s", down = { file = "bursts" }'))
     assert status("check", str(path)) == 0
     checked = capsys.readouterr().out
     assert 'capacity = "opportunities 10 10 10 10 10 11 40 40 400"' in checked
@@ -195,20 +196,7 @@ def test_a_bad_trace_is_told_at_the_prompt(
 ) -> None:
     (folder / "bad.csv").write_text(HEADER + "0,4\n1,x\n")
     path = folder / "bad.toml"
-    path.write_text(
-        """
-        format = 1
-        title = "T"
-        [network.groups.phone]
-        access = { down = { file = "bad.csv" } }
-        [network.groups.server]
-        [workloads.download]
-        kind = "transfer"
-        from = "server"
-        to = "phone"
-        size = "200 kB"
-        """
-    )
+    path.write_text(PHONE.format(access='down = { file = "bad.csv" }'))
     assert status("check", str(path)) == 2
     told = capsys.readouterr().err
     assert "network.groups.phone.access.down" in told

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from flashcrowd.qlog.events import events
 from flashcrowd.report.source import Source, of, table
+from flashcrowd.store import atomic
 
 VERSION = "0.3"
 """The version that tools read: draft-ietf-quic-qlog-main-schema-02 and its successors to -05."""
@@ -46,7 +47,7 @@ def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-se
         made = events(_dictionaries(mine), end)
         name = f"run-{run}-{end['connection']}-{end['workload']}-{end['host']}{_SUFFIX[format]}"
         path = out / name
-        with path.open("w", encoding="utf-8") as file:
+        with atomic.new_file(path) as scratch, scratch.open("w", encoding="utf-8") as file:
             file.writelines(_records(_header(end, results, format), made, format))
         files.append(path)
     return files
