@@ -74,6 +74,13 @@ def test_no_run_and_a_run_that_is_no_number_are_refused() -> None:
         estimate([1.0, float("nan")])
 
 
+def test_nothing_is_a_hundred_per_cent_less_than_something() -> None:
+    base = {100 + run: value for run, value in enumerate([3.0, 1.0, 4.0, 1.0, 5.0])}
+    change = difference(dict.fromkeys(range(5), 0.0), base, relative=True)
+    assert change is not None
+    assert (change.mean, change.low, change.high) == (-1.0, -1.0, -1.0)
+
+
 def test_the_same_runs_give_the_same_interval() -> None:
     values = [1.0, 4.0, 2.0, 8.0, 5.0, 7.0]
     assert estimate(values) == estimate(values)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,3 +22,11 @@ def console() -> Console:
     if not made.is_terminal and not made.is_jupyter and "COLUMNS" not in os.environ:
         made = Console(width=WIDE)
     return made
+
+
+def takes_files(folder: Path) -> bool:
+    """Whether files can go into `folder`, which may be new; says so if they cannot."""
+    if folder.is_dir() or not (folder.exists() or folder.is_symlink()):
+        return True
+    print(f"{folder}: is no folder; name one that is, or a new one", file=sys.stderr)
+    return False

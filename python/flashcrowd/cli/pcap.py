@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd import pcap as captures
+from flashcrowd.cli.output import takes_files
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.html import amount
@@ -34,8 +35,7 @@ def pcap(
     The study names the hosts in [measures.capture]. Exit status: 0 done, 2 nothing was captured, or
     no complete results.
     """
-    if out.exists() and not out.is_dir():
-        print(f"{out}: is no folder; name one that is, or a new one", file=sys.stderr)
+    if not takes_files(out):
         return 2
     try:
         results = open_results(folder)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 
 from flashcrowd.cli.options import whole
+from flashcrowd.cli.output import takes_files
 from flashcrowd.qlog import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
@@ -31,8 +32,7 @@ def qlog(
     The study says by `[measures.connections]` what is logged. Exit status: 0 done, 2 no complete
     results, or no logs in them.
     """
-    if not out.is_dir() and (out.exists() or out.is_symlink()):
-        print(f"{out}: is no folder; name one that is, or a new one", file=sys.stderr)
+    if not takes_files(out):
         return 2
     try:
         files = write(open_results(folder), out, run=run, format=format)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from flashcrowd.cli.output import takes_files
 from flashcrowd.report import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
@@ -25,8 +26,7 @@ def report(
     The page opens offline and needs nothing beside it. Exit status: 0 done, 2 no complete results.
     """
     target = out or folder
-    if not target.is_dir() and (target.exists() or target.is_symlink()):
-        print(f"{target}: is no folder; name one that is, or a new one", file=sys.stderr)
+    if not takes_files(target):
         return 2
     try:
         results = open_results(folder)

@@ -8,10 +8,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flashcrowd.qlog.events import events
-from flashcrowd.report.source import Source, of, table
+from flashcrowd.report.source import Source, integers, of, table
 from flashcrowd.store import atomic
 
 VERSION = "0.3"
@@ -22,6 +24,7 @@ Format = Literal["json", "json-seq"]
 _SUFFIX: dict[Format, str] = {"json": ".qlog", "json-seq": ".sqlog"}
 _CHUNK = 20_000
 """Rows at a time."""
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-seq") -> list[Path]:
@@ -40,11 +43,13 @@ def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-se
     if ends is None or rows is None:
         return []
     ends, rows = (of(each, "run", run) for each in (ends, rows))
+    rows = rows.take(pc.sort_indices(rows, [("connection", "ascending")]))  # stable: times stay
+    numbers = integers(rows, "connection")
     out.mkdir(parents=True, exist_ok=True)
     files = []
     for end in ends.to_pylist():
-        mine = of(rows, "connection", end["connection"])
-        made = events(_dictionaries(mine), end)
+        first, last = (int(np.searchsorted(numbers, end["connection"], side)) for side in _SIDES)
+        made = events(_dictionaries(rows.slice(first, last - first)), end)
         name = f"run-{run}-{end['connection']}-{end['workload']}-{end['host']}{_SUFFIX[format]}"
         path = out / name
         with atomic.new_file(path) as scratch, scratch.open("w", encoding="utf-8") as file:

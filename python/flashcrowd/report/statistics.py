@@ -198,7 +198,8 @@ def _bootstrap(
     *,
     paired: bool,
 ) -> tuple[float, float]:
-    if all(np.ptp(sample) == 0 for sample in samples):
+    nothing = statistic is _ratio and not samples[0].any()  # 100 % less, whatever is drawn
+    if nothing or all(np.ptp(sample) == 0 for sample in samples):
         centre = float(statistic(*samples))
         return centre, centre
     return _bca(tuple(tuple(sample.tolist()) for sample in samples), statistic, n, paired)
