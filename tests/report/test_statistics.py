@@ -81,6 +81,13 @@ def test_nothing_is_a_hundred_per_cent_less_than_something() -> None:
     assert (change.mean, change.low, change.high) == (-1.0, -1.0, -1.0)
 
 
+def test_large_numbers_that_are_as_far_apart_in_every_pair_differ_by_that() -> None:
+    base = dict(enumerate([3e9, 1e9, 4.1e9, 1.5e9, 9.2e9]))
+    change = difference({seed: value + 0.1 for seed, value in base.items()}, base)
+    assert change is not None
+    assert change.is_constant
+
+
 def test_the_same_runs_give_the_same_interval() -> None:
     values = [1.0, 4.0, 2.0, 8.0, 5.0, 7.0]
     assert estimate(values) == estimate(values)

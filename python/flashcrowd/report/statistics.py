@@ -182,7 +182,9 @@ def _interval(
     n, centre = len(influence), float(statistic(*samples))
     if n < 2:
         return None, None
-    if np.ptp(influence) <= 1e-12 * max(1.0, abs(centre)):
+    # As exact as the numbers that it is made of, which may be large and differ little.
+    size = 1.0 if statistic is _ratio else max(float(np.abs(x).max()) for x in samples)
+    if np.ptp(influence) <= 1e-12 * max(1.0, abs(centre), size):
         return centre, centre
     if n < FEWEST_FOR_BOOTSTRAP:
         error = float(influence.std(ddof=1)) / math.sqrt(n)
