@@ -110,7 +110,7 @@ format: build ## Format Rust and Python sources in place
 	$(BIN)/ruff format
 
 bench: ## Benchmarks: event queue, link, TCP, uTP, swarm, the wire, and the headline run
-	cargo bench $(CRATES) --locked --bench '*'
+	cargo bench $(CRATES) --features flashcrowd-sim/huge-pages --locked --bench '*'
 
 tables: build ## Write docs/tables.md from the schema
 	$(BIN)/python -c 'from flashcrowd.store.schema import markdown; print(markdown(), end="")' > docs/tables.md

@@ -1,6 +1,6 @@
 //! The headline numbers: a whole swarm and a star of bulk TCP flows, on one core.
 //!
-//! `cargo bench -p flashcrowd-sim --bench headline [-- crowd | star | libtorrent | adsl | growth | city]`
+//! `cargo bench -p flashcrowd-sim --features huge-pages --bench headline [-- crowd | star | libtorrent | adsl | growth | city]`
 //! prints seconds, packets delivered end to end per second, and peak memory.
 //! `benches/README.md` keeps the results.
 
@@ -14,7 +14,7 @@ use flashcrowd_plan::TransportChoice;
 use flashcrowd_sim::{RunHandle, simulate};
 
 /// The extension module's.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "huge-pages"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
