@@ -147,6 +147,7 @@ impl<M> Tap<M> {
     }
 
     /// What is written to a socket begins a message, which is told of here since it does not end yet.
+    #[cold]
     pub(super) fn begins(&mut self, socket: u32, message: M) {
         if let Some(written) = self.written(socket) {
             written.begun.get_or_insert(message);
@@ -154,6 +155,7 @@ impl<M> Tap<M> {
     }
 
     /// Bytes were written to a socket; a message that they end.
+    #[cold]
     pub(super) fn wrote(&mut self, socket: u32, now: Time, bytes: u64, ends: Option<M>) {
         let late = now >= self.to;
         if let Some(written) = self.written(socket) {
@@ -183,6 +185,7 @@ impl<M> Tap<M> {
     }
 
     /// A socket sends a uTP packet.
+    #[cold]
     pub(super) fn sends_utp(&mut self, socket: u32, now: Time, packet: &utp::Packet) {
         self.passes_utp(socket, end_of(socket), now, packet);
     }

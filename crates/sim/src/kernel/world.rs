@@ -297,14 +297,25 @@ impl<M> World<M> {
 
     /// Puts what a socket has to send on the wire.
     pub(crate) fn flush(&mut self, socket: u32) {
-        self.look(socket, false);
+        if self.tally.logs.is_some() {
+            return self.flush_and_log(socket);
+        }
+        self.send_all(socket);
+    }
+
+    fn send_all(&mut self, socket: u32) {
         let (network, queue) = (&mut self.network, &mut self.queue);
         self.sockets.flush(socket, self.now, network, queue, &mut self.tally);
+    }
+
+    #[cold]
+    fn flush_and_log(&mut self, socket: u32) {
+        self.look(socket, false);
+        self.send_all(socket);
         self.look(socket, true);
     }
 
     /// Logs what has changed at a socket, before it sends or after.
-    #[inline]
     fn look(&mut self, socket: u32, flushed: bool) {
         if let Some(logs) = &mut self.tally.logs
             && let Some(transport) = &self.sockets.get(socket).transport

@@ -120,6 +120,7 @@ impl ConnectionLogs {
     }
 
     /// A segment has arrived, and nobody has looked at it.
+    #[cold]
     pub(crate) fn received(&mut self, socket: u32, now: Time, segment: &Segment) {
         let Some(mut scribe) = self.of(socket, now) else { return };
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
@@ -136,6 +137,7 @@ impl ConnectionLogs {
     }
 
     /// See [`received`](ConnectionLogs::received).
+    #[cold]
     pub(crate) fn received_parcel(&mut self, socket: u32, now: Time, parcel: &utp::Packet) {
         let Some(mut scribe) = self.of(socket, now) else { return };
         scribe.packet(false, PacketSeen::parcel(parcel));
