@@ -250,7 +250,7 @@ impl Driver {
             Op::Wait(millis) => {
                 let until = now + Span::from_millis(u64::from(millis));
                 while let Some(next) = self.peer.next_timer().filter(|next| *next <= until) {
-                    assert!(next >= self.now, "an alarm in the past");
+                    assert!(next >= self.now, "a timer in the past");
                     self.now = next;
                     self.peer.on_timer(next);
                     self.drain();

@@ -114,7 +114,7 @@ struct End {
     /// Lengths of what is held, and where its bytes lie in the sender's stream.
     held: BTreeMap<u16, (u64, u16)>,
     /// Packets under way to this end.
-    inbox: VecDeque<Packet>,
+    in_flight: VecDeque<Packet>,
     fin: Option<u16>,
 }
 
@@ -141,9 +141,9 @@ impl World {
                 let past = |fin: u16| (packet.seq_nr.wrapping_sub(fin) as i16) < 0;
                 assert!(end.fin.is_none_or(past), "data after FIN");
             }
-            let inbox = &mut self.ends[1 - who].inbox;
-            if inbox.len() < 300 {
-                inbox.push_back(packet);
+            let in_flight = &mut self.ends[1 - who].in_flight;
+            if in_flight.len() < 300 {
+                in_flight.push_back(packet);
             }
         }
         let end = &self.ends[who];
@@ -213,21 +213,21 @@ impl World {
         match op {
             Op::Deliver { to, which, again } => {
                 let to = usize::from(to);
-                let inbox = &mut self.ends[to].inbox;
-                if inbox.is_empty() {
+                let in_flight = &mut self.ends[to].in_flight;
+                if in_flight.is_empty() {
                     return;
                 }
-                let at = usize::from(which) % inbox.len();
-                let packet = if again { inbox.get(at).copied() } else { inbox.remove(at) };
+                let at = usize::from(which) % in_flight.len();
+                let packet = if again { in_flight.get(at).copied() } else { in_flight.remove(at) };
                 packet.iter().for_each(|packet| self.arrive(to, packet));
             }
             Op::Drop { to, which } => {
-                let inbox = &mut self.ends[usize::from(to)].inbox;
-                inbox.remove(usize::from(which));
+                let in_flight = &mut self.ends[usize::from(to)].in_flight;
+                in_flight.remove(usize::from(which));
             }
             Op::Alter { to, which, what } => {
                 let to = usize::from(to);
-                let Some(mut packet) = self.ends[to].inbox.remove(usize::from(which)) else {
+                let Some(mut packet) = self.ends[to].in_flight.remove(usize::from(which)) else {
                     return;
                 };
                 self.forged = true;
@@ -328,7 +328,7 @@ fuzz_target!(|input: Input| {
         written: 0,
         arrived: 0,
         held: BTreeMap::new(),
-        inbox: VecDeque::new(),
+        in_flight: VecDeque::new(),
         fin: None,
     };
     let connection = Connection::connect(&caller, now, input.ids[0], input.ids[1]);

@@ -19,8 +19,8 @@ impl Ahead {
     pub(crate) fn of_events(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
         for event in world.queue.look_ahead() {
             let look = match event.kind {
-                Kind::Lane => world.network.transit.peek(Some(event.index), 0),
-                Kind::Packet => world.network.transit.peek(None, event.index),
+                Kind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
+                Kind::Packet => world.network.in_flight.peek(None, event.index),
                 Kind::App => apps[usize::from(event.app)].prefetch_event(event).map(Look::write),
                 Kind::Socket if world.sockets.expects_timer(event.index) => {
                     Some(Look::write(event.index))
@@ -32,9 +32,9 @@ impl Ahead {
         self.ask(world, apps);
     }
 
-    /// Asks for what the packets that follow in a lane will need, if it is time to look at that.
-    pub(crate) fn of_lane(&mut self, world: &mut World, apps: &[AnyApp<'_>], lane: u32) {
-        if world.network.transit.look_ahead(lane, &mut self.sockets) {
+    /// Asks for what the packets that follow in a FIFO will need, if it is time to look at that.
+    pub(crate) fn of_fifo(&mut self, world: &mut World, apps: &[AnyApp<'_>], fifo: u32) {
+        if world.network.in_flight.look_ahead(fifo, &mut self.sockets) {
             self.ask(world, apps);
         }
     }

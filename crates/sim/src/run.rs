@@ -128,9 +128,9 @@ impl<'p> Run<'p> {
 
     fn handle(&mut self, event: Event) {
         match event.kind {
-            Kind::Lane => {
+            Kind::Fifo => {
                 if self.world.sockets.are_many() {
-                    self.ahead.of_lane(&mut self.world, &self.apps, event.index);
+                    self.ahead.of_fifo(&mut self.world, &self.apps, event.index);
                 }
                 if let Some((packet, sacks)) = self.world.take_packet(event) {
                     self.pass(packet, &sacks);
@@ -169,7 +169,7 @@ impl<'p> Run<'p> {
             self.see_arrival(&packet, sacks);
         }
         match packet.addressee() {
-            Addressee::Socket(socket) => {
+            Addressee::Tcp(socket) => {
                 let segment = packet.segment(sacks);
                 match self.world.deliver(socket, &segment) {
                     Delivered::News => self.attend(socket),
@@ -177,12 +177,12 @@ impl<'p> Run<'p> {
                     Delivered::Nothing => {}
                 }
             }
-            Addressee::Parcel(socket) => {
-                let parcel = self.world.sockets.parcels.remove(packet.seq as u32);
-                let Some(parcel) = parcel else { return };
-                match self.world.deliver_utp(socket, &parcel) {
+            Addressee::Utp(socket) => {
+                let packet = self.world.sockets.utp_packets.remove(packet.seq as u32);
+                let Some(packet) = packet else { return };
+                match self.world.deliver_utp(socket, &packet) {
                     Delivered::News => self.attend(socket),
-                    Delivered::Syn => self.on_syn(socket, Syn::Utp(&parcel)),
+                    Delivered::Syn => self.on_syn(socket, Syn::Utp(&packet)),
                     Delivered::Nothing => {}
                 }
             }

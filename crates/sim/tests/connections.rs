@@ -330,20 +330,20 @@ fn hold(rows: &[&Row], tables: &[Table], bytes: u64) -> usize {
     assert_eq!(lost as f64, counted);
     // Whatever is sent again was lost before, or a timer had run out.
     let mut excused: Vec<u64> = Vec::new();
-    let mut alarms = 0;
+    let mut expired = 0;
     for row in rows {
         let offset = maybe(row, "offset").map(|it| it as u64);
         if is(row, "packet_lost") {
             excused.push(offset.expect("of what"));
         } else if is(row, "loss_timer_updated") && word(row, "trigger") == "expired" {
-            alarms += 1;
+            expired += 1;
         } else if is(row, "packet_sent") && maybe(row, "retransmission") == Some(1.0) {
             let known = offset.and_then(|offset| excused.iter().position(|it| *it == offset));
             match known {
                 Some(place) => drop(excused.remove(place)),
                 None => {
-                    alarms -= 1;
-                    assert!(alarms >= 0, "{row:?}");
+                    expired -= 1;
+                    assert!(expired >= 0, "{row:?}");
                 }
             }
         }

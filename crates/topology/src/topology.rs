@@ -35,9 +35,9 @@ pub enum Advance {
         at: Time,
         /// Whether it has reached its host by then; otherwise it enters the queue of its next step.
         arrives: bool,
-        /// Packets of one order are due in the order in which they were told; `None` for one that
-        /// keeps no order with any other.
-        order: Option<u32>,
+        /// Number of its FIFO, whose packets are due in the order in which they were told; `None` for
+        /// a packet that may overtake any other.
+        fifo: Option<u32>,
     },
     /// It waits at this link until [`Topology::dequeue`] hands it out, or tells that it was dropped.
     Held {
@@ -102,8 +102,8 @@ impl<K> Topology<K> {
     pub fn link_mut(&mut self, link: u32) -> &mut SharedLink<K> {
         &mut self.links[link as usize]
     }
-    /// How many orders there are; see [`Advance::Due`].
-    pub fn orders(&self) -> usize {
+    /// How many FIFOs there are; see [`Advance::Due`].
+    pub fn fifos(&self) -> usize {
         self.links.len() + self.cores.len()
     }
 
@@ -175,11 +175,11 @@ impl<K> Topology<K> {
         drawn.map_or(&self.cores[route.core as usize].conditions, |drawn| &drawn.conditions)
     }
 
-    /// The delay of a route that is nothing but a constant delay, and the order of its packets.
+    /// The delay of a route that is nothing but a constant delay, and the FIFO of its packets.
     pub fn constant_delay(&self, route: u32) -> Option<(Span, u32)> {
         let route = &self.routes[route as usize];
-        let order = self.links.len() as u32 + route.core;
-        route.constant.filter(|_| route.len == 1).map(|delay| (delay, order))
+        let fifo = self.links.len() as u32 + route.core;
+        route.constant.filter(|_| route.len == 1).map(|delay| (delay, fifo))
     }
 
     /// Whether a super-segment stays whole on a route: nothing on it has a queue, or loses frames.
@@ -278,12 +278,12 @@ impl<K> Topology<K> {
         }
         packet.set_step(place);
         let arrives = place == route.len;
-        let order = match left {
+        let fifo = match left {
             Some(link) => Some(link),
             None if route.own.as_ref().is_some_and(|own| own.drawn.is_some()) => None,
             None => Some(self.links.len() as u32 + route.core),
         };
-        Advance::Due { at, arrives, order }
+        Advance::Due { at, arrives, fifo }
     }
 
     /// When the next packet leaves a link whose discipline decides about it, as things stand.

@@ -210,18 +210,18 @@ fn every_transfer_with_libutp_arrives_intact() {
     // One of them, with its trace.
     let only: Option<u64> =
         std::env::var("FLASHCROWD_NETWORK").ok().and_then(|text| text.parse().ok());
-    let mut tally = [[0u64; 4]; 2];
+    let mut outcomes = [[0u64; 4]; 2];
     for seed in only.map_or(0..networks, |seed| seed..seed + 1) {
         let plan = plan(seed);
         for (role, (outcome, _, trace)) in
             [ours_calls(&plan), libutp_calls(&plan)].into_iter().enumerate()
         {
             match &outcome {
-                Outcome::Intact => tally[role][0] += 1,
-                Outcome::AnswerLost => tally[role][1] += 1,
-                Outcome::OutOfLuck => tally[role][2] += 1,
+                Outcome::Intact => outcomes[role][0] += 1,
+                Outcome::AnswerLost => outcomes[role][1] += 1,
+                Outcome::OutOfLuck => outcomes[role][2] += 1,
                 Outcome::Unexplained(why) => {
-                    tally[role][3] += 1;
+                    outcomes[role][3] += 1;
                     println!("network {seed}, role {role}, {}: {why}", plan.config.name);
                     if only.is_some() {
                         println!("{trace}");
@@ -232,8 +232,8 @@ fn every_transfer_with_libutp_arrives_intact() {
     }
     println!(
         "{networks} networks; intact, answer lost, out of luck, unexplained: we call {:?}, libutp calls {:?}",
-        tally[0], tally[1]
+        outcomes[0], outcomes[1]
     );
-    assert_eq!([tally[0][3], tally[1][3]], [0, 0], "transfers that failed without excuse");
-    assert_eq!(tally[1][1], 0, "a lost answer is fatal with libutp only");
+    assert_eq!([outcomes[0][3], outcomes[1][3]], [0, 0], "transfers that failed without excuse");
+    assert_eq!(outcomes[1][1], 0, "a lost answer is fatal with libutp only");
 }

@@ -94,7 +94,7 @@ impl<'p> Transfers<'p> {
             let mut stream = RandomStream::new(world.seed, "transfer", index as u64);
             for number in 0..spec.flows {
                 let late = stream.between(Span::ZERO, spec.spread_ns);
-                let trace = world.tally.trace.as_mut();
+                let trace = world.monitor.trace.as_mut();
                 flows.push(Flow {
                     workload: index as u32,
                     spec,

@@ -1,14 +1,15 @@
 //! What the packets and timers that come next will need of the world, and asking for it: the part of
 //! looking ahead that knows the kernel's structures. [`crate::ahead`] knows when to ask, and for whom.
 
+use super::in_flight::InFlight;
 use super::look::Look;
+use super::owner::{Owner, other};
 use super::packet::Packet;
-use super::sockets::{Owner, Sockets, other};
-use super::transit::Transit;
+use super::sockets::Sockets;
 use flashcrowd_base::{Time, prefetch};
 use flashcrowd_transport::tcp::Connection;
 
-/// So many packets of a lane are looked at together.
+/// So many packets of a FIFO are looked at together.
 const TOGETHER: usize = 8;
 
 impl<M> Sockets<M> {
@@ -52,32 +53,32 @@ impl<M> Sockets<M> {
     }
 }
 
-impl Transit {
+impl InFlight {
     /// What the packet that an event is about will need.
-    pub(crate) fn peek(&self, lane: Option<u32>, slot: u32) -> Option<Look> {
-        match lane {
-            Some(lane) => self.lanes[lane as usize].packets.front(),
-            None => self.apart.get(slot).map(|(stored, _)| stored),
+    pub(crate) fn peek(&self, fifo: Option<u32>, slot: u32) -> Option<Look> {
+        match fifo {
+            Some(fifo) => self.fifos[fifo as usize].packets.front(),
+            None => self.unordered.get(slot).map(|(stored, _)| stored),
         }
         .and_then(Packet::look)
     }
 
-    /// Adds what the next packets of a lane will need to `ahead`, if it is time to look at that.
-    pub(crate) fn look_ahead(&mut self, lane: u32, ahead: &mut Vec<Look>) -> bool {
-        let ordered = &mut self.lanes[lane as usize];
-        if ordered.asked > 0 || ordered.packets.is_empty() {
+    /// Adds what the next packets of a FIFO will need to `ahead`, if it is time to look at that.
+    pub(crate) fn look_ahead(&mut self, fifo: u32, ahead: &mut Vec<Look>) -> bool {
+        let ordered = &mut self.fifos[fifo as usize];
+        if ordered.prefetched > 0 || ordered.packets.is_empty() {
             return false;
         }
         let count = ordered.packets.len().min(TOGETHER);
-        ordered.asked = count as u32;
+        ordered.prefetched = count as u32;
         ahead.extend(ordered.packets.iter().take(count).filter_map(Packet::look));
         true
     }
 
-    /// Asks for the line of the packet after the next of a lane: it is at hand by the time that its
+    /// Asks for the line of the packet after the next of a FIFO: it is at hand by the time that its
     /// turn has come.
-    pub(super) fn prefetch_second(&self, lane: u32) {
-        if let Some(second) = self.lanes[lane as usize].packets.get(1) {
+    pub(super) fn prefetch_second(&self, fifo: u32) {
+        if let Some(second) = self.fifos[fifo as usize].packets.get(1) {
             prefetch(second);
         }
     }

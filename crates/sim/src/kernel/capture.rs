@@ -1,7 +1,7 @@
 use flashcrowd_base::Time;
 use flashcrowd_plan::Measures;
 
-/// The packets that the sending ends of transfers put on the network, as a capture at the sender
+/// The packets that the ends which have a number put on the network, as a capture at the sender
 /// would show them.
 pub(crate) struct Trace {
     until: Time,

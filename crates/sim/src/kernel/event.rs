@@ -6,16 +6,16 @@ pub(crate) struct Event {
     pub(crate) app: u8,
     /// What that application calls it.
     pub(crate) code: u8,
-    /// What it happens to: a lane, a packet, a socket, or whatever its kind counts.
+    /// What it happens to: a FIFO, a packet, a socket, or whatever its kind counts.
     pub(crate) index: u32,
 }
 
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The first packet of a lane is due.
-    Lane,
-    /// A packet that is kept apart is due.
+    /// The first packet of a FIFO is due.
+    Fifo,
+    /// A packet that is in no FIFO is due.
     Packet,
     /// A link with a discipline can send its next packet.
     Link,

@@ -1,6 +1,6 @@
 use flashcrowd_base::{List, Slab};
 
-/// All messages on their way, in one slab for all sockets, each of which has a list in it. Freed places are used first, so the working
+/// All messages on their way, in one slab for all sockets, each of which has a queue in it. Freed slots are used first, so the working
 /// set is the messages in flight; a queue for each socket would touch two cold pages a message.
 #[derive(Debug)]
 pub(crate) struct Messages<M>(Slab<Ending<M>>);
@@ -19,19 +19,19 @@ impl<M> Default for Messages<M> {
 }
 
 impl<M> Messages<M> {
-    /// A message that ends at this offset is written to the socket with this inbox.
-    pub(crate) fn push(&mut self, inbox: &mut List, at: u64, message: M) {
-        self.0.push_back(inbox, Ending { at, message });
+    /// A message that ends at this offset is written to the socket with this queue of messages.
+    pub(crate) fn push(&mut self, queue: &mut List, at: u64, message: M) {
+        self.0.push_back(queue, Ending { at, message });
     }
 
     /// Takes the first message.
-    pub(crate) fn pop(&mut self, inbox: &mut List) -> Option<M> {
-        self.0.pop_front(inbox).map(|ending| ending.message)
+    pub(crate) fn pop(&mut self, queue: &mut List) -> Option<M> {
+        self.0.pop_front(queue).map(|ending| ending.message)
     }
 
     /// Offset at which the first message ends; the greatest of all if there is none.
-    pub(crate) fn next_end(&self, inbox: &List) -> u64 {
-        self.0.front(inbox).map_or(u64::MAX, |ending| ending.at)
+    pub(crate) fn next_end(&self, queue: &List) -> u64 {
+        self.0.front(queue).map_or(u64::MAX, |ending| ending.at)
     }
 
     #[cfg(test)]
@@ -40,8 +40,8 @@ impl<M> Messages<M> {
     }
 
     /// Nobody will read these.
-    pub(crate) fn clear(&mut self, inbox: &mut List) {
-        while self.pop(inbox).is_some() {}
+    pub(crate) fn clear(&mut self, queue: &mut List) {
+        while self.pop(queue).is_some() {}
     }
 }
 
@@ -50,22 +50,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inboxes_share_their_place_and_keep_their_order() {
+    fn queues_share_one_slab_and_keep_their_order() {
         let mut messages = Messages::default();
-        let mut inboxes = [List::EMPTY; 3];
+        let mut queues = [List::EMPTY; 3];
         let have = |piece: u32| format!("have {piece}");
         for round in 0..4 {
             for piece in 0..30u32 {
-                messages.push(&mut inboxes[piece as usize % 3], u64::from(piece), have(piece));
+                messages.push(&mut queues[piece as usize % 3], u64::from(piece), have(piece));
             }
             for piece in 0..24u32 {
-                let inbox = &mut inboxes[piece as usize % 3];
-                assert_eq!(messages.next_end(inbox), u64::from(piece), "round {round}");
-                assert_eq!(messages.pop(inbox), Some(have(piece)));
+                let queue = &mut queues[piece as usize % 3];
+                assert_eq!(messages.next_end(queue), u64::from(piece), "round {round}");
+                assert_eq!(messages.pop(queue), Some(have(piece)));
             }
-            for inbox in &mut inboxes {
-                messages.clear(inbox);
-                assert_eq!((messages.pop(inbox), messages.next_end(inbox)), (None, u64::MAX));
+            for queue in &mut queues {
+                messages.clear(queue);
+                assert_eq!((messages.pop(queue), messages.next_end(queue)), (None, u64::MAX));
             }
         }
         assert_eq!(messages.0.places(), 30);

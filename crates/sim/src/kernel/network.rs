@@ -1,7 +1,7 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
+use super::in_flight::InFlight;
 use super::packet::{Packet, Sacks};
-use super::transit::Transit;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Conditions;
 use flashcrowd_plan as plan;
@@ -26,8 +26,8 @@ pub(crate) type Link = SharedLink<Held>;
 /// The topology, and the packets between its links.
 pub(crate) struct Network {
     topology: Topology<Held>,
-    /// A lane for each order of the topology.
-    pub(crate) transit: Transit,
+    /// A FIFO for each of the topology's.
+    pub(crate) in_flight: InFlight,
     /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
     /// without one.
     armed: Vec<Time>,
@@ -40,7 +40,7 @@ impl Network {
     pub(crate) fn new(plan: &plan::Network, seed: u64, cores_change: bool) -> Network {
         let topology = Topology::new(plan, seed, cores_change);
         Network {
-            transit: Transit::new(topology.orders()),
+            in_flight: InFlight::new(topology.fifos()),
             armed: vec![Time::NEVER; plan.links.len()],
             evicted: Vec::new(),
             topology,
@@ -74,7 +74,7 @@ impl Network {
     pub(crate) fn base_rtt(&mut self, from: u32, to: u32) -> Span {
         self.topology.base_rtt(from, to)
     }
-    /// The delay of a route that is nothing but a constant delay, and the lane of its packets, for
+    /// The delay of a route that is nothing but a constant delay, and the FIFO of its packets, for
     /// [`Network::send_direct`].
     pub(crate) fn direct(&self, route: u32) -> Option<(Span, u32)> {
         self.topology.constant_delay(route)
@@ -135,13 +135,13 @@ impl Network {
     pub(crate) fn send_direct(
         &mut self,
         queue: &mut EventQueue<Event>,
-        lane: u32,
+        fifo: u32,
         frames: u32,
         packet: &Packet,
         sacks: &Sacks,
     ) {
         self.totals.sent += u64::from(frames);
-        self.transit.keep(queue, Some(lane), packet, sacks);
+        self.in_flight.keep(queue, Some(fifo), packet, sacks);
     }
 
     /// Takes a packet on to where its next event is due. `false` if it does not get that far.
@@ -171,12 +171,12 @@ impl Network {
         advance: Advance,
     ) -> bool {
         match advance {
-            Advance::Due { at, arrives, order } => {
+            Advance::Due { at, arrives, fifo } => {
                 if arrives {
                     packet.set_arriving();
                 }
                 packet.due = at;
-                self.transit.keep(queue, order, packet, sacks);
+                self.in_flight.keep(queue, fifo, packet, sacks);
                 true
             }
             Advance::Held { link } => {
@@ -261,7 +261,7 @@ impl Network {
         let moved = self.topology.change_link(now, link, conditions, trace);
         let moved: BTreeMap<u32, (Time, Time)> =
             moved.iter().map(|m| (m.tag, (m.arrived, m.arrives))).collect();
-        self.transit.reschedule(queue, link, |tag| moved.get(&tag).copied());
+        self.in_flight.reschedule(queue, link, |tag| moved.get(&tag).copied());
         self.armed[link as usize] = Time::NEVER;
         self.arm(queue, link);
     }

@@ -7,10 +7,10 @@ use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 /// For whom a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Addressee {
-    /// A socket, by index.
-    Socket(u32),
-    /// A socket that speaks uTP. The packet is at the place that `seq` names.
-    Parcel(u32),
+    /// A socket that speaks TCP, by index.
+    Tcp(u32),
+    /// A socket that speaks uTP. The packet is in the slot of `Sockets::utp_packets` that `seq` names.
+    Utp(u32),
     /// An application that speaks in datagrams.
     Datagram,
 }
@@ -64,8 +64,8 @@ pub(crate) struct Packet {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    Socket,
-    Parcel,
+    Tcp,
+    Utp,
     /// Its two words stand in place of the sequence numbers, application and code in place of the
     /// MSS.
     Datagram,
@@ -90,7 +90,7 @@ impl flashcrowd_link::Packet for Packet {
     }
     fn ack(&self) -> Option<Ack> {
         let opens_or_ends = self.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
-        if self.kind != Kind::Socket || opens_or_ends || !self.flags.contains(Flags::ACK) {
+        if self.kind != Kind::Tcp || opens_or_ends || !self.flags.contains(Flags::ACK) {
             return None;
         }
         let echoes = [(Flags::ECE, 1), (Flags::CWR, 2), (Flags::AE, 4)];
@@ -123,7 +123,7 @@ impl Carried for Packet {
     }
     fn connection(&self) -> u64 {
         match self.kind {
-            Kind::Socket | Kind::Parcel => u64::from(self.to),
+            Kind::Tcp | Kind::Utp => u64::from(self.to),
             Kind::Datagram => 1 << 63 | u64::from(self.mss) << 32 | u64::from(self.to),
         }
     }
@@ -131,7 +131,7 @@ impl Carried for Packet {
 
 impl Default for Packet {
     fn default() -> Packet {
-        Packet::new(&Segment::EMPTY, Addressee::Socket(u32::MAX), u32::MAX, 0)
+        Packet::new(&Segment::EMPTY, Addressee::Tcp(u32::MAX), u32::MAX, 0)
     }
 }
 
@@ -140,8 +140,8 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, to: Addressee, route: u32, bytes: u32) -> Packet {
         let (kind, to) = match to {
-            Addressee::Socket(socket) => (Kind::Socket, socket),
-            Addressee::Parcel(socket) => (Kind::Parcel, socket),
+            Addressee::Tcp(socket) => (Kind::Tcp, socket),
+            Addressee::Utp(socket) => (Kind::Utp, socket),
             Addressee::Datagram => (Kind::Datagram, u32::MAX),
         };
         Packet {
@@ -214,8 +214,8 @@ impl Packet {
     /// For whom it is.
     pub(crate) fn addressee(&self) -> Addressee {
         match self.kind {
-            Kind::Socket => Addressee::Socket(self.to),
-            Kind::Parcel => Addressee::Parcel(self.to),
+            Kind::Tcp => Addressee::Tcp(self.to),
+            Kind::Utp => Addressee::Utp(self.to),
             Kind::Datagram => Addressee::Datagram,
         }
     }
@@ -248,7 +248,7 @@ impl Packet {
 
     /// The socket that its event will reach, and what it will need of it.
     pub(crate) fn look(&self) -> Option<Look> {
-        if self.kind != Kind::Socket || !self.is_arriving() {
+        if self.kind != Kind::Tcp || !self.is_arriving() {
             return None;
         }
         Some(Look { socket: self.to, sends: self.len == 0, offset: self.extent().end() })
@@ -276,7 +276,7 @@ mod tests {
     fn ecn_travels_with_a_packet() {
         let ecn = Flags::CE | Flags::ECE | Flags::CWR | Flags::AE;
         let segment = Segment { flags: Flags::ACK | ecn, ..Segment::EMPTY };
-        let packet = Packet::direct(&segment, Addressee::Socket(0), Time::START);
+        let packet = Packet::direct(&segment, Addressee::Tcp(0), Time::START);
         assert_eq!(packet.segment(&Sacks::default()), segment);
     }
 }

@@ -1,34 +1,16 @@
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
-use super::histograms::{NO_CLASS, Tally};
 use super::messages::Messages;
+use super::monitor::{Monitor, NO_CLASS};
 use super::network::Network;
+use super::owner::{Owner, other};
 use super::packet::{Addressee, Packet};
-use super::parcels::Parcels;
 use super::tap::Tap;
 use super::transport::{Stack, Transport};
-use flashcrowd_base::{Lines, List, RandomStream, Span, Time};
+use flashcrowd_base::{Lines, List, RandomStream, Slab, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Flags, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
-
-/// Who reads and writes a socket: an application, and what it calls this end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// The application.
-    pub(crate) app: u8,
-    /// What the end is for, in the application's own counting.
-    pub(crate) role: u8,
-    /// Whose end it is there: a peer, a flow.
-    pub(crate) index: u32,
-    /// Which of that one's ends it is.
-    pub(crate) part: u32,
-}
-
-impl Owner {
-    /// Nobody any more: what arrives is read and forgotten.
-    pub(crate) const NOBODY: Owner = Owner { app: u8::MAX, role: 0, index: 0, part: 0 };
-}
 
 /// What an owner waits for before it writes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +35,7 @@ pub(crate) struct Socket {
     pub(super) lines: Lines,
     /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
     delay: Span,
-    /// With such a delay the lane, else the route.
+    /// With such a delay the FIFO, else the route.
     way: u32,
     pub(crate) owner: Owner,
     /// Offset at which the next message ends, so that most packets need not look for it.
@@ -64,8 +46,8 @@ pub(crate) struct Socket {
     /// it needs no further report. Both saturate at `u32::MAX`.
     pub(crate) reported_space: u32,
     pub(crate) low_watermark: u32,
-    /// Messages on their way to this end.
-    inbox: List,
+    /// Messages on their way to this end, in [`Sockets::messages`].
+    message_queue: List,
     /// Packets that this end sent, less those for it that arrived or were lost, modulo 2^32: the sum of
     /// both ends' is the packets in flight between them.
     in_flight: u32,
@@ -81,7 +63,7 @@ pub(crate) struct Socket {
     pub(crate) class: u32,
     /// Its number in the capture, if it has one.
     captured: u32,
-    /// When this end last sent block data, for the distribution of send gaps; [`Time::NEVER`] before.
+    /// When its owner last wrote what [`Monitor::send`] counts; [`Time::NEVER`] before.
     pub(crate) last_send: Time,
 }
 
@@ -142,7 +124,7 @@ impl Socket {
             read: 0,
             reported_space: 0,
             low_watermark: clamp(end.low_watermark),
-            inbox: List::EMPTY,
+            message_queue: List::EMPTY,
             in_flight: 0,
             connected_reported: false,
             free: false,
@@ -216,8 +198,9 @@ pub(crate) struct Sockets<M> {
     pub(crate) retransmitted: u64,
     /// Timeouts of such connections, by class.
     pub(super) timeouts: Vec<u64>,
-    /// uTP packets on their way.
-    pub(crate) parcels: Parcels,
+    /// uTP packets in flight. The network carries segments, which all that it does is made for: a segment
+    /// without content carries the slot of its uTP packet in place of a sequence number.
+    pub(crate) utp_packets: Slab<utp::Packet>,
     /// What is captured at the interfaces of hosts, if anything is.
     pub(crate) tap: Option<Box<Tap<M>>>,
     /// The ids and first numbers of uTP connections.
@@ -244,11 +227,6 @@ pub(super) fn count_timeouts(timeouts: &mut Vec<u64>, class: u32, more: u32) {
     timeouts[class as usize] += u64::from(more);
 }
 
-/// The other end's socket.
-pub(crate) fn other(socket: u32) -> u32 {
-    socket ^ 1
-}
-
 impl<M> Sockets<M> {
     pub(crate) fn new(seed: u64, tap: Option<Box<Tap<M>>>) -> Sockets<M> {
         Sockets {
@@ -259,7 +237,7 @@ impl<M> Sockets<M> {
             free: Vec::new(),
             retransmitted: 0,
             timeouts: Vec::new(),
-            parcels: Parcels::default(),
+            utp_packets: Slab::default(),
             tap,
             numbers: RandomStream::new(seed, "utp", 0),
             seed,
@@ -348,7 +326,7 @@ impl<M> Sockets<M> {
                 count_timeouts(&mut self.timeouts, end.class, stats.timeouts);
             }
             end.free = true;
-            self.messages.clear(&mut end.inbox);
+            self.messages.clear(&mut end.message_queue);
         }
         self.listening.remove(&other(first));
         self.free.push(first);
@@ -390,13 +368,13 @@ impl<M> Sockets<M> {
         now: Time,
         network: &mut Network,
         queue: &mut EventQueue<Event>,
-        tally: &mut Tally,
+        monitor: &mut Monitor,
     ) {
         match &self.all[socket as usize].transport {
             Some(Transport::Tcp(tcp)) if tcp.is_idle() => {
                 self.timers[socket as usize].arm(socket, now, tcp.next_timer(), true, queue);
             }
-            _ => self.send(socket, now, network, queue, tally),
+            _ => self.send(socket, now, network, queue, monitor),
         }
     }
 
@@ -407,35 +385,35 @@ impl<M> Sockets<M> {
         now: Time,
         network: &mut Network,
         queue: &mut EventQueue<Event>,
-        tally: &mut Tally,
+        monitor: &mut Monitor,
     ) {
         let end = &mut self.all[socket as usize];
         let way = Way { delay: end.delay, number: end.way };
         let tcp = match &mut end.transport {
             Some(Transport::Tcp(tcp)) => tcp,
-            Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, tally),
+            Some(Transport::Utp(_)) => return self.flush_utp(socket, now, network, queue, monitor),
             None => return,
         };
-        let to = Addressee::Socket(other(socket));
+        let to = Addressee::Tcp(other(socket));
         let mut sent = 0;
         if !tcp.is_established() {
             while let Some(segment) = tcp.poll_transmit(now) {
-                tally.payload(end.class, segment.len);
-                if tally.watches_packets {
-                    trace(tally, &mut self.tap, (socket, end.captured), now, &segment);
+                monitor.payload(end.class, segment.len);
+                if monitor.watches_packets {
+                    trace(monitor, &mut self.tap, (socket, end.captured), now, &segment);
                 }
                 sent +=
                     way.send(network, queue, now, 1, &segment, to, || segment.wire_bytes() as u32);
             }
         } else {
             while let Some(draft) = tcp.poll_draft(now) {
-                if tally.watches_payloads() {
-                    tally.payload(end.class, draft.payload());
+                if monitor.watches_payloads() {
+                    monitor.payload(end.class, draft.payload());
                 }
                 let mut segment = Segment::EMPTY;
                 let frames = tcp.write_out(now, draft, &mut segment);
-                if tally.watches_packets {
-                    trace(tally, &mut self.tap, (socket, end.captured), now, &segment);
+                if monitor.watches_packets {
+                    trace(monitor, &mut self.tap, (socket, end.captured), now, &segment);
                 }
                 sent += way.send(network, queue, now, frames, &segment, to, || {
                     segment.len + frames * segment.header_bytes()
@@ -454,20 +432,20 @@ impl<M> Sockets<M> {
         now: Time,
         network: &mut Network,
         queue: &mut EventQueue<Event>,
-        tally: &mut Tally,
+        monitor: &mut Monitor,
     ) {
         let end = &mut self.all[socket as usize];
         let way = Way { delay: end.delay, number: end.way };
         let Some(Transport::Utp(utp)) = &mut end.transport else { return };
-        while let Some(parcel) = utp.poll_transmit(now) {
-            let (bytes, len) = (parcel.wire_bytes() as u32, u32::from(parcel.len));
-            tally.payload(end.class, len);
-            if let Some(logs) = &mut tally.logs {
-                logs.sent_parcel(socket, now, &parcel);
+        while let Some(packet) = utp.poll_transmit(now) {
+            let (bytes, len) = (packet.wire_bytes() as u32, u32::from(packet.len));
+            monitor.payload(end.class, len);
+            if let Some(logs) = &mut monitor.logs {
+                logs.sent_utp(socket, now, &packet);
             }
-            if let Some(trace) = &mut tally.trace {
-                let last = 1 + parcel.offset + u64::from(len);
-                let reached = match parcel.kind {
+            if let Some(trace) = &mut monitor.trace {
+                let last = 1 + packet.offset + u64::from(len);
+                let reached = match packet.kind {
                     PacketKind::Syn => Some(1),
                     PacketKind::Data => Some(last),
                     PacketKind::Fin => Some(last + 1),
@@ -476,14 +454,14 @@ impl<M> Sockets<M> {
                 trace.sent(end.captured, now, bytes, len, reached);
             }
             if let Some(tap) = &mut self.tap {
-                tap.sends_utp(socket, now, &parcel);
+                tap.sends_utp(socket, now, &packet);
             }
-            let place = self.parcels.insert(parcel);
-            let segment = Segment { seq: u64::from(place), ..Segment::EMPTY };
-            let to = Addressee::Parcel(other(socket));
+            let slot = self.utp_packets.insert(packet);
+            let segment = Segment { seq: u64::from(slot), ..Segment::EMPTY };
+            let to = Addressee::Utp(other(socket));
             let sent = way.send(network, queue, now, 1, &segment, to, || bytes);
             if sent == 0 {
-                self.parcels.remove(place);
+                self.utp_packets.remove(slot);
             }
             end.in_flight = end.in_flight.wrapping_add(sent);
         }
@@ -532,7 +510,7 @@ impl<M> Sockets<M> {
         if let (Some(message), true) = (message, taken == bytes) {
             let reader = &mut self.all[other(socket) as usize];
             reader.next_end = reader.next_end.min(offset);
-            self.messages.push(&mut reader.inbox, offset, message);
+            self.messages.push(&mut reader.message_queue, offset, message);
         }
         space
     }
@@ -574,8 +552,8 @@ impl<M> Sockets<M> {
         if end.next_end > end.read {
             return None;
         }
-        let message = self.messages.pop(&mut end.inbox);
-        end.next_end = self.messages.next_end(&end.inbox);
+        let message = self.messages.pop(&mut end.message_queue);
+        end.next_end = self.messages.next_end(&end.message_queue);
         message
     }
 }
@@ -584,7 +562,7 @@ impl<M> Sockets<M> {
 /// in the trace, at the interface of its host, and in the log of its connection.
 #[cold]
 fn trace<M>(
-    tally: &mut Tally,
+    monitor: &mut Monitor,
     tap: &mut Option<Box<Tap<M>>>,
     (socket, captured): (u32, u32),
     now: Time,
@@ -593,10 +571,10 @@ fn trace<M>(
     if let Some(tap) = tap {
         tap.sends_tcp(socket, now, segment);
     }
-    if let Some(logs) = &mut tally.logs {
+    if let Some(logs) = &mut monitor.logs {
         logs.sent(socket, now, segment);
     }
-    if let Some(trace) = &mut tally.trace {
+    if let Some(trace) = &mut monitor.trace {
         for frame in (0..segment.frames()).map(|index| segment.frame(index)) {
             let (syn, fin) = (frame.flags.contains(Flags::SYN), frame.flags.contains(Flags::FIN));
             let last = 1 + frame.seq + u64::from(frame.len) + u64::from(fin);
@@ -616,8 +594,8 @@ pub(crate) struct Census {
     pub(crate) in_use: usize,
     /// Messages that wait to be read.
     pub(crate) messages: usize,
-    /// uTP packets on their way.
-    pub(crate) parcels: usize,
+    /// uTP packets in flight.
+    pub(crate) utp_packets: usize,
 }
 
 #[cfg(test)]
@@ -627,7 +605,7 @@ impl<M> Sockets<M> {
             sockets: self.all.len(),
             in_use: self.all.len() - 2 * self.free.len(),
             messages: self.messages.in_use(),
-            parcels: self.parcels.len(),
+            utp_packets: self.utp_packets.len(),
         }
     }
 }

@@ -1,5 +1,5 @@
+use super::owner::{Owner, other};
 use super::packet::Datagram;
-use super::sockets::{Owner, other};
 use super::transport::Stack;
 use flashcrowd_base::Time;
 use flashcrowd_plan::Capture;

@@ -2,10 +2,11 @@ use super::capture::NOT_CAPTURED;
 use super::connection_log::LoggedEnd;
 use super::event::{Event, Kind};
 use super::event_queue::EventQueue;
-use super::histograms::Tally;
+use super::monitor::Monitor;
 use super::network::Network;
+use super::owner::{Owner, other};
 use super::packet::{Addressee, Datagram, Packet, Sacks};
-use super::sockets::{self, Owner, Sockets, Syn, other};
+use super::sockets::{self, Sockets, Syn};
 use super::tap::Tap;
 use super::transport::{Stack, Transport};
 use flashcrowd_base::Time;
@@ -25,7 +26,7 @@ pub(crate) struct World<M> {
     pub(crate) queue: EventQueue<Event>,
     pub(crate) network: Network,
     pub(crate) sockets: Sockets<M>,
-    pub(crate) tally: Tally,
+    pub(crate) monitor: Monitor,
     stacks: Vec<Arc<Config>>,
     /// The same stacks for applications that switch Nagle's algorithm off.
     nodelay: Vec<Arc<Config>>,
@@ -58,7 +59,7 @@ pub(crate) struct Application {
     /// Whose it is: index among the plan's workloads, and number of the flow, user or peer there.
     pub(crate) workload: u32,
     pub(crate) member: u32,
-    /// Its class in the tally.
+    /// Its class, where its packets are counted.
     pub(crate) class: u32,
     /// Its number in the capture, if its packets are captured.
     pub(crate) captured: Option<u32>,
@@ -100,7 +101,7 @@ impl<M> World<M> {
             queue: EventQueue::new(),
             network: Network::new(&plan.network, seed, cores_change),
             sockets: Sockets::new(seed, tap),
-            tally: Tally::new(&plan.measures),
+            monitor: Monitor::new(&plan.measures),
             stacks: plan.stacks.iter().map(|stack| Arc::new(stack.clone())).collect(),
             nodelay: plan.stacks.iter().map(nodelay).collect(),
             utps: plan.utps.iter().map(|utp| Arc::new(utp.clone())).collect(),
@@ -118,8 +119,8 @@ impl<M> World<M> {
     #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
     pub(crate) fn take_packet(&mut self, event: Event) -> Option<(Packet, Sacks)> {
         match event.kind {
-            Kind::Lane => self.network.transit.next_of(&mut self.queue, self.now, event.index),
-            _ => self.network.transit.apart(self.now, event.index),
+            Kind::Fifo => self.network.in_flight.next_of(&mut self.queue, self.now, event.index),
+            _ => self.network.in_flight.take_unordered(self.now, event.index),
         }
     }
 
@@ -147,10 +148,10 @@ impl<M> World<M> {
     /// A packet is no more.
     fn forget(&mut self, packet: &Packet) {
         match packet.addressee() {
-            Addressee::Socket(socket) => self.sockets.packet_gone(socket),
-            Addressee::Parcel(socket) => {
+            Addressee::Tcp(socket) => self.sockets.packet_gone(socket),
+            Addressee::Utp(socket) => {
                 self.sockets.packet_gone(socket);
-                self.sockets.parcels.remove(packet.seq as u32);
+                self.sockets.utp_packets.remove(packet.seq as u32);
             }
             Addressee::Datagram => {}
         }
@@ -161,12 +162,12 @@ impl<M> World<M> {
     pub(crate) fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks, ends: Option<[u32; 2]>) {
         let Some(tap) = &mut self.sockets.tap else { return };
         match packet.addressee() {
-            Addressee::Socket(socket) => {
+            Addressee::Tcp(socket) => {
                 tap.receives_tcp(socket, self.now, &packet.segment(sacks));
             }
-            Addressee::Parcel(socket) => {
-                if let Some(parcel) = self.sockets.parcels.get(packet.seq as u32) {
-                    tap.receives_utp(socket, self.now, parcel);
+            Addressee::Utp(socket) => {
+                if let Some(packet) = self.sockets.utp_packets.get(packet.seq as u32) {
+                    tap.receives_utp(socket, self.now, packet);
                 }
             }
             Addressee::Datagram => {
@@ -180,7 +181,7 @@ impl<M> World<M> {
     /// A segment arrived: the transport answers first, as a kernel would, then its owner.
     pub(crate) fn deliver(&mut self, socket: u32, segment: &Segment) -> Delivered {
         self.sockets.packet_gone(socket);
-        if let Some(logs) = &mut self.tally.logs {
+        if let Some(logs) = &mut self.monitor.logs {
             logs.received(socket, self.now, segment);
         }
         match &mut self.sockets.get_mut(socket).transport {
@@ -198,8 +199,8 @@ impl<M> World<M> {
     /// The same for a uTP packet.
     pub(crate) fn deliver_utp(&mut self, socket: u32, packet: &utp::Packet) -> Delivered {
         self.sockets.packet_gone(socket);
-        if let Some(logs) = &mut self.tally.logs {
-            logs.received_parcel(socket, self.now, packet);
+        if let Some(logs) = &mut self.monitor.logs {
+            logs.received_utp(socket, self.now, packet);
         }
         match &mut self.sockets.get_mut(socket).transport {
             // What becomes of the payload is the business of drivers that have one.
@@ -228,7 +229,7 @@ impl<M> World<M> {
     /// A socket's timer ran out; whether its owner may find news.
     pub(crate) fn on_socket_timer(&mut self, socket: u32) -> bool {
         let Some(transport) = &mut self.sockets.get_mut(socket).transport else { return false };
-        if let Some(logs) = &mut self.tally.logs {
+        if let Some(logs) = &mut self.monitor.logs {
             logs.timer(socket, self.now, transport);
         }
         transport.on_timer(self.now);
@@ -264,9 +265,9 @@ impl<M> World<M> {
         let hosts = (active.host, passive.host);
         let members = [&active, &passive].map(|it| (it.workload, it.member));
         let ends = [self.end_of(active, hosts.1), self.end_of(passive, hosts.0)];
-        let logged = self.tally.logs.is_some().then(|| logged(&ends, hosts, members));
+        let logged = self.monitor.logs.is_some().then(|| logged(&ends, hosts, members));
         let socket = self.sockets.open(self.now, hosts.into(), ends);
-        if let (Some(logs), Some(logged)) = (&mut self.tally.logs, logged) {
+        if let (Some(logs), Some(logged)) = (&mut self.monitor.logs, logged) {
             logs.open(socket, self.now, logged);
         }
         self.flush(socket);
@@ -297,7 +298,7 @@ impl<M> World<M> {
 
     /// Puts what a socket has to send on the wire.
     pub(crate) fn flush(&mut self, socket: u32) {
-        if self.tally.logs.is_some() {
+        if self.monitor.logs.is_some() {
             return self.flush_and_log(socket);
         }
         self.send_all(socket);
@@ -305,7 +306,7 @@ impl<M> World<M> {
 
     fn send_all(&mut self, socket: u32) {
         let (network, queue) = (&mut self.network, &mut self.queue);
-        self.sockets.flush(socket, self.now, network, queue, &mut self.tally);
+        self.sockets.flush(socket, self.now, network, queue, &mut self.monitor);
     }
 
     #[cold]
@@ -317,7 +318,7 @@ impl<M> World<M> {
 
     /// Logs what has changed at a socket, before it sends or after.
     fn look(&mut self, socket: u32, flushed: bool) {
-        if let Some(logs) = &mut self.tally.logs
+        if let Some(logs) = &mut self.monitor.logs
             && let Some(transport) = &self.sockets.get(socket).transport
         {
             logs.look(socket, self.now, transport, flushed);

@@ -6,7 +6,7 @@ use flashcrowd_plan::Plan;
 
 /// The connections that were logged, and what happened to them.
 pub(super) fn tables(world: &World, plan: &Plan) -> [Table; 2] {
-    let logs = world.tally.logs.as_ref();
+    let logs = world.monitor.logs.as_ref();
     let (ends, events) = logs.map_or((&[][..], &[][..]), |it| (&it.logs[..], &it.events[..]));
     [connections(world, plan, ends), connection_events(events)]
 }

@@ -66,10 +66,10 @@ fn histogram(
 ) -> Table {
     let (mut swarm, mut kind) = (Names::default(), Names::default());
     let (mut bin, mut count) = (Vec::new(), Vec::new());
-    for class in &world.tally.populations {
+    for class in &world.monitor.classes {
         for (value, &n) in bins(class).iter().enumerate().filter(|(_, n)| **n > 0) {
             swarm.push(&class.workload);
-            kind.push(&class.population);
+            kind.push(&class.group);
             bin.push(value as u32);
             count.push(n);
         }
@@ -91,12 +91,12 @@ fn rtts(world: &World) -> Table {
         let (mean, min, max) = class.rtts.summary()?;
         Some((class, mean, min, max))
     };
-    let rows: Vec<_> = world.tally.populations.iter().filter_map(row).collect();
+    let rows: Vec<_> = world.monitor.classes.iter().filter_map(row).collect();
     Table {
         name: "rtts",
         columns: vec![
             ("swarm", names(rows.iter().map(|(class, ..)| class.workload.as_str()))),
-            ("population", names(rows.iter().map(|(class, ..)| class.population.as_str()))),
+            ("population", names(rows.iter().map(|(class, ..)| class.group.as_str()))),
             ("samples", Column::U64(rows.iter().map(|(class, ..)| class.rtts.samples).collect())),
             ("mean_s", Column::F64(rows.iter().map(|(_, mean, ..)| *mean).collect())),
             ("min_s", Column::F64(rows.iter().map(|(_, _, min, _)| *min).collect())),
@@ -106,7 +106,7 @@ fn rtts(world: &World) -> Table {
 }
 
 fn packets(world: &World) -> Table {
-    let trace = world.tally.trace.as_ref();
+    let trace = world.monitor.trace.as_ref();
     let rows = trace.map_or(&[][..], |trace| &trace.packets);
     let streams = trace.map_or(&[][..], |trace| &trace.streams);
     let stream = |row: &Sent| &streams[row.stream as usize];

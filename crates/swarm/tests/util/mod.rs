@@ -298,7 +298,7 @@ impl Swarm {
                     self.settle(from.0);
                 }
             }
-            // An alarm that was set again for earlier is stale.
+            // A timer that was set again for earlier is stale.
             Happening::Timer(peer) if self.timers[peer] == Some(now) => {
                 self.timers[peer] = None;
                 self.peers[peer].on_timer(now);
@@ -310,7 +310,7 @@ impl Swarm {
     fn is(&self, end: End, serial: u64) -> bool {
         self.halves.get(&end).is_some_and(|half| half.serial == serial)
     }
-    /// Carries out what a peer wants, and sets its alarm.
+    /// Carries out what a peer wants, and sets its timer.
     fn settle(&mut self, peer: usize) {
         while let Some(action) = self.peers[peer].poll() {
             self.carry_out(peer, action);

@@ -17,8 +17,8 @@ pub enum Phase {
 /// Which data a loss event covers, and how the window comes down meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// The episode ends when this offset is acknowledged.
-    pub(super) high: u64,
+    /// The episode ends when this offset is acknowledged (RFC 6582, `recover`).
+    pub(super) recover: u64,
     /// Window in force during fast recovery.
     pub(super) window: u64,
     /// The controller's new window, to which it comes down.
@@ -40,7 +40,7 @@ pub(super) struct Recovery {
 impl Recovery {
     /// Before the first loss.
     pub(super) const NONE: Recovery = Recovery {
-        high: 0,
+        recover: 0,
         window: 0,
         target: 0,
         prior: 0,
@@ -53,9 +53,9 @@ impl Recovery {
     };
 
     /// Fast recovery begins: from `prior` the window is to come down to `target`.
-    pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, high: u64) {
+    pub(super) fn begin(&mut self, reduction: Reduction, prior: u64, target: u64, recover: u64) {
         *self = Recovery {
-            high,
+            recover,
             window: if reduction == Reduction::Classic { target } else { prior },
             target,
             prior,
@@ -66,10 +66,10 @@ impl Recovery {
     }
 
     /// The timer has fired.
-    pub(super) fn time_out(&mut self, high: u64, keep_undo: bool) {
+    pub(super) fn time_out(&mut self, recover: u64, keep_undo: bool) {
         let (first_repeat, can_undo) =
             if keep_undo { (self.first_repeat, self.can_undo) } else { (None, true) };
-        *self = Recovery { high, first_repeat, can_undo, force: true, ..Recovery::NONE };
+        *self = Recovery { recover, first_repeat, can_undo, force: true, ..Recovery::NONE };
     }
 
     /// Something was sent.

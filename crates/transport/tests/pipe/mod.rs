@@ -149,8 +149,8 @@ impl<N: Network> Pair<N> {
     fn check_patience(&self, who: usize) {
         let Some(end) = &self.ends[who] else { return };
         if end.can_sleep() {
-            let alarm = end.next_timer().unwrap_or(self.now + Span::from_secs(100));
-            let before = Time::from_nanos(alarm.nanos() - 1).max(self.now);
+            let timer = end.next_timer().unwrap_or(self.now + Span::from_secs(100));
+            let before = Time::from_nanos(timer.nanos() - 1).max(self.now);
             assert_eq!(end.clone().poll_transmit(before), None, "patience at {before}");
         }
         if end.is_blocked() {

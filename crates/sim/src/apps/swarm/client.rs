@@ -133,11 +133,11 @@ impl Swarms<'_> {
             return None;
         }
         let of_block = matches!(completes, None | Some(Message::Piece { .. }));
-        if world.tally.watches_sends() && of_block {
+        if world.monitor.watches_sends() && of_block {
             let end = world.sockets.get_mut(socket);
             let last = std::mem::replace(&mut end.last_send, world.now);
             let last = (last != Time::NEVER).then_some(last);
-            world.tally.send(end.class, last, world.now, end.transport.as_ref());
+            world.monitor.send(end.class, last, world.now, end.transport.as_ref());
         }
         if completes.is_none() {
             let machine = self.peers[peer as usize].machine.as_ref();

@@ -108,7 +108,7 @@ struct Swarm {
     availability: Availability,
     /// Peers of this swarm, by `PeerId`.
     members: Vec<u32>,
-    /// First class of its populations in the tally.
+    /// Class of its first population; those of the others follow.
     first_class: u32,
     /// The upload limit of each population.
     uploads: Vec<UploadLimit>,
@@ -267,7 +267,7 @@ impl<'p> Swarms<'p> {
                 tracker: Tracker::new(spec.tracker.rules.clone()),
                 tracker_stream: RandomStream::new(world.seed, "tracker", index as u64),
                 members: Vec::new(),
-                first_class: world.tally.classes(),
+                first_class: world.monitor.classes(),
                 uploads: spec.populations.iter().map(|p| p.upload_bps).collect(),
                 leechers: 0,
                 completed: 0,
@@ -282,7 +282,7 @@ impl<'p> Swarms<'p> {
                 replaces: spec.populations.iter().any(|population| population.replace),
             };
             for (population, of) in spec.populations.iter().enumerate() {
-                world.tally.add_class(&spec.name, &of.name);
+                world.monitor.add_class(&spec.name, &of.name);
                 for &host in &of.hosts {
                     all.expect(of.role);
                     swarms.peers.push(Peer::planned(number, population as u32, host, of.role));

@@ -130,19 +130,19 @@ impl ConnectionLogs {
     }
 
     /// The same for uTP packets.
-    pub(crate) fn sent_parcel(&mut self, socket: u32, now: Time, parcel: &utp::Packet) {
+    pub(crate) fn sent_utp(&mut self, socket: u32, now: Time, packet: &utp::Packet) {
         let Some(mut scribe) = self.of(socket, now) else { return };
-        let packet = PacketSeen::sent_parcel(parcel, &mut scribe.log.flight);
+        let packet = PacketSeen::sent_utp(packet, &mut scribe.log.flight);
         scribe.packet(true, packet);
     }
 
     /// See [`received`](ConnectionLogs::received).
     #[cold]
-    pub(crate) fn received_parcel(&mut self, socket: u32, now: Time, parcel: &utp::Packet) {
+    pub(crate) fn received_utp(&mut self, socket: u32, now: Time, packet: &utp::Packet) {
         let Some(mut scribe) = self.of(socket, now) else { return };
-        scribe.packet(false, PacketSeen::parcel(parcel));
+        scribe.packet(false, PacketSeen::utp(packet));
         let flight = &mut scribe.log.flight;
-        let below = flight.unwrap(parcel.ack_nr) + 1;
+        let below = flight.unwrap(packet.ack_nr) + 1;
         flight.acknowledged(below);
     }
 

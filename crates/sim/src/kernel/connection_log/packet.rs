@@ -46,37 +46,37 @@ impl PacketSeen {
     }
 
     /// A packet of uTP.
-    pub(super) fn parcel(parcel: &utp::Packet) -> PacketSeen {
-        let kind = match parcel.kind {
+    pub(super) fn utp(packet: &utp::Packet) -> PacketSeen {
+        let kind = match packet.kind {
             PacketKind::Data => "data",
             PacketKind::Fin => "fin",
             PacketKind::State => "state",
             PacketKind::Reset => "reset",
             PacketKind::Syn => "syn",
         };
-        let numbered = matches!(parcel.kind, PacketKind::Data | PacketKind::Fin);
+        let numbered = matches!(packet.kind, PacketKind::Data | PacketKind::Fin);
         PacketSeen {
             kind,
             number: None,
-            ip_bytes: parcel.wire_bytes() as u32,
-            payload_bytes: u32::from(parcel.len),
-            offset: numbered.then_some(parcel.offset),
-            seq_nr: Some(parcel.seq_nr),
-            ack: (parcel.kind != PacketKind::Syn).then_some(u64::from(parcel.ack_nr)),
-            sack: ranges(runs(parcel).into_iter()),
-            window: parcel.window,
+            ip_bytes: packet.wire_bytes() as u32,
+            payload_bytes: u32::from(packet.len),
+            offset: numbered.then_some(packet.offset),
+            seq_nr: Some(packet.seq_nr),
+            ack: (packet.kind != PacketKind::Syn).then_some(u64::from(packet.ack_nr)),
+            sack: ranges(runs(packet).into_iter()),
+            window: packet.window,
             again: None,
             ecn: None,
         }
     }
 
     /// The same, as it is sent.
-    pub(super) fn sent_parcel(parcel: &utp::Packet, flight: &mut Flight) -> PacketSeen {
+    pub(super) fn sent_utp(packet: &utp::Packet, flight: &mut Flight) -> PacketSeen {
         let number = flight.count();
-        let takes = matches!(parcel.kind, PacketKind::Data | PacketKind::Fin | PacketKind::Syn);
-        let seq = flight.unwrap(parcel.seq_nr);
+        let takes = matches!(packet.kind, PacketKind::Data | PacketKind::Fin | PacketKind::Syn);
+        let seq = flight.unwrap(packet.seq_nr);
         let again = takes && flight.send(number, seq, seq + 1);
-        PacketSeen { number: Some(number), again: Some(again), ..PacketSeen::parcel(parcel) }
+        PacketSeen { number: Some(number), again: Some(again), ..PacketSeen::utp(packet) }
     }
 }
 
@@ -93,11 +93,11 @@ fn ranges(ranges: impl Iterator<Item = (u64, u64)>) -> Option<Box<str>> {
 
 /// The runs of numbers that a mask of uTP names: the first bit stands for the second number after what is
 /// acknowledged (BEP 29).
-fn runs(parcel: &utp::Packet) -> Vec<(u64, u64)> {
+fn runs(packet: &utp::Packet) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (position, byte) in (0u16..).zip(parcel.sack.as_bytes()) {
+    for (position, byte) in (0u16..).zip(packet.sack.as_bytes()) {
         for bit in (0..8).filter(|bit| byte & (1 << bit) != 0) {
-            let number = parcel.ack_nr.wrapping_add(2 + 8 * position + bit);
+            let number = packet.ack_nr.wrapping_add(2 + 8 * position + bit);
             let number = u64::from(number);
             match runs.last_mut() {
                 Some((_, end)) if *end == number => *end += 1,

@@ -11,8 +11,8 @@ pub(super) struct Cwnd {
     pub(super) slow_start: bool,
     /// Slow start ends here; `u64::MAX` before the first reduction.
     pub(super) threshold: u64,
-    /// Losses below this offset belong to a reduction that was made.
-    paid: u64,
+    /// Losses below this offset belong to a reduction that was made (RFC 6582, `recover`).
+    recover: u64,
     /// Window, threshold and slow start before the last reduction.
     before: (f64, u64, bool),
     least_packets: f64,
@@ -28,7 +28,7 @@ impl Cwnd {
             packet: f64::from(params.mss),
             slow_start: table.slow_start,
             threshold: u64::MAX,
-            paid: 0,
+            recover: 0,
             before: (0.0, 0, false),
             least_packets: f64::from(table.min_window_packets),
             least_bytes: f64::from(table.min_window_bytes).max(params.least_window as f64),
@@ -66,13 +66,13 @@ impl Cwnd {
         }
     }
 
-    /// Whether a loss is one that no reduction was made for; remembers that one is made now.
-    pub(super) fn owes(&mut self, loss: &Loss) -> bool {
-        let owes = loss.offset >= self.paid;
-        if owes {
-            self.paid = loss.nxt;
+    /// Whether no reduction was made for a loss yet; remembers that one is made now.
+    pub(super) fn begins_reduction(&mut self, loss: &Loss) -> bool {
+        let begins = loss.offset >= self.recover;
+        if begins {
+            self.recover = loss.nxt;
         }
-        owes
+        begins
     }
 
     /// Remembers where it was.
@@ -102,7 +102,7 @@ impl Cwnd {
             self.remember();
             self.threshold = (self.bytes * self.factor).max(2.0 * self.packet) as u64;
         }
-        self.paid = loss.nxt;
+        self.recover = loss.nxt;
         self.slow_start = table.slow_start;
         self.bytes = self.packet.max(self.least_bytes);
     }

@@ -32,8 +32,8 @@ pub struct Draft {
     /// Slow start ends here, in packets.
     threshold: u64,
     before: (u64, u64),
-    /// Losses below this offset belong to a reduction that was made.
-    paid: u64,
+    /// Losses below this offset belong to a reduction that was made (RFC 6582, `recover`).
+    recover: u64,
     least_window: u64,
     filter: Filter,
     base: BaseDelay,
@@ -50,7 +50,7 @@ impl Draft {
             slow_start: table.slow_start,
             threshold: u64::MAX,
             before: (0, 0),
-            paid: 0,
+            recover: 0,
             least_window: params.least_window,
             filter: Filter::new(table.noise_filter),
             base: BaseDelay::new(table.base_history, params.now),
@@ -125,10 +125,10 @@ impl Controller for Draft {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if loss.offset < self.paid {
+        if loss.offset < self.recover {
             return;
         }
-        self.paid = loss.nxt;
+        self.recover = loss.nxt;
         self.before = (self.packets, self.threshold);
         self.slow_start = false;
         self.counter = 0;
@@ -145,7 +145,7 @@ impl Controller for Draft {
         if !again {
             self.on_loss(loss);
         }
-        self.paid = loss.nxt;
+        self.recover = loss.nxt;
         self.counter = 0;
         self.slow_start = self.table.slow_start;
         self.packets = 1;

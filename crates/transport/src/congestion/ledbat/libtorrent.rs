@@ -24,8 +24,8 @@ const LEAST_SAMPLES: u32 = 120;
 pub struct Libtorrent {
     table: Ledbat,
     cwnd: Cwnd,
-    /// Losses up to here belong to a reduction that was made.
-    paid: u64,
+    /// Losses up to this offset belong to a reduction that was made (RFC 6582, `recover`).
+    recover: u64,
     cut_at: Option<Time>,
     now: Time,
     filter: Filter,
@@ -38,7 +38,7 @@ impl Libtorrent {
     pub fn new(table: Ledbat, params: Params) -> Libtorrent {
         Libtorrent {
             cwnd: Cwnd::new(&table, &params),
-            paid: 0,
+            recover: 0,
             cut_at: None,
             now: Time::START,
             filter: Filter::new(table.noise_filter),
@@ -119,12 +119,12 @@ impl Controller for Libtorrent {
 
     fn on_loss(&mut self, loss: &Loss) {
         let now = self.now.max(loss.now);
-        let same = self.paid > 0 && loss.offset <= self.paid;
+        let same = self.recover > 0 && loss.offset <= self.recover;
         let soon = self.cut_at.is_some_and(|at| now.since(at) < self.table.loss_interval_ns);
         if same || soon {
             return;
         }
-        self.paid = loss.nxt;
+        self.recover = loss.nxt;
         self.cut_at = Some(now);
         let threshold = self.cwnd.threshold;
         let slow_start = self.cwnd.slow_start;
@@ -138,7 +138,7 @@ impl Controller for Libtorrent {
         if !again {
             self.cwnd.remember();
         }
-        self.paid = loss.nxt;
+        self.recover = loss.nxt;
         self.cwnd.slow_start = self.table.slow_start;
         self.cwnd.bytes = self.cwnd.packet;
     }

@@ -176,7 +176,7 @@ impl Controller for PlusPlus {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if !self.cwnd.owes(loss) {
+        if !self.cwnd.begins_reduction(loss) {
             return;
         }
         match self.stage {

@@ -89,7 +89,7 @@ impl Controller for Rfc6817 {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        if self.cwnd.owes(loss) {
+        if self.cwnd.begins_reduction(loss) {
             self.cwnd.reduce();
         }
     }

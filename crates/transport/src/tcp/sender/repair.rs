@@ -31,7 +31,9 @@ impl Sender {
         } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
-            } else if self.una >= self.repairs.recovery.high + u64::from(self.phase == Phase::Cwr) {
+            } else if self.una
+                >= self.repairs.recovery.recover + u64::from(self.phase == Phase::Cwr)
+            {
                 // With marks something above, so that the other end has heard of the reduction (Linux).
                 self.recovered(config);
             }
@@ -67,7 +69,7 @@ impl Sender {
             let announced = u64::from(self.duplicates) * mss;
             delivery.bytes = delivery.bytes.saturating_sub(announced).max(delivery.bytes.min(mss));
             self.duplicates = match self.phase {
-                Phase::Recovery if self.una < self.repairs.recovery.high => {
+                Phase::Recovery if self.una < self.repairs.recovery.recover => {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
                 }
                 _ => 0,
@@ -177,7 +179,7 @@ impl Sender {
         if self.phase == Phase::Cwr {
             // The window is on its way down already.
             self.phase = Phase::Recovery;
-            (self.repairs.recovery.high, self.repairs.recovery.force) = (self.nxt, true);
+            (self.repairs.recovery.recover, self.repairs.recovery.force) = (self.nxt, true);
             return;
         }
         let prior = self.controller.window();

@@ -52,7 +52,7 @@ impl Sender {
         true
     }
 
-    /// Acts on the alarm if it is due. `false` if the other end has been silent for too long.
+    /// Acts on the timer if it is due. `false` if the other end has been silent for too long.
     pub(in crate::tcp) fn on_timer(&mut self, config: &Config, now: Time) -> bool {
         if now < self.timer_at {
             return true;
@@ -137,13 +137,13 @@ impl Sender {
 
     /// Decides what a tail-loss probe has shown (RFC 8985, section 7.4).
     pub(super) fn judge_probe(&mut self, now: Time, ack: u64, news: bool) {
-        let high = self.probed;
-        if ack < high {
+        let probed = self.probed;
+        if ack < probed {
             return;
         }
         if !self.probe_repeats {
             self.probed = UNPROBED;
-        } else if ack > high {
+        } else if ack > probed {
             // The probe repaired a loss: the window must pay for it.
             self.probed = UNPROBED;
             if self.phase == Phase::Open {

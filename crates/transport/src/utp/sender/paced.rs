@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// The controller was told of a loss before `paid`.
+    /// The controller is told of a loss: its recovery lasts until `recover`.
     pub(super) fn begin_recovery(&mut self) {
         if let Some(paced) = &mut self.paced {
             paced.recovering = self.controller.governs_recovery();

@@ -4,14 +4,14 @@ use super::transport::Transport;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Measures;
 
-/// Counts that are kept per packet or per send, for each population of each swarm: what the paper
-/// of Rao et al. (2010) plots. Nothing is counted unless it was asked for.
-pub(crate) struct Tally {
+/// What is measured per packet or per send: histograms and round-trip times of each class of sockets,
+/// as the paper of Rao et al. (2010) plots them, a trace, logs. Nothing is kept that was not asked for.
+pub(crate) struct Monitor {
     payloads: bool,
     gaps: bool,
     rtts: bool,
-    pub(crate) populations: Vec<Class>,
-    /// The packets of transfers, if they are asked for.
+    pub(crate) classes: Vec<Class>,
+    /// The packets that numbered ends send, if they are asked for.
     pub(crate) trace: Option<Trace>,
     /// Whether the trace, a [`Tap`](super::Tap) or a log has to see every packet that is sent.
     pub(super) watches_packets: bool,
@@ -19,11 +19,11 @@ pub(crate) struct Tally {
     pub(crate) logs: Option<ConnectionLogs>,
 }
 
-/// The counts of one population.
+/// The counts of a class: sockets that are counted together.
 pub(crate) struct Class {
-    /// The workload, and the population in it.
+    /// The workload, and the group of its members that own the sockets.
     pub(crate) workload: String,
-    pub(crate) population: String,
+    pub(crate) group: String,
     /// Segments by payload length.
     pub(crate) payloads: Vec<u64>,
     /// Sends by whole milliseconds since the last one on the same connection.
@@ -36,29 +36,29 @@ pub(crate) struct Class {
 pub(crate) struct Rtts {
     pub(crate) samples: u64,
     sum: Span,
-    least: Option<Span>,
-    most: Span,
+    min: Option<Span>,
+    max: Span,
 }
 
 impl Rtts {
     /// Mean, minimum and maximum in seconds.
     pub(crate) fn summary(&self) -> Option<(f64, f64, f64)> {
-        let least = self.least?;
+        let min = self.min?;
         let mean = self.sum.seconds() / self.samples as f64;
-        Some((mean, least.seconds(), self.most.seconds()))
+        Some((mean, min.seconds(), self.max.seconds()))
     }
 }
 
-/// The class of sockets that no population owns.
+/// The class of sockets that are not counted.
 pub(crate) const NO_CLASS: u32 = u32::MAX;
 
-impl Tally {
-    pub(crate) fn new(measures: &Measures) -> Tally {
-        Tally {
+impl Monitor {
+    pub(crate) fn new(measures: &Measures) -> Monitor {
+        Monitor {
             payloads: measures.payloads,
             gaps: measures.send_gaps,
             rtts: measures.rtts,
-            populations: Vec::new(),
+            classes: Vec::new(),
             trace: Trace::new(measures),
             watches_packets: measures.packets_ns.is_some()
                 || measures.capture.is_some()
@@ -68,12 +68,12 @@ impl Tally {
     }
     /// How many classes there are, so the number of the next one.
     pub(crate) fn classes(&self) -> u32 {
-        self.populations.len() as u32
+        self.classes.len() as u32
     }
-    pub(crate) fn add_class(&mut self, workload: &str, population: &str) {
-        self.populations.push(Class {
+    pub(crate) fn add_class(&mut self, workload: &str, group: &str) {
+        self.classes.push(Class {
             workload: workload.to_owned(),
-            population: population.to_owned(),
+            group: group.to_owned(),
             payloads: Vec::new(),
             gaps: Vec::new(),
             rtts: Rtts::default(),
@@ -84,7 +84,7 @@ impl Tally {
     pub(crate) fn payload(&mut self, class: u32, len: u32) {
         if self.payloads
             && len > 0
-            && let Some(class) = self.populations.get_mut(class as usize)
+            && let Some(class) = self.classes.get_mut(class as usize)
         {
             count(&mut class.payloads, len as usize);
         }
@@ -100,7 +100,7 @@ impl Tally {
         self.gaps || self.rtts
     }
 
-    /// A peer writes block data to a connection.
+    /// An owner writes to a connection what counts as a send, `last` time and `now`.
     pub(crate) fn send(
         &mut self,
         class: u32,
@@ -108,7 +108,7 @@ impl Tally {
         now: Time,
         transport: Option<&Transport>,
     ) {
-        let Some(class) = self.populations.get_mut(class as usize) else { return };
+        let Some(class) = self.classes.get_mut(class as usize) else { return };
         if let (true, Some(last)) = (self.gaps, last) {
             let millis = (now - last).nanos() / 1_000_000;
             count(&mut class.gaps, (millis as usize).min(LONGEST_GAP));
@@ -118,8 +118,8 @@ impl Tally {
             let rtts = &mut class.rtts;
             rtts.samples += 1;
             rtts.sum += srtt;
-            rtts.least = Some(rtts.least.map_or(srtt, |least| least.min(srtt)));
-            rtts.most = rtts.most.max(srtt);
+            rtts.min = Some(rtts.min.map_or(srtt, |min| min.min(srtt)));
+            rtts.max = rtts.max.max(srtt);
         }
     }
 }
