@@ -32,6 +32,13 @@ pub struct Call {
 const DELAY_BYTES: f64 = 16.0;
 
 impl Call {
+    /// It goes by datagrams: no log of connections is about it.
+    pub(crate) const OPENS_CONNECTIONS: bool = false;
+
+    pub(crate) fn hosts(&self) -> Vec<u32> {
+        vec![self.from, self.to]
+    }
+
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         datagrams(self.size_bytes, self.interval_ns, path)?;

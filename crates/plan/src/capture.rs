@@ -63,21 +63,8 @@ impl Capture {
 
     /// The share of the hosts of a workload that are captured.
     fn share_of(&self, workload: &Workload) -> f64 {
-        let two = |from: u32, to: u32| self.captured([from, to]) / 2.0;
-        match workload {
-            Workload::Transfer(it) => two(it.from, it.to),
-            Workload::Ping(it) => two(it.from, it.to),
-            Workload::Web(it) => two(it.from, it.to),
-            Workload::Call(it) => two(it.from, it.to),
-            Workload::Swarm(it) => {
-                let hosts = || it.populations.iter().flat_map(|population| &population.hosts);
-                self.captured(hosts().copied()) / (hosts().count() as f64).max(1.0)
-            }
-        }
-    }
-
-    /// How many of these hosts are captured.
-    fn captured(&self, hosts: impl IntoIterator<Item = u32>) -> f64 {
-        hosts.into_iter().filter(|host| self.hosts.binary_search(host).is_ok()).count() as f64
+        let hosts = workload.hosts();
+        let captured = hosts.iter().filter(|host| self.hosts.binary_search(host).is_ok());
+        captured.count() as f64 / (hosts.len() as f64).max(1.0)
     }
 }

@@ -88,6 +88,20 @@ macro_rules! workloads {
                 }
             }
 
+            /// The hosts that it goes on between.
+            fn hosts(&self) -> Vec<u32> {
+                match self {
+                    $(Workload::$Kind(workload) => workload.hosts(),)+
+                }
+            }
+
+            /// Whether it opens connections, or goes by datagrams.
+            fn opens_connections(&self) -> bool {
+                match self {
+                    $(Workload::$Kind(_) => $Kind::OPENS_CONNECTIONS,)+
+                }
+            }
+
             fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
                 match self {
                     $(Workload::$Kind(workload) => workload.check(plan, path),)+

@@ -52,10 +52,7 @@ impl LoggedConnections {
         for (i, workload) in self.workloads.iter().enumerate() {
             let path = format!("measures.connections.workloads[{i}]");
             index(*workload, plan.workloads.len(), &path)?;
-            let opens = !matches!(
-                plan.workloads[*workload as usize],
-                Workload::Ping(_) | Workload::Call(_)
-            );
+            let opens = plan.workloads[*workload as usize].opens_connections();
             require(opens, &path, "must be a workload that opens connections")?;
         }
         for (i, host) in self.hosts.iter().flatten().enumerate() {
@@ -81,16 +78,8 @@ impl LoggedConnections {
     /// How many of both ends of a connection are logged, on average.
     fn ends(&self, workload: &Workload) -> f64 {
         let Some(hosts) = &self.hosts else { return 2.0 };
-        let logged = |host: u32| f64::from(u8::from(hosts.contains(&host)));
-        match workload {
-            Workload::Transfer(transfer) => logged(transfer.from) + logged(transfer.to),
-            Workload::Web(web) => logged(web.from) + logged(web.to),
-            Workload::Swarm(swarm) => {
-                let members = || swarm.populations.iter().flat_map(|it| &it.hosts);
-                let chosen: f64 = members().map(|host| logged(*host)).sum();
-                2.0 * chosen / (members().count().max(1) as f64)
-            }
-            Workload::Ping(_) | Workload::Call(_) => 0.0,
-        }
+        let members = workload.hosts();
+        let logged = members.iter().filter(|host| hosts.contains(host)).count();
+        2.0 * logged as f64 / (members.len() as f64).max(1.0)
     }
 }

@@ -196,6 +196,13 @@ impl Arrivals {
 }
 
 impl Swarm {
+    /// Logs of connections may be about it.
+    pub(crate) const OPENS_CONNECTIONS: bool = true;
+
+    pub(crate) fn hosts(&self) -> Vec<u32> {
+        self.populations.iter().flat_map(|it| &it.hosts).copied().collect()
+    }
+
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         let hosts = plan.network.hosts.len();
         Torrent::new(self.size_bytes, self.piece_bytes, self.block_bytes)

@@ -40,6 +40,13 @@ const MOST_FLOWS: u32 = 1_000_000;
 const FLOW_BYTES: f64 = 2000.0;
 
 impl Transfer {
+    /// Logs of connections may be about it.
+    pub(crate) const OPENS_CONNECTIONS: bool = true;
+
+    pub(crate) fn hosts(&self) -> Vec<u32> {
+        vec![self.from, self.to]
+    }
+
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;

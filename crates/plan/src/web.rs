@@ -84,6 +84,13 @@ const MOST_CONNECTIONS: u32 = 100;
 const USER_BYTES: f64 = 300.0;
 
 impl Web {
+    /// Logs of connections may be about it.
+    pub(crate) const OPENS_CONNECTIONS: bool = true;
+
+    pub(crate) fn hosts(&self) -> Vec<u32> {
+        vec![self.from, self.to]
+    }
+
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;

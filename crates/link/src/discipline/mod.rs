@@ -107,11 +107,11 @@ impl State {
         match (self, queue) {
             (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.buckets() == fq.flows,
             (State::Cake(state), Queue::Cake(cake)) => state.isolation() == cake.isolation,
-            (State::Fifo(_), Queue::DropTail(_))
-            | (State::CoDel(_), Queue::CoDel(_))
-            | (State::Pie(_), Queue::Pie(_))
-            | (State::Red(_), Queue::Red(_)) => true,
-            _ => false,
+            (State::Fifo(_), queue) => matches!(queue, Queue::DropTail(_)),
+            (State::CoDel(_), queue) => matches!(queue, Queue::CoDel(_)),
+            (State::Pie(_), queue) => matches!(queue, Queue::Pie(_)),
+            (State::Red(_), queue) => matches!(queue, Queue::Red(_)),
+            (State::FqCoDel(_) | State::Cake(_), _) => false,
         }
     }
 }
@@ -211,7 +211,15 @@ impl Managed {
                     pool.push(list, packet);
                 }
             }
-            _ => debug_assert!(false, "the state fits the queue"),
+            (
+                State::CoDel(_)
+                | State::FqCoDel(_)
+                | State::Pie(_)
+                | State::Red(_)
+                | State::Cake(_)
+                | State::Fifo(_),
+                _,
+            ) => debug_assert!(false, "the state fits the queue"),
         }
         context.newcomer.is_some_and(|(_, dropped)| !dropped)
     }
@@ -238,10 +246,10 @@ impl Managed {
             (State::CoDel(state), Queue::CoDel(codel)) => state.take(codel, pool, context),
             (State::FqCoDel(state), Queue::FqCoDel(fq)) => state.take(fq, pool, context),
             (State::Pie(state), Queue::Pie(pie)) => state.take(pie, pool, context),
-            (State::Red(state), Queue::Red(_)) => state.take(pool),
+            (State::Red(state), _) => state.take(pool),
             (State::Cake(state), Queue::Cake(cake)) => state.take(cake, pool, context),
             (State::Fifo(list), _) => pool.pop(list),
-            _ => None,
+            (State::CoDel(_) | State::FqCoDel(_) | State::Pie(_) | State::Cake(_), _) => None,
         }
     }
 
