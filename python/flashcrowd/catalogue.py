@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from flashcrowd import _core
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.scenario import LINES, shipped
-from flashcrowd.scenario.discipline import Cake, CoDel, FqCoDel, Pie, Red
+from flashcrowd.scenario.discipline import DISCIPLINES
 from flashcrowd.scenario.measures import Measures
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.workloads import Workload
@@ -72,7 +72,7 @@ def _lines() -> Entries:
 
 
 def _shipped(all_of: Callable[[], Mapping[str, Any]]) -> Callable[[], Entries]:
-    return lambda: {name: _SENTENCES[name] for name in all_of()}
+    return lambda: {name: _SENTENCES.get(name, "") for name in all_of()}
 
 
 @cache
@@ -89,10 +89,9 @@ def _variants(definition: str) -> Callable[[], Entries]:
 
 
 def _queues() -> Entries:
-    tables = (CoDel, FqCoDel, Pie, Red, Cake)
     own = {f'"{example}"': "" for example in ("200 packets", "64 KiB", "unlimited")}
     plain = {", ".join(own): first_sentence(Queue.__doc__).split(":")[0] + "."}
-    return plain | {kind_of(table): first_sentence(table.__doc__) for table in tables}
+    return plain | {kind_of(table): first_sentence(table.__doc__) for table in DISCIPLINES.values()}
 
 
 def _workloads() -> Entries:

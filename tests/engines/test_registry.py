@@ -22,7 +22,8 @@ def test_an_engine_knows_the_name_that_it_is_asked_for_by(name: str) -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_list() -> None:
-    with pytest.raises(registry.UnknownEngine, match="'simulator'; there are simulation; did you"):
+    known = ", ".join(registry.ENGINES)
+    with pytest.raises(registry.UnknownEngine, match=f"'simulator'; there are {known}; did you"):
         registry.engine("simulator")
 
 

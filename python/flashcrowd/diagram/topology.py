@@ -10,7 +10,8 @@ from typing import Any
 
 from flashcrowd.diagram.layout import TEXT, TITLE, width, wrapped
 from flashcrowd.diagram.panel import ACCENT, FAINT, QUIET, Panel, circle, line, number, text
-from flashcrowd.scenario.topology import Edge, Topology
+from flashcrowd.scenario.edge import Edge
+from flashcrowd.scenario.topology import Topology
 
 _MARGIN = 14.0
 _LINE = 13.0

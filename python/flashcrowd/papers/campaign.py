@@ -14,6 +14,7 @@ from flashcrowd.papers.paper import Paper, Quick
 from flashcrowd.study import Study
 from flashcrowd.study.read import parse_document, read_text
 from flashcrowd.study.runner import run
+from flashcrowd.study.sweep import axes_of
 
 #: Told before each study: its name, its number from 1, and how many there are.
 Tell = Callable[[str, int, int], None]
@@ -93,7 +94,7 @@ def cut_down(document: dict[str, Any], cut: Quick) -> dict[str, Any]:
 def with_fewer(document: dict[str, Any], keep: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """The content of a study file with only some values on its axes."""
     axes = []
-    for axis in document.get("sweep", []):
+    for axis in axes_of(document.get("sweep", [])):
         kept = list(range(len(next(iter(axis.values())))))
         for setting, wanted in keep.items():
             if setting in axis:

@@ -104,7 +104,7 @@ class Paper:
         """Its figures and tables, in order."""
         return [
             Item(i["id"], i["title"], tuple(i["studies"]), tuple(i.get("also", ())))
-            for i in self.about["item"]
+            for i in self.about.get("item", [])
         ]
 
     @property

@@ -58,10 +58,12 @@ def reproduce(
     """
     chosen = paper.load(name)
     items = chosen.choose(only)
+    judged_by = set() if only else {study for claim in chosen.claims for study in claim.needs}
     needed = [
         study
         for study in chosen.studies
-        if any(item.uses(study) for item in items) and not (quick and chosen.skipped(study))
+        if (study in judged_by or any(item.uses(study) for item in items))
+        and not (quick and chosen.skipped(study))
     ]
     folder = Path(out) if out is not None else default_folder(name, quick=quick)
     evidence = campaign.conduct(

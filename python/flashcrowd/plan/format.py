@@ -1,4 +1,4 @@
-"""The plan's format, as types: what `crates/sim/src/plan.rs` reads. All numbers are SI."""
+"""The plan's format, as types: what the types of `crates/plan` read. All numbers are SI."""
 
 from __future__ import annotations
 

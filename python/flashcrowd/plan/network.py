@@ -21,12 +21,12 @@ from flashcrowd.plan.topology import Between, Lowered
 from flashcrowd.plan.traces import Followed, Traces
 from flashcrowd.scenario.discipline import AnyQueue
 from flashcrowd.scenario.distribution import LossDistribution, RttDistribution
+from flashcrowd.scenario.edge import Place
 from flashcrowd.scenario.line import Delay, Line
 from flashcrowd.scenario.network import Group, Path, Way
 from flashcrowd.scenario.network import Link as LinkTable
 from flashcrowd.scenario.network import Network as NetworkTable
 from flashcrowd.scenario.placement import sites
-from flashcrowd.scenario.topology import Place
 from flashcrowd.scenario.trace import Trace as TraceTable
 from flashcrowd.units import Rate
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import Link
+from flashcrowd.scenario.edge import Edge
 from flashcrowd.scenario.impairments import Bernoulli
 from flashcrowd.scenario.routes import Route
-from flashcrowd.scenario.topology import Edge, Topology
+from flashcrowd.scenario.topology import Topology
 from flashcrowd.units import Share
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from flashcrowd.scenario.topology import Edge
+from flashcrowd.scenario.edge import Edge
 
 Route = tuple[tuple[str, bool], ...]
 """Edges in the order in which packets cross them, by name, and whether against their direction."""
