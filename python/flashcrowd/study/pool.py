@@ -34,7 +34,7 @@ class Done:
     Attributes:
         run: which one.
         tables: what the engine gave.
-        cost: the columns of the table `timings` but the run: `wall_s`, `worker`, `peak_bytes` (or None).
+        cost: the columns of the table `timings` but the run; `peak_bytes` may be None.
     """
 
     run: Run

@@ -19,7 +19,7 @@ const TICK_NANOS: u64 = 1_000_000;
 #[repr(C)]
 pub struct CubicLinux {
     window: Window,
-    least_rtt: Span,
+    min_rtt: Span,
     /// When this stage of congestion avoidance began, in ticks; [`NO_EPOCH`] outside.
     epoch: u64,
     /// Kept only while it looks for the end of slow start.
@@ -61,7 +61,7 @@ impl CubicLinux {
             hystart_kind: params.hystart,
             paced: params.paced,
             epoch: NO_EPOCH,
-            least_rtt: Span::ZERO,
+            min_rtt: Span::ZERO,
             curve: None,
         }
     }
@@ -85,7 +85,7 @@ impl CubicLinux {
                 curve.origin = curve.last_max.max(cwnd);
                 self.epoch = tick;
             }
-            let t = (tick - self.epoch + self.least_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
+            let t = (tick - self.epoch + self.min_rtt.nanos() / TICK_NANOS) * 1024 / 1000;
             let from_top = t.abs_diff(curve.k);
             // A connection that has been growing for days is as good as at the greatest offset.
             let from_top = from_top.min(1 << 17);
@@ -134,7 +134,7 @@ impl CubicLinux {
             curve.looked = (0, 0);
         }
         self.epoch = NO_EPOCH;
-        self.least_rtt = Span::ZERO;
+        self.min_rtt = Span::ZERO;
         self.hystart = HyStart::new(self.hystart_kind, self.paced);
     }
 
@@ -145,13 +145,13 @@ impl CubicLinux {
         if self.epoch != NO_EPOCH && tick.saturating_sub(self.epoch) < 1000 {
             return Verdict::Go;
         }
-        if self.least_rtt.is_zero() || rtt < self.least_rtt {
-            self.least_rtt = rtt;
+        if self.min_rtt.is_zero() || rtt < self.min_rtt {
+            self.min_rtt = rtt;
         }
         if !self.window.in_slow_start() {
             return Verdict::Go;
         }
-        let ack = Ack { min_rtt: self.least_rtt, ..*ack };
+        let ack = Ack { min_rtt: self.min_rtt, ..*ack };
         HyStart::consult(&mut self.hystart, &ack, &mut self.window)
     }
 }
@@ -265,7 +265,7 @@ mod tests {
         let drive = |idle: Option<Span>| {
             let mut cubic = CubicLinux::new(params(48));
             cubic.window.threshold = 48_000;
-            cubic.least_rtt = Span::from_millis(100);
+            cubic.min_rtt = Span::from_millis(100);
             let mut now = Time::START + Span::from_secs(2);
             let mut trace = Vec::new();
             cubic.on_ack(&Ack { now, ..ack(2000) });

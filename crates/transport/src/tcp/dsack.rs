@@ -96,8 +96,8 @@ impl Dsack {
     }
 
     /// RACK's reordering window, before the limit of a smoothed round trip.
-    pub(super) fn reordering_window(&self, least_rtt: Span) -> Span {
-        least_rtt / 4 * u64::from(self.reo_wnd_steps)
+    pub(super) fn reordering_window(&self, min_rtt: Span) -> Span {
+        min_rtt / 4 * u64::from(self.reo_wnd_steps)
     }
 }
 

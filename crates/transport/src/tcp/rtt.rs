@@ -2,7 +2,7 @@ use super::config::{Config, RtoFloor};
 use flashcrowd_base::{Span, Time};
 
 /// A least round trip older than this is forgotten (Linux: `tcp_min_rtt_wlen`).
-const LEAST_LIFETIME: Span = Span::from_secs(300);
+const MIN_LIFETIME: Span = Span::from_secs(300);
 
 /// Round-trip estimates and the retransmission timeout (RFC 6298).
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub(super) struct RoundTrip {
     round_deviation: u64,
     variance: u64,
     round_end: u64,
-    least: Span,
-    least_at: Time,
+    min: Span,
+    min_at: Time,
     rto: Span,
     latest: Span,
 }
@@ -30,18 +30,18 @@ impl RoundTrip {
             variance: 0,
             round_end: 0,
             latest: Span::ZERO,
-            least: Span::MAX,
-            least_at: Time::START,
+            min: Span::MAX,
+            min_at: Time::START,
             rto: config.initial_rto_ns,
         }
     }
 
     /// A sample for the least round trip only.
     #[inline]
-    pub(super) fn see_least(&mut self, now: Time, sample: Span) {
-        if sample <= self.least || now.since(self.least_at) > LEAST_LIFETIME {
-            self.least = sample;
-            self.least_at = now;
+    pub(super) fn sample_min(&mut self, now: Time, sample: Span) {
+        if sample <= self.min || now.since(self.min_at) > MIN_LIFETIME {
+            self.min = sample;
+            self.min_at = now;
         }
     }
 
@@ -105,8 +105,8 @@ impl RoundTrip {
 
     /// The least; `Span::MAX` before the first sample.
     #[inline]
-    pub(super) fn least(&self) -> Span {
-        self.least
+    pub(super) fn min(&self) -> Span {
+        self.min
     }
 
     /// The timeout without back-off.

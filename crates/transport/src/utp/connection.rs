@@ -630,7 +630,7 @@ impl Connection {
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
         let counters = self.sender.counters;
-        let least = rtt.least();
+        let least = rtt.min();
         Stats {
             srtt: rtt.smoothed(),
             rtt: rtt.latest(),

@@ -8,7 +8,7 @@ pub(super) struct RoundTrip {
     smoothed: u64,
     deviation: u64,
     latest: Span,
-    least: Span,
+    min: Span,
     rto: Span,
 }
 
@@ -18,7 +18,7 @@ impl RoundTrip {
             smoothed: 0,
             deviation: 0,
             latest: Span::ZERO,
-            least: Span::MAX,
+            min: Span::MAX,
             rto: config.initial_rto_ns,
         }
     }
@@ -28,7 +28,7 @@ impl RoundTrip {
     pub(super) fn sample(&mut self, config: &Config, sample: Span) {
         let nanos = sample.nanos().max(1);
         self.latest = sample;
-        self.least = self.least.min(sample);
+        self.min = self.min.min(sample);
         if self.smoothed == 0 {
             self.smoothed = nanos << 3;
             self.deviation = nanos << 1;
@@ -58,8 +58,8 @@ impl RoundTrip {
     }
     /// The least; `Span::MAX` before the first sample.
     #[inline]
-    pub(super) fn least(&self) -> Span {
-        self.least
+    pub(super) fn min(&self) -> Span {
+        self.min
     }
 
     /// The timeout after so many timeouts in a row.

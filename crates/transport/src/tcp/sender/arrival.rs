@@ -42,7 +42,7 @@ impl Sender {
             return true;
         }
         let prior_in_flight = self.in_flight();
-        let certain = now.nanos().saturating_sub(self.rtt.least().nanos());
+        let certain = now.nanos().saturating_sub(self.rtt.min().nanos());
         let mut delivery =
             Delivery { ambiguous_after: Time::from_nanos(certain), ..Delivery::default() };
         let before = self.una;
@@ -131,7 +131,7 @@ impl Sender {
             smoothed = (micros < 1 << 31).then(|| Span::from_micros(u64::from(micros)));
         }
         if let Some(sample) = latest {
-            self.rtt.see_least(now, sample);
+            self.rtt.sample_min(now, sample);
         }
         if let Some(sample) = smoothed {
             self.rtt.sample(config, sample, self.una, self.nxt);
@@ -190,7 +190,7 @@ impl Sender {
             limited_at: if window_limited { now } else { Time::START },
             may_grow,
             srtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.least(),
+            min_rtt: self.rtt.min(),
             una: self.una,
             nxt: self.nxt,
             rate,

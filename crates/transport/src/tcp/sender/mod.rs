@@ -217,7 +217,7 @@ impl Sender {
 
     /// The handshake took this long.
     pub(super) fn sample(&mut self, config: &Config, now: Time, sample: Span) {
-        self.rtt.see_least(now, sample);
+        self.rtt.sample_min(now, sample);
         self.rtt.sample(config, sample, 0, 0);
     }
 

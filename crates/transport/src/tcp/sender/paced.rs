@@ -127,7 +127,7 @@ impl Sender {
     #[inline(never)]
     pub(super) fn sample_rate(&mut self, now: Time, delivery: &Delivery) -> Option<RateSample> {
         let in_flight = self.in_flight();
-        let least = self.rtt.least();
+        let least = self.rtt.min();
         let sampler = self.paced.as_mut()?.sampler.as_mut()?;
         let newest = delivery.newest;
         Some(sampler.on_delivered(now, delivery.bytes, newest, self.una, least, in_flight))

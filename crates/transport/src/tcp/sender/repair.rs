@@ -167,8 +167,8 @@ impl Sender {
             }
         }
         let window = match self.board.dsack() {
-            Some(dsack) => dsack.reordering_window(self.rtt.least()),
-            None => self.rtt.least() / 4,
+            Some(dsack) => dsack.reordering_window(self.rtt.min()),
+            None => self.rtt.min() / 4,
         };
         window.min(self.rtt.smoothed())
     }

@@ -108,7 +108,7 @@ impl Sender {
         self.backoff = self.backoff.saturating_add(1);
         // What was sent within the last round trip may still arrive (Linux, with RACK).
         let since = if config.rack && self.sack && !self.newest_rtt.is_zero() {
-            let patience = self.newest_rtt + self.rtt.least() / 4;
+            let patience = self.newest_rtt + self.rtt.min() / 4;
             Time::from_nanos(now.nanos().saturating_sub(patience.nanos()))
         } else {
             Time::NEVER

@@ -131,7 +131,7 @@ impl Sender {
             // Controllers that go by delay go on while a loss is repaired.
             may_grow: config.ledbat.is_some() || self.send_queue.first() >= self.recover,
             srtt,
-            min_rtt: self.rtt.least(),
+            min_rtt: self.rtt.min(),
             una: self.snd_una,
             nxt: self.snd_nxt,
             rate,

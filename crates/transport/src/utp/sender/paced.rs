@@ -84,7 +84,7 @@ impl Sender {
         newest: Option<(Time, u64)>,
     ) -> Option<RateSample> {
         let in_flight = self.send_queue.in_flight;
-        let least = self.rtt.least();
+        let least = self.rtt.min();
         let done = self.send_queue.first() - 1;
         let sampler = self.paced.as_mut()?.sampler.as_mut()?;
         Some(sampler.on_delivered(now, bytes, newest, done, least, in_flight))

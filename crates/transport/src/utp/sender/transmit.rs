@@ -156,7 +156,7 @@ impl Sender {
     fn send_new(&mut self, config: &Config, now: Time, len: u32) -> OutgoingPacket {
         let window = self.controller.window();
         if window < u64::from(len) && config.small_window == SmallWindow::Paced {
-            let round = match self.rtt.least() {
+            let round = match self.rtt.min() {
                 Span::MAX => ASSUMED_ROUND_TRIP,
                 least => least,
             };
