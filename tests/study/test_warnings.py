@@ -112,6 +112,16 @@ ENDLESS = (
             'workloads.swarm.populations.seed.upload = "0 B/s": no seed uploads, so no leecher '
             "gets the file",
         ),
+        (
+            {
+                "network.groups.flats": {"hosts": 2},
+                "workloads.swarm.populations.seed.group": "homes",
+                "workloads.swarm.populations.leechers.group": ["homes", "flats"],
+            },
+            'workloads.swarm.populations.leechers.group = "homes": none of it is left: seed takes '
+            "all of its hosts; write `hosts = 1` in seed to take only one, or give seed its own "
+            "group",
+        ),
     ],
 )
 def test_what_can_hardly_be_meant_is_told(changes: dict[str, Any], said: str) -> None:
@@ -127,6 +137,10 @@ def test_what_can_hardly_be_meant_is_told(changes: dict[str, Any], said: str) ->
         {"network.groups.homes.access.up": "1 kbit/s"},
         {"network.links.neck": {"rate": "unlimited", "queue": "10 B"}},
         {"workloads.swarm.stop_after": 3},
+        {
+            "workloads.swarm.populations.seed": {"role": "seed", "group": "homes", "hosts": 1},
+            "workloads.swarm.populations.leechers.group": ["homes", "seed"],
+        },
         {"workloads.swarm.populations.leechers.upload": "0 B/s"},
         {
             "workloads.swarm.populations.seed.upload": "0 B/s",

@@ -54,6 +54,7 @@ def doubts(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(workload, Swarm):
             place = join(("workloads", name))
             yield from _swarm(workload, place, network)
+            yield from _without_hosts(workload, place, network)
             # Who stops a swarm does not wait for its downloads: "0 B/s" is then a baseline.
             if name not in stopped and not any(path.startswith(f"{place}.") for path in changed):
                 yield from _unseeded(workload, place)
@@ -134,6 +135,30 @@ def _swarm(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
     if swarm.stop_after > most:
         what = f"there are {most} leechers, so it ends nothing"
         yield Problem(f"{place}.stop_after", str(swarm.stop_after), what)
+
+
+def _without_hosts(swarm: Swarm, place: str, network: Network) -> Iterator[Problem]:
+    """Groups that a population names and has no host of: earlier populations took all."""
+    left = {name: group.hosts for name, group in network.groups.items()}
+    takers: dict[str, list[str]] = {}
+    for name, population in swarm.populations.items():
+        named = [population.group] if isinstance(population.group, str) else population.group
+        empty = [it for it in named if not left.get(it, 1)]
+        if len(empty) < len(named):  # with none at all it is a mistake, not a doubt
+            for group in empty:
+                took = takers[group][0]
+                what = f"none of it is left: {took} takes all of its hosts"
+                hint = f"write `hosts = 1` in {took} to take only one, or give {took} its own group"
+                path = join(("populations", name, "group"))
+                yield Problem(f"{place}.{path}", shown(group), what, hint)
+        free = sum(left.get(it, 0) for it in named)
+        wanted = free if population.hosts == "all" else population.hosts
+        for group in named:
+            taken = min(wanted, left.get(group, 0))
+            left[group] = left.get(group, 0) - taken
+            wanted -= taken
+            if taken:
+                takers.setdefault(group, []).append(name)
 
 
 def _unseeded(swarm: Swarm, place: str) -> Iterator[Problem]:
