@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -52,6 +53,19 @@ def test_runs_that_stalled_stand_at_the_top_with_their_reason(page: str) -> None
     assert "1 stalled run of 36" in page
     assert "no seed left, 3 pieces missing" in page
     assert "1 of 6 not complete" in page
+
+
+def test_who_meets_the_horizon_is_told_how_to_count_such_runs(swarm: Swarm) -> None:
+    results = swarm(rtts_ms=(0,), losses=("0 %",), repeats=2)
+    runs = results.tables["runs"].to_pylist()
+    for run in runs:
+        run.update(outcome="horizon", reason="swarm crowd: 0 of 30 leechers complete")
+    results.tables["runs"] = pa.Table.from_pylist(runs)
+    results.study.update(stop={"horizon": "50 s"}, workloads={"crowd": {"kind": "swarm"}})
+    text = " ".join(_shown(results).split())
+    assert "2 runs horizon: swarm crowd: 0 of 30 leechers complete" in text
+    assert '[timeline.enough] with at = "50 s" and stop = "crowd"' in text
+    assert "timeline.enough" not in _shown(swarm(stalled=True))
 
 
 def test_it_loads_nothing_from_anywhere(page: str) -> None:

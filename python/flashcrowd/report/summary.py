@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -27,14 +28,14 @@ def summary(results: Source) -> RenderableType:
     points = points_of(results)
     found = headline(results, points)
     if not found.measures:
-        return Group(Text("No run has a number to summarise."), *_reasons(points))
+        return Group(Text("No run has a number to summarise."), *_reasons(results, points))
     return Group(
         *(Text(sentence) for sentence in answer.sentences(found, points)),
         *(Text(sentence) for sentence in stopping.sentences(results.study, found, points)),
         _Levels(points, found, found.measures),
         *(_Levels(points, found, list(parts.values())) for parts in found.parts.values()),
         *_expected(results, points),
-        *_reasons(points),
+        *_reasons(results, points),
     )
 
 
@@ -145,10 +146,26 @@ def _flags(point: Point) -> str:
     return ", ".join(f"{bad.count(kind)} {kind}" for kind in dict.fromkeys(bad))
 
 
-def _reasons(points: Points) -> list[Text]:
-    """Each reason for an incomplete run once, with how often it was given."""
-    reasons = [f"{run.outcome}: {run.reason}" for run in points.runs.values() if not run.good]
-    return [
+def _reasons(results: Source, points: Points) -> list[Text]:
+    """Each reason for an incomplete run once, with how often it was given; what to do about it."""
+    bad = [run for run in points.runs.values() if not run.good]
+    reasons = [f"{run.outcome}: {run.reason}" for run in bad]
+    found = [
         Text(f"{wording.count(reasons.count(reason), 'run')} {reason}", style="red")
         for reason in dict.fromkeys(reasons)
     ]
+    if any(run.outcome == "horizon" for run in bad):
+        found.append(Text(_meant(results.study)))
+    return found
+
+
+def _meant(study: Mapping[str, Any]) -> str:
+    """How runs that the horizon cut off would count."""
+    workloads = study.get("workloads", {})
+    horizon = study.get("stop", {}).get("horizon", "40 s")
+    name = next((it for it, one in workloads.items() if one.get("kind") == "swarm"), None)
+    name = name or next(iter(workloads), "swarm")
+    return (
+        "Runs that the horizon cuts off count in no mean. Where that is meant, end what goes on: "
+        f'[timeline.enough] with at = "{horizon}" and stop = "{name}".'
+    )
