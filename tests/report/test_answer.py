@@ -85,7 +85,13 @@ def test_intervals_that_exclude_nothing_are_not_called_evidence():
 
 def test_single_runs_are_samples():
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}}))
-    assert "one run a point is a sample" in said
+    assert said.startswith("Goodput is 9.000 Mbit/s with a transport bbr and 1.000 Mbit/s with ")
+    assert "times as high; one run a point is a sample" in said
+
+
+def test_the_level_of_a_single_run_says_that_it_is_one():
+    (said,) = sentences(transfers({"cubic": {"a": [1.0]}}))
+    assert said == "Goodput: 1.000 Mbit/s (sample, n = 1)."
 
 
 def test_a_change_beyond_twice_is_a_factor():

@@ -50,6 +50,8 @@ def _alone(measure: Measure, points: Points) -> Iterator[str]:
         estimate = measure.at(point)
         if estimate is not None:
             level = wording.with_interval(estimate, measure.unit)
+            if estimate.is_sample:
+                level = f"{wording.mean(estimate, measure.unit)} (sample, n = 1)"
             yield f"{wording.sentence(measure.name)}: {level}."
 
 
@@ -83,14 +85,7 @@ def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]
     if not clear:
         return _none(measure, baseline, compared)
     most = max(clear, key=lambda each: abs(each.change.mean))
-    before, after = measure.at(most.base), measure.at(most.point)
-    text = f"{measure.name} is "
-    if before is not None and after is not None:
-        text += (
-            f"{wording.mean(after, measure.unit)} with {baseline.name(most.point)} and "
-            f"{wording.mean(before, measure.unit)} with {baseline.name(most.base)}: "
-        )
-    text += f"{_by(most.change, measure)} {_sure(most.change)}"
+    text = f"{_beside(measure, baseline, most)} {_sure(most.change)}"
     if len(compared) > 1:
         rest = [each for each in compared if each is not most]
         differ = sum(each.change.is_clear for each in rest)
@@ -102,6 +97,18 @@ def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]
         else:
             text += f"; of the {len(rest)} other {what}, {_count(differ)} clearly"
     return text + "."
+
+
+def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
+    """A point and its baseline, and the change between them."""
+    before, after = measure.at(each.base), measure.at(each.point)
+    text = f"{measure.name} is "
+    if before is not None and after is not None:
+        text += (
+            f"{wording.mean(after, measure.unit)} with {baseline.name(each.point)} and "
+            f"{wording.mean(before, measure.unit)} with {baseline.name(each.base)}: "
+        )
+    return text + _by(each.change, measure)
 
 
 def _count(differ: int) -> str:
@@ -119,7 +126,10 @@ def _none(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -
     text = f"{measure.name} does not differ clearly between {base} and {others}"
     ends = [e for each in compared for e in (each.change.low, each.change.high) if e is not None]
     if not ends:
-        return f"{text}: one run a point is a sample, more repeats give intervals."
+        most = max(compared, key=lambda each: abs(each.change.mean))
+        if most.change.mean:
+            text = _beside(measure, baseline, most)
+        return f"{text}; one run a point is a sample, more repeats give intervals."
     largest = max(abs(end) for end in ends)
     if largest > _TOO_WIDE:
         few = max(each.change.n for each in compared)
