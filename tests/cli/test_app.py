@@ -58,6 +58,17 @@ def test_what_is_counted_is_a_whole_number(option: str, number: str, capsys):
     assert "whole number" in "".join(capsys.readouterr())
 
 
+def test_repeats_may_be_until_it_is_sure(capsys):
+    assert status("check", LATENCY, "--brief", "--repeats", "until 5 %") == 0
+    repeats = tomllib.loads(capsys.readouterr().out)["repeats"]
+    assert repeats == "until 5 %" or repeats["until"] == "5 %"
+
+
+def test_a_transport_is_a_stack_or_utp(capsys):
+    assert status("explain", "workloads.transport") == 0
+    assert "names    flashcrowd list stacks, flashcrowd list utp" in capsys.readouterr().out
+
+
 def test_schema_prints_json(capsys):
     assert status("schema") == 0
     assert '"$schema": "https://json-schema.org/draft/2020-12/schema"' in capsys.readouterr().out

@@ -16,13 +16,13 @@ MOST = 12
 LISTS = {
     "access": "lines",
     "controller": "controllers",
-    "data_transport": "utp",
+    "data_transport": "stacks, flashcrowd list utp",
     "profile": "clients",
     "series": "series",
     "stack": "stacks",
-    "transport": "utp",
+    "transport": "stacks, flashcrowd list utp",
 }
-"""Keys whose values are names, and which list has them with a sentence each."""
+"""Keys whose values are names, and which lists have them with a sentence each."""
 
 
 def explain(

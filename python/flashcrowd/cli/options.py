@@ -24,6 +24,17 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
+def often(kind: Any, tokens: Sequence[Token]) -> int | str:
+    """How often to repeat: a whole number, or a text as a study has it, "until 2 %"."""
+    text = tokens[0].value.strip()
+    if text.startswith("until"):
+        return text
+    try:
+        return whole(kind, tokens)
+    except ValueError as error:
+        raise ValueError(f'{error}; or "until 2 %"') from None
+
+
 StudyFile = Annotated[Path, Parameter(help="The study file.")]
 Settings = Annotated[
     list[str],
@@ -35,7 +46,8 @@ Settings = Annotated[
 ]
 Seed = Annotated[int | None, Parameter(help="Replace the seed of the file.", converter=whole)]
 Repeats = Annotated[
-    int | None, Parameter(help="Replace the number of repeats of the file.", converter=whole)
+    int | str | None,
+    Parameter(help='Replace the repeats of the file: a number, or "until 2 %".', converter=often),
 ]
 
 Jobs = Annotated[
@@ -50,7 +62,7 @@ EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(E
 
 
 def load(
-    study: Path, settings: Sequence[str], seed: int | None = None, repeats: int | None = None
+    study: Path, settings: Sequence[str], seed: int | None = None, repeats: int | str | None = None
 ) -> Study:
     """Reads a study with the values of the command line; says on standard error what it doubts.
 

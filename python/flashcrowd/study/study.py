@@ -78,7 +78,7 @@ class Study(Scenario):
         cls,
         path: str | Path,
         set: Mapping[str, Any] | None = None,
-        repeats: int | None = None,
+        repeats: int | str | None = None,
         seed: int | None = None,
     ) -> Self:
         """Reads a study file and checks all its points.
@@ -87,7 +87,7 @@ class Study(Scenario):
             path: the TOML file.
             set: values that replace those of the file: dotted path → value, as the file would have
                 it. A path that is swept has that one value then.
-            repeats: replaces the file's.
+            repeats: replaces the file's; a number, or a text as in "until 2 %".
             seed: replaces the file's.
 
         Raises:
@@ -113,7 +113,7 @@ class Study(Scenario):
         place: str = "study",
         directory: str | Path = ".",
         set: Mapping[str, Any] | None = None,
-        repeats: int | None = None,
+        repeats: int | str | None = None,
         seed: int | None = None,
     ) -> Self:
         """As `load`, from the content of a study file.
