@@ -52,6 +52,11 @@ def test_what_can_be_measured_can_be_expected(wanted: dict[str, Any]) -> None:
         ({"measure": "ping", "below": "5 %"}, "expect.it.below", "a time"),
         ({"measure": "ping", "change_below": "5 ms"}, "expect.it.change_below", "per cent"),
         ({"measure": "ping", "below": 3}, "expect.it.below", "a text"),
+        (
+            {"measure": "ping", "below": "3 ms", "above": "0.005 s"},
+            "expect.it.above",
+            "less than `below`, 3 ms",
+        ),
         ({"measure": "drops", "below": "3"}, "expect.it.below", "packets"),
         (
             {"measure": "ping", "below": "1 s", "baseline": {"rtt": "20 ms"}},

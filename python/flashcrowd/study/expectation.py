@@ -58,6 +58,13 @@ class Expectation(Table):
                 bounds.amount(getattr(self, key), bounds.unit_of(key, metric))
             except UnitError as error:
                 raise UnitError(error.allowed, error.hint, key) from None
+        for above, below in (("above", "below"), ("change_above", "change_below")):
+            least, most = getattr(self, above), getattr(self, below)
+            if least is None or most is None:
+                continue
+            unit = bounds.unit_of(above, metric)
+            if bounds.amount(least, unit) >= bounds.amount(most, unit):
+                raise UnitError(f"less than `{below}`, {most}", "no value is both", above)
         if self.baseline and not any(key in bounds.CHANGES for key in given):
             allowed = f"a baseline goes with {' or '.join(bounds.CHANGES)}"
             raise UnitError(allowed, key="baseline")
