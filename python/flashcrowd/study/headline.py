@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from flashcrowd import metrics
-from flashcrowd.errors import Problem, did_you_mean, one_of
+from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.fields import Table, one_line
 from flashcrowd.scenario.problems import shown
@@ -23,6 +23,15 @@ from flashcrowd.units import UnitError
 
 MeasureText = Annotated[str, AfterValidator(lambda text: str(metrics.parse(text)))]
 """A measure in words, as `flashcrowd.metrics` reads them."""
+
+
+def _setting(given: Any) -> Any:
+    """A baseline that is no table: what one looks like."""
+    if isinstance(given, str):
+        allowed = 'a swept path and one of its values, as in { upload = "0 B/s" }'
+        raise UnitError(allowed)
+    return given
+
 
 CaseText = Annotated[str, Field(min_length=1, max_length=40), one_line]
 """What a person calls a value of the sweep."""
@@ -35,7 +44,7 @@ class Headline(Table):
     """Measures that decide, as in "p95 ping of bystander"; without, what the workloads suggest."""
     by: Literal["none", "group", "population"] = "none"
     """Whether measures of swarms are given for each group or population as well."""
-    baseline: dict[str, Any] = Field(default_factory=dict)
+    baseline: Annotated[dict[str, Any], BeforeValidator(_setting)] = Field(default_factory=dict)
     """Swept path (or its end) to value: each point is compared with the one that has this value
     and is like it otherwise. Without, the first value of the first axis of the sweep."""
     cases: Annotated[list[CaseText], Field(max_length=100)] = Field(default_factory=list)
@@ -150,4 +159,6 @@ def setting_problems(
             yield Problem(place, shown(key), allowed, did_you_mean(key, swept))
         elif value not in swept[found[0]]:
             values = [shown(each) for each in swept[found[0]]]
-            yield Problem(place, shown(value), one_of(values), did_you_mean(shown(value), values))
+            near = nearest(shown(value), values)  # with its quotes, if it is a text
+            hint = f"did you mean {near}?" if near else ""
+            yield Problem(place, shown(value), one_of(values), hint)

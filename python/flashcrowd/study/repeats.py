@@ -54,7 +54,8 @@ def _read(given: Any) -> Any:
     try:
         Share(match[1])
     except UnitError as error:
-        raise UnitError('until when, as in "until 2 %"', error.hint) from None
+        hint = error.hint.replace('write "', 'write "until ')
+        raise UnitError('until when, as in "until 2 %"', hint) from None
     return {"until": match[1]}
 
 
