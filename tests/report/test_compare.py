@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from tests.runner.fake import FakeEngine, campaign
 
-from flashcrowd.report import compare_match, compare_page, page
+from flashcrowd.report import compare_match, compare_page, compare_table, page
 from flashcrowd.report.compare import Incomparable, Side, compare, compare_sides, open_side
 from flashcrowd.store import digests, schema
 from flashcrowd.store.manifest import FILE
@@ -27,8 +27,8 @@ def slower(source, factor: float):
     return type(source)({**source.tables, "downloads": rows}, source.study, source.provenance)
 
 
-def shown(what) -> str:
-    console = Console(width=160, record=True, file=io.StringIO())
+def shown(what, width: int = 160) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
     console.print(what)
     return console.export_text()
 
@@ -58,6 +58,19 @@ def test_the_margin_decides(two: list[Side]) -> None:
     found = compare_sides(two, margin=0.01)
     assert {p.found.words for p in found.pairs(found.measures[0])} == {"different"}
     assert "different at all 6 points, +2.0 %" in found.answer()[0]
+
+
+@pytest.mark.parametrize("width", [160, 80, 40])
+def test_a_narrow_terminal_keeps_the_names_and_cuts_no_number(two: list[Side], width: int) -> None:
+    found = compare_sides(two)
+    text = shown(compare_table.summary(found, 1), width)
+    assert "…" not in text
+    rows = [line.split() for line in text.splitlines()]
+    assert sum("old" in row for row in rows) >= len(found.settings)
+    assert sum("new" in row for row in rows) >= len(found.settings)
+    assert text.count("equivalent") >= len(found.settings)
+    assert text.count("200") >= 2
+    assert ("[" in text) == (width > 40)
 
 
 def test_terminal_and_page_say_the_same(two: list[Side], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Expectations: kept, broken or undecided, by intervals and nothing else."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -123,3 +124,16 @@ def test_page_and_terminal_show_it(swarm: Callable) -> None:
 )  # fmt: skip
 def test_each_outcome_has_a_status_of_its_own(outcome: Any, status: int) -> None:
     assert expectations.STATUS[outcome] == status
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_narrow_terminal_says_what_is_expected(swarm: Callable, width: int) -> None:
+    source = swarm(rtts_ms=(0,), losses=("0 %",), repeats=3)
+    source.study["expect"] = {"quick": {"measure": "p95 download time", "below": "1 s"}}
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(expectations.summary(judge(source)))
+    text = console.export_text()
+    assert "…" not in text
+    words = " ".join(text.split())
+    assert "quick:" in words
+    assert "broken" in words

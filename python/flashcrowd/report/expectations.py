@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as Terminal
 from rich.text import Text
 
@@ -238,14 +238,45 @@ def table(judged: Sequence[Judged]) -> Table:
 
 def summary(judged: Sequence[Judged]) -> RenderableType:
     """The judgements for a terminal."""
-    shown = Terminal(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("expectation", "what is expected", "point"):
-        shown.add_column(heading)
-    for heading in ("found", "95 % interval"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    shown.add_column("outcome")
-    for each in judged:
-        outcome = f"{each.outcome}: {each.why}" if each.why else each.outcome
-        style = _STYLES[each.outcome]
-        shown.add_row(each.name, each.says, each.where, *each.number, Text(outcome, style=style))
-    return Group(Text(sentence(judged), style=_STYLES[overall(judged)]), shown)
+    return Group(Text(sentence(judged), style=_STYLES[overall(judged)]), _Judgements(judged))
+
+
+#: Narrower terminals are shown what is expected, where and of what in one column.
+_WIDE = 100
+
+
+@dataclass(frozen=True)
+class _Judgements:
+    """A row for each, in as many columns as the terminal has room for."""
+
+    judged: Sequence[Judged]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields one table."""
+        yield self._wide() if options.max_width >= _WIDE else self._narrow()
+
+    def _wide(self) -> Terminal:
+        shown = Terminal(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for heading in ("expectation", "what is expected", "point"):
+            shown.add_column(heading)
+        for heading in ("found", "95 % interval"):
+            shown.add_column(heading, justify="right", no_wrap=True)
+        shown.add_column("outcome")
+        for each in self.judged:
+            shown.add_row(each.name, each.says, each.where, *each.number, _outcome_of(each))
+        return shown
+
+    def _narrow(self) -> Terminal:
+        shown = Terminal(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        shown.add_column("what is expected")
+        shown.add_column("found", justify="right")
+        shown.add_column("outcome")
+        for each in self.judged:
+            what = f"{each.name}: {each.says}" + (f", {each.where}" if each.where else "")
+            shown.add_row(what, "\n".join(filter(None, each.number)), _outcome_of(each))
+        return shown
+
+
+def _outcome_of(each: Judged) -> Text:
+    outcome = f"{each.outcome}: {each.why}" if each.why else each.outcome
+    return Text(outcome, style=_STYLES[each.outcome])
