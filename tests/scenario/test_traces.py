@@ -70,6 +70,11 @@ def test_a_csv_file_has_the_units_of_its_header(tmp_path: Path) -> None:
     [
         ("", "a Mahimahi trace", "a.trace is empty"),
         ("# nothing else\n\n", "a Mahimahi trace", "a.trace is empty"),
+        (
+            "time [s],rate [Mbit/s]\n5,1\n2.5,1\n",
+            "times that rise",
+            'line 3 has "2.5,1"; 2.5 s comes after 5 s',
+        ),
         ("5\n4\n", "times that do not fall", 'line 2 has "4"; 4 comes after 5'),
         ("5\n-1\n", "zero or more", 'line 2 has "-1"'),
         ("5\n1.5\n", "whole number of milliseconds", 'line 2 has "1.5"'),

@@ -82,7 +82,8 @@ class Capacity:
         for place, (before, now) in enumerate(pairwise(times), 1):
             if now < before or (rates and now == before):
                 what = "times that rise" if rates else "times that do not fall"
-                raise UnitError(what, f"{now} comes after {before}", str(place))
+                seen = [f"{it / 1e9:g} s" if rates else str(it) for it in (now, before)]
+                raise UnitError(what, " comes after ".join(seen), str(place))
         if rates and times[0]:
             raise UnitError("a first time of zero", "subtract it from all", "0")
         last = max(times)
