@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import flashcrowd
-from flashcrowd.errors import warning
+from flashcrowd.errors import StudyError, warning
 from flashcrowd.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -200,3 +200,10 @@ def test_python_warns_as_python_does(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="there are 3 leechers") as caught:
         flashcrowd.run(study({"workloads.swarm.stop_after": 99}), tmp_path / "r", progress=False)
     assert caught[0].filename == __file__
+
+
+def test_more_flows_than_a_plan_takes_are_refused_at_their_place() -> None:
+    bulk = {"kind": "transfer", "from": "homes-1", "to": "seed", "size": "1 MB"}
+    study({"workloads.bulk": {**bulk, "flows": 0}})
+    with pytest.raises(StudyError, match=r"workloads\.bulk\.flows\s+value\s+1000001"):
+        study({"workloads.bulk": {**bulk, "flows": 1_000_001}})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,11 +12,13 @@ from flashcrowd.scenario.fields import (
     MaybePositiveSpan,
     MaybeRate,
     MaybeSize,
-    Natural,
     PacketSize,
     Table,
 )
 from flashcrowd.units import Size, Span
+
+MOST_FLOWS = 1_000_000
+"""Most flows of one transfer, as of a plan."""
 
 
 class Flow(Table):
@@ -62,7 +64,7 @@ class Transfer(Flow):
     """The receiving host."""
     transport: str = "inherit"
     """What carries the flows, by name; "inherit" for the hosts' TCP stacks."""
-    flows: Natural = 1
+    flows: Annotated[int, Field(ge=0, le=MOST_FLOWS)] = 1
     """How many connections side by side; 0 for none, at a point of a sweep over mixtures."""
     size: MaybeSize = None
     """What each flow sends; "none" to send until it stops."""
