@@ -32,6 +32,13 @@ def test_it_says_what_was_run(page: str) -> None:
     assert "flashcrowd 0.1.0, commit 0123abc" in page
 
 
+def test_the_question_stands_before_the_answer(tmp_path: Path, swarm: Swarm) -> None:
+    results = swarm(repeats=2, extras=False)
+    results.study["description"] = "Does distance matter?"
+    text = write(results, tmp_path).read_text(encoding="utf-8")
+    assert text.index("Does distance matter?") < text.index("The answer")
+
+
 def test_every_kind_of_table_has_its_figure_or_listing(page: str) -> None:
     for caption in (
         "Mean download time",

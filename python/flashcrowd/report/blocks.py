@@ -142,6 +142,7 @@ class Page:
     Attributes:
         title: heading.
         lead: one or two sentences under it.
+        question: what it answers, in the words of who asks; stands before `lead`.
         sections: the body.
         foot: last line.
     """
@@ -151,6 +152,7 @@ class Page:
     sections: Sequence[Section]
     foot: str = ""
     warnings: Sequence[str] = field(default_factory=tuple)
+    question: str = ""
 
     def figures(self) -> list[Figure]:
         """All figures, in order."""

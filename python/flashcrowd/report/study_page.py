@@ -79,6 +79,7 @@ def build(results: Source) -> Page:
         sections=[section for section in sections if section.blocks],
         foot=stopping.method(results.study, METHOD),
         warnings=_warnings(points),
+        question=words.question(results.study),
     )
 
 
@@ -128,8 +129,6 @@ def _warnings(points: Points) -> list[str]:
 
 
 def _what(results: Source, points: Points) -> Iterator[Block]:
-    for paragraph in words.description(results.study):
-        yield Text(paragraph)
     if results.study.get("network"):
         yield drawing.network(results.study)
         traced = capacity.figure(results.study)

@@ -38,11 +38,9 @@ def lead(points: Points) -> str:
     return f"{what}, {wording.count(len(points.runs), 'run')} in all, {points.count()} a point."
 
 
-def description(study: Mapping[str, Any]) -> Iterator[str]:
-    """What the study's author says, if anything."""
-    text = study.get("description")
-    if text:
-        yield str(text)
+def question(study: Mapping[str, Any]) -> str:
+    """What the study's author asks, if anything."""
+    return str(study.get("description") or "")
 
 
 def facts(results: Source, points: Points) -> list[tuple[str, str]]:
