@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from flashcrowd.report import page, style, write
-from flashcrowd.report.blocks import Cell, Page, Section, Table
+from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
 from flashcrowd.report.charts import pings
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant
@@ -226,6 +226,17 @@ def _oklab(linear: np.ndarray) -> np.ndarray:
                          [1.9779984951, -2.4285922050, 0.4505937099],
                          [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
     return opponent @ np.cbrt(cones @ np.clip(linear, 0, 1))
+
+
+def test_numbers_stay_beside_their_units() -> None:
+    says = "47.8 % in 5 runs (n = 5) at 1000 ms, 100 KiB/s and 3 more"
+    text = page.html(Page("t", says, [Section("s", "s", [Text(says)])]))
+    assert (
+        text.count(
+            "47.8\u00a0% in 5 runs (n\u00a0=\u00a05) at 1000\u00a0ms, 100\u00a0KiB/s and 3 more"
+        )
+        == 2
+    )
 
 
 def test_a_workload_named_after_its_kind_is_named_once() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from jinja2 import DictLoader, Environment
 from markupsafe import Markup
 
-from flashcrowd.report import style
+from flashcrowd.report import style, wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Page, Playback, Table
 from flashcrowd.store import atomic
 
@@ -115,11 +115,13 @@ class _Drawings:
 @cache
 def _environment() -> Environment:
     names = ("page.html", "body.html", "block.html")
-    return Environment(
+    made = Environment(
         loader=DictLoader({name: _template(name) for name in names}),
         autoescape=True,
         trim_blocks=True,
     )
+    made.filters["together"] = wording.together
+    return made
 
 
 def _template(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from flashcrowd.report.statistics import Estimate
 
@@ -96,6 +97,15 @@ def count(amount: int, singular: str, plural: str | None = None) -> str:
     """An amount with its noun: ``1 run``, ``3 runs``."""
     noun = singular if amount == 1 else plural or f"{singular}s"
     return f"{number(amount, 0)} {noun}"
+
+
+_UNIT = r"%|(?:[mµu]?s|min|h|(?:[kKMG]i?)?B(?:/s)?|[kMG]?bit/s)\b"
+_TOGETHER = re.compile(rf"(?<=\d) (?={_UNIT})|(?<=\bn) (?== \d)|(?<=\bn =) (?=\d)")
+
+
+def together(text: str) -> str:
+    """The text with numbers that stay beside their units where lines are broken."""
+    return _TOGETHER.sub("\u00a0", text)
 
 
 def sentence(text: str) -> str:
