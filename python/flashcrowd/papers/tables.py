@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Cell, Table
+from flashcrowd.report.listings import explained
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Axis, Point
 from flashcrowd.report.statistics import Estimate
@@ -92,23 +93,6 @@ def level_grid(study: StudyEvidence, measures: Sequence[Measure], points: Sequen
     ]
     caption = f"Means over runs with 95 % intervals. {explained(measures)}".strip()
     return Table(header, body, caption, frozenset(range(len(shown))), folded=len(body) > 12)
-
-
-def explained(measures: Sequence[Measure]) -> str:
-    """What the columns of these measures hold, each by its name."""
-    names: dict[str, list[str]] = {}
-    for measure in measures:
-        if measure.note:
-            names.setdefault(measure.note, []).append(measure.name)
-    return " ".join(
-        f"{wording.sentence(' and '.join(dict.fromkeys(found)))}: {_inside(note)}"
-        for note, found in names.items()
-    )
-
-
-def _inside(note: str) -> str:
-    """A note after a colon: it begins with a small letter, but for an abbreviation."""
-    return note if note[:2].isupper() else note[:1].lower() + note[1:]
 
 
 def levels(study: StudyEvidence, measure: Measure, *, relative_to: Where) -> Table:

@@ -42,9 +42,27 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
             if headline.baseline:
                 row.append(_change(headline, measure, point))
         rows.append(row)
-    notes = " ".join(dict.fromkeys(measure.note for measure in measures))
-    caption = f"Means over runs, their 95 % intervals below.{_against(headline)} {notes}"
+    caption = (
+        f"Means over runs, their 95 % intervals below.{_against(headline)} {explained(measures)}"
+    )
     return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
+
+
+def explained(measures: Sequence[Measure]) -> str:
+    """What the columns of these measures hold, each by its name."""
+    names: dict[str, list[str]] = {}
+    for measure in measures:
+        if measure.note:
+            names.setdefault(measure.note, []).append(measure.name)
+    return " ".join(
+        f"{wording.sentence(' and '.join(dict.fromkeys(found)))}: {_inside(note)}"
+        for note, found in names.items()
+    )
+
+
+def _inside(note: str) -> str:
+    """A note after a colon: it begins with a small letter, but for an abbreviation."""
+    return note if note[:2].isupper() else note[:1].lower() + note[1:]
 
 
 def of_measure(headline: Headline, measure: Measure, points: Points) -> Table:

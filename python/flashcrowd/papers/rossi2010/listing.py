@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.rossi2010.words import described
-from flashcrowd.papers.tables import explained
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Cell, Table
+from flashcrowd.report.listings import explained
 from flashcrowd.report.measures import Measure
 
 

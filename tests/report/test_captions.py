@@ -1,4 +1,4 @@
-from flashcrowd.papers.tables import explained
+from flashcrowd.report.listings import explained
 from flashcrowd.report.measures import Measure
 
 
