@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from flashcrowd.report import compare_words, wording
 from flashcrowd.report.measures import Measure
+from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -34,94 +35,84 @@ def _parts(comparison: Comparison, tables: int | None) -> Iterator[RenderableTyp
     for sentence in comparison.answer():
         yield Text(sentence)
     for measure in comparison.measures[:tables]:
-        yield _Levels(comparison, measure)
+        yield _Sides(comparison, measure)
 
 
 #: Wider than any table, to ask how much room one would take.
 _ROOMY = 10_000
 
-#: Names of points are broken into lines of about so many characters before anything is left out.
-_POINT = 24
+#: Points may be broken into lines that are at least so long.
+_POINT = 14
 
-#: Where the intervals are: nowhere, below their means, or in columns of their own.
-_NONE, _BELOW, _BESIDE = 0, 1, 2
+#: Where the intervals of a table stand.
+_BESIDE, _BELOW, _NOWHERE = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class _Levels:
-    """One measure as a table; as much of it as the terminal has room for, and always the names."""
+class _Sides:
+    """A measure in all folders: one table, or one for each point where there is little room."""
 
     comparison: Comparison
     measure: Measure
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yields the table with its intervals where there is room for them."""
+        """Yields as many intervals as there is room for, and the verdict always."""
+        yield Text(
+            f"{wording.sentence(self.measure.name)} ({self.measure.unit})", style="table.title"
+        )
         roomy = options.update(max_width=_ROOMY)
+        settings = self.comparison.settings
+        longest = max(len(self.comparison.setting(group[0])) for group in settings)
         for intervals in (_BESIDE, _BELOW):
-            probe = _table(self.comparison, self.measure, intervals, _POINT)
-            if Measurement.get(console, roomy, probe).maximum <= options.max_width:
-                yield _table(self.comparison, self.measure, intervals)
-                return
-        yield _table(self.comparison, self.measure, _NONE)
+            table = self._table(settings, intervals, swept=bool(longest))
+            table.columns[0].width = min(_POINT, longest) if longest else None
+            fits = Measurement.get(console, roomy, table).maximum <= options.max_width
+            table.columns[0].width = None
+            if fits:
+                yield table
+                break
+        else:
+            for group in settings:
+                if longest:
+                    yield Text(self.comparison.setting(group[0]), style="bold")
+                yield self._table([group], _NOWHERE, swept=False)
+        tally = compare_words.tally(self.comparison.pairs(self.measure))
+        yield Text(tally, style="table.caption")
+
+    def _table(self, settings: Sequence[Sequence[Point]], intervals: int, *, swept: bool) -> Table:
+        first = self.comparison.sides[0].name
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        if swept:
+            table.add_column("point")
+        table.add_column("folder", no_wrap=intervals != _NOWHERE, overflow="fold")
+        numbers = ["runs", "mean", "95 % interval", f"against {first}", "95 % interval"]
+        kept = {_BESIDE: (0, 1, 2, 3, 4), _BELOW: (0, 1, 3), _NOWHERE: (1, 3)}[intervals]
+        for number in kept:
+            table.add_column(numbers[number], justify="right", no_wrap=intervals != _NOWHERE)
+        table.add_column("verdict", no_wrap=intervals == _BESIDE)
+        pairs = {pair.point.index: pair for pair in self.comparison.pairs(self.measure)}
+        for group in settings:
+            for number, point in enumerate(group):
+                row: list[RenderableType] = []
+                if swept:
+                    row.append("" if number else self.comparison.setting(point))
+                row.append(self.comparison.folder(point))
+                cells = [*_numbers(self.measure.at(point)), "", "", ""]
+                pair = pairs.get(point.index)
+                if pair is not None:
+                    change = pair.found.change
+                    cells[3:5] = wording.change(change) if change else ["–", ""]
+                if intervals == _BELOW:
+                    cells[1] = f"{cells[1]}\n{cells[2]}"
+                    cells[3] = f"{cells[3]}\n{cells[4].rpartition(', n')[0]}"
+                row += [cells[number] for number in kept]
+                if pair is not None:
+                    row.append(Text(pair.found.words, style=STYLES[pair.found.verdict]))
+                table.add_row(*row, end_section=number == len(group) - 1 and swept)
+        return table
 
 
-def _table(
-    comparison: Comparison, measure: Measure, intervals: int, point_width: int | None = None
-) -> Table:
-    first = comparison.sides[0].name
-    table = Table(
-        title=f"{wording.sentence(measure.name)} ({measure.unit})",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    swept = any(comparison.setting(group[0]) for group in comparison.settings)
-    if swept:
-        table.add_column("point", max_width=point_width)
-    table.add_column("folder", no_wrap=intervals != _NONE, overflow="fold")
-    if intervals == _BESIDE:
-        headings = ["runs", "mean", "95 % interval", f"against {first}", "95 % interval"]
-    else:
-        headings = ["mean", f"against\n{first}"]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    if intervals != _NONE:
-        table.add_column("verdict", no_wrap=True)
-    pairs = {pair.point.index: pair for pair in comparison.pairs(measure)}
-    for group in comparison.settings:
-        for number, point in enumerate(group):
-            row: list[RenderableType] = []
-            if swept:
-                row.append("" if number else comparison.setting(point))
-            row += [comparison.folder(point), *_numbers(measure.at(point), intervals)]
-            pair = pairs.get(point.index)
-            if pair is None:
-                row += [""] * {_BESIDE: 3, _BELOW: 2, _NONE: 1}[intervals]
-            else:
-                change = pair.found.change
-                number, interval = wording.change(change) if change else ("–", "")
-                words = pair.found.words if intervals == _BESIDE else pair.found.verdict
-                verdict = Text(words, style=STYLES[pair.found.verdict])
-                if intervals == _NONE:
-                    row.append(Text.assemble(number, "\n", verdict))
-                else:
-                    row += [*_placed(number, interval, intervals), verdict]
-            table.add_row(*row, end_section=number == len(group) - 1 and swept)
-    table.caption = compare_words.tally(comparison.pairs(measure))
-    table.caption_justify = "left"
-    return table
-
-
-def _numbers(found: Estimate | None, intervals: int) -> list[RenderableType]:
-    count = str(found.n) if found else "0"
-    numbers = (wording.mean(found), wording.interval(found)) if found else ("–", "–")
-    return [*([count] if intervals == _BESIDE else []), *_placed(*numbers, intervals)]
-
-
-def _placed(number: str, interval: str, intervals: int) -> list[RenderableType]:
-    """A number and its interval, where the table has intervals."""
-    if intervals == _BESIDE:
-        return [number, interval]
-    below = interval.rpartition(", n")[0] or interval
-    return [f"{number}\n{below}" if intervals == _BELOW else number]
+def _numbers(found: Estimate | None) -> list[str]:
+    if found is None:
+        return ["0", "–", "–"]
+    return [str(found.n), wording.mean(found), wording.interval(found)]
