@@ -147,6 +147,15 @@ def test_every_group_is_joined_to_the_rest(resolved: dict[str, Any]) -> None:
     assert len(lines) == len(diagram.edges) + len(diagram.chained)
 
 
+def test_what_varies_has_no_value_of_its_own() -> None:
+    resolved = Study.load(STUDIES[0].with_name("latency.toml")).resolved()
+    for narrow in (False, True):
+        texts = [text for text, _ in labels(ElementTree.fromstring(draw(resolved, narrow=narrow)))]
+        assert "round trip varies" in texts
+        assert "loss varies" in texts
+        assert not any("round trip 0" in text.replace("\u00a0", " ") for text in texts)
+
+
 def test_lines_cross_no_box_of_a_narrow_drawing() -> None:
     found = layout.narrow(network.read(study(6, links=6)))
     left = min(placed.x for placed in (*found.groups, *found.between))
@@ -181,10 +190,11 @@ def test_who_does_what() -> None:
     diagram = network.read(Study.load(STUDIES[0].parent / "upload-limit.toml").resolved())
     home = next(group for group in diagram.groups if group.name == "home")
     assert [task.text for task in home.tasks] == [
-        "seeds seeding (1 GB), as home", "download: receives from server", "game: pings server",
+        "seeds seeding (1 GB), as home, upload limit varies",
+        "download: receives from server", "game: pings server",
     ]  # fmt: skip
     assert home.lines[:3] == [
-        "line ADSL 1/8", "↑ 1 Mbit/s, queue 200 packets", "↓ 8 Mbit/s, queue 200 packets",
+        "line ADSL 1/8", "↑ 1 Mbit/s, queue varies", "↓ 8 Mbit/s, queue 200 packets",
     ]  # fmt: skip
 
 

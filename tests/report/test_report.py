@@ -39,6 +39,19 @@ def test_the_question_stands_before_the_answer(tmp_path: Path, swarm: Swarm) -> 
     assert text.index("Does distance matter?") < text.index("The answer")
 
 
+def test_what_varies_is_not_said_to_have_one_value(swarm: Swarm) -> None:
+    results = swarm(repeats=2, extras=False)
+    results.study["network"] = {"rtt": "0 ms", "loss": {"kind": "bernoulli", "probability": "0 %"}}
+    results.study["sweep"] = [results.study["sweep"]]
+    said = dict(words.facts(results, points.points_of(results)))
+    assert said["between any two hosts"] == "round-trip time varies, loss varies"
+    assert said["swept: RTT"] == "0 ms, 200 ms, 400 ms"
+    results.study["sweep"] = []
+    assert dict(words.facts(results, points.points_of(results)))["between any two hosts"] == (
+        "round-trip time 0 ms, loss 0 %"
+    )
+
+
 def test_every_kind_of_table_has_its_figure_or_listing(page: str) -> None:
     for caption in (
         "Mean download time",

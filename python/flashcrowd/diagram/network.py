@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from flashcrowd.diagram.curve import Curve, curve, is_trace
+from flashcrowd.diagram.swept import unfixed
 from flashcrowd.units import Span
 
 #: Values that are not worth a line.
@@ -78,6 +79,7 @@ class Diagram:
 
 def read(study: Mapping[str, Any]) -> Diagram:
     """The diagram of a resolved study."""
+    study = unfixed(study)
     network = study["network"]
     groups = [_group(name, table) for name, table in network["groups"].items()]
     names = [group.name for group in groups]

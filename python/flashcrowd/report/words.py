@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.diagram.curve import curve, is_trace
+from flashcrowd.diagram.swept import unfixed
 from flashcrowd.report import wording
+from flashcrowd.report.charts.names import called
 from flashcrowd.report.points import Points
 from flashcrowd.report.quantity import shown
 from flashcrowd.report.source import Source, section
@@ -45,7 +47,7 @@ def question(study: Mapping[str, Any]) -> str:
 
 def facts(results: Source, points: Points) -> list[tuple[str, str]]:
     """The network, the workloads, the sweep and the timeline, a line each."""
-    study = results.study
+    study = unfixed(results.study)
     found = [*_network(section(study.get("network"))), *_workloads(study)]
     for axis in points.axes:
         labels = [axis.label(i) for i in range(len(axis.levels))]
@@ -98,6 +100,8 @@ def _between(name: str, value: object) -> str:
     if isinstance(value, Mapping):
         if value.get("kind") == "distribution":
             return f"{name} drawn for each pair from {value.get('file') or 'given points'}"
+        if value.get("kind") == "bernoulli":
+            return f"{name} {value.get('probability')}"
         inner = ", ".join(
             f"{key} {shown(v)}" for key, v in value.items() if not isinstance(v, list | Mapping)
         )
@@ -127,7 +131,7 @@ def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if kind == "swarm":
             tracker = section(workload.get("tracker")).get("host")
             yield (
-                f"swarm {name}",
+                called("swarm", name),
                 f"{workload.get('size')} in pieces of {workload.get('piece')}"
                 + (f", tracker on {tracker}" if tracker not in (None, "none") else ""),
             )
@@ -139,7 +143,7 @@ def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 for key, value in workload.items()
                 if key != "kind" and not isinstance(value, Mapping | list)
             )
-            yield f"{kind} {name}", inner
+            yield called(kind, name), inner
 
 
 def _population(population: Mapping[str, Any]) -> str:
