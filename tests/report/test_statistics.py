@@ -58,7 +58,7 @@ def test_equal_runs_have_an_interval_of_no_width() -> None:
 def test_runs_in_which_nothing_is_random_say_so(runs: int) -> None:
     """0.1 is no binary fraction: the mean of equal runs may differ from them in its last bit."""
     found = estimate([0.1] * runs)
-    assert wording.with_interval(found, "s") == f"0.1000 s all runs equal, n = {runs}"
+    assert wording.with_interval(found, "s") == f"0.1000 s, all runs equal, n = {runs}"
     base, more = dict.fromkeys(range(runs), 0.1), dict.fromkeys(range(runs), 0.2)
     change = difference(more, base, relative=True)
     assert change is not None

@@ -51,7 +51,7 @@ METHOD = (
 
 
 #: With more points than this the figures of the headline stand before its tables.
-_FIGURES_FIRST = 8
+_FIGURES_FIRST = 4
 
 
 def write(results: Source, folder: Path) -> Path:

@@ -74,7 +74,9 @@ def change_ends(estimate: Estimate) -> tuple[str, str]:
 
 def with_interval(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
     """Mean, interval and count of runs on one line."""
-    return f"{mean(estimate, unit, sign=sign)} {interval(estimate, sign=sign)}, {runs(estimate.n)}"
+    ends = interval(estimate, sign=sign)
+    apart = " " if ends.startswith("[") else ", "
+    return f"{mean(estimate, unit, sign=sign)}{apart}{ends}, {runs(estimate.n)}"
 
 
 def per_cent(estimate: Estimate) -> str:

@@ -18,15 +18,15 @@ _STEPS = 80
 
 #: How each series is called, its unit, and a factor from the unit of the table.
 NAMES: dict[str, tuple[str, str, float]] = {
-    "queue-packets": ("packets in the queue", "packets", 1.0),
+    "queue-packets": ("packets in the queue", "", 1.0),
     "queue-delay": ("delay in the queue", "ms", 1e3),
     "link-rate": ("rate on the link", "Mbit/s", 1e-6),
     "goodput": ("goodput", "Mbit/s", 1e-6),
     "window": ("congestion window", "kB", 1e-3),
     "rtt": ("smoothed round-trip time", "ms", 1e3),
     "swarm-rate": ("download rate of the swarm", "Mbit/s", 1e-6),
-    "online": ("peers online", "peers", 1.0),
-    "completed": ("leechers done", "leechers", 1.0),
+    "online": ("peers online", "", 1.0),
+    "completed": ("leechers done", "", 1.0),
 }
 
 
