@@ -13,10 +13,13 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from flashcrowd.report import page, style, write
+from flashcrowd.report.arrange import layout
 from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
 from flashcrowd.report.charts import pings
+from flashcrowd.report.charts.means import means
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant
+from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import read
 
 Swarm = Callable[..., Any]
@@ -237,6 +240,24 @@ def test_numbers_stay_beside_their_units() -> None:
         )
         == 2
     )
+
+
+def test_a_measure_of_one_level_is_drawn_along_another_axis(swarm: Swarm) -> None:
+    results = swarm(rtts_ms=(0, 200), repeats=2, extras=False)
+    points = read(results.tables["runs"])
+    (rtt, loss), far = points.axes, {p.index for p in points.points if p.label.startswith("RTT 2")}
+    assert (rtt.name, loss.name) == ("RTT", "loss")
+    of_run = {r.run: float(p.index) for p in points.points for r in p.runs if p.index in far}
+    figure = means(Measure("goodput", "Mbit/s", of_run, ""), points, "x")
+    assert figure is not None
+    assert figure.alt == "goodput in Mbit/s against loss (%)"
+
+
+def test_folders_are_lines_and_the_rest_are_panels(swarm: Swarm) -> None:
+    points = read(swarm(repeats=1, extras=False).tables["runs"])
+    assert [len(panel.lines) for panel in layout(points).panels] == [2]
+    plan = layout(points, along="RTT", lines="RTT")
+    assert [panel.title for panel in plan.panels] == ["loss 0 %", "loss 5 %"]
 
 
 def test_a_workload_named_after_its_kind_is_named_once() -> None:

@@ -9,6 +9,9 @@ from flashcrowd.report.points import Axis, Point, Points
 #: More lines than this in one panel cannot be told apart.
 MOST_LINES = 10
 
+#: Panels that one figure of means may have.
+_MOST_APART = 4
+
 #: More panels than this in one figure cannot be read.
 MOST_PANELS = 8
 
@@ -52,12 +55,13 @@ def main_axis(points: Points) -> int | None:
     )
 
 
-def layout(points: Points, *, along: str = "", most_lines: int = 6) -> Layout:
+def layout(points: Points, *, along: str = "", lines: str = "", most_lines: int = 6) -> Layout:
     """Lines along one axis, one for each combination of the others.
 
     Args:
         points: what to lay out.
         along: name of the axis; without, the main one.
+        lines: name of an axis whose levels are lines; the others make panels, if these are few.
         most_lines: with more combinations, the axis with the fewest levels makes panels.
     """
     place = _chosen(points, along)
@@ -68,6 +72,9 @@ def layout(points: Points, *, along: str = "", most_lines: int = 6) -> Layout:
     by_panel: list[int] = []
     if len(combinations) > most_lines and len(others) > 1:
         by_panel = [min(others, key=lambda i: len(points.axes[i].levels))]
+    apart = [i for i in others if points.axes[i].name != lines]
+    if lines and len(_split(points.points, apart)) <= _MOST_APART:
+        by_panel = apart
     inner = [i for i in others if i not in by_panel]
     panels = []
     for levels, members in _split(points.points, by_panel).items():

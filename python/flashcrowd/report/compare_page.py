@@ -60,7 +60,7 @@ def _answer(comparison: Comparison) -> Iterator[Block]:
 def _figures(comparison: Comparison, numbers: Iterable[int]) -> Iterator[Block]:
     for number in numbers:
         measure = comparison.measures[number]
-        figure = means.means(measure, comparison.points, f"compare-{number + 1}")
+        figure = means.means(measure, comparison.points, f"compare-{number + 1}", lines=AXIS)
         if figure:
             yield figure
 

@@ -44,13 +44,17 @@ class Shown:
     lines: Mapping[float, str] = field(default_factory=dict)
 
 
-def means(measure: Measure, points: Points, slug: str, *, along: str = "") -> Figure | None:
+def means(
+    measure: Measure, points: Points, slug: str, *, along: str = "", lines: str = ""
+) -> Figure | None:
     """The figure of `measure` at `points`, see :func:`draw`."""
     shown = Shown(measure.name, measure.unit, measure.at, measure.note)
-    return draw(shown, points, slug, along=along)
+    return draw(shown, points, slug, along=along, lines=lines)
 
 
-def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure | None:
+def draw(
+    shown: Shown, points: Points, slug: str, *, along: str = "", lines: str = ""
+) -> Figure | None:
     """The figure of means, or ``None`` if it is the same at every point that has it.
 
     Args:
@@ -58,9 +62,15 @@ def draw(shown: Shown, points: Points, slug: str, *, along: str = "") -> Figure 
         points: at which points.
         slug: name of the figure's file.
         along: name of the axis that becomes the abscissa; without, the main one.
+        lines: name of the axis whose levels are lines, see :func:`layout`.
     """
-    plan = layout(points, along=along)
-    found = [estimate for p in points.points if (estimate := shown.at(p)) is not None]
+    there = {p: estimate for p in points.points if (estimate := shown.at(p)) is not None}
+    found = list(there.values())
+    plan = layout(points, along=along, lines=lines)
+    if plan.along is not None and len({p.levels[plan.along] for p in there}) < 2:
+        # Along that axis all numbers stand at one place.
+        points = points.only(list(there))
+        plan = layout(points, along=along, lines=lines)
     if plan.along is None or len({estimate.mean for estimate in found}) < 2:
         return None
     zero = from_zero([end for estimate in found for end in (estimate.minimum, estimate.maximum)])
