@@ -95,7 +95,7 @@ def panel(study: Mapping[str, Any], across: float, top: float) -> Panel | None:
     for name in sorted(_marked((), crossed, topology) - here.keys()):
         parts.extend(_passed(topology.called(name), place_of[name], free))
     for name in crossed:
-        parts.extend(_cost(topology, topology.edges[name], place_of, free))
+        parts.extend(_cost(topology, topology.edges[name], place_of, free, ways))
     y = page[3] + _LINE / 2
     for note in notes:
         for words in wrapped(note, across - 2):
@@ -321,16 +321,25 @@ def _cuts(way: tuple[Point, Point], box: Rectangle) -> bool:
     )
 
 
-def _cost(topology: Topology, edge: Edge, at: Mapping[str, Point], free: _Free) -> Iterator[str]:
-    """What an edge costs, in its middle if there is room."""
+def _cost(
+    topology: Topology,
+    edge: Edge,
+    at: Mapping[str, Point],
+    free: _Free,
+    ways: Sequence[tuple[Point, Point]],
+) -> Iterator[str]:
+    """What an edge costs, along it, where it covers the fewest other edges; if there is room."""
     said = _price(topology, edge)
     room = width(said, TEXT)
-    (x, y), (u, v) = (at[end] for end in edge.between)
+    own = at[edge.between[0]], at[edge.between[1]]
+    (x, y), (u, v) = own
+    boxes: list[Rectangle] = []
     for part in (0.5, 0.4, 0.6, 0.3, 0.7):
         a, b = x + (u - x) * part, y + (v - y) * part
         for left, top in ((a - room / 2, b - 6), (a + 4, b - 14), (a + 4, b + 2)):
-            box = (left, top, left + room, top + TEXT)
-            if free.fits(box):
-                free.taken.append(box)
-                yield text(left, top + TEXT - 2, said, TEXT, quiet=True, halo=True)
-                return
+            boxes.append((left, top, left + room, top + TEXT))
+    fit = [box for box in boxes if free.fits(box)]
+    if fit:
+        box = min(fit, key=lambda box: sum(_cuts(it, box) for it in ways if it != own))
+        free.taken.append(box)
+        yield text(box[0], box[1] + TEXT - 2, said, TEXT, quiet=True, halo=True)
