@@ -52,6 +52,19 @@ def test_what_varies_is_not_said_to_have_one_value(swarm: Swarm) -> None:
     )
 
 
+def test_a_narrow_terminal_cuts_no_number(swarm: Swarm) -> None:
+    results = swarm(repeats=2, extras=False)
+    for column, name in (("network.rtt", "network.groups.some-homes.access.up_queue"),):
+        names = results.tables["runs"].column_names
+        renamed = [name if each == column else each for each in names]
+        results.tables["runs"] = results.tables["runs"].rename_columns(renamed)
+    for width in (34, 40, 80):
+        text = _shown(results, width)
+        assert "…" not in text
+        assert all(len(line.rstrip()) <= width for line in text.splitlines())
+        assert text.count("400 ms") >= 2
+
+
 def test_every_kind_of_table_has_its_figure_or_listing(page: str) -> None:
     for caption in (
         "Mean download time",

@@ -48,8 +48,8 @@ def _expected(results: Source, points: Points) -> Iterator[RenderableType]:
 #: Wider than any table, to ask how much room one would take.
 _ROOMY = 10_000
 
-#: Which intervals a table has.
-_NONE, _MEANS, _ALL = 0, 1, 2
+#: What a table has beside its means: nothing, changes, intervals of the means, and of the changes.
+_BARE, _NONE, _MEANS, _ALL = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,25 @@ class _Levels:
             yield whole
             return
         for measure in self.measures:
-            yield next(filter(fits, self._variants([measure])), self._table([measure], _NONE))
+            yield next(filter(fits, self._variants([measure])), self._table([measure], _BARE))
 
     def _variants(self, measures: Sequence[Measure]) -> Iterator[Table]:
         for intervals in (_ALL, _MEANS, _NONE):
             yield self._table(measures, intervals)
 
     def _table(self, measures: Sequence[Measure], intervals: int) -> Table:
-        narrow = intervals == _NONE
+        narrow = intervals <= _NONE
+        changes = self.headline.baseline is not None and intervals > _BARE
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0))
         for axis in self.points.axes:
-            table.add_column(axis.name, justify="right", no_wrap=True)
+            name = _lines(axis.name, 8) if narrow else axis.name
+            table.add_column(name, justify="right", no_wrap=True)
         if not narrow:
             table.add_column("runs", justify="right", no_wrap=True)
         for measure in measures:
-            heading = _heading(measure, 12 if narrow else 20)
+            heading = _lines(f"{measure.name} ({measure.unit})", 12 if narrow else 20)
             table.add_column(heading, justify="right", no_wrap=True)
-            if self.headline.baseline:
+            if changes:
                 table.add_column("change", justify="right", no_wrap=True)
         flagged = any(not run.good for run in self.points.runs.values())
         if flagged:
@@ -101,7 +103,8 @@ class _Levels:
             if not narrow:
                 row.append(str(len(point.good_runs)))
             for measure in measures:
-                row += self._cells(measure, point, intervals)
+                cells = self._cells(measure, point, intervals)
+                row += cells if changes else cells[:1]
             if flagged:
                 row.append(Text(_flags(point), style="bold red"))
             table.add_row(*row)
@@ -111,8 +114,8 @@ class _Levels:
         found = measure.at(point)
         if found is None:
             return ["–", ""] if self.headline.baseline else ["–"]
-        below = wording.interval(found)
-        cells: list[RenderableType] = [_two(wording.mean(found), below if intervals else "")]
+        below = wording.interval(found) if intervals >= _MEANS else ""
+        cells: list[RenderableType] = [_two(wording.mean(found), below)]
         if self.headline.baseline:
             change = self.headline.change(measure, point)
             if change is None:
@@ -130,10 +133,10 @@ def _two(text: str, below: str) -> Text:
     return Text.assemble(text, "\n", (below, "dim")) if below else Text(text)
 
 
-def _heading(measure: Measure, width: int) -> str:
-    """The name and the unit, in lines of about `width`."""
+def _lines(heading: str, width: int) -> str:
+    """A heading in lines of about `width`."""
     lines = [""]
-    for word in f"{measure.name} ({measure.unit})".split(" "):
+    for word in heading.split(" "):
         if lines[-1] and len(lines[-1]) + len(word) >= width:
             lines.append(word)
         else:
