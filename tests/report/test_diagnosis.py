@@ -63,6 +63,13 @@ def test_a_used_up_limit_is_named_with_its_value_and_its_share() -> None:
     )
 
 
+def test_who_must_not_upload_is_not_said_to_have_nothing_to_upload() -> None:
+    rows = [population(0, "seed", idle_share=1.0)]
+    assert sentences(known(swarm("0 B/s"), populations=rows)) == [
+        "Seed was not allowed to upload (0 B/s)."
+    ]
+
+
 def test_a_swept_limit_is_that_of_the_point_and_a_changed_one_is_left_out() -> None:
     rows = [population(number, "seed", limited_share=0.5) for number in (0, 1)]
     runs = [run(0, **{UPLOAD: "1 kB/s"}), run(1, point=1, **{UPLOAD: "2 kB/s"})]

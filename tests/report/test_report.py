@@ -115,7 +115,7 @@ def test_every_figure_and_every_row_has_its_count_of_runs(page: str) -> None:
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
     drawings = [caption for caption in captions if 'class="file"' in caption]
     assert drawings
-    assert all("n = 6" in caption for caption in drawings)
+    assert all("n\u00a0=\u00a06" in caption for caption in drawings)
     bodies = re.findall(r"<thead>(.*?)</table>", page, re.DOTALL)
     tables = [body for body in bodies if "mean" in body]
     for table in tables:
@@ -163,6 +163,8 @@ def test_texts_from_the_study_cannot_become_markup(tmp_path: Path, swarm: Swarm)
 def test_one_run_a_point_is_called_a_sample(tmp_path: Path, swarm: Swarm) -> None:
     text = write(swarm(repeats=1), tmp_path).read_text(encoding="utf-8")
     assert "<small>sample</small>" in text
+    assert "One run a point: samples, without intervals." in text
+    assert "their 95\u00a0% intervals below. Changes" not in text
     assert "sample" in _shown(swarm(repeats=1))
 
 

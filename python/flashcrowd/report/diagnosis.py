@@ -29,6 +29,9 @@ _WAITS = {
     "alone_share": "had no neighbour yet",
 }
 
+_NOTHING = re.compile(r" \(0 ")
+"""An upload limit in brackets that lets nothing through."""
+
 _ACCESS = re.compile(r"(?P<group>.+)-\d+ (?P<way>up|down)")
 
 
@@ -90,7 +93,9 @@ def _swarm(results: Source, runs: list[int] | None, swarm: str, rows: pa.Table) 
             text = f"the upload limit of {name}{limit} was used up {_per_cent(limited)} of the time"
             found.append((limited, f"{text} that somebody still downloaded."))
         idle = _share(own, "idle_share", "needed_s")
-        if idle >= TELLING:
+        if _NOTHING.match(limit):
+            found.append((1.0, f"{name} was not allowed to upload{limit}."))
+        elif idle >= TELLING:
             text = (
                 f"{name} had nothing to upload {_per_cent(idle)} of the time that leechers waited"
             )

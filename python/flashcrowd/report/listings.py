@@ -42,9 +42,7 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
             if headline.baseline:
                 row.append(_change(headline, measure, point))
         rows.append(row)
-    caption = (
-        f"Means over runs, their 95 % intervals below.{_against(headline)} {explained(measures)}"
-    )
+    caption = f"{_over(points)}{_against(headline)} {explained(measures)}"
     return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
 
 
@@ -82,8 +80,7 @@ def of_measure(headline: Headline, measure: Measure, points: Points) -> Table:
             row.append(_change(headline, measure, point))
         rows.append(row)
     caption = (
-        f"{wording.sentence(measure.name)}. {measure.note} Means over runs, their 95 % intervals "
-        f"below.{_against(headline)}"
+        f"{wording.sentence(measure.name)}. {measure.note} {_over(points)}{_against(headline)}"
     )
     return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS // 2)
 
@@ -114,6 +111,13 @@ def spread(observed: Observations, points: Points) -> Table:
     )
     words = _words(points) | ({len(points.axes) or 1} if who else set())
     return Table(header, rows, caption, frozenset(words), folded=len(rows) > _MOST_ROWS // 2)
+
+
+def _over(points: Points) -> str:
+    """What the numbers of a table are."""
+    if all(len(point.runs) == 1 for point in points.points):
+        return "One run a point: samples, without intervals."
+    return "Means over runs, their 95 % intervals below."
 
 
 def _against(headline: Headline) -> str:
