@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgb
 from flashcrowd.report import page, style, write
 from flashcrowd.report.arrange import layout
 from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
+from flashcrowd.report.canvas import canvas, from_zero
 from flashcrowd.report.charts import pings
 from flashcrowd.report.charts.means import means
 from flashcrowd.report.charts.names import called
@@ -258,6 +259,19 @@ def test_folders_are_lines_and_the_rest_are_panels(swarm: Swarm) -> None:
     assert [len(panel.lines) for panel in layout(points).panels] == [2]
     plan = layout(points, along="RTT", lines="RTT")
     assert [panel.title for panel in plan.panels] == ["loss 0 %", "loss 5 %"]
+
+
+def test_values_that_hardly_differ_do_not_fill_the_axis() -> None:
+    assert from_zero([26.0009, 26.0012])
+    assert not from_zero([5.69, 5.77])
+    assert from_zero([1.0, 5.0])
+
+
+def test_numbers_on_an_axis_keep_their_digits() -> None:
+    with canvas() as drawing:
+        drawing.panels[0].plot([0, 1], [0.00001, 0.00005])
+        drawing.panels[0].set_yticks([0.00001, 0.00005], ["0.00001", "0.00005"])
+        assert ">0.00005</text>" in drawing.svg().wide
 
 
 def test_a_workload_named_after_its_kind_is_named_once() -> None:

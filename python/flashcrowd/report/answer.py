@@ -19,6 +19,9 @@ _MOST_SENTENCES = 6
 #: Intervals that leave room for more than this say nothing.
 _TOO_WIDE = 1.0
 
+#: Clear changes of less than this would be called 0.0 %.
+_LEAST = 0.0005
+
 #: What "as ... as" takes in place of the comparative.
 _AS = {"longer": "long", "higher": "high", "later": "late"}
 
@@ -81,14 +84,14 @@ def _comparisons(
 
 def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
     """The largest change that is clear, or what can be excluded if none is."""
-    clear = [each for each in compared if each.change.is_clear]
+    clear = [each for each in compared if _clear(each.change)]
     if not clear:
         return _none(measure, baseline, compared)
     most = max(clear, key=lambda each: abs(each.change.mean))
     text = f"{_beside(measure, baseline, most)} {_sure(most.change)}"
     if len(compared) > 1:
         rest = [each for each in compared if each is not most]
-        differ = sum(each.change.is_clear for each in rest)
+        differ = sum(_clear(each.change) for each in rest)
         what = "combinations" if len(baseline.levels) > 1 else "values"
         if len(rest) == 1:
             (other,) = rest
@@ -109,6 +112,11 @@ def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
             f"{wording.mean(before, measure.unit)} with {baseline.name(each.base)}: "
         )
     return text + _by(each.change, measure)
+
+
+def _clear(change: Estimate) -> bool:
+    """Whether there is a change that a sentence can name."""
+    return change.is_clear and abs(change.mean) >= _LEAST
 
 
 def _count(differ: int) -> str:
@@ -139,7 +147,7 @@ def _none(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -
 
 def _summed(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
     """Many contexts in one sentence."""
-    clear = [each for each in compared if each.change.is_clear]
+    clear = [each for each in compared if _clear(each.change)]
     name = wording.sentence(measure.name)
     if not clear:
         return wording.sentence(_none(measure, baseline, compared))

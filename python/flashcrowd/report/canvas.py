@@ -97,7 +97,7 @@ class Canvas:
         text = text[text.index("<svg") :]
         text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
         text = text.replace("font-family: 'DejaVu Sans', sans-serif", f"font-family: {_FONTS}")
-        return re.sub(r"(\d+\.\d\d)\d{3,}", r"\1", text)
+        return re.sub(r"(\d+\.\d\d)\d{3,}(?![^<>]*</text>)", r"\1", text)
 
     def _legend(self, width: float) -> list[Artist]:
         if self._key is None:
@@ -163,8 +163,14 @@ def key(canvas: Canvas, title: str = "", *, columns: int = 4) -> None:
 
 
 def from_zero(values: list[float]) -> bool:
-    """Whether an axis of these values should begin at zero: not if all lay in its last quarter."""
-    return not values or min(values) < 0.75 * max(values)
+    """Whether an axis of these values should begin at zero: not if all lay in its last quarter.
+
+    Values that hardly differ are shown as such, and do not fill the axis.
+    """
+    if not values:
+        return True
+    least, most = min(values), max(values)
+    return least < 0.75 * most or most - least < 0.005 * most
 
 
 def per_cent(panel: Axes) -> None:
