@@ -74,6 +74,7 @@ def draw(
     if plan.along is None or len({estimate.mean for estimate in found}) < 2:
         return None
     zero = from_zero([end for estimate in found for end in (estimate.minimum, estimate.maximum)])
+    highest = max(estimate.mean for estimate in found)
     below = any(estimate.minimum < 0 for estimate in found)
     axis = points.axes[plan.along]
     places = axis.scale.values if axis.scale else tuple(float(i) for i in range(len(axis.levels)))
@@ -101,6 +102,8 @@ def draw(
                 )  # fmt: skip
             if zero:
                 panel.set_ylim(bottom=min(0, panel.get_ylim()[0]) if below else 0)
+                if highest > 0.97 * panel.get_ylim()[1]:
+                    panel.set_ylim(top=1.05 * highest)  # room for half a marker
         for panel in drawing.panels[len(plan.panels) :]:
             panel.set_visible(False)
         for panel in drawing.panels[::columns]:
