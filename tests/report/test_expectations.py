@@ -23,6 +23,25 @@ def outcomes(judged: list[Judged]) -> list[str]:
     return [each.outcome for each in judged]
 
 
+def test_the_answer_says_where_an_expectation_is_kept(swarm: Callable) -> None:
+    source = expecting(swarm(), measure="mean download time", below="525 s")
+    found = judge(source)
+    (said,) = expectations.sentences(found)
+    assert said.startswith("Expected: mean download time below 525 s: ")
+    for outcome in set(outcomes(found)):
+        where = [each.where for each in found if each.outcome == outcome]
+        assert f"{outcome} at {' and '.join(where)}" in said or f"at {len(where)} points" in said
+    answer = study_page.build(source).sections[0]
+    assert any(getattr(block, "text", "") == said for block in answer.blocks)
+
+
+def test_the_answer_says_that_an_expectation_is_kept_everywhere(swarm: Callable) -> None:
+    found = judge(expecting(swarm(), measure="mean download time", below="600 s"))
+    assert list(expectations.sentences(found)) == [
+        "Expected: mean download time below 600 s: kept at all 6 points."
+    ]
+
+
 def test_a_bound_that_every_interval_keeps_is_kept(swarm: Callable) -> None:
     found = judge(expecting(swarm(), measure="mean download time", below="600 s"))
     assert outcomes(found) == ["kept"] * 6

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from flashcrowd.qlog.events import events
 from flashcrowd.report.source import Source, integers, of, table
@@ -43,8 +42,9 @@ def write(results: Source, out: Path, *, run: int = 0, format: Format = "json-se
     if ends is None or rows is None:
         return []
     ends, rows = (of(each, "run", run) for each in (ends, rows))
-    rows = rows.take(pc.sort_indices(rows, [("connection", "ascending")]))  # stable: times stay
     numbers = integers(rows, "connection")
+    order = np.argsort(numbers, kind="stable")  # the events of one stay in the order of time
+    rows, numbers = rows.take(pa.array(order)), numbers[order]
     out.mkdir(parents=True, exist_ok=True)
     files = []
     for end in ends.to_pylist():

@@ -78,11 +78,11 @@ def layout(points: Points, *, along: str = "", lines: str = "", most_lines: int 
     inner = [i for i in others if i not in by_panel]
     panels = []
     for levels, members in _split(points.points, by_panel).items():
-        lines = [
+        drawn = [
             Line(_name(points.axes, inner, key), tuple(sorted(found, key=_order(place))))
             for key, found in _split(members, inner).items()
         ]
-        panels.append(Panel(_name(points.axes, by_panel, levels), tuple(lines)))
+        panels.append(Panel(_name(points.axes, by_panel, levels), tuple(drawn)))
     return Layout(place, tuple(panels))
 
 

@@ -214,6 +214,28 @@ def _says(measure: str, given: Mapping[str, str], base: Baseline | None) -> str:
     return f"{measure} {text}"
 
 
+def sentences(judged: Sequence[Judged]) -> Iterator[str]:
+    """What came of each expectation, and where."""
+    for says in dict.fromkeys(each.says for each in judged):
+        mine = [each for each in judged if each.says == says]
+        outcomes = dict.fromkeys(each.outcome for each in mine)
+        if len(outcomes) == 1:
+            (outcome,) = outcomes
+            places = f" at all {len(mine)} points" if len(mine) > 1 else ""
+            yield f"Expected: {says}: {outcome}{places}."
+            continue
+        parts = []
+        for outcome in outcomes:
+            where = [each.where for each in mine if each.outcome == outcome]
+            named = " and ".join(where) if len(where) <= _NAMED else f"{len(where)} points"
+            parts.append(f"{outcome} at {named}")
+        yield f"Expected: {says}: {'; '.join(parts)}."
+
+
+#: Of more points than this a sentence says only how many they are.
+_NAMED = 2
+
+
 def sentence(judged: Sequence[Judged]) -> str:
     """How many are kept, broken and undecided."""
     outcomes = [each.outcome for each in judged]

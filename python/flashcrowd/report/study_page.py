@@ -34,6 +34,7 @@ from flashcrowd.report.charts import (
     series,
 )
 from flashcrowd.report.charts.names import called
+from flashcrowd.report.expectations import Judged
 from flashcrowd.report.headline import Headline, chosen
 from flashcrowd.report.instants import instants
 from flashcrowd.report.measures import observations
@@ -64,9 +65,10 @@ def build(results: Source) -> Page:
     points = points_of(results)
     everything = observations(results)
     decisive = chosen(results.study, everything, points)
+    judged = expectations.judge(results, points)
     sections = [
-        Section("The answer", "answer", list(_answer(results.study, decisive, points))),
-        *_expected(results, points),
+        Section("The answer", "answer", list(_answer(results.study, decisive, points, judged))),
+        *_expected(judged),
         Section("Why was it slow?", "why", list(_why(results, points, decisive))),
         *_outcome(points),
         *_results(results, points, everything, decisive),
@@ -83,15 +85,17 @@ def build(results: Source) -> Page:
     )
 
 
-def _expected(results: Source, points: Points) -> Iterator[Section]:
-    judged = expectations.judge(results, points)
+def _expected(judged: Sequence[Judged]) -> Iterator[Section]:
     if judged:
         yield Section("What was expected", "expected", [expectations.table(judged)])
 
 
-def _answer(study: Mapping[str, Any], decisive: Headline, points: Points) -> Iterator[Block]:
+def _answer(
+    study: Mapping[str, Any], decisive: Headline, points: Points, judged: Sequence[Judged]
+) -> Iterator[Block]:
     for sentence in (
         *answer.sentences(decisive, points),
+        *expectations.sentences(judged),
         *stopping.sentences(study, decisive, points),
     ):
         yield Text(sentence)

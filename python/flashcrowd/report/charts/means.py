@@ -89,7 +89,9 @@ def draw(
                 count = len(content.lines)
                 aside = 0.0 if axis.scale else _ASIDE * (number - (count - 1) / 2)
                 bar = 3.0 if aside or count == 1 else 3.0 + 1.5 * min(4, count - 1 - number)
-                _line(drawing, panel, line, look, shown, plan.along, places, (aside, bar))
+                # Between categories there is nothing that a line could pass through.
+                joined = axis.scale is not None
+                _line(drawing, panel, line, look, shown, plan.along, places, (aside, bar), joined)
             panel.set_title(content.title)
             panel.set_xlabel(axis.title)
             panel.tick_params(labelbottom=True)
@@ -127,6 +129,7 @@ def _line(
     along: int,
     places: tuple[float, ...],
     place: tuple[float, float],
+    joined: bool,
 ) -> None:
     aside, width = place
     xs, ys = [], []
@@ -151,7 +154,7 @@ def _line(
         drawing.tip(marker, f"{point.label}: {wording.with_interval(found, shown.unit)}")
     panel.autoscale_view()
     panel.plot(
-        xs, ys, color=look.color, linestyle=look.dashes, transform=where,
+        xs, ys, color=look.color, linestyle=look.dashes if joined else "none", transform=where,
         label=line.label or None, zorder=3, **_hollow(look),
     )  # fmt: skip
 
