@@ -77,6 +77,12 @@ impl BlockMap {
     pub fn all_requested(&self) -> bool {
         self.free == 0
     }
+    /// Whether of every piece that is not here a block has been asked for.
+    pub fn all_begun(&self) -> bool {
+        let pieces = 0..self.torrent.pieces();
+        let begun = |piece: u32| self.have.has(piece) || self.asked(piece) > 0;
+        pieces.into_iter().all(begun)
+    }
     /// Takes the first free block of `piece`.
     pub fn take(&mut self, piece: u32) -> Option<Block> {
         let part = self.parts.get_mut(piece as usize).filter(|part| part.free > 0)?;

@@ -1,10 +1,11 @@
-//! The bytes of the wire protocol (BEP 3): messages to bytes, and a decoder that takes bytes as they
+//! The bytes of the wire protocol (BEP 3, BEP 6): messages to bytes, and a decoder that takes bytes as they
 //! come and gives out messages as they become complete.
 //!
 //! The decoder trusts nobody: it keeps no more bytes than one message of the agreed size may have,
 //! and says with a [`CodecError`] why a stream cannot go on. A message of a type that it does not know
 //! is skipped whole, whatever is in it, as BEP 3's reference client and libtorrent's extensions expect
-//! of each other: those of BEP 5 (DHT), BEP 6 (Fast), BEP 10 (extension protocol), BEP 52 (hashes).
+//! of each other: those of BEP 5 (DHT), BEP 10 (extension protocol), BEP 52 (hashes), and those of BEP 6
+//! (Fast) unless the decoder was told that both sides offer it.
 //! The decoder does not judge whether a message makes sense at its time; [`Peer`](crate::Peer) does.
 
 use crate::{Bitfield, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
@@ -71,6 +72,8 @@ pub enum CodecError {
     SpareBits,
 }
 
+/// In the last of the reserved bytes (BEP 6).
+const FAST_BIT: u8 = 0x04;
 const PROTOCOL: &[u8; 20] = b"\x13BitTorrent protocol";
 const CHOKE: u8 = 0;
 const UNCHOKE: u8 = 1;
@@ -81,6 +84,11 @@ const BITFIELD: u8 = 5;
 const REQUEST: u8 = 6;
 const PIECE: u8 = 7;
 const CANCEL: u8 = 8;
+const SUGGEST: u8 = 13;
+const HAVE_ALL: u8 = 14;
+const HAVE_NONE: u8 = 15;
+const REJECT: u8 = 16;
+const ALLOWED_FAST: u8 = 17;
 
 /// Most bytes behind the length prefix of a message that is skipped. libtorrent refuses longer ones,
 /// too; the largest in use are extension messages with 16 KiB of metadata (BEP 9).
@@ -91,11 +99,20 @@ impl Handshake {
     pub fn new(info_hash: [u8; 20], peer_id: [u8; 20]) -> Handshake {
         Handshake { reserved: [0; 8], info_hash, peer_id }
     }
+    /// The handshake of a client that offers the Fast extension: what
+    /// [`Message::FastHandshake`] stands for.
+    pub fn fast(info_hash: [u8; 20], peer_id: [u8; 20]) -> Handshake {
+        Handshake { reserved: [0, 0, 0, 0, 0, 0, 0, FAST_BIT], info_hash, peer_id }
+    }
+    /// The message that this handshake is to a [`Peer`](crate::Peer).
+    pub fn message(&self) -> Message {
+        if self.offers(Extension::Fast) { Message::FastHandshake } else { Message::Handshake }
+    }
     /// Whether the sender offers this extension.
     pub fn offers(&self, extension: Extension) -> bool {
         let (byte, bit) = match extension {
             Extension::Protocol => (5, 0x10),
-            Extension::Fast => (7, 0x04),
+            Extension::Fast => (7, FAST_BIT),
             Extension::Dht => (7, 0x01),
         };
         self.reserved[byte] & bit != 0
@@ -117,7 +134,7 @@ impl Handshake {
 }
 
 /// Appends the bytes of a message: of PIECE only the header, behind which its owner appends the
-/// block; of [`Message::Handshake`] nothing, for that is [`Handshake::encode`]'s.
+/// block; of a handshake nothing, for that is [`Handshake::encode`]'s.
 pub fn encode(message: &Message, out: &mut Vec<u8>) {
     let mut head = |kind: u8, numbers: &[u32]| {
         out.extend_from_slice(&(message.size() - 4).to_be_bytes());
@@ -125,7 +142,7 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) {
         numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
     };
     match message {
-        Message::Handshake => {}
+        Message::Handshake | Message::FastHandshake => {}
         Message::KeepAlive => out.extend_from_slice(&[0; 4]),
         Message::Choke => head(CHOKE, &[]),
         Message::Unchoke => head(UNCHOKE, &[]),
@@ -146,6 +163,11 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) {
         }
         Message::Piece { piece, begin, .. } => head(PIECE, &[*piece, *begin]),
         Message::Cancel { piece, begin, length } => head(CANCEL, &[*piece, *begin, *length]),
+        Message::HaveAll => head(HAVE_ALL, &[]),
+        Message::HaveNone => head(HAVE_NONE, &[]),
+        Message::Suggest { piece } => head(SUGGEST, &[*piece]),
+        Message::Reject { piece, begin, length } => head(REJECT, &[*piece, *begin, *length]),
+        Message::AllowedFast { piece } => head(ALLOWED_FAST, &[*piece]),
     }
 }
 
@@ -156,7 +178,7 @@ pub enum Decoded<'a> {
     Handshake(Handshake),
     /// A message; with PIECE its block, with all others nothing.
     Message(Message, &'a [u8]),
-    /// The end of a message of a type that BEP 3 does not have. A sign of life, and nothing else.
+    /// The end of a message of a type that the decoder does not know. A sign of life, and nothing else.
     Skipped {
         /// The type byte.
         kind: u8,
@@ -174,6 +196,7 @@ pub struct Decoder {
     pieces: u32,
     limit: u32,
     greeted: bool,
+    fast: bool,
     skipping: Option<Skipping>,
     failed: Option<CodecError>,
 }
@@ -198,9 +221,18 @@ impl Decoder {
             pieces,
             limit,
             greeted: false,
+            fast: false,
             skipping: None,
             failed: None,
         }
+    }
+    /// Both sides offer the Fast extension: from now on its messages are given out. Call when the
+    /// handshake is there.
+    pub fn allow_fast(&mut self) {
+        self.fast = true;
+    }
+    fn knows(&self, kind: u8) -> bool {
+        kind <= CANCEL || (self.fast && (SUGGEST..=ALLOWED_FAST).contains(&kind))
     }
     /// Bytes arrived. Call [`next`](Decoder::next) until it has nothing more before feeding again,
     /// else they pile up.
@@ -265,7 +297,7 @@ impl Decoder {
         } else {
             // The type and its length are judged before the rest is waited for.
             let Some(&kind) = rest.first() else { return Ok(None) };
-            if kind > CANCEL {
+            if !self.knows(kind) {
                 self.used += 4;
                 return Ok(self.skip(Skipping { kind, length, left: length }));
             }
@@ -295,22 +327,24 @@ impl Decoder {
             return Err(CodecError::TooLong { length, limit: self.limit });
         }
         let good = match kind {
-            CHOKE | UNCHOKE | INTERESTED | NOT_INTERESTED => length == 1,
-            HAVE => length == 5,
+            CHOKE | UNCHOKE | INTERESTED | NOT_INTERESTED | HAVE_ALL | HAVE_NONE => length == 1,
+            HAVE | SUGGEST | ALLOWED_FAST => length == 5,
             BITFIELD => length == 1 + self.pieces.div_ceil(8),
-            REQUEST | CANCEL => length == 13,
+            REQUEST | CANCEL | REJECT => length == 13,
             _ => length > 9,
         };
         if good { Ok(()) } else { Err(CodecError::BadLength { kind, length }) }
     }
-    /// `body` is behind the type, one of BEP 3's, and of the right length for it.
+    /// `body` is behind the type, one that the decoder knows, and of the right length for it.
     fn parse(&self, kind: u8, body: &[u8]) -> Result<Message, CodecError> {
         let number = |index: usize| {
             let bytes = body.get(4 * index..).and_then(<[u8]>::first_chunk);
             bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
         };
         let piece = number(0);
-        if matches!(kind, HAVE | REQUEST | PIECE | CANCEL) && piece >= self.pieces {
+        let names_piece =
+            matches!(kind, HAVE | REQUEST | PIECE | CANCEL | SUGGEST | REJECT | ALLOWED_FAST);
+        if names_piece && piece >= self.pieces {
             return Err(CodecError::NoSuchPiece { piece, pieces: self.pieces });
         }
         let (begin, length) = (number(1), number(2));
@@ -324,6 +358,11 @@ impl Decoder {
             REQUEST => Message::Request { piece, begin, length },
             // No longer than the limit, which has 32 bits.
             PIECE => Message::Piece { piece, begin, length: body.len() as u32 - 8 },
+            HAVE_ALL => Message::HaveAll,
+            HAVE_NONE => Message::HaveNone,
+            SUGGEST => Message::Suggest { piece },
+            REJECT => Message::Reject { piece, begin, length },
+            ALLOWED_FAST => Message::AllowedFast { piece },
             _ => Message::Cancel { piece, begin, length },
         })
     }

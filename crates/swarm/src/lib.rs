@@ -42,16 +42,17 @@
 //!   connections made at once the one of the lower number stays. Mainline finds out by the identity
 //!   in the handshake.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
-//! - `modern` has the choker, the request queue, the limiter and the limits of libtorrent; not its
-//!   piece picker (which adds affinity and whole pieces), peer turnover, request timeouts, allowed-fast
-//!   and suggest messages, or the slots by rate.
+//! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
+//!   `libtorrent` lacks its turnover of peers, peer exchange, suggestions and the slots by rate.
 
 mod action;
 mod availability;
+pub mod bandwidth;
 mod bitfield;
 pub mod block_map;
 pub mod choker;
 pub mod codec;
+pub mod fast_set;
 pub mod limiter;
 mod message;
 pub mod meter;
@@ -59,6 +60,7 @@ mod peer;
 pub mod picker;
 pub mod pipeline;
 pub mod profile;
+pub mod statistics;
 mod torrent;
 mod tracker;
 mod upload_limit;

@@ -1,14 +1,16 @@
-//! The messages of the wire protocol, without payload.
+//! The messages of the wire protocol and of its Fast extension, without payload.
 
 use crate::Bitfield;
 use std::sync::Arc;
 
-/// One message of the peer wire protocol (BEP 3). Block data is not carried: whoever owns bytes
+/// One message of the peer wire protocol (BEP 3, BEP 6). Block data is not carried: whoever owns bytes
 /// knows from `piece`, `begin` and `length` which they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The first message in each direction.
     Handshake,
+    /// The same from a client that offers the Fast extension (BEP 6): one bit among its reserved ones.
+    FastHandshake,
     /// Nothing but a sign of life.
     KeepAlive,
     /// No more blocks for now.
@@ -67,6 +69,29 @@ pub enum Message {
         /// Bytes.
         length: u32,
     },
+    /// Instead of a bitfield: the sender has everything (BEP 6).
+    HaveAll,
+    /// Instead of a bitfield: the sender has nothing (BEP 6).
+    HaveNone,
+    /// A piece that the sender would like to be asked for (BEP 6).
+    Suggest {
+        /// Which piece.
+        piece: u32,
+    },
+    /// A request will not be answered (BEP 6).
+    Reject {
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+    },
+    /// A piece that may be requested while choked (BEP 6).
+    AllowedFast {
+        /// Which piece.
+        piece: u32,
+    },
 }
 
 /// Bytes of a handshake.
@@ -78,12 +103,14 @@ impl Message {
     /// Bytes on the wire, length prefix and block included.
     pub fn size(&self) -> u32 {
         match self {
-            Message::Handshake => HANDSHAKE_BYTES,
+            Message::Handshake | Message::FastHandshake => HANDSHAKE_BYTES,
             Message::KeepAlive => 4,
             Message::Choke | Message::Unchoke | Message::Interested | Message::NotInterested => 5,
-            Message::Have { .. } => 9,
+            Message::HaveAll | Message::HaveNone => 5,
+            Message::Have { .. } | Message::Suggest { .. } | Message::AllowedFast { .. } => 9,
             Message::Bitfield(pieces) => 5 + pieces.len().div_ceil(8),
-            Message::Request { .. } | Message::StampedRequest { .. } | Message::Cancel { .. } => 17,
+            Message::Request { .. } | Message::StampedRequest { .. } => 17,
+            Message::Cancel { .. } | Message::Reject { .. } => 17,
             Message::Piece { length, .. } => PIECE_HEADER_BYTES.saturating_add(*length),
         }
     }
@@ -104,6 +131,16 @@ mod tests {
         assert_eq!(block.size(), 16397);
         assert_eq!(Message::Bitfield(Arc::new(Bitfield::new(200))).size(), 30);
         assert_eq!(Message::Have { piece: 3 }.size(), 9);
+        // BEP 6: length prefixes 1, 1, 5, 13 and 5.
+        let fast = [
+            Message::HaveAll,
+            Message::HaveNone,
+            Message::Suggest { piece: 1 },
+            Message::Reject { piece: 1, begin: 0, length: 16384 },
+            Message::AllowedFast { piece: 1 },
+        ];
+        assert_eq!(fast.map(|message| message.size() - 4), [1, 1, 5, 13, 5]);
+        assert_eq!(Message::FastHandshake.size(), 68);
         let stamped = Message::StampedRequest { piece: 0, begin: 0, length: 1, unchoke: 7 };
         assert_eq!(stamped.size(), Message::Request { piece: 0, begin: 0, length: 1 }.size());
     }

@@ -19,6 +19,19 @@ pub struct Picker {
 
 const DONE: u32 = u32::MAX;
 
+/// What a look for the next piece goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Begun pieces come first, whatever their owners.
+    pub finish: bool,
+    /// Begun pieces come last: whole ones are wanted.
+    pub whole: bool,
+    /// The commonest first.
+    pub common_first: bool,
+    /// The remote has everything.
+    pub of_seed: bool,
+}
+
 impl Picker {
     /// Nobody has anything; `full` if we have everything.
     pub fn new(rules: Rules, pieces: u32, full: bool, stream: &mut RandomStream) -> Picker {
@@ -117,6 +130,59 @@ impl Picker {
             return self.scrambled.iter().copied().find(|piece| want(*piece));
         }
         self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece))
+    }
+    /// Pieces of which a block has been asked for, and that are not complete.
+    pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
+        self.started.iter().copied()
+    }
+    /// The same as [`next`](Picker::next) with what libtorrent's picker adds
+    /// (`piece_picker::pick_pieces`, `piece_pos::priority`): begun pieces come before others that are as
+    /// rare, or first, or last.
+    pub fn pick(
+        &self,
+        look: Look,
+        stream: &mut RandomStream,
+        want: impl Fn(u32) -> bool,
+        asked: impl Fn(u32) -> u32,
+    ) -> Option<u32> {
+        let Rules { begun_wins_ties, finish_first, .. } = self.rules;
+        let first = self.complete < self.rules.random_first_pieces;
+        let rarest = self.rules.order == PieceOrder::RarestFirst && !first;
+        if !(look.finish || look.whole || look.common_first || begun_wins_ties || finish_first) {
+            return self.next(look.of_seed, stream, want, asked);
+        }
+        let strict = self.rules.strict_priority;
+        if strict && let Some(piece) = self.begun(look.of_seed, stream, &want, &asked) {
+            return Some(piece);
+        }
+        let begun = || self.started.iter().copied().filter(|piece| want(*piece));
+        if look.finish || (first && finish_first) {
+            // Rarest first once that is the rule; by their numbers before.
+            let best = match rarest {
+                true => begun().min_by_key(|piece| self.owners(*piece)),
+                false => begun().min(),
+            };
+            if best.is_some() {
+                return best;
+            }
+        }
+        let fresh = |piece: u32| want(piece) && !(look.whole && self.started.contains(&piece));
+        let (next, tie) = if !rarest {
+            (self.scrambled.iter().copied().find(|piece| fresh(*piece)), None)
+        } else if look.common_first {
+            let common = self.buckets.iter().skip(1).rev().flatten().copied();
+            (common.into_iter().find(|piece| fresh(*piece)), None)
+        } else {
+            let rare = self.buckets.iter().skip(1).flatten().copied().find(|piece| fresh(*piece));
+            let tie = begun().min_by_key(|piece| self.owners(*piece));
+            (rare, tie.filter(|_| begun_wins_ties && !look.whole))
+        };
+        match (next, tie) {
+            (Some(next), Some(tie)) if self.owners(tie) <= self.owners(next) => Some(tie),
+            // Whole pieces are wanted, and there is none: what others have begun will do.
+            (None, _) => begun().min_by_key(|piece| self.owners(*piece)),
+            (next, _) => next,
+        }
     }
     fn begun(
         &self,

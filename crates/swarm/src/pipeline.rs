@@ -40,6 +40,10 @@ pub fn depth(rules: &Requests, pace: Pace) -> PipelineDepth {
             PipelineDepth { refill, fill: fill.clamp(1, limit) }
         }
         RequestPipeline::Fixed(number) => PipelineDepth::flat(number.clamp(1, limit)),
+        // Kept where the seconds are counted: `peer::requests`. Here what a new connection has.
+        RequestPipeline::SlowStart { first, min, max, .. } => {
+            PipelineDepth::flat(first.max(min).min(max.max(min)).clamp(1, limit))
+        }
         RequestPipeline::QueueTime { queue_time_ns, min, max } => {
             if rules.snubbing && pace.snubbed {
                 return PipelineDepth::flat(1);

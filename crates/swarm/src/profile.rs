@@ -37,6 +37,8 @@ pub struct Profile {
     pub announce: Announce,
     /// Asking for blocks.
     pub requests: Requests,
+    /// The Fast extension (BEP 6).
+    pub fast: FastExtension,
     /// Choosing pieces.
     pub picker: Picker,
     /// Measuring rates.
@@ -65,6 +67,12 @@ pub struct Connections {
     pub timeout_ns: Span,
     /// How often connections are checked for `timeout_ns`. Mainline 60 s (A.1).
     pub timeout_sweep_ns: Span,
+    /// A neighbour that was lost is tried again after this time, and as much longer for each attempt in a
+    /// row that failed; `null`: only when the tracker names it again. libtorrent `min_reconnect_time`
+    /// 60 s (`peer_list::find_connect_candidates`).
+    pub reconnect_ns: Option<Span>,
+    /// After so many failures in a row it is not tried again. libtorrent `max_failcount` 3.
+    pub max_failures: u32,
 }
 
 /// When a peer announces itself, and what it asks for (A.9).
@@ -115,8 +123,18 @@ pub struct Requests {
     pub snubbing: bool,
     /// The time without a block after which a peer counts as snubbing us. Mainline 30 s, libtorrent 60 s.
     pub snub_after_ns: Span,
+    /// Somebody who owes blocks and sends none for so long has one request at a time until it does; its last
+    /// request is given up if its piece has no other block to ask for. Looked at with
+    /// `connections.timeout_sweep_ns`; `null`: never. libtorrent `piece_timeout` 20 s
+    /// (`peer_connection::snub_peer`).
+    pub block_timeout_ns: Option<Span>,
     /// Whether the last blocks are asked of every peer that has them, with CANCEL on arrival (A.8).
     pub end_game: bool,
+    /// The end game is strict: only somebody of whom nothing else can be asked, and of whom nothing is
+    /// outstanding, is asked for one block that another owes, and only when every missing piece has been
+    /// begun; whoever cannot fill its queue has one request at a time. libtorrent
+    /// `strict_end_game_mode` (`request_a_block`).
+    pub strict_end_game: bool,
     /// In whom the peer is interested.
     pub interest: Interest,
     /// Whether requests that a choke or a lost connection leaves unanswered are made at once to
@@ -128,6 +146,23 @@ pub struct Requests {
     /// puts the time of the UNCHOKE into each request; no wire format has such a field. A request
     /// without a stamp, as every client on a socket and of another profile makes it, is taken as it is.
     pub stamped: bool,
+}
+
+/// The Fast extension (BEP 6): HAVE ALL and HAVE NONE, REJECT instead of silence, and pieces that may be
+/// requested while choked. Two clients use it with each other if both offer it. SUGGEST PIECE is
+/// understood and never sent, as libtorrent ships (`suggest_mode` none).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FastExtension {
+    /// Whether the handshake offers it.
+    pub enabled: bool,
+    /// How many pieces a neighbour may request while it is choked; it is told with its first INTERESTED.
+    /// libtorrent `allowed_fast_set_size` 5 (`peer_connection::send_allowed_set`).
+    pub allowed_set: u32,
+    /// Somebody who asks for more than allowed pieces so long after it was choked is disconnected;
+    /// `null`: never. libtorrent 2 s (`peer_connection::incoming_request`).
+    pub choked_request_ns: Option<Span>,
 }
 
 /// In whom a peer is interested.
@@ -165,6 +200,20 @@ pub enum RequestPipeline {
         /// `max_out_request_queue`, 500.
         max: u32,
     },
+    /// libtorrent 2.0 (`peer_connection::update_desired_queue_size`, `second_tick`): one more request for
+    /// every block, from `first` on, until a second in which it is unchoked brings no more than the
+    /// one before, which brought something, and 5000 bytes; then what arrives in `queue_time_ns` at the
+    /// rate of blocks, to which each second contributes a fifth.
+    SlowStart {
+        /// `request_queue_time`, 3 s.
+        queue_time_ns: Span,
+        /// `m_desired_queue_size` of a new connection, 4.
+        first: u32,
+        /// Least number, `min_request_queue` 2.
+        min: u32,
+        /// `max_out_request_queue`, 500.
+        max: u32,
+    },
 }
 
 /// Choosing pieces (A.8).
@@ -181,6 +230,17 @@ pub struct Picker {
     pub random_first_pieces: u32,
     /// In which order new pieces are taken after that.
     pub order: PieceOrder,
+    /// Of equally rare pieces the begun ones come first. libtorrent `piece_pos::priority`.
+    pub begun_wins_ties: bool,
+    /// Begun pieces come first while `random_first_pieces` are not complete. libtorrent
+    /// `peer_connection::picker_options`, `prioritize_partials`.
+    pub finish_first: bool,
+    /// Begun pieces come first while there are more of them than so many for each neighbour, 0: never.
+    /// libtorrent 1.5 (`piece_picker::pick_pieces`).
+    pub partials_per_neighbour: f64,
+    /// A neighbour whose rate brings a whole piece in this time is asked for whole pieces, and begun ones
+    /// are left to others; 0: never. libtorrent `whole_pieces_threshold` 20 s.
+    pub whole_pieces_ns: Span,
 }
 
 /// Which of the pieces already begun comes first.
@@ -366,6 +426,49 @@ pub struct LimiterRules {
     pub credit_ns: Span,
     /// When the transport is handed the next block for a neighbour.
     pub hand_over: HandOver,
+    /// How the limit is shared among the connections.
+    pub sharing: Sharing,
+    /// [`Sharing::Quota`]: its rules.
+    pub quota: Quota,
+}
+
+/// How an upload limit is shared among the connections that have something to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// They write in turns of one unit, blocks alone; other messages are free (A.5).
+    Turns,
+    /// Each asks for quota for all that waits in its send buffer, messages and blocks, and gets it from a
+    /// timer (libtorrent; [`bandwidth`](crate::bandwidth)).
+    Quota,
+}
+
+/// The rules of [`Sharing::Quota`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    /// Whether ticks with nobody waiting earn anything. libtorrent no
+    /// (`bandwidth_manager::update_quotas`).
+    pub idle_earns: bool,
+    /// Whether a connection is given its share only when its whole request is covered, or after
+    /// `request_ticks`. libtorrent yes.
+    pub whole_requests: bool,
+    /// After so many ticks a request is answered with what there is. libtorrent 20 (`bw_request::ttl`).
+    pub request_ticks: u32,
+    /// Charged for every packet that was sent or received. libtorrent 40 for IPv4, with
+    /// `rate_limit_ip_overhead` (`stat::trancieve_ip_packet`).
+    pub header_bytes: u32,
+    /// Whether messages take quota as blocks do, and wait for it.
+    pub messages: bool,
+    /// Blocks are put into the send buffer while less than this waits there. libtorrent
+    /// `send_buffer_low_watermark` 10 KiB; more for fast connections:
+    pub low_watermark: u32,
+    /// So much of what was sent in the last second; libtorrent `send_buffer_watermark_factor` 0.5.
+    pub watermark_factor: f64,
+    /// At most this. libtorrent `send_buffer_watermark` 500 KiB.
+    pub watermark: u32,
 }
 
 /// When the transport is handed the next block for a neighbour.

@@ -7,7 +7,7 @@ mod util;
 use flashcrowd_base::Span;
 use flashcrowd_swarm::profile::{
     FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, RequestPipeline, SeedChoker,
-    Slots, named,
+    Sharing, Slots, named,
 };
 use flashcrowd_swarm::{AnnounceEvent, TrackerRules, UnchokeEnd};
 use std::fmt::Write;
@@ -117,10 +117,52 @@ const MODERN: &[Ablation] = &[
     ("rounds of 10 s", |p| p.choker.round_ns = Span::from_secs(10)),
 ];
 
+/// What `libtorrent` has besides.
+const LIBTORRENT: &[Ablation] = &[
+    ("as it is", |_| {}),
+    ("no Fast extension", |p| p.fast.enabled = false),
+    ("no allowed pieces", |p| p.fast.allowed_set = 0),
+    ("late requests are forgiven", |p| p.fast.choked_request_ns = None),
+    ("turns, and messages are free", |p| p.limiter.sharing = Sharing::Turns),
+    ("idle ticks earn", |p| p.limiter.quota.idle_earns = true),
+    ("shares are given at once", |p| p.limiter.quota.whole_requests = false),
+    ("requests wait for 2 ticks", |p| p.limiter.quota.request_ticks = 2),
+    ("headers are free", |p| p.limiter.quota.header_bytes = 0),
+    ("messages are free", |p| p.limiter.quota.messages = false),
+    ("64 KiB in the send buffer", |p| p.limiter.quota.low_watermark = 64 << 10),
+    ("10 KiB in the send buffer", |p| p.limiter.quota.watermark = 10 << 10),
+    ("send buffer of 4 s", |p| p.limiter.quota.watermark_factor = 4.0),
+    ("quota every 100 ms", |p| p.limiter.tick_ns = Some(Span::from_millis(100))),
+    ("queue of 1 s", |p| slow_start(p, 1, 4, 2, 500)),
+    ("queue begins with 20", |p| slow_start(p, 3, 20, 2, 500)),
+    ("queue of 6 at least", |p| slow_start(p, 3, 4, 6, 500)),
+    ("queue of 3 at most", |p| slow_start(p, 3, 4, 2, 3)),
+    ("end game of everybody", |p| p.requests.strict_end_game = false),
+    ("no end game", |p| p.requests.end_game = false),
+    ("begun pieces win no ties", |p| p.picker.begun_wins_ties = false),
+    ("first pieces are not finished", |p| p.picker.finish_first = false),
+    ("few pieces at a time", |p| p.picker.partials_per_neighbour = 0.1),
+    ("no whole pieces", |p| p.picker.whole_pieces_ns = Span::ZERO),
+    ("silent ones are waited for", |p| p.requests.block_timeout_ns = None),
+    ("silent for 5 s", |p| p.requests.block_timeout_ns = Some(Span::from_secs(5))),
+    ("no second attempt", |p| p.connections.reconnect_ns = None),
+    ("a second attempt after 5 s", |p| p.connections.reconnect_ns = Some(Span::from_secs(5))),
+    ("one attempt", |p| {
+        p.connections.reconnect_ns = Some(Span::from_secs(5));
+        p.connections.max_failures = 1;
+    }),
+    ("begun pieces first", |p| p.picker.strict_priority = true),
+];
+
+fn slow_start(p: &mut Profile, seconds: u64, first: u32, min: u32, max: u32) {
+    let queue_time_ns = Span::from_secs(seconds);
+    p.requests.backlog = RequestPipeline::SlowStart { queue_time_ns, first, min, max };
+}
+
 /// A crowd that comes slowly, so that early announces matter. `modern` gets a larger and faster
 /// one, so that there are more peers than slots and long queues.
 fn run(profile: &str, ablation: &Ablation) -> (Swarm, String) {
-    let modern = profile == "modern";
+    let modern = profile != "mainline-4.0.2";
     let (kilobytes, leechers, pieces) = if modern { (100, 24, 24) } else { (20, 10, 8) };
     let profile = named(profile).expect("it ships");
     let mut rules = Rules { profile, tracker: TrackerRules::MAINLINE };
@@ -190,6 +232,11 @@ fn every_rule_of_mainline_makes_a_difference() {
 #[test]
 fn every_rule_of_modern_makes_a_difference() {
     insta::assert_snapshot!(table("modern", MODERN));
+}
+
+#[test]
+fn every_rule_of_libtorrent_makes_a_difference() {
+    insta::assert_snapshot!(table("libtorrent", LIBTORRENT));
 }
 
 #[test]

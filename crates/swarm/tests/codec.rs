@@ -116,6 +116,37 @@ fn messages_of_extensions_are_skipped_whole_and_the_stream_goes_on() {
 }
 
 #[test]
+fn messages_of_the_fast_extension_are_known_bytes_once_it_is_agreed_on() {
+    // BEP 6: the types are 0x0D to 0x11.
+    let known: [(Message, &[u8]); 5] = [
+        (Message::Suggest { piece: 7 }, &[0, 0, 0, 5, 13, 0, 0, 0, 7]),
+        (Message::HaveAll, &[0, 0, 0, 1, 14]),
+        (Message::HaveNone, &[0, 0, 0, 1, 15]),
+        (
+            Message::Reject { piece: 1, begin: 2, length: 3 },
+            &[0, 0, 0, 13, 16, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3],
+        ),
+        (Message::AllowedFast { piece: 18 }, &[0, 0, 0, 5, 17, 0, 0, 0, 18]),
+    ];
+    for (message, bytes) in known {
+        let mut out = Vec::new();
+        encode(&message, &mut out);
+        assert_eq!(out, bytes, "{message:?}");
+        let mut decoder = greeted();
+        decoder.allow_fast();
+        decoder.feed(bytes);
+        assert_eq!(decoder.next(), Ok(Some(Decoded::Message(message, &[]))));
+    }
+    let mut decoder = greeted();
+    decoder.allow_fast();
+    decoder.feed(&[0, 0, 0, 2, 14, 0]);
+    assert_eq!(decoder.next(), Err(CodecError::BadLength { kind: 14, length: 2 }));
+    let handshake = Handshake::fast([1; 20], [2; 20]);
+    assert!(handshake.offers(Extension::Fast) && handshake.message() == Message::FastHandshake);
+    assert_eq!(Handshake::new([1; 20], [2; 20]).message(), Message::Handshake);
+}
+
+#[test]
 fn the_largest_unknown_message_passes_without_being_kept() {
     let mut decoder = greeted();
     decoder.feed(&MAX_SKIPPED_BYTES.to_be_bytes());

@@ -4,7 +4,7 @@ mod util;
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::profile::{
-    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, all, named,
+    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, Sharing, all, named,
 };
 use flashcrowd_swarm::{AnnounceEvent, Message, Torrent, TrackerRules};
 use proptest::prelude::*;
@@ -156,9 +156,32 @@ fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
     assert!(swarm.peers.iter().all(|peer| peer.is_complete()));
 }
 
+/// libtorrent with some of its mechanisms switched off.
+fn libtorrent(switch: [bool; 8]) -> Profile {
+    let mut profile = named("libtorrent").expect("it ships");
+    profile.fast.enabled = switch[0];
+    profile.limiter.quota.messages = switch[1];
+    profile.limiter.quota.whole_requests = switch[2];
+    profile.limiter.quota.idle_earns = switch[3];
+    profile.requests.strict_end_game = switch[4];
+    profile.picker.begun_wins_ties = switch[5];
+    if switch[6] {
+        profile.picker.whole_pieces_ns = Span::ZERO;
+    }
+    if switch[7] {
+        profile.limiter.sharing = Sharing::Turns;
+    }
+    profile
+}
+
 fn any_rules() -> impl Strategy<Value = (Profile, TrackerRules)> {
-    (any::<[bool; 11]>(), 0usize..4, 0usize..5).prop_map(|(switch, seed, backlog)| {
-        let mut profile = if switch[0] { all().remove(1) } else { mainline() };
+    let today = prop::option::of(any::<[bool; 8]>());
+    (any::<[bool; 11]>(), 0usize..4, 0usize..5, today).prop_map(|(switch, seed, backlog, today)| {
+        let mut profile = match (switch[0], today) {
+            (true, Some(today)) => libtorrent(today),
+            (true, None) => all().remove(1),
+            (false, _) => mainline(),
+        };
         profile.control_behind_piece = switch[1];
         profile.connections.drop_seed_to_seed = switch[2];
         profile.requests.end_game = switch[3];

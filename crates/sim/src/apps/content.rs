@@ -137,6 +137,9 @@ impl Content {
         let mut header = Vec::with_capacity(HANDSHAKE_BYTES as usize);
         match message {
             Message::Handshake => handshake.encode(&mut header),
+            Message::FastHandshake => {
+                Handshake::fast(handshake.info_hash, handshake.peer_id).encode(&mut header);
+            }
             other => codec::encode(other, &mut header),
         }
         let rest = header.get(from as usize..).unwrap_or_default();

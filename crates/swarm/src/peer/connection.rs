@@ -1,11 +1,14 @@
 //! One connection: its two halves of state, and the way out.
 
+use super::extras::Extras;
+use super::outbox::Outbox;
+use super::send_buffer::{SendBuffer, watermark};
 use super::write_buffer::{Channel, WriteBuffer};
 use crate::block_map::Block;
 use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
-use crate::profile::{MeterRules, Requests};
-use crate::{Action, Bitfield, ConnId, Message, PeerId, UnchokeEnd};
+use crate::profile::{MeterRules, Quota, Requests};
+use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::{Lines, Time};
 use std::collections::VecDeque;
 
@@ -76,6 +79,8 @@ pub(super) struct Conn {
     pub(super) down_since_round: u64,
     /// When both handshakes were there: the state of a mainline connection begins here.
     opened: Time,
+    /// What only clients of today need.
+    pub(super) extras: Option<Box<Extras>>,
 }
 
 /// What one neighbour's connection needs once blocks may go over it.
@@ -150,8 +155,15 @@ pub(super) struct Written {
 }
 
 impl Conn {
-    pub(super) fn new(now: Time, remote: PeerId, initiated: bool, meter: &MeterRules) -> Conn {
+    pub(super) fn new(
+        now: Time,
+        remote: PeerId,
+        initiated: bool,
+        meter: &MeterRules,
+        extras: Option<Box<Extras>>,
+    ) -> Conn {
         Conn {
+            extras,
             remote,
             initiated,
             stage: Stage::Opening,
@@ -248,9 +260,30 @@ impl Conn {
     pub(super) fn is_sending(&self) -> bool {
         self.left > 0
     }
+    /// The socket buffer that what waits would go to takes nothing.
+    #[cfg(test)]
+    pub(super) fn is_full(&self) -> bool {
+        let data = self.data.as_ref().map_or(self.out.space, |data| data.space);
+        self.out.space == 0 || data == 0
+    }
     /// There is a block to send.
     pub(super) fn has_block(&self) -> bool {
-        self.left > 0 || self.queued() > 0
+        self.left > 0 || self.queued() > 0 || self.send_buffer().is_some_and(|it| it.blocks > 0)
+    }
+    /// What waits for quota, if the limit is shared by quotas.
+    pub(super) fn send_buffer(&self) -> Option<&SendBuffer> {
+        self.extras.as_ref()?.send.as_ref()
+    }
+    pub(super) fn send_buffer_mut(&mut self) -> Option<&mut SendBuffer> {
+        self.extras.as_mut()?.send.as_mut()
+    }
+    /// Both ends offer the Fast extension.
+    pub(super) fn is_fast(&self) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.fast)
+    }
+    /// Of this piece something may be asked now.
+    pub(super) fn may_request(&self, piece: u32) -> bool {
+        !self.choking_us || self.extras.as_ref().is_some_and(|it| it.allowed.contains(&piece))
     }
 
     /// Sends a control message, if need be behind the half-written PIECE.
@@ -259,9 +292,12 @@ impl Conn {
         id: ConnId,
         message: Message,
         behind_piece: bool,
-        out: &mut VecDeque<Action>,
+        out: &mut Outbox,
     ) {
-        if self.is_behind(behind_piece)
+        if let Some(buffer) = self.send_buffer_mut() {
+            buffer.push(message);
+            out.cork(id);
+        } else if self.is_behind(behind_piece)
             && let Some(work) = &mut self.work
         {
             work.waiting.push(message);
@@ -284,7 +320,7 @@ impl Conn {
         id: ConnId,
         channel: Channel,
         space: u64,
-        out: &mut VecDeque<Action>,
+        out: &mut Outbox,
     ) -> bool {
         let write_buffer = if channel == Channel::Data { self.blocks() } else { &mut self.out };
         write_buffer.set_space(channel, id, space, out)
@@ -292,6 +328,9 @@ impl Conn {
 
     /// The PIECE under way.
     pub(super) fn half_written(&self) -> Option<Message> {
+        if let Some(buffer) = self.send_buffer() {
+            return buffer.half_written().cloned();
+        }
         let work = self.work.as_ref().filter(|_| self.left > 0)?;
         let BlockRequest { piece, begin, length } = work.sending;
         Some(Message::Piece { piece, begin, length })
@@ -305,7 +344,7 @@ impl Conn {
         id: ConnId,
         quantum: u32,
         meter: &MeterRules,
-        out: &mut VecDeque<Action>,
+        out: &mut Outbox,
     ) -> Written {
         let channel = self.block_channel();
         let Some(work) = &mut self.work else { return Written::default() };
@@ -341,6 +380,50 @@ impl Conn {
             work.waiting = waiting;
         }
         Written { bytes, block: Some((piece, length)), choke_changed }
+    }
+}
+
+impl Conn {
+    /// Puts blocks that were asked for into the send buffer, while little waits there.
+    pub(super) fn fill_send_buffer(&mut self, now: Time, rules: &Quota, meter: &MeterRules) {
+        let Some(extras) = &mut self.extras else { return };
+        let below = watermark(rules, extras.statistics.up.last_second());
+        let (Some(buffer), Some(work)) = (&mut extras.send, &mut self.work) else { return };
+        while buffer.bytes() < below
+            && let Some(BlockRequest { piece, begin, length }) = work.queue.pop_front()
+        {
+            work.up_meter.update(now, length, meter);
+            buffer.push(Message::Piece { piece, begin, length });
+        }
+    }
+    /// Writes as much of the send buffer as quota and socket allow in one go; the bytes.
+    pub(super) fn write_send_buffer(
+        &mut self,
+        id: ConnId,
+        free_messages: bool,
+        out: &mut Outbox,
+        mut block: impl FnMut(u32, u32),
+    ) -> u32 {
+        let data = self.data.as_deref_mut();
+        let Some(extras) = &mut self.extras else { return 0 };
+        let Some(buffer) = &mut extras.send else { return 0 };
+        let (mut written, mut data) = (0, data);
+        while let Some(of_block) = buffer.begins_with_block() {
+            let (channel, way) = match &mut data {
+                Some(data) if of_block => (Channel::Data, &mut **data),
+                _ => (Channel::Control, &mut self.out),
+            };
+            let Some(part) = buffer.take(way.space, free_messages) else { break };
+            written += part.bytes;
+            let statistics = &mut extras.statistics;
+            if part.of_block { &mut statistics.up } else { &mut statistics.up_protocol }
+                .add(part.bytes);
+            if let Some(Message::Piece { piece, length, .. }) = part.completes {
+                block(piece, length);
+            }
+            way.write(channel, id, part.bytes, part.completes, out);
+        }
+        written
     }
 }
 

@@ -35,9 +35,9 @@ impl Peer {
             c.requestable_pieces += u32::from(self.block_map.has_free(piece));
             if !self.block_map.have().has(piece) {
                 c.missing_pieces += 1;
-                let choking_us = c.choking_us;
+                let asks = c.may_request(piece);
                 self.show_interest(id, true);
-                if !choking_us {
+                if asks {
                     self.request_more(now, id, None);
                 }
             }
@@ -79,15 +79,31 @@ impl Peer {
     }
     pub(super) fn on_choke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
+        if c.is_choking_us_anew(true) {
+            self.roll(now, id);
+        }
+        let Some(c) = self.conns.get_mut(id) else { return };
         if c.set_choking_us(true, &mut self.wants) {
-            let active = c.work.as_mut().map(|work| std::mem::take(&mut work.active));
-            self.release_requests(now, active.unwrap_or_default());
+            let fast = c.is_fast();
+            let active =
+                c.work.as_mut().filter(|_| !fast).map(|work| std::mem::take(&mut work.active));
+            let mut asked = active.unwrap_or_default();
+            if let Some(extras) = &mut c.extras {
+                extras.end_game = false;
+                // Requests that went out are answered or rejected one by one (BEP 6).
+                asked.extend(extras.reserved.drain(..));
+            }
+            self.release_requests(now, asked);
         }
     }
     pub(super) fn on_unchoke(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         let work = c.work(&self.profile.meter);
         work.unchokes_received = work.unchokes_received.wrapping_add(1);
+        if c.is_choking_us_anew(false) {
+            self.roll(now, id);
+        }
+        let Some(c) = self.conns.get_mut(id) else { return };
         if c.set_choking_us(false, &mut self.wants) {
             if self.profile.meter.start == MeterStart::Unchoke {
                 c.down_meter = Meter::fresh(now);
@@ -108,6 +124,10 @@ impl Peer {
         let Some(position) = work.active.iter().position(|other| *other == block) else { return };
         work.active.remove(position);
         work.slow_start.block(now, length);
+        if let Some(extras) = &mut c.extras {
+            extras.snubbed = false;
+            extras.queue_size += u32::from(!extras.slow_start_over);
+        }
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
@@ -129,6 +149,7 @@ impl Peer {
             blocks.retain(|other| *other != block);
             self.cancel_elsewhere(now, id, block);
         }
+        self.cancel_double(id, block);
         self.request_more(now, id, None);
         if complete && self.profile.connections.drop_seed_to_seed {
             for number in 0..self.conns.end() {
@@ -187,6 +208,9 @@ impl Peer {
     }
     /// Asks `id`, which does not choke us, for more, if need be only for blocks of some pieces.
     pub(super) fn request_more(&mut self, now: Time, id: ConnId, only: Option<&[u32]>) {
+        if self.endgame.is_none() && self.conns.get(id).is_some_and(|c| c.extras.is_some()) {
+            return self.request_a_block(now, id);
+        }
         let Some(depth) = self.depth(now, id) else { return };
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
@@ -253,7 +277,7 @@ impl Peer {
             }
         }
     }
-    fn show_interest(&mut self, id: ConnId, interested: bool) {
+    pub(super) fn show_interest(&mut self, id: ConnId, interested: bool) {
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.set_interested(interested, &mut self.wants) {
@@ -269,6 +293,9 @@ impl Peer {
         }
         let mut lost: Vec<u32> = Vec::new();
         for block in active {
+            if self.is_owed(block) {
+                continue;
+            }
             let was_free = self.block_map.has_free(block.piece);
             if self.block_map.give_back(block) && !was_free {
                 for (_, c) in self.conns.iter_mut() {
@@ -301,9 +328,13 @@ impl Peer {
     }
 
     /// Every block has been asked for: from now on of everybody.
-    fn begin_endgame(&mut self, now: Time) {
+    pub(super) fn begin_endgame(&mut self, now: Time) {
         let active = self.conns.iter().flat_map(|(_, c)| c.active().iter().copied());
         self.endgame = Some(active.collect());
+        for (_, c) in self.conns.iter_mut() {
+            let Some(extras) = &mut c.extras else { continue };
+            self.endgame.iter_mut().for_each(|all| all.extend(extras.reserved.drain(..)));
+        }
         for number in 0..self.conns.end() {
             self.fix_endgame(now, ConnId(number));
         }
@@ -350,7 +381,7 @@ impl Peer {
 }
 
 /// Asks for a block, with a stamp if the profile has such things.
-fn request(stamped: bool, piece: u32, begin: u32, length: u32, unchoke: u32) -> Message {
+pub(super) fn request(stamped: bool, piece: u32, begin: u32, length: u32, unchoke: u32) -> Message {
     if stamped {
         Message::StampedRequest { piece, begin, length, unchoke }
     } else {

@@ -7,7 +7,14 @@
 mod announce;
 mod connection;
 mod download;
+mod extras;
+mod fast;
 mod neighbours;
+mod outbox;
+mod quota;
+mod reconnect;
+mod requests;
+mod send_buffer;
 mod standing;
 mod super_seed;
 #[cfg(test)]
@@ -15,22 +22,24 @@ mod tests;
 mod upload;
 mod write_buffer;
 
+use crate::bandwidth::Bandwidth;
 use crate::block_map::{Block, BlockMap};
 use crate::choker::{Candidate, Choker, Decision};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
-use crate::profile::FirstRound;
+use crate::profile::{FirstRound, Sharing};
 use crate::{
     Action, AnnounceEvent, Bitfield, ConnId, Message, PeerId, Profile, Torrent, UnchokeEnd,
     UploadLimit,
 };
 use announce::Announcer;
-use connection::{BlockRequest, Conns, Stage};
+use connection::{BlockRequest, Conn, Conns, Stage};
 use flashcrowd_base::{RandomStream, Span, Time};
+use outbox::Outbox;
+use reconnect::Lost;
 use serde::{Deserialize, Serialize};
 use standing::Wants;
 pub use standing::{Download, Standing};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use super_seed::SuperSeed;
 use write_buffer::Channel;
@@ -58,7 +67,7 @@ pub struct Peer {
     id: PeerId,
     limit: UploadLimit,
     stream: RandomStream,
-    actions: VecDeque<Action>,
+    actions: Outbox,
     conns: Conns,
     /// Connections whose handshake is complete.
     open: u32,
@@ -77,7 +86,18 @@ pub struct Peer {
     endgame: Option<Vec<Block>>,
     choker: Choker,
     limiter: Limiter,
+    /// Instead of the limiter, if the limit is shared by quotas.
+    bandwidth: Option<Box<Bandwidth>>,
     announcer: Announcer,
+    /// The time of the last call, at which send buffers are written.
+    now: Time,
+    /// Blocks that more than one neighbour has been asked for.
+    doubles: Vec<Block>,
+    /// When neighbours of whom nothing could be asked are looked at again.
+    retry_at: Time,
+    /// Neighbours that were lost, and when one of them is tried again.
+    lost: Vec<Lost>,
+    reconnect_at: Time,
 
     /// When it entered the swarm: its ticks are counted from here.
     started: Time,
@@ -95,6 +115,9 @@ pub struct Peer {
     candidates: Vec<Candidate>,
     decisions: Vec<Decision>,
     blocks: Vec<Block>,
+    given: Vec<(ConnId, u32)>,
+    sent: Vec<(u32, u32)>,
+    rejected: Vec<BlockRequest>,
 }
 
 /// A period of nothing would never end.
@@ -115,10 +138,11 @@ impl Peer {
         let full = role == Role::Seed;
         let limit = upload_limit.into();
         let picker = Picker::new(profile.picker.clone(), torrent.pieces(), full, &mut stream);
+        let phase = stream.unit();
         Peer {
             id,
             limit,
-            actions: VecDeque::new(),
+            actions: Outbox::default(),
             conns: Conns::default(),
             open: 0,
             spares: Vec::new(),
@@ -131,8 +155,16 @@ impl Peer {
             picker,
             endgame: None,
             choker: Choker::default(),
-            limiter: Limiter::new(limit.rate(), profile.limiter.clone(), now)
-                .with_phase(stream.unit()),
+            limiter: Limiter::new(limit.rate(), profile.limiter.clone(), now).with_phase(phase),
+            bandwidth: (profile.limiter.sharing == Sharing::Quota).then(|| {
+                let rules = profile.limiter.clone();
+                Box::new(Bandwidth::new(limit.rate(), rules, now).with_phase(phase))
+            }),
+            now,
+            doubles: Vec::new(),
+            retry_at: Time::NEVER,
+            lost: Vec::new(),
+            reconnect_at: Time::NEVER,
             announcer: Announcer::new(),
             started: now,
             round_at: Time::NEVER,
@@ -146,6 +178,9 @@ impl Peer {
             candidates: Vec::new(),
             decisions: Vec::new(),
             blocks: Vec::new(),
+            given: Vec::new(),
+            sent: Vec::new(),
+            rejected: Vec::new(),
             stream,
             profile,
         }
@@ -197,6 +232,7 @@ impl Peer {
             return;
         }
         self.started = now;
+        self.now = now;
         self.choker.optimistic_since = now;
         if self.profile.choker.first_round == FirstRound::Arrival {
             self.round_at = now + self.profile.choker.round_ns.max(MIN_PERIOD);
@@ -213,6 +249,7 @@ impl Peer {
             return;
         }
         self.gone = true;
+        self.now = now;
         self.spares.clear();
         for number in 0..self.conns.end() {
             self.close(now, ConnId(number));
@@ -226,6 +263,7 @@ impl Peer {
         if self.gone {
             return;
         }
+        self.now = now;
         self.announcer.on_answer(now, interval);
         for peer in peers {
             self.connect(now, *peer);
@@ -245,32 +283,43 @@ impl Peer {
     /// When two peers connect to each other at once, the connection of the one with the lower
     /// number stays.
     pub fn accept(&mut self, now: Time, remote: PeerId) -> Option<ConnId> {
+        self.now = now;
         self.admit(now, remote)
     }
     /// The transport is up and its socket buffer takes `space` bytes. The side that connected sends
     /// its handshake, the other answers it, and then come the bitfields.
     pub fn on_connected(&mut self, now: Time, conn: ConnId, space: u64) {
+        self.now = now;
+        let handshake = self.handshake();
         let Some(c) = self.conns.get_mut(conn) else { return };
         c.last_heard = now;
         if c.stage == Stage::Opening {
             c.stage = Stage::Greeting;
             if c.initiated {
-                c.send(conn, Message::Handshake, true, &mut self.actions);
+                c.send(conn, handshake, true, &mut self.actions);
             }
         }
         self.on_space(now, conn, space);
     }
     /// The other side closed, or the transport failed.
     pub fn on_closed(&mut self, now: Time, conn: ConnId) {
+        self.now = now;
         self.forget(now, conn);
     }
     /// One complete message arrived, in order.
     pub fn on_message(&mut self, now: Time, conn: ConnId, message: Message) {
+        self.now = now;
         let Some(c) = self.conns.get_mut(conn) else { return };
         c.last_heard = now;
+        if let Some(extras) = &mut c.extras
+            && !matches!(message, Message::Piece { .. })
+        {
+            extras.statistics.down.take_back(message.size());
+        }
         if !c.is_open() {
-            if message == Message::Handshake && c.stage == Stage::Greeting {
-                self.open(now, conn);
+            let fast = message == Message::FastHandshake;
+            if (fast || message == Message::Handshake) && c.stage == Stage::Greeting {
+                self.open(now, conn, fast);
             } else {
                 self.close(now, conn);
             }
@@ -288,6 +337,16 @@ impl Peer {
             Message::StampedRequest { piece, begin, length, unchoke } => {
                 self.on_request(now, conn, BlockRequest { piece, begin, length }, Some(unchoke));
             }
+            Message::HaveAll if first && c.is_fast() => {
+                let everything = Bitfield::full(self.block_map.torrent().pieces());
+                self.on_bitfield(now, conn, &everything);
+            }
+            Message::HaveNone if first && c.is_fast() => {}
+            Message::AllowedFast { piece } if c.is_fast() => self.on_allowed_fast(now, conn, piece),
+            Message::Reject { piece, begin, length } if c.is_fast() => {
+                self.on_reject(now, conn, BlockRequest { piece, begin, length });
+            }
+            Message::Suggest { .. } if c.is_fast() => {}
             Message::Cancel { piece, begin, length } => {
                 if let Some(work) = &mut c.work {
                     work.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));
@@ -300,14 +359,23 @@ impl Peer {
             Message::NotInterested => self.on_not_interested(now, conn),
             Message::Bitfield(pieces) if first => self.on_bitfield(now, conn, &pieces),
             Message::KeepAlive => c.got_anything = !first,
-            Message::Handshake | Message::Bitfield(_) => self.close(now, conn),
+            Message::Handshake
+            | Message::FastHandshake
+            | Message::Bitfield(_)
+            | Message::HaveAll
+            | Message::HaveNone
+            | Message::AllowedFast { .. }
+            | Message::Reject { .. }
+            | Message::Suggest { .. } => self.close(now, conn),
         }
     }
     /// The socket buffer takes `space` bytes now. Call after a write has been carried out, and when
     /// a connection with [`wants_space`](Peer::wants_space) has room again.
     pub fn on_space(&mut self, now: Time, conn: ConnId, space: u64) {
+        self.now = now;
         let Some(c) = self.conns.get_mut(conn) else { return };
-        if c.set_space(conn, Channel::Control, space, &mut self.actions) {
+        let waited = c.set_space(conn, Channel::Control, space, &mut self.actions);
+        if waited || c.send_buffer().is_some() {
             self.resume_upload(now, conn);
         }
     }
@@ -315,7 +383,8 @@ impl Peer {
     /// it stands.
     pub fn on_data_space(&mut self, now: Time, conn: ConnId, space: u64) {
         let Some(c) = self.conns.get_mut(conn).filter(|c| c.has_data_connection()) else { return };
-        if c.set_space(conn, Channel::Data, space, &mut self.actions) {
+        let waited = c.set_space(conn, Channel::Data, space, &mut self.actions);
+        if waited || c.send_buffer().is_some() {
             self.resume_upload(now, conn);
         }
     }
@@ -334,7 +403,11 @@ impl Peer {
     }
     /// Whether something waits for room in this connection's socket buffer.
     pub fn wants_space(&self, conn: ConnId) -> bool {
-        self.conns.get(conn).is_some_and(|c| !c.is_control_flushed())
+        let waits = |c: &Conn| {
+            let buffer = c.send_buffer();
+            !c.is_control_flushed() || buffer.is_some_and(|it| it.bytes() > 0 && it.quota > 0)
+        };
+        self.conns.get(conn).is_some_and(waits)
     }
     /// Whether something waits for room in the socket buffer of the connection for blocks.
     pub fn wants_data_space(&self, conn: ConnId) -> bool {
@@ -344,6 +417,7 @@ impl Peer {
     /// everybody is choked; a block that is half-written goes out at the limit of before.
     pub fn set_upload_limit(&mut self, now: Time, limit: impl Into<UploadLimit>) {
         self.limit = limit.into();
+        self.now = now;
         if self.limit == UploadLimit::Nothing {
             for number in 0..self.conns.end() {
                 self.choke(now, ConnId(number), UnchokeEnd::Rotation);
@@ -352,14 +426,18 @@ impl Peer {
         }
         self.limiter.set_rate(now, self.limit.rate());
         self.write_granted(now);
+        self.set_quota_rate();
     }
     /// When to call [`on_timer`](Peer::on_timer) next. Cheap.
     pub fn next_timer(&self) -> Option<Time> {
-        let next = self.limiter.wake().min(self.slow_at);
+        let quota = self.bandwidth.as_ref().map_or(Time::NEVER, |bandwidth| bandwidth.wake());
+        let next = self.limiter.wake().min(quota).min(self.slow_at);
         (next != Time::NEVER).then_some(next)
     }
     /// Time has come. Early calls are harmless.
     pub fn on_timer(&mut self, now: Time) {
+        self.now = now;
+        self.give_quota(now);
         if now >= self.limiter.wake() {
             self.limiter.settle(now);
             self.write_granted(now);
@@ -370,9 +448,15 @@ impl Peer {
     }
     /// The next thing to do, until there is none.
     pub fn poll(&mut self) -> Option<Action> {
-        let Some(action) = self.actions.pop_front() else {
-            self.conns.drained();
-            return None;
+        let action = loop {
+            if let Some(action) = self.actions.pop_front() {
+                break action;
+            }
+            let Some(conn) = self.actions.uncork() else {
+                self.conns.drained();
+                return None;
+            };
+            self.setup_send(conn);
         };
         let written = match action {
             Action::Write { conn, bytes, .. } => Some((conn, Channel::Control, bytes)),
@@ -388,8 +472,13 @@ impl Peer {
     }
 
     fn set_slow_timer(&mut self) {
-        self.slow_at =
-            self.round_at.min(self.keepalive_at).min(self.sweep_at).min(self.announcer.check_at);
+        self.slow_at = self
+            .round_at
+            .min(self.keepalive_at)
+            .min(self.sweep_at)
+            .min(self.announcer.check_at)
+            .min(self.retry_at)
+            .min(self.reconnect_at);
     }
     #[cold]
     fn on_slow_timer(&mut self, now: Time) {
@@ -409,8 +498,17 @@ impl Peer {
                 let timeout = profile.connections.timeout_ns;
                 if self.conns.get(id).is_some_and(|c| now.since(c.last_heard) > timeout) {
                     self.close(now, id);
+                } else {
+                    self.time_out_request(now, id);
                 }
             }
+        }
+        if now >= self.reconnect_at {
+            self.reconnect(now);
+        }
+        if now >= self.retry_at {
+            self.retry_at = Time::NEVER;
+            self.retry_requests(now);
         }
         if now >= self.announcer.check_at {
             self.announcer.check_at = now + profile.announce.check_ns.max(MIN_PERIOD);

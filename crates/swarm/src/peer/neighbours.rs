@@ -2,6 +2,7 @@
 
 use super::Peer;
 use super::connection::{Conn, Stage};
+use super::extras::Extras;
 use crate::{Action, ConnId, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ impl Peer {
         if self.conns.live() >= self.profile.connections.max_connections {
             return None;
         }
-        Some(self.conns.insert(Conn::new(now, remote, false, &self.profile.meter)))
+        let conn = self.stranger(now, remote, false);
+        Some(self.conns.insert(conn))
     }
     /// The tracker named somebody.
     pub(super) fn connect(&mut self, now: Time, remote: PeerId) {
@@ -35,20 +37,40 @@ impl Peer {
             }
             return;
         }
-        let conn = self.conns.insert(Conn::new(now, remote, true, &self.profile.meter));
+        let conn = self.stranger(now, remote, true);
+        let conn = self.conns.insert(conn);
         self.actions.push_back(Action::Connect { conn, remote });
     }
-    /// The other's handshake is here.
-    pub(super) fn open(&mut self, now: Time, id: ConnId) {
+    fn stranger(&self, now: Time, remote: PeerId, initiated: bool) -> Conn {
+        let extras = Extras::new(&self.profile, self.second(now));
+        Conn::new(now, remote, initiated, &self.profile.meter, extras)
+    }
+    /// The handshake of this client.
+    pub(super) fn handshake(&self) -> Message {
+        if self.profile.fast.enabled { Message::FastHandshake } else { Message::Handshake }
+    }
+    /// The other's handshake is here, and may have offered the Fast extension.
+    pub(super) fn open(&mut self, now: Time, id: ConnId, fast: bool) {
+        let handshake = self.handshake();
+        let everything = self.block_map.have().is_full();
         let Some(c) = self.conns.get_mut(id) else { return };
         c.open(now, self.block_map.torrent().pieces(), &self.profile.meter);
         self.open += 1;
         if !c.initiated {
             self.reachable = true;
-            c.send(id, Message::Handshake, true, &mut self.actions);
+            c.send(id, handshake, true, &mut self.actions);
+        }
+        if let Some(extras) = &mut c.extras {
+            extras.fast = fast && self.profile.fast.enabled;
+        }
+        let (fast, nothing) = (c.is_fast(), self.block_map.have().is_empty());
+        if fast && (nothing || self.super_seed.is_some()) {
+            c.send(id, Message::HaveNone, true, &mut self.actions);
         }
         if self.super_seed.is_some() {
             self.offer(id);
+        } else if fast && everything {
+            c.send(id, Message::HaveAll, true, &mut self.actions);
         } else if !self.block_map.have().is_empty() {
             let have = Message::Bitfield(Arc::new(self.block_map.have().clone()));
             c.send(id, have, true, &mut self.actions);
@@ -72,8 +94,15 @@ impl Peer {
         if c.in_round_robin {
             self.limiter.remove(id);
         }
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.remove(id);
+        }
         if !c.choke_sent {
             self.record_end(id, &c, UnchokeEnd::Disconnected);
+        }
+        // Two that are complete have nothing for each other.
+        if !(self.is_complete() && c.have.is_full() && c.is_open()) {
+            self.remember_lost(now, c.remote, c.is_open());
         }
         if c.is_open() {
             self.open -= 1;
@@ -82,7 +111,9 @@ impl Peer {
                 self.picker.lost(piece, &mut self.stream);
             }
             if !self.gone {
-                self.release_requests(now, c.work.map(|work| work.active).unwrap_or_default());
+                let mut asked = c.work.map(|work| work.active).unwrap_or_default();
+                asked.extend(c.extras.map(|extras| extras.reserved).unwrap_or_default());
+                self.release_requests(now, asked);
                 if !c.choked {
                     self.slot_freed(now, c.interested_in_us);
                 }

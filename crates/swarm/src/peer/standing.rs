@@ -51,6 +51,10 @@ impl Conn {
         self.join(wants);
         true
     }
+    /// Whether that the other end chokes us, or does not, is news.
+    pub(super) fn is_choking_us_anew(&self, choking: bool) -> bool {
+        self.extras.is_some() && self.choking_us != choking
+    }
     /// The other end chokes us, or does not; whether that is a change.
     pub(super) fn set_choking_us(&mut self, choking: bool, wants: &mut Wants) -> bool {
         if self.choking_us == choking {
@@ -111,7 +115,8 @@ impl Peer {
         } else {
             Download::Alone
         };
-        let limited = self.limiter.wake() != Time::NEVER;
+        let waits = self.bandwidth.as_ref().is_some_and(|bandwidth| bandwidth.waiting() > 0);
+        let limited = (waits && self.wants.asked > 0) || self.limiter.wake() != Time::NEVER;
         Standing { download, has_blocks: self.wants.asked > 0, limited }
     }
 }

@@ -25,16 +25,26 @@ impl Peer {
         stamp: Option<u32>,
     ) {
         let BlockRequest { piece, begin, length } = wanted;
-        let rules = &self.profile.requests;
-        let good = length <= rules.max_block_bytes
+        let good = length <= self.profile.requests.max_block_bytes
             && self.block_map.torrent().contains(piece, begin, length)
             && self.block_map.have().has(piece);
+        let Some(c) = self.conns.get(id) else { return };
+        let fast = c.is_fast();
+        if fast {
+            // Whoever asks is interested, whether it said so or not.
+            self.on_interested(now, id);
+            if !self.judge_request(now, id, wanted, good) {
+                return;
+            }
+        }
+        let rules = &self.profile.requests;
         let Some(c) = self.conns.get_mut(id) else { return };
-        if !good || !c.interested_in_us || c.queued() as u64 >= u64::from(rules.max_queue.max(1)) {
+        let most = u64::from(rules.max_queue.max(1));
+        if !fast && (!good || !c.interested_in_us || c.queued() as u64 >= most) {
             self.close(now, id);
             return;
         }
-        if c.choke_sent {
+        if c.choke_sent && !fast {
             return;
         }
         let work = c.work(&self.profile.meter);
@@ -46,6 +56,9 @@ impl Peer {
     }
     /// Lets a connection that has a block to send, and can, wait for its turn.
     pub(super) fn resume_upload(&mut self, now: Time, id: ConnId) {
+        if self.bandwidth.is_some() {
+            return self.actions.cork(id);
+        }
         let ready =
             |c: &Conn| c.is_open() && !c.in_round_robin && c.takes_blocks() && c.has_block();
         if self.conns.get(id).is_some_and(ready) {
@@ -71,13 +84,7 @@ impl Peer {
             c.in_round_robin = written.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, written.bytes, c.in_round_robin);
             if let Some((_, length)) = written.block {
-                c.count_asked(&mut self.wants);
-                let work = c.work(&self.profile.meter);
-                self.bytes_up += u64::from(length);
-                work.up_since_round += u64::from(length);
-                work.up_since_unchoke += u64::from(length);
-                work.record.bytes += u64::from(length);
-                work.record.blocks += 1;
+                self.count_block(id, length);
             }
             if written.choke_changed {
                 self.on_choke_sent(now, id);
@@ -88,12 +95,31 @@ impl Peer {
         }
         self.limiter.arm(now);
     }
+    fn count_block(&mut self, id: ConnId, length: u32) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        c.count_asked(&mut self.wants);
+        let work = c.work(&self.profile.meter);
+        self.bytes_up += u64::from(length);
+        work.up_since_round += u64::from(length);
+        work.up_since_unchoke += u64::from(length);
+        work.record.bytes += u64::from(length);
+        work.record.blocks += 1;
+    }
+    /// A block has been written to its last byte.
+    pub(super) fn sent_block(&mut self, now: Time, id: ConnId, piece: u32, length: u32) {
+        self.count_block(id, length);
+        if self.super_seed.is_some() {
+            self.gave(now, id, piece, length);
+        }
+    }
 
     pub(super) fn on_interested(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if std::mem::replace(&mut c.interested_in_us, true) {
             return;
         }
+        self.grant_fast_set(id);
+        let Some(c) = self.conns.get(id) else { return };
         if self.profile.choker.first_round == FirstRound::FirstInterest
             && self.round_at == Time::NEVER
         {
@@ -116,8 +142,11 @@ impl Peer {
         if !std::mem::replace(&mut c.interested_in_us, false) {
             return;
         }
-        c.clear_queue();
-        c.count_asked(&mut self.wants);
+        // libtorrent goes on with what was asked of it until it chokes.
+        if !c.is_fast() {
+            c.clear_queue();
+            c.count_asked(&mut self.wants);
+        }
         if c.choked {
             return;
         }
@@ -366,8 +395,13 @@ impl Peer {
     fn on_choke_sent(&mut self, now: Time, id: ConnId) {
         let Some(c) = self.conns.get_mut(id) else { return };
         if c.choke_sent {
-            c.clear_queue();
-            c.count_asked(&mut self.wants);
+            if c.is_fast() {
+                self.reject_queue(now, id);
+            } else {
+                c.clear_queue();
+                c.count_asked(&mut self.wants);
+            }
+            let Some(c) = self.conns.get_mut(id) else { return };
             let cause = c.work(&self.profile.meter).end;
             self.actions.extend(ended(id, c, cause));
         } else {

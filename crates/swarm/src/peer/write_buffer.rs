@@ -1,5 +1,6 @@
 //! The way into one socket buffer: what it takes goes out, the rest waits here.
 
+use super::outbox::Outbox;
 use crate::{Action, ConnId, Message};
 use std::collections::VecDeque;
 
@@ -50,7 +51,7 @@ impl WriteBuffer {
         conn: ConnId,
         bytes: u32,
         completes: Option<Message>,
-        out: &mut VecDeque<Action>,
+        out: &mut Outbox,
     ) {
         if self.is_empty() && bytes <= self.space {
             self.space -= bytes;
@@ -62,7 +63,7 @@ impl WriteBuffer {
         }
     }
     /// Gives the socket buffer as much as it takes.
-    fn drain(&mut self, channel: Channel, conn: ConnId, out: &mut VecDeque<Action>) {
+    fn drain(&mut self, channel: Channel, conn: ConnId, out: &mut Outbox) {
         while let Some(pending) = &mut self.pending
             && let Some((bytes, completes)) = pending.front_mut()
         {
@@ -87,7 +88,7 @@ impl WriteBuffer {
         channel: Channel,
         id: ConnId,
         space: u64,
-        out: &mut VecDeque<Action>,
+        out: &mut Outbox,
     ) -> bool {
         let space = u32::try_from(space).unwrap_or(u32::MAX);
         self.space = space.saturating_sub(self.unpolled);

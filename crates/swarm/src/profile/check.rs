@@ -32,6 +32,8 @@ impl Profile {
             ("meter.window_ns", self.meter.window_ns),
             ("choker.round_ns", self.choker.round_ns),
             ("choker.tick_ns", self.choker.tick_ns),
+            ("connections.reconnect_ns", self.connections.reconnect_ns.unwrap_or(Span::MAX)),
+            ("requests.block_timeout_ns", self.requests.block_timeout_ns.unwrap_or(Span::MAX)),
             ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
         ];
         for (path, span) in spans {
@@ -49,6 +51,7 @@ impl Profile {
             ("choker.newcomer_weight", self.choker.newcomer_weight),
             ("limiter.write_unit", self.limiter.write_unit),
             ("limiter.unlimited_write_unit", self.limiter.unlimited_write_unit),
+            ("limiter.quota.low_watermark", self.limiter.quota.low_watermark),
         ];
         for (path, count) in counts {
             if count == 0 {
@@ -76,13 +79,34 @@ impl Profile {
             RequestPipeline::QueueTime { max, min, .. } if min > max => {
                 return Err(refuse("requests.backlog.queue-time.min", min, "at most max"));
             }
-            RequestPipeline::QueueTime { max, .. } => max,
+            RequestPipeline::SlowStart { max, min, .. } if min > max => {
+                return Err(refuse("requests.backlog.slow-start.min", min, "at most max"));
+            }
+            RequestPipeline::QueueTime { max, .. } | RequestPipeline::SlowStart { max, .. } => max,
         };
         if most > self.requests.max_queue {
             return Err(refuse("requests.backlog", most, "at most max_queue requests"));
         }
         if self.requests.backlog == RequestPipeline::Fixed(0) {
             return Err(refuse("requests.backlog.fixed", 0, "at least 1"));
+        }
+        let factors = [
+            ("picker.partials_per_neighbour", self.picker.partials_per_neighbour),
+            ("limiter.quota.watermark_factor", self.limiter.quota.watermark_factor),
+        ];
+        for (path, factor) in factors {
+            if !(factor >= 0.0 && factor.is_finite()) {
+                return Err(refuse(path, factor, "at least 0"));
+            }
+        }
+        let quota = &self.limiter.quota;
+        if quota.watermark < quota.low_watermark {
+            let value = quota.watermark;
+            return Err(refuse("limiter.quota.watermark", value, "at least low_watermark"));
+        }
+        if quota.header_bytes > 500 {
+            let value = quota.header_bytes;
+            return Err(refuse("limiter.quota.header_bytes", value, "at most 500"));
         }
         let (low, high) = (self.announce.retry_growth_min, self.announce.retry_growth_max);
         if !(low >= 1.0 && low.is_finite()) {

@@ -3,13 +3,14 @@
 use super::*;
 
 /// The names that [`named`] knows, in the order in which they are shown.
-pub const NAMES: [&str; 3] = ["mainline-4.0.2", "modern", "ns2-2011"];
+pub const NAMES: [&str; 4] = ["mainline-4.0.2", "modern", "libtorrent", "ns2-2011"];
 
 /// The profile of this name.
 pub fn named(name: &str) -> Option<Profile> {
     match name {
         "mainline-4.0.2" => Some(mainline()),
         "modern" => Some(modern()),
+        "libtorrent" => Some(libtorrent()),
         "ns2-2011" => Some(ns2()),
         _ => None,
     }
@@ -34,6 +35,8 @@ fn mainline() -> Profile {
             keepalive_ns: Span::from_secs(120),
             timeout_ns: Span::from_secs(300),
             timeout_sweep_ns: Span::from_secs(60),
+            reconnect_ns: None,
+            max_failures: 3,
         },
         announce: Announce {
             check_ns: Span::from_secs(60),
@@ -54,16 +57,23 @@ fn mainline() -> Profile {
             backlog: RequestPipeline::Mainline { initial: 2 },
             snubbing: true,
             snub_after_ns: Span::from_secs(30),
+            block_timeout_ns: None,
             end_game: true,
+            strict_end_game: false,
             interest: Interest::FreeBlocks,
             reoffer: true,
             stamped: false,
         },
+        fast: FastExtension { enabled: false, allowed_set: 0, choked_request_ns: None },
         picker: Picker {
             strict_priority: true,
             begun: BegunOrder::Rarest,
             random_first_pieces: 4,
             order: PieceOrder::RarestFirst,
+            begun_wins_ties: false,
+            finish_first: false,
+            partials_per_neighbour: 0.0,
+            whole_pieces_ns: Span::ZERO,
         },
         meter: MeterRules {
             window_ns: Span::from_secs(20),
@@ -94,6 +104,17 @@ fn mainline() -> Profile {
             tick_ns: None,
             credit_ns: Span::ZERO,
             hand_over: HandOver::Room,
+            sharing: Sharing::Turns,
+            quota: Quota {
+                idle_earns: false,
+                whole_requests: true,
+                request_ticks: 20,
+                header_bytes: 40,
+                messages: true,
+                low_watermark: 10 << 10,
+                watermark_factor: 0.5,
+                watermark: 500 << 10,
+            },
         },
     }
 }
@@ -126,6 +147,7 @@ fn modern() -> Profile {
             interest: Interest::MissingPieces,
             ..mainline.requests
         },
+        fast: mainline.fast,
         picker: mainline.picker,
         meter: MeterRules { window_ns: Span::from_secs(5), ..mainline.meter },
         choker: Choker {
@@ -149,6 +171,49 @@ fn modern() -> Profile {
     }
 }
 
+/// libtorrent 2.0 (branch RC_2_0) with its default settings (`clients.md` F): the chokers of
+/// [`modern`], and its own limiter, Fast extension, request queue and piece picker.
+fn libtorrent() -> Profile {
+    let modern = modern();
+    Profile {
+        name: "libtorrent".to_owned(),
+        connections: Connections {
+            // `peer_connection::second_tick` looks every second.
+            timeout_sweep_ns: Span::from_secs(1),
+            reconnect_ns: Some(Span::from_secs(60)),
+            ..modern.connections
+        },
+        requests: Requests {
+            backlog: RequestPipeline::SlowStart {
+                queue_time_ns: Span::from_secs(3),
+                first: 4,
+                min: 2,
+                max: 500,
+            },
+            block_timeout_ns: Some(Span::from_secs(20)),
+            strict_end_game: true,
+            ..modern.requests
+        },
+        fast: FastExtension {
+            enabled: true,
+            allowed_set: 5,
+            choked_request_ns: Some(Span::from_secs(2)),
+        },
+        picker: Picker {
+            strict_priority: false,
+            begun: BegunOrder::Rarest,
+            random_first_pieces: 4,
+            order: PieceOrder::RarestFirst,
+            begun_wins_ties: true,
+            finish_first: true,
+            partials_per_neighbour: 1.5,
+            whole_pieces_ns: Span::from_secs(20),
+        },
+        limiter: LimiterRules { sharing: Sharing::Quota, ..modern.limiter },
+        ..modern
+    }
+}
+
 /// The BitTorrent module for ns-2 by Eger, Hoßfeld, Binzenhöfer and Kunzmann ("Efficient simulation
 /// of large-scale P2P networks", UPGRADE-CN 2007), with which Testa and Rossi (2011) simulated uTP in
 /// swarms: its defaults, as its source and `bittorrent_default.tcl` have them.
@@ -169,6 +234,7 @@ fn ns2() -> Profile {
             keepalive_ns: Span::from_secs(120),
             timeout_ns: Span::from_secs(300),
             timeout_sweep_ns: Span::from_secs(10),
+            ..mainline.connections
         },
         announce: Announce {
             // REREQUEST_INTERVAL; peers are asked for only with fewer than `min_peers`.
@@ -190,11 +256,13 @@ fn ns2() -> Profile {
             stamped: true,
             ..mainline.requests
         },
+        fast: mainline.fast,
         picker: Picker {
             strict_priority: true,
             begun: BegunOrder::HighestNumber,
             random_first_pieces: 1,
             order: PieceOrder::RarestFirst,
+            ..mainline.picker
         },
         meter: mainline.meter,
         choker: Choker {

@@ -81,7 +81,7 @@ pub struct Swarm {
 
 pub fn name(message: &Message) -> &'static str {
     match message {
-        Message::Handshake => "handshake",
+        Message::Handshake | Message::FastHandshake => "handshake",
         Message::KeepAlive => "keep-alive",
         Message::Choke => "choke",
         Message::Unchoke => "unchoke",
@@ -92,6 +92,11 @@ pub fn name(message: &Message) -> &'static str {
         Message::Request { .. } | Message::StampedRequest { .. } => "request",
         Message::Piece { .. } => "piece",
         Message::Cancel { .. } => "cancel",
+        Message::HaveAll => "have all",
+        Message::HaveNone => "have none",
+        Message::Suggest { .. } => "suggest",
+        Message::Reject { .. } => "reject",
+        Message::AllowedFast { .. } => "allowed fast",
     }
 }
 
@@ -264,6 +269,8 @@ impl Swarm {
             Happening::Deliver { to, serial, message } => {
                 if self.is(to, serial) {
                     *self.logs[to.0].received.entry(name(&message)).or_default() += 1;
+                    let bytes = u64::from(message.size());
+                    self.peers[to.0].on_received(now, to.1, bytes);
                     self.peers[to.0].on_message(now, to.1, message);
                     self.settle(to.0);
                 }

@@ -1,7 +1,7 @@
 //! Drives the client of a peer: does what it says, and tells it what its sockets bring.
 
 use super::*;
-use flashcrowd_swarm::profile::HandOver;
+use flashcrowd_swarm::profile::{HandOver, Sharing};
 
 impl Swarms<'_> {
     /// Does what a peer says, then sets its timer.
@@ -145,7 +145,9 @@ impl Swarms<'_> {
         }
         let block = matches!(completes, Some(Message::Piece { .. }));
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
-        world.flush(socket);
+        if !self.goes_on(peer, conn) {
+            world.flush(socket);
+        }
         world.sockets.get_mut(socket).reported_space = clamp(space);
         if of_block {
             self.sent_block(world, peer);
@@ -158,6 +160,14 @@ impl Swarms<'_> {
             };
         }
         Some(space)
+    }
+
+    /// Whether a client that writes its send buffer in one go has not come to its end: the next thing
+    /// that it says belongs to the same write.
+    fn goes_on(&self, peer: u32, conn: ConnId) -> bool {
+        let Some(machine) = &self.peers[peer as usize].machine else { return false };
+        machine.profile().limiter.sharing == Sharing::Quota
+            && machine.writes_ahead(1).next() == Some(conn)
     }
 
     /// The same as [`Sim::peer_done`], from inside the loop that carries out what a peer says.
@@ -300,6 +310,25 @@ impl Swarms<'_> {
         if let Some(machine) = &mut self.peers[peer as usize].machine {
             machine.on_connected(world.now, conn, space);
             self.drain(world, peer);
+        }
+    }
+
+    /// Tells a peer how many bytes it reads at once.
+    pub(super) fn peer_received(
+        &mut self,
+        world: &World,
+        peer: u32,
+        conn: ConnId,
+        socket: u32,
+        bytes: u64,
+    ) {
+        let owner = world.sockets.get(socket).owner;
+        let state = &mut self.peers[peer as usize];
+        let mine = owner == (End::Control { peer, conn }).owner();
+        if (mine || state.sockets(conn).incoming == socket)
+            && let Some(machine) = &mut state.machine
+        {
+            machine.on_received(world.now, conn, bytes);
         }
     }
 

@@ -364,6 +364,7 @@ impl App for Swarms<'_> {
                     self.peer_connected(world, peer, conn, socket);
                 }
                 if news.bytes > 0 {
+                    self.peer_received(world, peer, conn, socket, news.bytes);
                     self.peer_reads(world, peer, conn, socket);
                 }
                 self.peer_space(world, peer, conn, socket);
@@ -372,6 +373,7 @@ impl App for Swarms<'_> {
             }
             Some(End::Data { peer, conn }) => {
                 if news.bytes > 0 {
+                    self.peer_received(world, peer, conn, socket, news.bytes);
                     self.peer_reads(world, peer, conn, socket);
                 }
                 self.data_space(world, peer, conn, socket, news.connected);

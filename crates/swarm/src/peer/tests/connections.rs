@@ -102,3 +102,34 @@ fn leaving_closes_everything_and_nothing_happens_after() {
     rig.peer.start(rig.now);
     assert_eq!(rig.peer.poll(), None);
 }
+
+/// libtorrent's `min_reconnect_time` of 60 s, and as much longer for each failure, of which there may be two.
+#[test]
+fn a_lost_neighbour_is_tried_again_later_and_later() {
+    let mut profile = named("libtorrent").unwrap();
+    profile.requests.block_bytes = 1000;
+    let attempts = |profile: Profile| {
+        let mut rig = Rig::new(peer(profile, Role::Leecher));
+        rig.peer.start(rig.now);
+        rig.drain();
+        let conn = rig.join(1, Bitfield::new(PIECES));
+        rig.conns.remove(&conn);
+        rig.peer.on_closed(rig.now, conn);
+        rig.drain();
+        let mut attempts = Vec::new();
+        for second in 1..=600 {
+            rig.wait(Span::from_secs(1));
+            // Nobody answers.
+            for (conn, _) in std::mem::take(&mut rig.conns) {
+                attempts.push(second);
+                rig.peer.on_closed(rig.now, conn);
+            }
+            rig.drain();
+        }
+        attempts
+    };
+    // 60 s after the loss, 120 s after the first failure, 180 s after the second; three are too many.
+    assert_eq!(attempts(profile.clone()), [60, 180, 360]);
+    profile.connections.reconnect_ns = None;
+    assert!(attempts(profile).is_empty());
+}

@@ -13,6 +13,8 @@ enum Op {
     Closed(u32),
     Say(u32, Message),
     Answer(usize),
+    Reject(usize),
+    Received(u32, u64),
     Space(u32, u64),
     DataSpace(u32, u64),
     Done(u32),
@@ -29,7 +31,13 @@ fn op() -> impl Strategy<Value = Op> {
     let range = move || (piece(), begin(), length());
     let bits = prop::collection::vec(any::<bool>(), PIECES as usize);
     let message = prop_oneof![
-        4 => Just(Message::Handshake),
+        3 => Just(Message::Handshake),
+        3 => Just(Message::FastHandshake),
+        1 => Just(Message::HaveAll),
+        1 => Just(Message::HaveNone),
+        4 => piece().prop_map(|piece| Message::AllowedFast { piece }),
+        1 => piece().prop_map(|piece| Message::Suggest { piece }),
+        1 => range().prop_map(|(piece, begin, length)| Message::Reject { piece, begin, length }),
         1 => Just(Message::KeepAlive),
         2 => Just(Message::Choke),
         4 => Just(Message::Unchoke),
@@ -58,6 +66,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => conn().prop_map(Op::Closed),
         20 => (conn(), message).prop_map(|(conn, message)| Op::Say(conn, message)),
         12 => any::<usize>().prop_map(Op::Answer),
+        2 => any::<usize>().prop_map(Op::Reject),
+        4 => (conn(), 1u64..5000).prop_map(|(conn, bytes)| Op::Received(conn, bytes)),
         6 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::Space(conn, space)),
         4 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::DataSpace(conn, space)),
         4 => conn().prop_map(Op::Done),
@@ -67,63 +77,90 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn any_profile() -> impl Strategy<Value = Profile> {
-    (any::<[bool; 16]>(), 0usize..5, 0usize..4).prop_map(|(switch, seed, backlog)| {
-        let name = match (switch[0], switch[10]) {
-            (true, _) => "modern",
-            (_, true) => "ns2-2011",
-            _ => "mainline-4.0.2",
-        };
-        let mut profile = named(name).unwrap();
-        profile.super_seeding = switch[15];
-        if switch[11] {
-            profile.requests.interest = Interest::MissingPieces;
-        }
-        if switch[12] {
-            profile.limiter.hand_over = HandOver::Sent;
-        }
-        if switch[13] {
-            profile.choker.leech = LeechChoker::Ns2;
-            profile.choker.choke_uninterested = true;
-        }
-        if switch[14] {
-            profile.choker.first_round = FirstRound::FirstInterest;
-            profile.picker.begun = BegunOrder::MostRequested;
-            profile.requests.reoffer = false;
-        }
-        profile.requests.block_bytes = 1000;
-        profile.control_behind_piece = switch[1];
-        profile.connections.drop_seed_to_seed = switch[2];
-        profile.requests.end_game = switch[3];
-        profile.requests.snubbing = switch[4];
-        profile.picker.strict_priority = switch[5];
-        if switch[6] {
-            profile.choker.free_slot = FreeSlot::Rechoke;
-        }
+/// The client of today, with some of what it has switched off.
+fn today() -> impl Strategy<Value = Option<Profile>> {
+    prop::option::of(any::<[bool; 10]>()).prop_map(|switch| {
+        let switch = switch?;
+        let mut profile = named("libtorrent").unwrap();
+        profile.fast.enabled = switch[0];
+        profile.fast.allowed_set = if switch[1] { 2 } else { 5 };
+        profile.limiter.quota.idle_earns = switch[2];
+        profile.limiter.quota.messages = switch[3];
+        profile.limiter.quota.whole_requests = switch[4];
+        profile.requests.strict_end_game = switch[5];
+        profile.picker.finish_first = switch[6];
         if switch[7] {
-            profile.meter.start = MeterStart::Unchoke;
+            profile.picker.whole_pieces_ns = Span::from_secs(2);
         }
         if switch[8] {
-            profile.picker.order = PieceOrder::Random;
+            profile.limiter.sharing = Sharing::Turns;
         }
         if switch[9] {
-            profile.connections.max_initiate = 2;
-            profile.connections.max_connections = 3;
+            profile.fast.choked_request_ns = None;
         }
-        profile.choker.seed = [
-            SeedChoker::Mainline,
-            SeedChoker::RoundRobin,
-            SeedChoker::FastestUpload,
-            SeedChoker::AntiLeech,
-            SeedChoker::Ns2,
-        ][seed];
-        match backlog {
-            0 => profile.requests.backlog = RequestPipeline::Fixed(1),
-            1 => profile.requests.backlog = RequestPipeline::Mainline { initial: 10 },
-            _ => {}
-        }
-        profile
+        Some(profile)
     })
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    (any::<[bool; 16]>(), 0usize..5, 0usize..4, today()).prop_map(
+        |(switch, seed, backlog, today)| {
+            let name = match (switch[0], switch[10]) {
+                (true, _) => "modern",
+                (_, true) => "ns2-2011",
+                _ => "mainline-4.0.2",
+            };
+            let mut profile = today.unwrap_or_else(|| named(name).unwrap());
+            profile.super_seeding = switch[15];
+            if switch[11] {
+                profile.requests.interest = Interest::MissingPieces;
+            }
+            if switch[12] {
+                profile.limiter.hand_over = HandOver::Sent;
+            }
+            if switch[13] {
+                profile.choker.leech = LeechChoker::Ns2;
+                profile.choker.choke_uninterested = true;
+            }
+            if switch[14] {
+                profile.choker.first_round = FirstRound::FirstInterest;
+                profile.picker.begun = BegunOrder::MostRequested;
+                profile.requests.reoffer = false;
+            }
+            profile.requests.block_bytes = 1000;
+            profile.control_behind_piece = switch[1];
+            profile.connections.drop_seed_to_seed = switch[2];
+            profile.requests.end_game = switch[3];
+            profile.requests.snubbing = switch[4];
+            profile.picker.strict_priority = switch[5];
+            if switch[6] {
+                profile.choker.free_slot = FreeSlot::Rechoke;
+            }
+            if switch[7] {
+                profile.meter.start = MeterStart::Unchoke;
+            }
+            if switch[8] {
+                profile.picker.order = PieceOrder::Random;
+            }
+            if switch[9] {
+                profile.connections.max_initiate = 2;
+                profile.connections.max_connections = 3;
+            }
+            profile.choker.seed = [
+                SeedChoker::Mainline,
+                SeedChoker::RoundRobin,
+                SeedChoker::FastestUpload,
+                SeedChoker::AntiLeech,
+                SeedChoker::Ns2,
+            ][seed];
+            match backlog {
+                0 => profile.requests.backlog = RequestPipeline::Fixed(1),
+                1 => profile.requests.backlog = RequestPipeline::Mainline { initial: 10 },
+                _ => {}
+            }
+            profile
+        },
+    )
 }
 
 proptest! {
@@ -136,6 +173,10 @@ proptest! {
         ops in prop::collection::vec(op(), 0..150),
     ) {
         let unit = u64::from(profile.limiter.write_unit);
+        let tick = match profile.limiter.sharing {
+            Sharing::Quota => 0.5,
+            Sharing::Turns => 0.0,
+        };
         let credit = profile.limiter.credit_ns.seconds();
         let peer = peer(profile, if seed { Role::Seed } else { Role::Leecher });
         let mut rig = Rig::new(if split { peer.with_data_connections() } else { peer });
@@ -177,6 +218,16 @@ proptest! {
                         rig.peer.on_message(rig.now, conn, Message::Piece { piece, begin, length });
                     }
                 }
+                Op::Reject(which) => {
+                    if !rig.asked.is_empty() {
+                        let (conn, asked) = rig.asked.remove(which % rig.asked.len());
+                        if let Message::Request { piece, begin, length } = asked {
+                            let reject = Message::Reject { piece, begin, length };
+                            rig.peer.on_message(rig.now, conn, reject);
+                        }
+                    }
+                }
+                Op::Received(conn, bytes) => rig.peer.on_received(rig.now, ConnId(conn), bytes),
                 Op::Space(conn, space) => {
                     if let Some(entry) = rig.conns.get_mut(&ConnId(conn)).filter(|c| c.1) {
                         entry.0 = space;
@@ -203,7 +254,9 @@ proptest! {
             }
             rig.drain();
             // The debt is forgiven at every change of the limit; the last unit may overshoot.
-            let most = highest * (rig.now.seconds() + credit) + (forgiven * unit) as f64;
+            // Quota is for whole ticks, the one before the first request included.
+            let span = rig.now.seconds() + credit + tick;
+            let most = highest * span + (forgiven * unit) as f64;
             prop_assert!(rig.limited as f64 <= most, "{} of {most}", rig.limited);
         }
     }

@@ -1,0 +1,252 @@
+//! The upload limit as libtorrent shares it (`aux::bandwidth_manager`, `aux::bandwidth_channel`,
+//! `aux::bw_request`): connections ask for quota, and a timer gives it out in equal shares. A request is
+//! answered when it is covered whole, or after so many ticks with what there is.
+
+use crate::ConnId;
+use crate::profile::LimiterRules;
+use flashcrowd_base::{Rate, Span, Time};
+
+/// A connection that waits for quota.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    conn: ConnId,
+    bytes: u32,
+    assigned: u32,
+    /// Ticks until it is answered with less than it wants.
+    patience: u32,
+}
+
+/// The quota of one client.
+#[derive(Clone, Debug)]
+pub struct Bandwidth {
+    rules: LimiterRules,
+    /// Bytes per second; nothing is no limit.
+    limit: Option<i64>,
+    /// What is left of earlier ticks; negative when headers took more than there was.
+    left: i64,
+    queue: Vec<Request>,
+    tick: Span,
+    /// Ticks fall this long after the multiples of their period.
+    phase: Span,
+    /// Until when quota was earned.
+    earned: Time,
+    /// Headers of this second, which are charged when it is over.
+    overhead: i64,
+    second: u64,
+}
+
+/// `settings_pack::tick_interval`, for rules that give none.
+const TICK: Span = Span::from_millis(500);
+
+/// `update_quotas` knows of no more than three seconds between two ticks.
+const LONGEST: Span = Span::from_secs(3);
+
+impl Bandwidth {
+    /// Nobody waits, and nothing has been earned.
+    pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Bandwidth {
+        let tick = rules.tick_ns.filter(|tick| !tick.is_zero()).unwrap_or(TICK);
+        Bandwidth {
+            rules,
+            limit: rate.map(bytes_per_second),
+            left: 0,
+            queue: Vec::new(),
+            tick,
+            phase: Span::ZERO,
+            earned: now,
+            overhead: 0,
+            second: 0,
+        }
+    }
+    /// Lets the ticks fall a part (0 to 1) of their period later, so that the peers of a swarm do
+    /// not all write at one instant.
+    pub fn with_phase(mut self, part: f64) -> Bandwidth {
+        self.phase = Span::from_seconds(self.tick.seconds() * part.clamp(0.0, 1.0));
+        self
+    }
+    /// `conn`, which does not wait yet, wants to write so many bytes. True if it may at once: without
+    /// a limit, or while more than a second's worth is left over (`bandwidth_channel::need_queueing`).
+    pub fn request(&mut self, now: Time, conn: ConnId, bytes: u32) -> bool {
+        let Some(limit) = self.limit else { return true };
+        if self.rules.quota.idle_earns && self.queue.is_empty() {
+            // Ticks with nobody waiting count as any other.
+            self.earn(limit, self.tick_before(now).since(self.earned));
+            self.earned = self.tick_before(now).max(self.earned);
+        }
+        if self.left - i64::from(bytes) >= limit {
+            self.left -= i64::from(bytes);
+            return true;
+        }
+        if self.queue.is_empty() && !self.rules.quota.idle_earns {
+            self.earned = self.tick_before(now);
+        }
+        let patience = self.rules.quota.request_ticks;
+        self.queue.push(Request { conn, bytes, assigned: 0, patience });
+        false
+    }
+    /// `conn` is gone: what it was assigned goes back.
+    pub fn remove(&mut self, conn: ConnId) {
+        if let Some(place) = self.queue.iter().position(|request| request.conn == conn) {
+            self.left += i64::from(self.queue.remove(place).assigned);
+        }
+    }
+    /// When quota is given out next, or `NEVER` while nobody waits.
+    pub fn wake(&self) -> Time {
+        if self.queue.is_empty() { Time::NEVER } else { self.earned + self.tick }
+    }
+    /// Time for quota: who may write how much, the last who asked first.
+    pub fn tick(&mut self, now: Time, given: &mut Vec<(ConnId, u32)>) {
+        let Some(limit) = self.limit else { return };
+        self.earn(limit, self.tick_before(now).since(self.earned));
+        self.earned = self.tick_before(now);
+        let there = self.left.max(0);
+        let waiting = self.queue.len() as i64;
+        let rules = &self.rules.quota;
+        let mut spent = 0;
+        self.queue.retain_mut(|request| {
+            let missing = i64::from(request.bytes - request.assigned);
+            // No more than is missing, which has 32 bits.
+            let share = (there / waiting.max(1)).min(missing) as u32;
+            request.assigned += share;
+            spent += i64::from(share);
+            request.patience = request.patience.saturating_sub(1);
+            let some = request.assigned > 0;
+            let whole = request.assigned == request.bytes;
+            let answered = whole || (some && (request.patience == 0 || !rules.whole_requests));
+            if answered {
+                given.push((request.conn, request.assigned));
+            }
+            !answered
+        });
+        self.left -= spent;
+        given.reverse();
+    }
+    fn earn(&mut self, limit: i64, span: Span) {
+        let worth = |span: Span| {
+            let millis = (span.nanos() / 1_000_000) as i64;
+            (limit.saturating_mul(millis) + 500) / 1000
+        };
+        self.left = self.left.saturating_add(worth(span.min(LONGEST)));
+        self.left = self.left.min(worth(self.rules.credit_ns.max(self.tick).min(LONGEST)));
+    }
+    /// Headers of packets that went or came, in bytes. They are charged when their second is over
+    /// (`peer_connection::second_tick`), whether anybody waits or not.
+    pub fn charge(&mut self, second: u64, bytes: u32) {
+        if self.limit.is_some() {
+            self.settle_overhead(second);
+            self.overhead += i64::from(bytes);
+        }
+    }
+    /// Charges the headers of seconds that are over.
+    pub fn settle_overhead(&mut self, second: u64) {
+        if second > self.second {
+            self.left -= std::mem::take(&mut self.overhead);
+            self.second = second;
+        }
+    }
+    /// The last tick that is not after `now`.
+    fn tick_before(&self, now: Time) -> Time {
+        let start = Time::START + self.phase;
+        let ticks = now.since(start).nanos() / self.tick.nanos();
+        start + self.tick * ticks
+    }
+    /// Changes the limit in place. Without one nobody waits any more: who did is given everything.
+    pub fn set_rate(&mut self, rate: Option<Rate>, given: &mut Vec<(ConnId, u32)>) {
+        self.limit = rate.map(bytes_per_second);
+        if rate.is_none() {
+            given.extend(self.queue.drain(..).map(|request| (request.conn, request.bytes)));
+        }
+    }
+    /// How many connections wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+}
+
+fn bytes_per_second(rate: Rate) -> i64 {
+    i64::try_from(rate.bps() / 8).unwrap_or(i64::MAX).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::named;
+
+    fn bandwidth(change: impl FnOnce(&mut LimiterRules)) -> Bandwidth {
+        let mut rules = named("libtorrent").unwrap().limiter;
+        change(&mut rules);
+        Bandwidth::new(Rate::from_bps(8 * 10_000), rules, Time::START)
+    }
+    fn at(millis: u64) -> Time {
+        Time::START + Span::from_millis(millis)
+    }
+    fn tick(bandwidth: &mut Bandwidth, millis: u64) -> Vec<(u32, u32)> {
+        let mut given = Vec::new();
+        assert_eq!(bandwidth.wake(), at(millis));
+        bandwidth.tick(at(millis), &mut given);
+        given.into_iter().map(|(conn, bytes)| (conn.0, bytes)).collect()
+    }
+
+    #[test]
+    fn a_request_is_answered_when_it_is_covered_whole_from_equal_shares() {
+        let mut all = bandwidth(|_| {});
+        assert!(!all.request(at(100), ConnId(1), 6000));
+        assert!(!all.request(at(100), ConnId(2), 1000));
+        // 5000 B a tick: 2500 each, of which the second needs 1000.
+        assert_eq!(tick(&mut all, 500), [(2, 1000)]);
+        // 1500 B were left over; the first alone lacks 3500.
+        assert_eq!(tick(&mut all, 1000), [(1, 6000)]);
+        assert_eq!((all.wake(), all.left), (Time::NEVER, 3000));
+    }
+
+    #[test]
+    fn an_idle_client_earns_nothing_unless_its_rules_say_so() {
+        let mut all = bandwidth(|_| {});
+        assert!(!all.request(at(60_100), ConnId(1), 7000));
+        assert_eq!(tick(&mut all, 60_500), []);
+        assert_eq!(tick(&mut all, 61_000), [(1, 7000)]);
+        let mut all = bandwidth(|rules| rules.quota.idle_earns = true);
+        assert!(all.request(at(60_100), ConnId(1), 7000), "three seconds' worth was saved up");
+        assert!(all.request(at(60_100), ConnId(1), 13_000));
+        assert!(!all.request(at(60_100), ConnId(1), 1), "less than a second's worth is left");
+    }
+
+    #[test]
+    fn who_waits_for_twenty_ticks_gets_what_there_is() {
+        let mut all = bandwidth(|rules| rules.quota.request_ticks = 3);
+        all.request(at(0), ConnId(1), 100_000);
+        assert_eq!(tick(&mut all, 500), []);
+        assert_eq!(tick(&mut all, 1000), []);
+        assert_eq!(tick(&mut all, 1500), [(1, 15_000)]);
+        let mut all = bandwidth(|rules| rules.quota.whole_requests = false);
+        all.request(at(0), ConnId(1), 100_000);
+        assert_eq!(tick(&mut all, 500), [(1, 5000)]);
+    }
+
+    #[test]
+    fn headers_are_charged_when_their_second_is_over_and_may_take_more_than_there_is() {
+        let mut all = bandwidth(|_| {});
+        all.charge(0, 12_000);
+        all.request(at(0), ConnId(1), 100);
+        assert_eq!(tick(&mut all, 500), [(1, 100)]);
+        all.settle_overhead(1);
+        assert_eq!(all.left, 4900 - 12_000);
+        all.request(at(1000), ConnId(1), 100);
+        assert_eq!(tick(&mut all, 1500), []);
+        assert_eq!(tick(&mut all, 2000), [(1, 100)]);
+    }
+
+    #[test]
+    fn what_a_lost_connection_was_assigned_goes_back_and_without_a_limit_nobody_waits() {
+        let mut all = bandwidth(|_| {});
+        all.request(at(0), ConnId(1), 100_000);
+        assert_eq!(tick(&mut all, 500), []);
+        all.remove(ConnId(1));
+        assert_eq!((all.left, all.wake()), (5000, Time::NEVER));
+        all.request(at(600), ConnId(2), 100_000);
+        let mut given = Vec::new();
+        all.set_rate(None, &mut given);
+        assert_eq!(given, [(ConnId(2), 100_000)]);
+        assert!(all.request(at(700), ConnId(2), 1 << 30));
+        assert_eq!(all.waiting(), 0);
+    }
+}

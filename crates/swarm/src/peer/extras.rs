@@ -1,0 +1,109 @@
+//! What a connection of today's client needs besides: libtorrent's `peer_connection`.
+
+use super::send_buffer::SendBuffer;
+use crate::block_map::Block;
+use crate::profile::{Profile, RequestPipeline, Sharing};
+use crate::statistics::Statistics;
+use flashcrowd_base::{Span, Time};
+use std::collections::VecDeque;
+
+/// Rates by the second, a send buffer with a quota, allowed-fast pieces, and blocks that are spoken for and
+/// have not been asked for. Connections of older clients have none of this.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    /// If the client shares its limit by quotas.
+    pub(super) send: Option<SendBuffer>,
+    pub(super) statistics: Statistics,
+    /// Both ends offer the Fast extension.
+    pub(super) fast: bool,
+    /// Pieces that the neighbour may request while choked, and how many of its requests for them were taken.
+    pub(super) granted: Vec<(u32, u32)>,
+    /// Whether it has been told of them.
+    pub(super) granted_sent: bool,
+    /// Pieces that we may request while choked.
+    pub(super) allowed: Vec<u32>,
+    /// When we choked it last.
+    pub(super) choked_at: Option<Time>,
+    /// Blocks that will be asked of it when its queue has room (`m_request_queue`).
+    pub(super) reserved: VecDeque<Block>,
+    /// When something was asked of it last.
+    pub(super) asked_at: Option<Time>,
+    /// It owed blocks and sent none for too long (`m_snubbed`).
+    pub(super) snubbed: bool,
+    /// Its queue could not be filled (`m_endgame_mode`).
+    pub(super) end_game: bool,
+    /// The queue does not grow by one for each block any more.
+    pub(super) slow_start_over: bool,
+    /// How many requests, while it grows (`m_desired_queue_size`).
+    pub(super) queue_size: u32,
+}
+
+impl Extras {
+    /// For a new connection, if the profile has anything that needs it.
+    pub(super) fn new(profile: &Profile, second: u64) -> Option<Box<Extras>> {
+        let quota = profile.limiter.sharing == Sharing::Quota;
+        let first = match profile.requests.backlog {
+            RequestPipeline::SlowStart { first, .. } => Some(first),
+            _ => None,
+        };
+        let needed = quota
+            || first.is_some()
+            || profile.fast.enabled
+            || profile.requests.strict_end_game
+            || !profile.picker.whole_pieces_ns.is_zero();
+        needed.then(|| {
+            let mut extras = Extras {
+                send: quota.then(SendBuffer::default),
+                queue_size: first.unwrap_or(0),
+                ..Extras::default()
+            };
+            extras.statistics.roll(second, |_| {});
+            Box::new(extras)
+        })
+    }
+    /// Makes up for the seconds that are over. `unchoked`: the neighbour did not choke us in them.
+    pub(super) fn roll(&mut self, second: u64, unchoked: bool) {
+        let over = &mut self.slow_start_over;
+        self.statistics.roll(second, |statistics| {
+            let (before, last) = (statistics.down.last_second(), statistics.down.this_second());
+            *over |= unchoked && before > 0 && before.saturating_add(SLACK) >= last;
+        });
+    }
+}
+
+/// Growth of a second that counts as none (`peer_connection::second_tick`).
+const SLACK: u32 = 5000;
+
+/// The number of the second since `started`.
+pub(super) fn second(started: Time, now: Time) -> u64 {
+    now.since(started).nanos() / Span::from_secs(1).nanos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{all, named};
+
+    #[test]
+    fn only_the_client_of_today_needs_them() {
+        let with = |name: &str| Extras::new(&named(name).unwrap(), 0).is_some();
+        let needing: Vec<_> = all().into_iter().map(|p| p.name).filter(|n| with(n)).collect();
+        assert_eq!(needing, ["libtorrent"]);
+    }
+
+    #[test]
+    fn the_slow_start_ends_with_a_second_that_brings_no_more_than_the_one_before() {
+        let mut extras = Extras::new(&named("libtorrent").unwrap(), 7).unwrap();
+        let mut second = 7;
+        let mut over = |bytes, unchoked| {
+            extras.statistics.down.add(bytes);
+            second += 1;
+            extras.roll(second, unchoked);
+            extras.slow_start_over
+        };
+        assert!(!over(4000, true), "nothing came in the second before");
+        assert!(!over(10_000, true), "more than 5000 bytes more");
+        assert!(!over(10_000, false), "choked");
+        assert!(over(15_000, true));
+    }
+}

@@ -1,0 +1,56 @@
+//! Neighbours that were lost are tried again (libtorrent: `peer_list::find_connect_candidates`,
+//! `connection_closed`): after a time that grows with the attempts that failed, until there were too many.
+
+use super::Peer;
+use crate::PeerId;
+use flashcrowd_base::{Span, Time};
+
+/// Somebody to whom there was a connection, or nearly one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    remote: PeerId,
+    /// When it may be tried again; never while there is a connection, or after too many failures.
+    retry_at: Time,
+    /// Attempts in a row that failed (`torrent_peer::failcount`).
+    failures: u32,
+}
+
+impl Peer {
+    /// A connection is gone; `opened` if it had come as far as both handshakes.
+    pub(super) fn remember_lost(&mut self, now: Time, remote: PeerId, opened: bool) {
+        let rules = &self.profile.connections;
+        let Some(pause) = rules.reconnect_ns.filter(|_| !self.gone) else { return };
+        let place = self.lost.iter().position(|lost| lost.remote == remote);
+        let place = place.unwrap_or_else(|| {
+            self.lost.push(Lost { remote, retry_at: Time::NEVER, failures: 0 });
+            self.lost.len() - 1
+        });
+        let lost = &mut self.lost[place];
+        lost.failures = if opened { 0 } else { lost.failures.saturating_add(1) };
+        lost.retry_at = if lost.failures < rules.max_failures {
+            now + pause * u64::from(lost.failures + 1)
+        } else {
+            Time::NEVER
+        };
+        self.reconnect_at = self.reconnect_at.min(lost.retry_at);
+        self.set_slow_timer();
+    }
+    /// Tries those again whose time has come, while there is room.
+    pub(super) fn reconnect(&mut self, now: Time) {
+        self.reconnect_at = Time::NEVER;
+        for place in 0..self.lost.len() {
+            let Lost { remote, retry_at, .. } = self.lost[place];
+            if retry_at > now {
+                self.reconnect_at = self.reconnect_at.min(retry_at);
+            } else if self.conns.live() < self.profile.connections.max_initiate {
+                self.lost[place].retry_at = Time::NEVER;
+                self.connect(now, remote);
+            } else {
+                self.reconnect_at = self.reconnect_at.min(now + FULL);
+            }
+        }
+    }
+}
+
+/// With as many connections as there may be, somebody lost is tried again later.
+const FULL: Span = Span::from_secs(1);

@@ -1,0 +1,262 @@
+//! Asking for blocks as libtorrent does (`request_a_block`, `peer_connection::send_block_requests_impl`):
+//! so many as lack to the queue's size are picked, perhaps whole pieces, which are spoken for and asked
+//! for as the queue has room.
+
+use super::Peer;
+use super::connection::Conn;
+use crate::block_map::Block;
+use crate::picker::Look;
+use crate::pipeline;
+use crate::profile::RequestPipeline;
+use crate::{ConnId, Message};
+use flashcrowd_base::{Span, Time};
+
+/// No more pieces are asked for as a whole than make so many bytes.
+const MOST_CONTIGUOUS: u64 = 8 << 20;
+/// After so long somebody of whom nothing could be asked is looked at again
+/// (`peer_connection::second_tick`).
+const RETRY: Span = Span::from_secs(5);
+
+/// How a neighbour stands at an instant.
+struct Pace {
+    /// How many requests it gets.
+    size: u32,
+    /// How many blocks it is asked for in a row at least, 0: any number.
+    contiguous: u32,
+    /// It does not send: common pieces first, so that the slow ones share them.
+    snubbed: bool,
+}
+
+impl Peer {
+    fn pace(&mut self, now: Time, id: ConnId) -> Option<Pace> {
+        let second = self.second(now);
+        let profile = self.profile.clone();
+        let torrent = self.block_map.torrent();
+        let (piece_bytes, blocks) = (u64::from(torrent.piece_bytes(0)), torrent.blocks(0));
+        let c = self.conns.get_mut(id)?;
+        let silent = c.last_block.is_some_and(|at| now.since(at) > profile.requests.snub_after_ns);
+        let snubbed = silent && !c.active().is_empty();
+        let snubbed = snubbed || c.extras.as_ref().is_some_and(|extras| extras.snubbed);
+        let snubbed = snubbed && profile.requests.snubbing;
+        let unchoked = !c.choking_us;
+        let extras = c.extras.as_mut()?;
+        extras.roll(second, unchoked);
+        extras.slow_start_over |= snubbed;
+        let rate = extras.statistics.down.rate();
+        let size = match profile.requests.backlog {
+            RequestPipeline::SlowStart { queue_time_ns, min, max, .. } => {
+                if extras.slow_start_over {
+                    let bytes = queue_time_ns.seconds() * f64::from(rate);
+                    extras.queue_size = (bytes / f64::from(profile.requests.block_bytes)) as u32;
+                }
+                extras.queue_size = extras.queue_size.min(max).max(min);
+                if snubbed { 1 } else { extras.queue_size }
+            }
+            _ => {
+                let rate = c.down_meter.rate(now, &profile.meter);
+                let slow_start = c.slow_start();
+                let pace = pipeline::Pace { rate, snubbed, slow_start };
+                pipeline::depth(&profile.requests, pace).refill
+            }
+        };
+        let ended = c.extras.as_ref().is_some_and(|extras| extras.end_game);
+        let window = profile.picker.whole_pieces_ns.seconds() * f64::from(rate);
+        let pieces = (window as u64).min(MOST_CONTIGUOUS) / piece_bytes.max(1);
+        // No more than the pieces of 8 MiB.
+        let contiguous = (pieces as u32).saturating_mul(blocks);
+        Some(Pace { size: if ended { 1 } else { size }, contiguous, snubbed })
+    }
+    /// Asks a neighbour for more, if something can be asked of it.
+    pub(super) fn request_a_block(&mut self, now: Time, id: ConnId) {
+        let Some(pace) = self.pace(now, id) else { return };
+        let rules = &self.profile.requests;
+        let (stamped, strict, end_game) = (rules.stamped, rules.strict_end_game, rules.end_game);
+        let Some(c) = self.conns.get(id).filter(|c| c.is_open()) else { return };
+        let Some(extras) = &c.extras else { return };
+        let masked = c.choking_us;
+        if masked && extras.allowed.is_empty() {
+            return;
+        }
+        let outstanding = c.active().len() + extras.reserved.len();
+        let mut lacking = i64::from(pace.size) - outstanding as i64;
+        if lacking > 0 && c.requestable_pieces > 0 {
+            lacking = self.pick_blocks(id, &pace, lacking);
+        }
+        let Some(c) = self.conns.get_mut(id) else { return };
+        let idle = c.active().is_empty();
+        let Some(extras) = &mut c.extras else { return };
+        let idle = idle && extras.reserved.is_empty();
+        if lacking <= 0 {
+            extras.end_game &= outstanding as i64 >= i64::from(pace.size);
+        } else if !masked && strict {
+            extras.end_game = true;
+        }
+        if lacking > 0 && idle && !masked && end_game && strict {
+            self.request_busy_block(id);
+        }
+        self.send_requests(id, pace.size.max(1), stamped);
+        let waits = |c: &Conn| c.interested && !c.choking_us && c.active().is_empty();
+        if strict && self.conns.get(id).is_some_and(waits) && self.retry_at == Time::NEVER {
+            self.retry_at = now + RETRY;
+            self.set_slow_timer();
+        }
+        if end_game && !strict && self.endgame.is_none() && self.block_map.all_requested() {
+            self.begin_endgame(now);
+        }
+    }
+    /// Speaks for blocks; how many are lacking still.
+    fn pick_blocks(&mut self, id: ConnId, pace: &Pace, mut lacking: i64) -> i64 {
+        let rules = &self.profile.picker;
+        let begun = self.picker.begun_pieces().filter(|piece| self.block_map.has_free(*piece));
+        let partials = begun.count() as u64;
+        let most = rules.partials_per_neighbour * f64::from(self.open);
+        let blocks = u64::from(self.block_map.torrent().blocks(0));
+        let too_many = rules.partials_per_neighbour > 0.0
+            && (partials as f64 > libm::floor(most) || partials * blocks > MOST_PARTIAL_BLOCKS);
+        let mut contiguous = if too_many { 0 } else { pace.contiguous };
+        let of_seed = self.conns.get(id).is_some_and(|c| c.have.is_full());
+        while lacking > 0
+            && let Some(c) = self.conns.get_mut(id)
+        {
+            let block_map = &self.block_map;
+            let want =
+                |piece: u32| c.have.has(piece) && block_map.has_free(piece) && c.may_request(piece);
+            let look = Look {
+                finish: too_many,
+                whole: contiguous > 0,
+                common_first: pace.snubbed,
+                of_seed,
+            };
+            let asked = |piece| block_map.asked(piece);
+            let piece = self.picker.pick(look, &mut self.stream, want, asked);
+            let Some(piece) = piece else { break };
+            self.picker.requested(piece, of_seed);
+            let Some(extras) = &mut c.extras else { break };
+            while (lacking > 0 || contiguous > 0)
+                && let Some(block) = self.block_map.take(piece)
+            {
+                extras.reserved.push_back(block);
+                lacking -= 1;
+                contiguous = contiguous.saturating_sub(1);
+            }
+            if !self.block_map.has_free(piece) {
+                for (_, c) in self.conns.iter_mut() {
+                    c.requestable_pieces -= u32::from(c.have.has(piece));
+                }
+            }
+        }
+        lacking
+    }
+    /// Asks somebody of whom nothing else can be asked for a block that another owes, once every missing
+    /// piece has been begun.
+    fn request_busy_block(&mut self, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if !self.block_map.all_begun() {
+            return;
+        }
+        let mut busy = std::mem::take(&mut self.blocks);
+        busy.clear();
+        busy.extend(
+            self.block_map
+                .under_way()
+                .filter(|block| c.have.has(block.piece) && !self.block_map.has_free(block.piece)),
+        );
+        if !busy.is_empty() {
+            let block = busy[self.stream.below(busy.len())];
+            if let Some(extras) = &mut c.extras {
+                extras.reserved.push_back(block);
+            }
+            if !self.doubles.contains(&block) {
+                self.doubles.push(block);
+            }
+        }
+        self.blocks = busy;
+    }
+    /// Asks for blocks that are spoken for, as many as fit the queue.
+    fn send_requests(&mut self, id: ConnId, size: u32, stamped: bool) {
+        let behind = self.profile.control_behind_piece;
+        let now = self.now;
+        let Some(c) = self.conns.get_mut(id) else { return };
+        while (c.active().len() as u64) < u64::from(size) {
+            let reserved = c.extras.as_mut().and_then(|extras| extras.reserved.pop_front());
+            let Some(block) = reserved else { return };
+            if let Some(extras) = &mut c.extras {
+                extras.asked_at = Some(now);
+            }
+            let work = c.work(&self.profile.meter);
+            work.active.push(block);
+            let unchoke = work.unchokes_received;
+            let (begin, length) = self.block_map.range(block);
+            let request = super::download::request(stamped, block.piece, begin, length, unchoke);
+            if c.set_interested(true, &mut self.wants) {
+                c.send(id, Message::Interested, behind, &mut self.actions);
+            }
+            c.send(id, request, behind, &mut self.actions);
+        }
+    }
+    /// A neighbour that owes blocks may have been silent for too long (`peer_connection::snub_peer`).
+    pub(super) fn time_out_request(&mut self, now: Time, id: ConnId) {
+        let Some(timeout) = self.profile.requests.block_timeout_ns else { return };
+        let Some(c) = self.conns.get_mut(id) else { return };
+        let Some(&last) = c.active().last() else { return };
+        let heard = c.last_block;
+        let Some(extras) = &mut c.extras else { return };
+        if heard.max(extras.asked_at).is_none_or(|at| now.since(at) <= timeout) {
+            return;
+        }
+        extras.snubbed = true;
+        extras.slow_start_over = true;
+        let mut given_up: Vec<Block> = extras.reserved.drain(..).collect();
+        if !self.block_map.has_free(last.piece) {
+            given_up.push(last);
+            if let Some(work) = &mut c.work {
+                work.active.pop();
+            }
+            let (begin, length) = self.block_map.range(last);
+            self.send(id, Message::Cancel { piece: last.piece, begin, length });
+        }
+        self.release_requests(now, given_up);
+    }
+    /// Looks again at those of whom nothing could be asked.
+    pub(super) fn retry_requests(&mut self, now: Time) {
+        for number in 0..self.conns.end() {
+            let id = ConnId(number);
+            let idle = |c: &Conn| {
+                c.extras.is_some() && c.interested && !c.choking_us && c.active().is_empty()
+            };
+            if self.conns.get(id).is_some_and(idle) {
+                self.request_a_block(now, id);
+            }
+        }
+    }
+    /// A block is here: who else was asked for it need not send it (`torrent::cancel_block`).
+    pub(super) fn cancel_double(&mut self, id: ConnId, block: Block) {
+        let Some(place) = self.doubles.iter().position(|other| *other == block) else { return };
+        self.doubles.swap_remove(place);
+        let (begin, length) = self.block_map.range(block);
+        for number in 0..self.conns.end() {
+            let other = ConnId(number);
+            let Some(c) = self.conns.get_mut(other).filter(|_| other != id) else { continue };
+            if let Some(extras) = &mut c.extras {
+                extras.reserved.retain(|reserved| *reserved != block);
+            }
+            let Some(work) = &mut c.work else { continue };
+            if let Some(place) = work.active.iter().position(|active| *active == block) {
+                work.active.remove(place);
+                self.send(other, Message::Cancel { piece: block.piece, begin, length });
+            }
+        }
+    }
+    /// Whether somebody else owes a block that is given up here.
+    pub(super) fn is_owed(&self, block: Block) -> bool {
+        let owes = |c: &Conn| {
+            let reserved = c.extras.as_ref().is_some_and(|it| it.reserved.contains(&block));
+            reserved || c.active().contains(&block)
+        };
+        self.doubles.contains(&block) && self.conns.iter().any(|(_, c)| owes(c))
+    }
+}
+
+/// More blocks of begun pieces than this are too many, whatever the number of neighbours
+/// (`piece_picker::pick_pieces`: 32 MiB).
+const MOST_PARTIAL_BLOCKS: u64 = 2048;
