@@ -39,11 +39,16 @@ _SENTENCES = {
     "alpha1": "The closed client of December 2008, as rossi2010 saw it: packets of 350 bytes.",
     "alpha2": "The closed client of March 2009: packets that double, a window of 20 packets.",
     "beta1": "The closed client of August 2009: a window of 30 packets, indifferent to jitter.",
+}
+"""Of stacks and uTP configurations: their values ship, a sentence about them does not."""
+
+_CLIENTS = {
     "mainline-4.0.2": "BitTorrent mainline of March 2005, the client of rao2010.",
-    "modern": "libtorrent of the 2020s with its default settings.",
+    "modern": "libtorrent's choker and request queue on mainline's other rules.",
+    "libtorrent": "libtorrent 2.0 with its default settings: Fast extension, quotas, its picker.",
     "ns2-2011": "The BitTorrent module for ns-2 with which testa2011 simulated swarms.",
 }
-"""Of stacks, uTP configurations and clients: their values ship, a sentence about them does not."""
+"""The same of clients."""
 
 Entries = Mapping[str, str]
 
@@ -71,8 +76,10 @@ def _lines() -> Entries:
     }
 
 
-def _shipped(all_of: Callable[[], Mapping[str, Any]]) -> Callable[[], Entries]:
-    return lambda: {name: _SENTENCES.get(name, "") for name in all_of()}
+def _shipped(
+    all_of: Callable[[], Mapping[str, Any]], sentences: Entries = _SENTENCES
+) -> Callable[[], Entries]:
+    return lambda: {name: sentences.get(name, "") for name in all_of()}
 
 
 @cache
@@ -129,7 +136,7 @@ KINDS = {
     for kind in (
         Kind("lines", "access of a group", _lines),
         Kind("workloads", "kind of a workload", _workloads),
-        Kind("clients", "profile of a population", _shipped(shipped.profiles)),
+        Kind("clients", "profile of a population", _shipped(shipped.profiles, _CLIENTS)),
         Kind("stacks", "stack of hosts, transport of a workload", _shipped(shipped.stacks)),
         Kind("utp", "transport of a workload", _shipped(shipped.utps)),
         Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from flashcrowd.scenario.fields import (
     Count,
     MaybePositiveSpan,
+    MaybeSpan,
     Natural,
     Peers,
     PositiveSize,
@@ -21,9 +22,10 @@ from flashcrowd.scenario.fields import (
     Word,
     kind_from,
     shorthand,
+    within,
 )
 from flashcrowd.scenario.mirror import Mirror, from_plan, to_plan
-from flashcrowd.units import Span, UnitError
+from flashcrowd.units import Size, Span, UnitError
 
 
 class Connections(Table):
@@ -41,6 +43,11 @@ class Connections(Table):
     """A connection that brought nothing for this long is closed."""
     timeout_sweep: PositiveSpan
     """How often connections are checked for `timeout`."""
+    reconnect: MaybePositiveSpan
+    """A lost neighbour is tried again after this time and as much longer for each failure; "none":
+    only when the tracker names it again."""
+    max_failures: Natural
+    """After so many failures in a row it is not tried again."""
 
 
 class Announce(Table):
@@ -103,6 +110,20 @@ class QueueTimeBacklog(Table):
     """Greatest number."""
 
 
+class SlowStartBacklog(Table):
+    """One more for every block while the rate of a second grows, then what arrives in `queue_time`."""
+
+    kind: Literal["slow-start"] = "slow-start"
+    queue_time: PositiveSpan
+    """How much time the requests are worth once the rate does not grow."""
+    first: Count
+    """The number with which a connection begins."""
+    min: Count
+    """Least number."""
+    max: Count
+    """Greatest number."""
+
+
 def _backlog_to_plan(value: Any) -> Any:
     if isinstance(value, FixedBacklog):
         return {"fixed": value.requests}
@@ -114,12 +135,17 @@ def _backlog_from_plan(given: Any) -> Any:
     ((kind, value),) = given.items()
     if kind == "fixed":
         return {"kind": kind, "requests": value}
-    model = {"mainline": MainlineBacklog, "queue-time": QueueTimeBacklog}[kind]
+    model = {
+        "mainline": MainlineBacklog,
+        "queue-time": QueueTimeBacklog,
+        "slow-start": SlowStartBacklog,
+    }[kind]
     return {"kind": kind, **from_plan(model, value)}
 
 
 BacklogTable = Annotated[
-    MainlineBacklog | FixedBacklog | QueueTimeBacklog, Field(discriminator="kind")
+    MainlineBacklog | FixedBacklog | QueueTimeBacklog | SlowStartBacklog,
+    Field(discriminator="kind"),
 ]
 
 
@@ -134,7 +160,13 @@ class Requests(Table):
     """Requests beyond this many waiting on one connection are dropped."""
     backlog: Annotated[
         BacklogTable,
-        kind_from(None, initial="mainline", requests="fixed", queue_time="queue-time"),
+        kind_from(
+            None,
+            first="slow-start",
+            initial="mainline",
+            requests="fixed",
+            queue_time="queue-time",
+        ),
         shorthand("requests", BacklogTable | Count, kind="fixed"),
         Mirror(_backlog_to_plan, _backlog_from_plan),
     ]
@@ -143,14 +175,30 @@ class Requests(Table):
     """Whether a peer that sends nothing for `snub_after` loses its standing."""
     snub_after: PositiveSpan
     """The time without a block after which a peer counts as snubbing us."""
+    block_timeout: MaybePositiveSpan
+    """Who owes blocks and sends none for so long has one request at a time, and its last one may be
+    given up for others to make; "none": never."""
     end_game: bool
     """Whether the last blocks are asked of every peer that has them, with CANCEL on arrival."""
+    strict_end_game: bool
+    """Only somebody of whom nothing else can be asked is asked for one block that another owes."""
     interest: Literal["free-blocks", "missing-pieces"]
     """In whom: those with blocks that nobody was asked for, or with any piece that is lacking."""
     reoffer: bool
     """Whether requests that a choke leaves unanswered are made at once to others."""
     stamped: bool
     """Whether a request that was made before the last UNCHOKE arrived is ignored."""
+
+
+class Fast(Table):
+    """The Fast extension (BEP 6)."""
+
+    enabled: bool
+    """Whether the client offers it."""
+    allowed_set: Natural
+    """How many pieces a neighbour may request while it is choked."""
+    choked_request: MaybeSpan
+    """Who asks for other pieces so long after it was choked is disconnected; "none": never."""
 
 
 class Picker(Table):
@@ -164,6 +212,14 @@ class Picker(Table):
     """Until this many pieces are complete, new pieces are taken in a fixed random order."""
     order: Literal["rarest-first", "random"]
     """In which order new pieces are taken after that."""
+    begun_wins_ties: bool
+    """Of equally rare pieces the begun ones come first."""
+    finish_first: bool
+    """Begun pieces come first while `random_first_pieces` are not complete."""
+    partials_per_neighbour: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Begun pieces come first while there are more of them than this for each neighbour; 0: never."""
+    whole_pieces: Span
+    """Neighbours that bring a piece in this time are asked for whole pieces; 0: never."""
 
 
 class Meter(Table):
@@ -232,6 +288,34 @@ class Choker(Table):
     """... at least this long."""
 
 
+class Quota(Table):
+    """The rules of a limit that is shared by quotas."""
+
+    idle_earns: bool
+    """Whether ticks with nobody waiting earn anything."""
+    whole_requests: bool
+    """Whether a share is given only when a request is covered whole, or after `request_ticks`."""
+    request_ticks: Natural
+    """After so many ticks a request is answered with what there is."""
+    header: Annotated[Size, within(Size("0 B"), Size("500 B"))]
+    """Charged for every packet sent or received."""
+    messages: bool
+    """Whether messages take quota as blocks do."""
+    low_watermark: Annotated[PositiveSize, Field(serialization_alias="low_watermark")]
+    """Blocks are put into the send buffer while less than this waits there, or ..."""
+    watermark_factor: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """... this share of what was sent in the last second, ..."""
+    watermark: Annotated[PositiveSize, Field(serialization_alias="watermark")]
+    """... but at most this."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.watermark.amount < self.low_watermark.amount:
+            allowed = f"a size of at least low_watermark, {self.low_watermark}"
+            raise UnitError(allowed, key="watermark")
+        return self
+
+
 class Limiter(Table):
     """Spreading the upload limit over time and connections."""
 
@@ -245,6 +329,10 @@ class Limiter(Table):
     """Idle time that may be saved up."""
     hand_over: Literal["room", "sent", "acknowledged"]
     """The transport gets the next block when it has room, or all is sent, or acknowledged."""
+    sharing: Literal["turns", "quota"]
+    """Blocks are written in turns of a unit, or all that is sent needs a quota from a timer."""
+    quota: Quota
+    """Sharing "quota": its rules."""
 
 
 class Profile(Table):
@@ -264,6 +352,8 @@ class Profile(Table):
     """When to ask the tracker."""
     requests: Requests
     """Asking for blocks."""
+    fast: Fast
+    """The Fast extension."""
     picker: Picker
     """Choosing pieces."""
     meter: Meter
