@@ -77,6 +77,7 @@ PYTHON: dict[str, set[str]] = {
     "profiles.choker.leech": field(profile.Choker, "leech"),
     "profiles.choker.seed": field(profile.Choker, "seed"),
     "profiles.limiter.hand_over": field(profile.Limiter, "hand_over"),
+    "profiles.limiter.sharing": field(profile.Limiter, "sharing"),
     "profiles.meter.start": field(profile.Meter, "start"),
     "profiles.picker.begun": field(profile.Picker, "begun"),
     "profiles.picker.order": field(profile.Picker, "order"),

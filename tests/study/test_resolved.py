@@ -49,14 +49,15 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
 
     counts = {
         "format", "seed", "repeats", "hosts", "flows", "stop_after", "length", "slots", "requests",
-        "initial", "min", "max", "numwant", "segments", "quick_acks", "stale_acks",
+        "first", "initial", "min", "max", "numwant", "segments", "quick_acks", "stale_acks",
         "gain", "base_history", "noise_filter", "gain_divisor", "decrease", "slowdown_interval",
         "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack", "limit",
         "drop_batch", "users", "connections", "sigma", "tail_shape",
     }  # fmt: skip
     endings = (
         "_segments", "_packets", "_retries", "_peers", "_pieces", "_rounds", "_uploads", "_queue",
-        "_initiate", "_connections", "_reachable", "_growth_min", "_growth_max", "_weight",
+        "_initiate", "_connections", "_reachable", "_growth_min", "_growth_max", "_weight", "_ticks",
+        "_failures", "_set", "_factor", "_neighbour",
     )  # fmt: skip
     bare = {place.rpartition(".")[2] for place in numbers(Study.load(path).resolved(), "")}
     assert {key for key in bare if key not in counts and not key.endswith(endings)} == set()
