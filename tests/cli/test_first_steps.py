@@ -126,7 +126,7 @@ def test_no_file_is_overwritten(here: Path, capsys: Any):
     [
         (["--template", "crowed"], 'did you mean "crowd"?'),
         (["--template", "crowd", "--line", "ADSL 1/9"], 'did you mean "ADSL 1/8"?'),
-        (["--template", "crowd", "--with", "libutp"], "one of mainline-4.0.2"),
+        (["--template", "crowd", "--with", "libutp"], "one of libtorrent, mainline-4.0.2"),
         (["--template", "upload", "--with", "libutp", "--with", "libutp"], "each name once"),
     ],
 )

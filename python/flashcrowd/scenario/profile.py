@@ -111,7 +111,7 @@ class QueueTimeBacklog(Table):
 
 
 class SlowStartBacklog(Table):
-    """One more for every block while the rate of a second grows, then what arrives in `queue_time`."""
+    """One more for every block while the rate grows, then what arrives in `queue_time`."""
 
     kind: Literal["slow-start"] = "slow-start"
     queue_time: PositiveSpan
@@ -217,7 +217,7 @@ class Picker(Table):
     finish_first: bool
     """Begun pieces come first while `random_first_pieces` are not complete."""
     partials_per_neighbour: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """Begun pieces come first while there are more of them than this for each neighbour; 0: never."""
+    """Begun pieces come first while there are more than this for each neighbour; 0: never."""
     whole_pieces: Span
     """Neighbours that bring a piece in this time are asked for whole pieces; 0: never."""
 
