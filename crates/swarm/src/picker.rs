@@ -307,6 +307,47 @@ mod tests {
         assert!(seen.iter().all(|count| *count > 60), "{seen:?}");
     }
 
+    fn today() -> Rules {
+        named("libtorrent").unwrap().picker
+    }
+    fn pick(picker: &Picker, change: impl FnOnce(&mut Look), want: fn(u32) -> bool) -> Option<u32> {
+        let mut look = Look { finish: false, whole: false, common_first: false, of_seed: false };
+        change(&mut look);
+        picker.pick(look, &mut stream(), want, |_| 0)
+    }
+
+    #[test]
+    fn begun_pieces_win_ties_alone_and_come_first_or_last_when_told_to() {
+        // Pieces 0 to 5 are missing, of which piece p has p + 1 owners.
+        let (mut picker, mut stream) = graded(today(), 4);
+        picker.requested(3, false);
+        assert_eq!(pick(&picker, |_| {}, |_| true), Some(0), "rarer than the begun one");
+        assert_eq!(pick(&picker, |look| look.finish = true, |_| true), Some(3));
+        assert_eq!(pick(&picker, |look| look.common_first = true, |_| true), Some(5));
+        assert_eq!(pick(&picker, |look| look.whole = true, |piece| piece > 2), Some(4));
+        assert_eq!(pick(&picker, |look| look.whole = true, |piece| piece == 3), Some(3));
+        // Pieces 3 and 4 are equally rare now.
+        picker.gained(3, &mut stream);
+        assert_eq!(pick(&picker, |_| {}, |piece| piece > 2), Some(3));
+        let (mut picker, mut stream) = graded(today(), 4);
+        picker.requested(4, false);
+        picker.gained(3, &mut stream);
+        assert_eq!(pick(&picker, |_| {}, |piece| piece > 2), Some(4));
+    }
+
+    #[test]
+    fn the_first_pieces_are_finished_before_others_are_begun() {
+        let (mut picker, _) = graded(today(), 3);
+        picker.requested(5, false);
+        picker.requested(2, false);
+        assert_eq!(pick(&picker, |_| {}, |_| true), Some(2), "by their numbers");
+        let rules = Rules { finish_first: false, ..today() };
+        let (mut picker, _) = graded(rules, 3);
+        picker.requested(5, false);
+        let first = picker.scrambled.iter().copied().find(|piece| *piece < 7);
+        assert_eq!(pick(&picker, |_| {}, |piece| piece < 7), first);
+    }
+
     proptest! {
         #[test]
         fn buckets_always_hold_exactly_the_missing_pieces(

@@ -198,9 +198,9 @@ fn request(piece: u32, begin: u32) -> Message {
     Message::Request { piece, begin, length: 1000 }
 }
 
-/// ns-2's client with blocks of 1000 bytes and no limit of its own.
-fn ns2(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
-    let mut profile = named("ns2-2011").unwrap();
+/// A client with blocks of 1000 bytes and no limit of its own.
+fn unlimited(name: &str, role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
+    let mut profile = named(name).unwrap();
     profile.requests.block_bytes = 1000;
     change(&mut profile);
     let stream = RandomStream::new(1, "peer", 0);
@@ -210,6 +210,9 @@ fn ns2(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
     rig.peer.start(rig.now);
     rig.drain();
     rig
+}
+fn ns2(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
+    unlimited("ns2-2011", role, change)
 }
 fn block(begin: u32) -> Message {
     Message::Piece { piece: 0, begin, length: 1000 }

@@ -219,6 +219,8 @@ mod tests {
             "choker.round_ns",
             "choker.tick_ns",
             "limiter.tick_ns",
+            "connections.reconnect_ns",
+            "requests.block_timeout_ns",
         ] {
             assert_eq!(with(path, 1_000_000.into()), None, "{path}");
             assert_eq!(with(path, 999_999.into()), Some(path));
@@ -231,14 +233,37 @@ mod tests {
             "choker.newcomer_weight",
             "limiter.write_unit",
             "limiter.unlimited_write_unit",
+            "limiter.quota.low_watermark",
         ] {
             assert_eq!(with(path, 1.into()), None, "{path}");
             assert_eq!(with(path, 0.into()), Some(path));
         }
         assert_eq!(with("choker.rank_rounds", 2.into()), None);
+        for path in ["picker.partials_per_neighbour", "limiter.quota.watermark_factor"] {
+            assert_eq!(with(path, 0.0.into()), None, "{path}");
+            assert_eq!(with(path, (-0.1).into()), Some(path));
+        }
+        let path = "limiter.quota.header_bytes";
+        assert_eq!((with(path, 500.into()), with(path, 501.into())), (None, Some(path)));
+        let path = "limiter.quota.watermark";
+        assert_eq!((with(path, 10240.into()), with(path, 10239.into())), (None, Some(path)));
         for path in ["requests.block_bytes", "requests.max_queue"] {
             assert_eq!(with(path, 0.into()), Some(path));
         }
+    }
+
+    #[test]
+    fn a_queue_that_grows_has_bounds_in_order() {
+        let with = |min, max| {
+            let mut profile = named("libtorrent").unwrap();
+            let queue_time_ns = Span::from_secs(3);
+            profile.requests.backlog =
+                RequestPipeline::SlowStart { queue_time_ns, first: 4, min, max };
+            profile.check().err().map(|error| error.path)
+        };
+        assert_eq!((with(2, 2), with(2, 2000)), (None, None));
+        assert_eq!(with(3, 2), Some("requests.backlog.slow-start.min"));
+        assert_eq!(with(2, 2001), Some("requests.backlog"));
     }
 
     #[test]

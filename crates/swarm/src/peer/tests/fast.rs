@@ -3,19 +3,12 @@
 use super::*;
 use crate::fast_set::allowed_fast_set;
 
-/// libtorrent with blocks of 1000 bytes and no limit; two of the five pieces are allowed.
+/// libtorrent; two of the five pieces are allowed.
 fn libtorrent(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
-    let mut profile = named("libtorrent").unwrap();
-    profile.requests.block_bytes = 1000;
-    profile.fast.allowed_set = 2;
-    change(&mut profile);
-    let stream = RandomStream::new(1, "peer", 0);
-    let (profile, id) = (Arc::new(profile), PeerId(0));
-    let peer = Peer::new(profile, torrent(), role, id, None, stream, Time::START);
-    let mut rig = Rig::new(peer);
-    rig.peer.start(rig.now);
-    rig.drain();
-    rig
+    unlimited("libtorrent", role, |profile| {
+        profile.fast.allowed_set = 2;
+        change(profile);
+    })
 }
 /// An open connection from a peer that has offered what its handshake says; what is said to it.
 fn meet(rig: &mut Rig, remote: u32, handshake: Message) -> (ConnId, Vec<Message>) {
