@@ -183,6 +183,14 @@ fn libtorrent() -> Profile {
             reconnect_ns: Some(Span::from_secs(60)),
             ..modern.connections
         },
+        announce: Announce {
+            // `torrent::announce_with_tracker` knows no announce for want of peers, but with none at
+            // all, and always asks for `num_want`: there are never so many connections.
+            min_peers: 1,
+            min_peers_reachable: 0,
+            enough_peers: 201,
+            ..modern.announce
+        },
         requests: Requests {
             backlog: RequestPipeline::SlowStart {
                 queue_time_ns: Span::from_secs(3),
