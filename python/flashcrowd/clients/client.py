@@ -1,0 +1,164 @@
+"""A client: one program, or one session of one, that plays a peer of a swarm."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flashcrowd.clients.place import Place
+from flashcrowd.clients.settings import Settings, Unmet, Upload
+from flashcrowd.clients.torrent import Torrent
+
+HUNG_S = 15.0
+"""A client that has not answered for so long hangs."""
+
+
+class ClientFailed(Exception):
+    """A client crashed, hangs, or refused what it was told.
+
+    The message names the program, the host and the reason, and ends with the last lines that the
+    program wrote.
+    """
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program of this machine.
+
+    Attributes:
+        name: as a study names it.
+        version: as the program says it.
+        path: where it is.
+    """
+
+    name: str
+    version: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a client said of itself.
+
+    Attributes:
+        at: when, by `time.monotonic`.
+        down: payload of blocks received, useful or not, in bytes.
+        up: payload of blocks sent, in bytes.
+        wasted: those received that were there already or were thrown away, in bytes; None where
+            the program does not tell.
+        pieces: whole pieces.
+        down_rate: bytes per second, as the program measures it.
+        up_rate: bytes per second, as the program measures it.
+        neighbours: connected peers.
+        interested: neighbours in which the client is interested; None where unknown.
+        unchoking: neighbours that do not choke it; None where unknown.
+    """
+
+    at: float
+    down: int = 0
+    up: int = 0
+    wasted: int | None = None
+    pieces: int = 0
+    down_rate: int = 0
+    up_rate: int = 0
+    neighbours: int = 0
+    interested: int | None = None
+    unchoking: int | None = None
+
+
+@dataclass
+class Job:
+    """What a client is started for.
+
+    Attributes:
+        place: where it runs.
+        torrent: what it shares.
+        settings: what it is to do.
+        seed: whether it brings the file.
+        folder: its own folder; empty, and removed by whoever made it.
+    """
+
+    place: Place
+    torrent: Torrent
+    settings: Settings
+    seed: bool
+    folder: Path
+    unmet: list[Unmet] = field(default_factory=list)
+
+    @property
+    def content(self) -> Path:
+        """Where the client keeps the file."""
+        return self.folder / "data" / self.torrent.file_name
+
+
+class Client(ABC):
+    """A client in its life: prepared, ready, joined, complete, left, closed.
+
+    Nothing here blocks for longer than an answer of the program takes. All methods are called from
+    the thread that made the client: programs die with that thread.
+    """
+
+    program: str
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.progress = Progress(time.monotonic())
+        self.completed_at: float | None = None
+        """When it had the whole file, by `time.monotonic`; None before, and for seeds."""
+        self.have: list[tuple[int, float]] = []
+        """Pieces in the order of their completion, with the time, where the program tells."""
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether it can be told to join.
+
+        Raises:
+            ClientFailed: it never will be.
+        """
+
+    @abstractmethod
+    def join(self) -> None:
+        """It gets the torrent and announces itself: the peer comes.
+
+        Raises:
+            ClientFailed: it refused.
+        """
+
+    @abstractmethod
+    def look(self) -> None:
+        """Bring `progress`, `completed_at` and `have` up to date, or have the program do so soon.
+
+        Raises:
+            ClientFailed: it crashed or hangs.
+        """
+
+    @abstractmethod
+    def limit(self, upload: Upload) -> None:
+        """Its upload limit changes.
+
+        Raises:
+            ClientFailed: it refused.
+        """
+
+    @abstractmethod
+    def leave(self) -> None:
+        """It tells the tracker that it stops, and begins to close."""
+
+    @abstractmethod
+    def is_closed(self) -> bool:
+        """Whether it is gone and its files will not change any more."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """It goes at once, without a word. May be called at any time, also twice."""
+
+    def last_lines(self) -> list[str]:
+        """The last that the program wrote."""
+        return []
+
+    def failure(self, reason: str) -> ClientFailed:
+        """An error about this client."""
+        lines = "".join(f"\n  {line}" for line in self.last_lines())
+        return ClientFailed(f"{self.program} on {self.job.place.name}: {reason}{lines}")

@@ -1,0 +1,319 @@
+"""libtorrent, embedded: one session a peer, many in this process, each in its own namespace."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import time
+from functools import cache
+from typing import Any
+
+from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
+from flashcrowd.clients.place import entered
+from flashcrowd.clients.settings import BLOCK, Settings, Unmet, Upload
+
+NAME = "libtorrent"
+TRANSPORTS = ("tcp", "utp")
+PORT = 6881
+ASK_S = 1.0
+"""How often a session is asked for its counters."""
+
+_SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
+_QUARTER = datetime.timedelta(minutes=15)
+
+
+def found() -> Found | None:
+    """The wheel, if it is installed."""
+    try:
+        module = importlib.import_module("libtorrent")
+    except ImportError:
+        return None
+    return Found(NAME, module.version.removesuffix(".0"), module.__file__ or "")
+
+
+def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], list[Unmet]]:
+    """The session's settings for a profile, and what they cannot say.
+
+    What a profile does not have (an allowed-fast set, turnover of peers, TCP that makes room for
+    uTP, a limit that counts headers) is switched off.
+
+    Args:
+        settings: what the plan asks.
+        have: whether the completion of every piece is to be told.
+    """
+    lt = importlib.import_module("libtorrent")
+    rules = settings.rules
+    connections, announce = rules["connections"], rules["announce"]
+    requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
+    limiter = rules["limiter"]
+    kinds = lt.alert.category_t
+    mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
+    if have:
+        mask |= kinds.piece_progress_notification
+    queue_s = settings.queue_time_s
+    made: dict[str, Any] = {
+        # What a testbed must not have: neighbours from elsewhere, encryption, other protocols.
+        "enable_dht": False,
+        "enable_lsd": False,
+        "enable_upnp": False,
+        "enable_natpmp": False,
+        "in_enc_policy": int(lt.enc_policy.pe_disabled),
+        "out_enc_policy": int(lt.enc_policy.pe_disabled),
+        # A session has one torrent and one disk; four hundred of them share a machine.
+        "aio_threads": 2,
+        "alert_mask": mask,
+        "alert_queue_size": 20_000,
+        # Whoever connects is welcome by either transport: a population says what it opens.
+        "enable_incoming_tcp": True,
+        "enable_incoming_utp": True,
+        "enable_outgoing_tcp": settings.transport == "tcp",
+        "enable_outgoing_utp": settings.transport == "utp",
+        "mixed_mode_algorithm": 1 if limiter.get("mixed_mode") == "peer-proportional" else 0,
+        "connections_limit": settings.max_connections,
+        "close_redundant_connections": bool(connections["drop_seed_to_seed"]),
+        "peer_timeout": round(connections["timeout_ns"] / 1e9),
+        "peer_turnover": int(connections.get("turnover_percent", 0)),
+        "min_announce_interval": round(announce["min_interval_ns"] / 1e9),
+        "max_allowed_in_request_queue": int(requests["max_queue"]),
+        "max_out_request_queue": settings.max_requests or 500,
+        "request_queue_time": round(queue_s) if queue_s else 3,
+        "request_timeout": round(requests["snub_after_ns"] / 1e9),
+        "initial_picker_threshold": int(picker["random_first_pieces"]),
+        "prioritize_partial_pieces": bool(picker["strict_priority"]),
+        "allowed_fast_set_size": settings.allowed_fast,
+        "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
+        "unchoke_interval": round(choker["round_ns"] / 1e9),
+        "optimistic_unchoke_interval": round(settings.optimistic_s),
+        "seeding_piece_quota": int(choker["quota_pieces"]),
+        "rate_limit_ip_overhead": bool(limiter.get("overhead", False)),
+        "upload_rate_limit": settings.upload or 0,
+    }
+    if announce["numwant"] is not None:
+        made["num_want"] = int(announce["numwant"])
+    if choker["seed"] in _SEED_RULES:
+        made["seed_choking_algorithm"] = _SEED_RULES[choker["seed"]]
+    return made, list(_unmet(settings))
+
+
+def _unmet(settings: Settings) -> list[Unmet]:
+    """What the profile asks and libtorrent has no setting for."""
+    rules = settings.rules
+    connections, announce, requests = rules["connections"], rules["announce"], rules["requests"]
+    picker, choker, limiter = rules["picker"], rules["choker"], rules["limiter"]
+    backlog = requests["backlog"]
+    whole = "whole seconds"
+    checks = (
+        (connections["max_initiate"] >= connections["max_connections"], "connections.max_initiate",
+         connections["max_initiate"], "one limit for connections opened and accepted"),
+        (announce["numwant"] is not None, "announce.numwant", "none", "200"),
+        (requests["block_bytes"] == BLOCK, "requests.block", requests["block_bytes"], str(BLOCK)),
+        ("queue-time" in backlog, "requests.backlog", backlog,
+         "what arrives in request_queue_time, at least 2, with a slow start"),
+        (requests["snubbing"], "requests.snubbing", False, "after request_timeout"),
+        (requests["end_game"], "requests.end_game", False, "on"),
+        (requests["interest"] == "missing-pieces", "requests.interest", requests["interest"],
+         "missing-pieces"),
+        (picker["order"] == "rarest-first", "picker.order", picker["order"], "rarest-first"),
+        (choker["leech"] in ("modern", "libtorrent"), "choker.leech", choker["leech"],
+         "bytes received in the last round"),
+        (choker["seed"] in _SEED_RULES, "choker.seed", choker["seed"], "round-robin"),
+        (choker["free_slot"] == "tick", "choker.free_slot", choker["free_slot"], "tick"),
+        (choker["quota_time_ns"] == 60 * 10**9, "choker.quota_time",
+         f"{choker['quota_time_ns'] / 1e9:g} s", "60 s"),
+        (choker["round_ns"] % 10**9 == 0, "choker.round", choker["round_ns"], whole),
+        (not rules["nagle"], "nagle", True, "TCP_NODELAY"),
+        (limiter["tick_ns"] is not None, "limiter.tick", "none", "500 ms"),
+        (limiter["hand_over"] == "room", "limiter.hand_over", limiter["hand_over"],
+         "up to the send buffer's watermark"),
+    )  # fmt: skip
+    return [Unmet(name, str(asked), given) for holds, name, asked, given in checks if not holds]
+
+
+@cache
+def _everybody(classes: int) -> Any:
+    """A filter by which everybody is in these peer classes, and nobody in that of local peers.
+
+    Limits hold for the global class; by default peers of private networks are in the local class
+    instead, and not limited.
+    """
+    lt = importlib.import_module("libtorrent")
+    filter = lt.ip_filter()
+    filter.add_rule("0.0.0.0", "255.255.255.255", classes)
+    return filter
+
+
+class Libtorrent(Client):
+    """One session."""
+
+    program = NAME
+
+    def __init__(self, job: Job, *, have: bool = False, port: int = PORT) -> None:
+        super().__init__(job)
+        self._lt = lt = importlib.import_module("libtorrent")
+        settings, unmet = mapped(job.settings, have=have)
+        job.unmet.extend(unmet)
+        settings["listen_interfaces"] = f"{job.place.address}:{port}"
+        with entered(job.place.netns):
+            # Threads of the session begin where the thread is that makes it.
+            self._session = lt.session(settings)
+        self._session.set_peer_class_filter(_everybody(1 << lt.session.global_peer_class_id))
+        self._handle: Any = None
+        self._listens = False
+        self._left = False
+        self._removed = False
+        self._lines: list[str] = []
+        self._asked_at = 0.0
+        self._answered_at = time.monotonic()
+        self.utp_timeouts = 0
+
+    def is_ready(self) -> bool:
+        """Whether it listens."""
+        self._take_alerts()
+        if not self._listens and time.monotonic() - self._answered_at > HUNG_S:
+            raise self.failure(f"it did not listen within {HUNG_S:g} s")
+        return self._listens
+
+    def join(self) -> None:
+        """Add the torrent."""
+        lt, job = self._lt, self.job
+        params = lt.add_torrent_params()
+        params.ti = lt.torrent_info(str(job.torrent.metainfo))
+        params.save_path = str(job.content.parent)
+        flags = lt.torrent_flags
+        params.flags &= ~(flags.auto_managed | flags.paused)
+        if job.seed:
+            params.flags |= flags.seed_mode
+        if job.seed and job.settings.rules["super_seeding"]:
+            params.flags |= flags.super_seeding
+        try:
+            self._handle = self._session.add_torrent(params)
+        except RuntimeError as error:
+            raise self.failure(str(error)) from None
+        self._answered_at = time.monotonic()
+
+    def look(self) -> None:
+        """Take what the session has told, and ask it anew once a second."""
+        self._take_alerts()
+        if self._handle is None or self._left:
+            return
+        now = time.monotonic()
+        if now - self._asked_at >= ASK_S:
+            if self._answered_at < self._asked_at < now - HUNG_S:
+                raise self.failure(f"no answer for {HUNG_S:g} s")
+            if self._answered_at >= self._asked_at:
+                self._asked_at = now
+                self._session.post_torrent_updates()
+                self._session.post_session_stats()
+
+    def limit(self, upload: Upload) -> None:
+        """The upload limit changes."""
+        slots = 0 if upload == 0 else self.job.settings.slots
+        self._session.apply_settings(
+            {"upload_rate_limit": upload or 0, "unchoke_slots_limit": slots}
+        )
+
+    def leave(self) -> None:
+        """Remove the torrent: the tracker is told."""
+        if self._handle is not None and not self._left:
+            self._left = True
+            self._count(self._handle.status())
+            self._session.remove_torrent(self._handle)
+
+    def is_closed(self) -> bool:
+        """Whether the torrent is gone from the session."""
+        self._take_alerts()
+        return self._handle is None or self._removed
+
+    def kill(self) -> None:
+        """No connection any more; the session itself ends with this object."""
+        self._left = True
+        self._session.pause()
+        self._session.apply_settings({"listen_interfaces": ""})
+
+    def last_lines(self) -> list[str]:
+        """The latest alerts about errors."""
+        return self._lines[-12:]
+
+    def _take_alerts(self) -> None:
+        for alert in self._session.pop_alerts():
+            taken = _TAKE.get(type(alert).__name__)
+            if taken is not None:
+                taken(self, alert)
+
+    def _at(self, alert: Any) -> float:
+        """The instant of an alert by `time.monotonic`.
+
+        The binding gives it as a date of the system's clock, in the zone that it likes.
+        """
+        age = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - alert.timestamp()
+        age -= round(age / _QUARTER) * _QUARTER
+        return time.monotonic() - age.total_seconds()
+
+    def _on_listening(self, alert: Any) -> None:
+        self._listens = True
+
+    def _on_error(self, alert: Any) -> None:
+        self._lines.append(f"{type(alert).__name__}: {alert.message()}")
+
+    def _on_fatal(self, alert: Any) -> None:
+        self._on_error(alert)
+        raise self.failure(alert.message())
+
+    def _on_finished(self, alert: Any) -> None:
+        if not self.job.seed and self.completed_at is None:
+            self.completed_at = self._at(alert)
+
+    def _on_piece(self, alert: Any) -> None:
+        if not self.job.seed:
+            self.have.append((alert.piece_index, self._at(alert)))
+
+    def _on_update(self, alert: Any) -> None:
+        for status in alert.status:
+            self._count(status)
+
+    def _count(self, status: Any) -> None:
+        self.progress = Progress(
+            at=time.monotonic(),
+            down=status.total_payload_download,
+            up=status.total_payload_upload,
+            wasted=status.total_redundant_bytes + status.total_failed_bytes,
+            pieces=status.num_pieces,
+            down_rate=status.download_payload_rate,
+            up_rate=status.upload_payload_rate,
+            neighbours=self.progress.neighbours,
+            interested=self.progress.interested,
+            unchoking=self.progress.unchoking,
+        )
+
+    def _on_stats(self, alert: Any) -> None:
+        self._answered_at = time.monotonic()
+        values = alert.values
+        self.utp_timeouts = values["utp.utp_timeout"]
+        before = self.progress
+        self.progress = Progress(
+            **{
+                **vars(before),
+                "at": self._answered_at,
+                "neighbours": values["peer.num_peers_connected"],
+                "interested": values["peer.num_peers_down_interested"],
+                "unchoking": values["peer.num_peers_down_unchoked"],
+            }
+        )
+
+    def _on_removed(self, alert: Any) -> None:
+        self._removed = True
+
+
+_TAKE = {
+    "listen_succeeded_alert": Libtorrent._on_listening,
+    "listen_failed_alert": Libtorrent._on_fatal,
+    "torrent_error_alert": Libtorrent._on_fatal,
+    "file_error_alert": Libtorrent._on_fatal,
+    "hash_failed_alert": Libtorrent._on_error,
+    "tracker_error_alert": Libtorrent._on_error,
+    "torrent_finished_alert": Libtorrent._on_finished,
+    "piece_finished_alert": Libtorrent._on_piece,
+    "state_update_alert": Libtorrent._on_update,
+    "session_stats_alert": Libtorrent._on_stats,
+    "torrent_removed_alert": Libtorrent._on_removed,
+}

@@ -1,0 +1,92 @@
+"""Where a client runs: an address, and the network namespace that has it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+CLONE_NEWNET = 0x40000000
+
+
+class Place(Protocol):
+    """One host of a network that somebody else made."""
+
+    @property
+    def name(self) -> str:
+        """The host's name in the plan."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Its IPv4 address."""
+        ...
+
+    @property
+    def netns(self) -> Path | None:
+        """The file of its network namespace (`setns(2)`), whose loopback interface must be up.
+
+        None for the namespace in which this process is.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Local:
+    """A place in the namespace of this process, by its address alone."""
+
+    name: str
+    address: str
+    netns: Path | None = None
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _setns(descriptor: int) -> None:
+    # os.setns is not there before Python 3.12.
+    if _libc.setns(descriptor, CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"setns: {os.strerror(number)}")
+
+
+@contextlib.contextmanager
+def entered(netns: Path | None) -> Iterator[None]:
+    """The calling thread is in a network namespace meanwhile.
+
+    Sockets that it opens there stay there, threads and processes that it starts begin there. Only
+    this thread moves; it is back afterwards, whatever happens.
+
+    Raises:
+        OSError: the namespace is gone, or this process may not enter it.
+    """
+    if netns is None:
+        yield
+        return
+    thread = threading.get_native_id()
+    back = os.open(f"/proc/self/task/{thread}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        there = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(there)
+        finally:
+            os.close(there)
+        try:
+            yield
+        finally:
+            _setns(back)
+    finally:
+        os.close(back)
+
+
+def free_port(place: Place, address: str = "127.0.0.1") -> int:
+    """A TCP port that nobody has at an address of a place now."""
+    with entered(place.netns), socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,112 @@
+"""A program that runs as a process of its own: started at a place, watched, stopped."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from flashcrowd.clients.place import Place, entered
+
+GRACE_S = 5.0
+"""How long a program may take to end by itself."""
+LAST_LINES = 12
+
+
+
+class Process:
+    """One process at a place; it dies when the thread that started it does.
+
+    The thread enters the namespace for the start, and the process is born there. `setpriv` of
+    util-linux sets the signal that it gets when its parent is gone (`PR_SET_PDEATHSIG`), and
+    becomes the program.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        command: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it.
+
+        Args:
+            place: where.
+            command: the program and its arguments.
+            log: file for what it writes to its outputs.
+            env: more variables of its environment.
+
+        Raises:
+            OSError: the program, or setpriv, is not there.
+        """
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            raise FileNotFoundError("setpriv is not there: install util-linux")
+        self.log = log
+        self._end: float | None = None
+        with log.open("wb") as out, entered(place.netns):
+            self._popen = subprocess.Popen(
+                [setpriv, "--pdeathsig", "KILL", "--", *map(str, command)],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                cwd=log.parent,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._popen.pid
+
+    def status(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._popen.poll()
+
+    def how_it_ended(self) -> str:
+        """Its end in words."""
+        status = self.status()
+        if status is None:
+            return "it runs"
+        if status >= 0:
+            return f"it ended with status {status}"
+        with contextlib.suppress(ValueError):
+            return f"it was ended by {signal.Signals(-status).name}"
+        return f"it was ended by signal {-status}"
+
+    def last_lines(self) -> list[str]:
+        """The last that it wrote."""
+        try:
+            with self.log.open("r", errors="replace") as lines:
+                return [line.rstrip() for line in collections.deque(lines, LAST_LINES)]
+        except OSError:
+            return []
+
+    def end(self) -> None:
+        """Ask it to end."""
+        if self.status() is None:
+            self._end = time.monotonic() + GRACE_S
+            self._popen.terminate()
+
+    def is_gone(self) -> bool:
+        """Whether it has ended; one that was asked to and did not for `GRACE_S` is killed."""
+        if self.status() is not None:
+            return True
+        if self._end is not None and time.monotonic() >= self._end:
+            self.kill()
+        return False
+
+    def kill(self) -> None:
+        """End it, and what it started, at once."""
+        if self.status() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._popen.wait()

@@ -1,0 +1,124 @@
+"""What a plan asks of a client, in the words that programs have settings for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Upload = int | None
+"""An upload limit in bytes per second; None for unlimited, 0 for no upload at all."""
+
+Transport = Literal["tcp", "utp"]
+
+BLOCK = 16 * 1024
+"""What every program here asks for in one request."""
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """Something that a plan asks for and a program does not offer, or offers in another way.
+
+    Attributes:
+        setting: dotted name in the profile or the population.
+        asked: what the plan says.
+        given: what the program does instead.
+    """
+
+    setting: str
+    asked: str
+    given: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one client is to do, as its profile and its population say it.
+
+    Attributes:
+        profile: name of the profile.
+        upload: upload limit.
+        transport: what carries the connections that the client opens.
+        rules: the profile as the plan has it.
+    """
+
+    profile: str
+    upload: Upload
+    transport: Transport
+    rules: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def slots(self) -> int:
+        """Uploads at a time, the optimistic ones included."""
+        rule = self.rules["choker"]["slots"]
+        if isinstance(rule, Mapping):
+            return max(int(rule["fixed"]), 1)
+        if self.upload is None:
+            return 7
+        # Mainline's rule, by the limit in units of 1024 B/s.
+        rate = self.upload / 1024
+        steps = ((9, 2), (15, 3), (42, 4))
+        return next((slots for below, slots in steps if rate < below), int(math.sqrt(0.6 * rate)))
+
+    def seconds(self, *path: str) -> float:
+        """A span of the profile, in seconds."""
+        value: Any = self.rules
+        for key in path:
+            value = value[key]
+        return value / 1e9
+
+    @property
+    def optimistic_s(self) -> float:
+        """How often the optimistic unchoke moves on, in seconds."""
+        choker = self.rules["choker"]
+        return choker["round_ns"] * choker["optimistic_rounds"] / 1e9
+
+    @property
+    def queue_time_s(self) -> float | None:
+        """How much time the outstanding requests are worth; None if their number is fixed."""
+        backlog = self.rules["requests"]["backlog"]
+        if "queue-time" in backlog:
+            return backlog["queue-time"]["queue_time_ns"] / 1e9
+        return None if "fixed" in backlog else 4.0
+
+    @property
+    def max_requests(self) -> int | None:
+        """Most outstanding requests at one peer; None if the profile names no number."""
+        backlog = self.rules["requests"]["backlog"]
+        if "fixed" in backlog:
+            return int(backlog["fixed"])
+        return int(backlog["queue-time"]["max"]) if "queue-time" in backlog else None
+
+    @property
+    def max_connections(self) -> int:
+        """Most connections, those opened and those accepted."""
+        return int(self.rules["connections"]["max_connections"])
+
+    @property
+    def allowed_fast(self) -> int:
+        """Pieces of the allowed-fast set (BEP 6); 0 where the profile has no Fast extension."""
+        fast = self.rules.get("fast_extension") or self.rules.get("fast") or {}
+        if isinstance(fast, Mapping):
+            return int(fast.get("allowed_fast", fast.get("allowed_fast_set", 0)) or 0)
+        return 5 if fast else 0
+
+
+def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
+    """The settings of the clients of one population of a plan.
+
+    Raises:
+        ValueError: the population asks for what no program offers.
+    """
+    if population.get("data") is not None:
+        raise ValueError(
+            "no program opens connections of their own for the blocks: leave out data_transport"
+        )
+    profile = plan["profiles"][population["profile"]]
+    transport = population.get("transport")
+    upload = population.get("upload_bps")
+    return Settings(
+        profile=profile["name"],
+        upload=None if upload is None else upload // 8,
+        transport="utp" if transport is not None and "utp" in transport else "tcp",
+        rules=profile,
+    )
