@@ -77,7 +77,10 @@ class Job:
         torrent: what it shares.
         settings: what it is to do.
         seed: whether it brings the file.
-        folder: its own folder; empty, and removed by whoever made it.
+        folder: its own folder; removed by whoever made it.
+        port: where it listens for peers.
+        have: whether the completion of every piece is to be told.
+        unmet: what the program does not offer; filled by the client.
     """
 
     place: Place
@@ -85,6 +88,8 @@ class Job:
     settings: Settings
     seed: bool
     folder: Path
+    port: int = 6881
+    have: bool = False
     unmet: list[Unmet] = field(default_factory=list)
 
     @property
@@ -96,7 +101,8 @@ class Job:
 class Client(ABC):
     """A client in its life: prepared, ready, joined, complete, left, closed.
 
-    Nothing here blocks for longer than an answer of the program takes. All methods are called from
+    After `leave`, `is_closed` is asked again and again until it is. Nothing here blocks for longer
+    than an answer of the program takes. All methods are called from
     the thread that made the client: programs die with that thread.
     """
 
@@ -107,6 +113,8 @@ class Client(ABC):
         self.progress = Progress(time.monotonic())
         self.completed_at: float | None = None
         """When it had the whole file, by `time.monotonic`; None before, and for seeds."""
+        self.transport_timeouts = 0
+        """Retransmission timeouts of transports of its own: those of uTP, where it tells."""
         self.have: list[tuple[int, float]] = []
         """Pieces in the order of their completion, with the time, where the program tells."""
 
@@ -148,7 +156,7 @@ class Client(ABC):
 
     @abstractmethod
     def is_closed(self) -> bool:
-        """Whether it is gone and its files will not change any more."""
+        """Whether it is gone: its `progress` is final, its files will not change any more."""
 
     @abstractmethod
     def kill(self) -> None:

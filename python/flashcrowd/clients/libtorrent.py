@@ -10,15 +10,15 @@ from typing import Any
 
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
 from flashcrowd.clients.place import entered
-from flashcrowd.clients.settings import BLOCK, Settings, Unmet, Upload
+from flashcrowd.clients.settings import BLOCK, Settings, Transport, Unmet, Upload
 
 NAME = "libtorrent"
-TRANSPORTS = ("tcp", "utp")
-PORT = 6881
+TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
+ZERO_UPLOAD = True
 ASK_S = 1.0
 """How often a session is asked for its counters."""
 
-_SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
+SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
 _QUARTER = datetime.timedelta(minutes=15)
 
 
@@ -90,8 +90,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     }
     if announce["numwant"] is not None:
         made["num_want"] = int(announce["numwant"])
-    if choker["seed"] in _SEED_RULES:
-        made["seed_choking_algorithm"] = _SEED_RULES[choker["seed"]]
+    if choker["seed"] in SEED_RULES:
+        made["seed_choking_algorithm"] = SEED_RULES[choker["seed"]]
     return made, list(_unmet(settings))
 
 
@@ -116,7 +116,7 @@ def _unmet(settings: Settings) -> list[Unmet]:
         (picker["order"] == "rarest-first", "picker.order", picker["order"], "rarest-first"),
         (choker["leech"] in ("modern", "libtorrent"), "choker.leech", choker["leech"],
          "bytes received in the last round"),
-        (choker["seed"] in _SEED_RULES, "choker.seed", choker["seed"], "round-robin"),
+        (choker["seed"] in SEED_RULES, "choker.seed", choker["seed"], "round-robin"),
         (choker["free_slot"] == "tick", "choker.free_slot", choker["free_slot"], "tick"),
         (choker["quota_time_ns"] == 60 * 10**9, "choker.quota_time",
          f"{choker['quota_time_ns'] / 1e9:g} s", "60 s"),
@@ -147,12 +147,12 @@ class Libtorrent(Client):
 
     program = NAME
 
-    def __init__(self, job: Job, *, have: bool = False, port: int = PORT) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._lt = lt = importlib.import_module("libtorrent")
-        settings, unmet = mapped(job.settings, have=have)
+        settings, unmet = mapped(job.settings, have=job.have)
         job.unmet.extend(unmet)
-        settings["listen_interfaces"] = f"{job.place.address}:{port}"
+        settings["listen_interfaces"] = f"{job.place.address}:{job.port}"
         with entered(job.place.netns):
             # Threads of the session begin where the thread is that makes it.
             self._session = lt.session(settings)
@@ -164,7 +164,6 @@ class Libtorrent(Client):
         self._lines: list[str] = []
         self._asked_at = 0.0
         self._answered_at = time.monotonic()
-        self.utp_timeouts = 0
 
     def is_ready(self) -> bool:
         """Whether it listens."""
@@ -288,7 +287,7 @@ class Libtorrent(Client):
     def _on_stats(self, alert: Any) -> None:
         self._answered_at = time.monotonic()
         values = alert.values
-        self.utp_timeouts = values["utp.utp_timeout"]
+        self.transport_timeouts = values["utp.utp_timeout"]
         before = self.progress
         self.progress = Progress(
             **{

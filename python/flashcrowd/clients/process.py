@@ -19,7 +19,6 @@ GRACE_S = 5.0
 LAST_LINES = 12
 
 
-
 class Process:
     """One process at a place; it dies when the thread that started it does.
 

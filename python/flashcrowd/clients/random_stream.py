@@ -80,5 +80,9 @@ def quantile(points: Sequence[tuple[float, float]], share: float) -> float:
     for place, (right, value) in enumerate(points):
         if right >= share:
             left, before = points[place - 1] if place else (right, value)
-            return before + (value - before) * (share - left) / (right - left) if right > left else value
+            return (
+                before + (value - before) * (share - left) / (right - left)
+                if right > left
+                else value
+            )
     return points[-1][1]

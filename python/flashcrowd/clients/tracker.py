@@ -15,9 +15,6 @@ from flashcrowd.clients import bencode
 from flashcrowd.clients.place import Place, entered
 from flashcrowd.clients.random_stream import RandomStream
 
-PORT = 6969
-"""What trackers listen on."""
-
 Address = tuple[str, int]
 
 
@@ -154,7 +151,9 @@ class Tracker:
 
     program = "flashcrowd"
 
-    def __init__(self, place: Place, rules: Rules, info_hash: bytes, stream: RandomStream) -> None:
+    def __init__(
+        self, place: Place, port: int, rules: Rules, info_hash: bytes, stream: RandomStream
+    ) -> None:
         """Listen at a place.
 
         Raises:
@@ -165,12 +164,12 @@ class Tracker:
         self.announces = 0
         with entered(place.netns):
             # It listens when this returns; its socket stays where it was opened.
-            self._server = _Server((place.address, PORT), _handler(self, rules, info_hash))
+            self._server = _Server((place.address, port), _handler(self, rules, info_hash))
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
         )
         self._thread.start()
-        self.url = f"http://{place.address}:{PORT}/announce"
+        self.url = f"http://{place.address}:{port}/announce"
 
     def counts(self) -> tuple[int, int]:
         """Seeds and leechers that it knows."""

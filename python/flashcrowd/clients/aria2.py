@@ -1,0 +1,154 @@
+"""aria2: one process a peer, told by options and JSON-RPC."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from flashcrowd.clients.client import Found, Job, Progress
+from flashcrowd.clients.daemon import Daemon, first_line
+from flashcrowd.clients.place import free_port
+from flashcrowd.clients.rpc import Http, RpcError, json_rpc
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+
+NAME = "aria2"
+TRANSPORTS: tuple[Transport, ...] = ("tcp",)
+ZERO_UPLOAD = False
+FIELDS = (
+    "completedLength",
+    "uploadLength",
+    "downloadSpeed",
+    "uploadSpeed",
+    "bitfield",
+    "connections",
+    "status",
+    "errorCode",
+    "errorMessage",
+)
+_STOPPED = "31"
+"""The code of a download that was removed, as `aria2.remove` does."""
+
+
+@cache
+def found() -> Found | None:
+    """The program, if it is installed."""
+    path = shutil.which("aria2c")
+    return None if path is None else first_line(NAME, ["--version"], path)
+
+
+def unmet(settings: Settings) -> Iterator[Unmet]:
+    """What the profile asks and aria2 has no setting for.
+
+    Its rules, by its manual and sources: four slots while it downloads, re-chosen every 10 s, the
+    optimistic one every third time; rarest first; 6 outstanding requests and more with the rate.
+    """
+    choker = settings.rules["choker"]
+    yield Unmet("choker.slots", str(settings.slots), "its own: 4, one of them optimistic")
+    yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "10 s")
+    yield Unmet("requests.backlog", str(settings.rules["requests"]["backlog"]), "its own")
+    yield Unmet("connections.max_initiate", str(settings.rules["connections"]["max_initiate"]),
+                "one limit for connections opened and accepted")  # fmt: skip
+    yield Unmet("limiter", "the profile's", "its own")
+
+
+class Aria2(Daemon):
+    """One process."""
+
+    program = NAME
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._port = free_port(job.place)
+        self._http = self.http = Http(job.place, self._port)
+        self._gid = ""
+        job.unmet.extend(unmet(job.settings))
+        script = job.folder / "complete.sh"
+        script.write_text(f"#!/bin/sh\nexec {self.hook_command}\n")
+        script.chmod(0o755)
+        settings = job.settings
+        self.start(
+            [
+                shutil.which("aria2c") or "aria2c",
+                "--no-conf=true",
+                f"--dir={job.content.parent}",
+                "--enable-rpc=true",
+                f"--rpc-listen-port={self._port}",
+                f"--interface={job.place.address}",
+                f"--listen-port={job.port}",
+                "--disable-ipv6=true",
+                "--enable-dht=false",
+                "--enable-dht6=false",
+                "--bt-enable-lpd=false",
+                "--enable-peer-exchange=false",
+                "--bt-require-crypto=false",
+                "--bt-min-crypto-level=plain",
+                "--file-allocation=none",
+                "--allow-overwrite=true",
+                # The file that a seed brings is right: no hash of it at the start.
+                f"--bt-seed-unverified={'true' if job.seed else 'false'}",
+                "--seed-ratio=0.0",
+                "--follow-torrent=false",
+                "--no-netrc=true",
+                "--console-log-level=notice",
+                "--summary-interval=0",
+                f"--bt-max-peers={settings.max_connections}",
+                f"--max-overall-upload-limit={settings.upload or 0}",
+                f"--on-bt-download-complete={script}",
+            ]
+        )
+
+    def is_up(self) -> bool:
+        """Whether it answers."""
+        return self._http.is_up()
+
+    def add(self) -> None:
+        """Give it the torrent."""
+        metainfo = base64.b64encode(self.job.torrent.metainfo.read_bytes()).decode()
+        self._gid = self._call("aria2.addTorrent", metainfo, [], {})
+
+    def ask(self) -> Progress:
+        """Its counters.
+
+        It counts what it has, not what it received: a block that came twice is not in it.
+        """
+        said = self._call("aria2.tellStatus", self._gid, list(FIELDS))
+        if said["status"] == "error" and said.get("errorCode") != _STOPPED:
+            raise self.failure(said.get("errorMessage", "error"))
+        return Progress(
+            at=time.monotonic(),
+            down=0 if self.job.seed else int(said["completedLength"]),
+            up=int(said["uploadLength"]),
+            pieces=int(said.get("bitfield") or "0", 16).bit_count(),
+            down_rate=int(said["downloadSpeed"]),
+            up_rate=int(said["uploadSpeed"]),
+            neighbours=int(said.get("connections", 0)),
+        )
+
+    def limit(self, upload: Upload) -> None:
+        """The upload limit changes."""
+        if upload == 0:
+            raise self.failure("it cannot be told to upload nothing")
+        options = {"max-overall-upload-limit": str(upload or 0)}
+        self._try(lambda: self._call("aria2.changeGlobalOption", options))
+
+    def drop(self) -> None:
+        """Stop the download: the tracker is told."""
+        self._call("aria2.remove", self._gid)
+
+    def quit(self) -> None:
+        """It ends when trackers have been told, in 3 s at most."""
+        try:
+            self._call("aria2.shutdown")
+        except RpcError:
+            super().quit()
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        message = {"jsonrpc": "2.0", "id": "1", "method": method, "params": list(arguments)}
+        _, answer = json_rpc(self._http, "/jsonrpc", message)
+        if "error" in answer:
+            raise RpcError(f"{method}: {answer['error'].get('message')}")
+        return answer["result"]

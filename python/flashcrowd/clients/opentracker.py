@@ -1,0 +1,90 @@
+"""opentracker, where it is installed: a tracker that answers by rules of its own."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from flashcrowd.clients.client import ClientFailed, Found
+from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.process import Process
+from flashcrowd.clients.settings import Unmet
+from flashcrowd.clients.tracker import Rules
+
+NAME = "opentracker"
+LISTEN_S = 10.0
+
+
+@cache
+def found() -> Found | None:
+    """The program, if it is installed. It tells no version."""
+    path = shutil.which(NAME)
+    return None if path is None else Found(NAME, "of unknown version", path)
+
+
+def unmet(rules: Rules) -> Iterator[Unmet]:
+    """What a plan asks of its tracker and opentracker has no setting for."""
+    asked = {
+        "interval": (f"{rules.interval:g} s", "about 1800 s, drawn anew for each answer"),
+        "default_peers": (str(rules.default_peers), "50"),
+        "max_peers": (str(rules.max_peers), "200"),
+        "reshuffle": (f"{rules.reshuffle:g} s", "a random part of its list for each answer"),
+        "seeds_to_seeds": (str(rules.seeds_to_seeds), "True"),
+        "answer_delay": (f"{rules.answer_delay:g} s", "0 s"),
+    }
+    for name, (wanted, given) in asked.items():
+        if wanted != given:
+            yield Unmet(f"tracker.{name}", wanted, given)
+
+
+class OpenTracker:
+    """A tracker that listens when its construction is over; it dies with the calling thread."""
+
+    program = NAME
+
+    def __init__(self, place: Place, port: int, info_hash: bytes, folder: Path) -> None:
+        """Start it.
+
+        Raises:
+            ClientFailed: it does not listen within 10 s.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        known = folder / "known"
+        known.write_text(info_hash.hex() + "\n")
+        # It gives up root for a user who must be able to read the list.
+        folder.chmod(0o755)
+        known.chmod(0o644)
+        program = shutil.which(NAME) or NAME
+        address = ["-i", place.address, "-p", str(port), "-P", str(port)]
+        command = [program, *address, "-d", folder, "-w", "known"]
+        try:
+            self._process = Process(place, command, folder / "log")
+        except OSError as error:
+            raise ClientFailed(f"{NAME} on {place.name}: {error}") from None
+        self.url = f"http://{place.address}:{port}/announce"
+        deadline = time.monotonic() + LISTEN_S
+        while not _listens(place, port):
+            if time.monotonic() >= deadline or not self.is_running():
+                lines = "".join(f"\n  {line}" for line in self._process.last_lines())
+                ended = self._process.how_it_ended()
+                self.close()
+                raise ClientFailed(f"{NAME} on {place.name} does not listen: {ended}{lines}")
+            time.sleep(0.02)
+
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self._process.status() is None
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+
+
+def _listens(place: Place, port: int) -> bool:
+    with entered(place.netns), socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((place.address, port)) == 0

@@ -1,0 +1,217 @@
+"""qBittorrent: one headless process a peer, told by its configuration and its Web API."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from flashcrowd.clients import libtorrent
+from flashcrowd.clients.client import Found, Job, Progress
+from flashcrowd.clients.daemon import Daemon, first_line
+from flashcrowd.clients.place import free_port
+from flashcrowd.clients.rpc import Http, RpcError
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+
+NAME = "qbittorrent"
+TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
+ZERO_UPLOAD = False
+REFRESH_MS = 500
+"""How old its counters may be."""
+_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+_FAILED = ("error", "missingFiles")
+
+
+@cache
+def found() -> Found | None:
+    """The program, if it is installed."""
+    path = shutil.which("qbittorrent-nox")
+    return None if path is None else first_line(NAME, ["--version"], path)
+
+
+def unmet(settings: Settings) -> Iterator[Unmet]:
+    """What the profile asks and qBittorrent has no setting for, though its libtorrent may have."""
+    rules = settings.rules
+    choker, announce = rules["choker"], rules["announce"]
+    queue_s = settings.queue_time_s
+    if settings.transport == "utp":
+        yield Unmet("transport", "utp", "uTP both ways: neighbours without uTP are not accepted")
+    if choker["round_ns"] != 15 * 10**9:
+        yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "15 s")
+    if settings.optimistic_s != 30.0:
+        yield Unmet("choker.optimistic_rounds", f"{settings.optimistic_s:g} s", "30 s")
+    if queue_s != 3.0:
+        asked = str(rules["requests"]["backlog"])
+        yield Unmet("requests.backlog", asked, "what arrives in 3 s, with a slow start")
+    if announce["numwant"] != 200:
+        yield Unmet("announce.numwant", str(announce["numwant"]), "200")
+    if settings.allowed_fast != 5:
+        yield Unmet("fast_extension", str(settings.allowed_fast), "an allowed-fast set of 5")
+    if choker["seed"] not in libtorrent.SEED_RULES:
+        yield Unmet("choker.seed", str(choker["seed"]), "round-robin")
+
+
+def preferences(job: Job) -> dict[str, Any]:
+    """What the Web API is told."""
+    settings = job.settings
+    rules = settings.rules
+    return {
+        "listen_port": job.port,
+        "random_port": False,
+        "current_interface_address": job.place.address,
+        "upnp": False,
+        "dht": False,
+        "pex": False,
+        "lsd": False,
+        "encryption": 2,  # none
+        "bittorrent_protocol": 1 if settings.transport == "tcp" else 2,
+        "utp_tcp_mixed_mode": 0,
+        "limit_utp_rate": True,
+        "limit_lan_peers": True,
+        "limit_tcp_overhead": bool(rules["limiter"].get("overhead", False)),
+        "max_connec": settings.max_connections,
+        "max_connec_per_torrent": settings.max_connections,
+        "max_uploads": settings.slots,
+        "max_uploads_per_torrent": settings.slots,
+        "upload_slots_behavior": 0,
+        "upload_choking_algorithm": libtorrent.SEED_RULES.get(rules["choker"]["seed"], 0),
+        "peer_turnover": int(rules["connections"].get("turnover_percent", 0)),
+        "request_queue_size": settings.max_requests or 500,
+        "enable_multi_connections_from_same_ip": False,
+        "queueing_enabled": False,
+        "max_ratio_enabled": False,
+        "max_seeding_time_enabled": False,
+        "preallocate_all": False,
+        "refresh_interval": REFRESH_MS,
+        "autorun_enabled": True,
+    }
+
+
+class QBittorrent(Daemon):
+    """One process."""
+
+    program = NAME
+    linger_s = 1.0
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._port = free_port(job.place)
+        self._http = self.http = Http(job.place, self._port)
+        self._told = False
+        self._hash = job.torrent.info_hash.hex()
+        job.unmet.extend(unmet(job.settings))
+        folder = job.folder / "qBittorrent" / "config"
+        folder.mkdir(parents=True)
+        given: dict[str, dict[str, str]] = {
+            "LegalNotice": {"Accepted": "true"},
+            "BitTorrent": {
+                r"Session\Port": str(job.port),
+                r"Session\InterfaceAddress": job.place.address,
+                r"Session\DHTEnabled": "false",
+                r"Session\PeXEnabled": "false",
+                r"Session\LSDEnabled": "false",
+            },
+            "Network": {"PortForwardingEnabled": "false"},
+            "Preferences": {
+                r"WebUI\Enabled": "true",
+                r"WebUI\Address": "127.0.0.1",
+                r"WebUI\Port": str(self._port),
+                r"WebUI\UseUPnP": "false",
+                r"WebUI\LocalHostAuth": "false",
+                r"WebUI\HostHeaderValidation": "false",
+                r"WebUI\CSRFProtection": "false",
+            },
+        }
+        text = "".join(
+            f"[{section}]\n" + "".join(f"{key}={value}\n" for key, value in keys.items()) + "\n"
+            for section, keys in given.items()
+        )
+        (folder / "qBittorrent.conf").write_text(text)
+        program = shutil.which("qbittorrent-nox") or "qbittorrent-nox"
+        self.start([program, f"--profile={job.folder}"])
+
+    def is_up(self) -> bool:
+        """Whether it answers; it is told its preferences when it does, and asked for them."""
+        if not self._told and self._http.is_up():
+            asked = {**preferences(self.job), "autorun_program": self.hook_command}
+            self._post("app/setPreferences", json=json.dumps(asked))
+            limit = self.job.settings.upload
+            self._post("transfer/setUploadLimit", limit=str(limit or 0))
+            said = json.loads(self._get("app/preferences"))
+            other = {key: said.get(key) for key, value in asked.items() if said.get(key) != value}
+            if other:
+                raise self.failure(f"it did not take preferences: {other}")
+            self._told = True
+        return self._told
+
+    def add(self) -> None:
+        """Give it the torrent."""
+        fields = {
+            "savepath": str(self.job.content.parent),
+            "skip_checking": "true" if self.job.seed else "false",
+            "contentLayout": "Original",
+            "autoTMM": "false",
+            "paused": "false",
+        }
+        boundary = "flashcrowd-boundary"
+        parts = [
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in fields.items()
+        ]
+        head = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="torrents"; '
+            'filename="content.torrent"\r\nContent-Type: application/x-bittorrent\r\n\r\n'
+        )
+        body = "".join(parts).encode() + head.encode() + self.job.torrent.metainfo.read_bytes()
+        body += f"\r\n--{boundary}--\r\n".encode()
+        headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        said = self._ask("POST", "torrents/add", body, headers)
+        if said.strip() != b"Ok.":
+            raise RpcError(f"torrents/add: {said[:100]!r}")
+
+    def ask(self) -> Progress:
+        """Its counters."""
+        found = json.loads(self._get(f"torrents/info?hashes={self._hash}"))
+        if not found:  # it is added in the background
+            return self.progress
+        if found[0]["state"] in _FAILED:
+            raise self.failure(f"its torrent is in the state {found[0]['state']}")
+        said = json.loads(self._get(f"torrents/properties?hash={self._hash}"))
+        return Progress(
+            at=time.monotonic(),
+            down=said["total_downloaded"],
+            up=said["total_uploaded"],
+            wasted=said["total_wasted"],
+            pieces=said["pieces_have"],
+            down_rate=said["dl_speed"],
+            up_rate=said["up_speed"],
+            neighbours=said["nb_connections"],
+        )
+
+    def limit(self, upload: Upload) -> None:
+        """The upload limit changes."""
+        if upload == 0:
+            raise self.failure("it cannot be told to upload nothing")
+        self._try(lambda: self._post("transfer/setUploadLimit", limit=str(upload or 0)))
+
+    def drop(self) -> None:
+        """Pause the torrent: the tracker is told."""
+        self._post("torrents/pause", hashes=self._hash)
+
+    def _get(self, path: str) -> bytes:
+        return self._ask("GET", path, None, {})
+
+    def _post(self, path: str, **form: str) -> bytes:
+        return self._ask("POST", path, urlencode(form), _FORM)
+
+    def _ask(
+        self, method: str, path: str, body: bytes | str | None, headers: Mapping[str, str]
+    ) -> bytes:
+        status, _, said = self._http.ask(method, f"/api/v2/{path}", body, headers)
+        if status != 200:
+            raise RpcError(f"{path}: status {status}, {said[:100]!r}")
+        return said

@@ -1,0 +1,490 @@
+"""Plays a swarm of a plan with real programs, in wall-clock time."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import resource
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from flashcrowd.clients import arrivals, kernel, settings, tables, torrent
+from flashcrowd.clients.client import ClientFailed, Job
+from flashcrowd.clients.peer import Peer
+from flashcrowd.clients.place import Place
+from flashcrowd.clients.programs import DEFAULT, PROGRAMS
+from flashcrowd.clients.random_stream import RandomStream
+from flashcrowd.clients.tracker import Rules, Tracker
+
+PORT, TRACKER_PORT = 6881, 6969
+"""Where peers and tracker of a plan's first workload listen; those of the next one port higher."""
+LEAD_S = 10.0
+"""So long before its arrival a client is started, so that it is ready in time."""
+READY_S = 60.0
+"""A client that is not ready after this will never be."""
+CLOSE_S = 20.0
+"""A client that has not closed after this is killed."""
+LOOK_S = 0.1
+"""How often clients are looked at."""
+
+Event = Literal["prepare", "arrive", "leave", "pieces", "series"]
+_SAMPLED = ("swarm-rate", "online", "completed")
+
+
+class Swarm:
+    """One swarm, from its preparation to its tables.
+
+    ``prepare`` starts what must be there before the first peer comes, ``begin`` sets the clock,
+    ``step`` does what is due and says when to be called again, ``finish`` ends and verifies. All
+    from one thread, which must live as long as the swarm: programs die with it. ``close`` leaves
+    nothing behind, whatever happened before.
+
+    Attributes:
+        outcome: why the swarm can go on no longer; empty while it can. As in the table `run`.
+        left_behind: seeds and leechers that the tracker still knows when all have left; None
+            before.
+        unmet: what the plan asks of populations and their programs do not offer.
+    """
+
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        workload: int,
+        seed: int,
+        places: Sequence[Place],
+        folder: Path,
+        tracker_place: Place | None = None,
+    ) -> None:
+        """What is to be played.
+
+        Args:
+            plan: the plan's data.
+            workload: index of the swarm among the plan's workloads.
+            seed: seed of the run.
+            places: the plan's hosts, in its order.
+            folder: an empty folder for everything that programs write.
+            tracker_place: where the tracker runs that has no host in the plan.
+
+        Raises:
+            ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
+                place.
+        """
+        self.plan, self.spec, self.seed = plan, plan["workloads"][workload], seed
+        self._places, self._folder = places, folder
+        self._port, self._tracker_port = PORT + workload, TRACKER_PORT + workload
+        host = self.spec["tracker"]["host"]
+        place = tracker_place if host is None else places[host]
+        if place is None:
+            raise ValueError(f"swarm {self.spec['name']}: the tracker has no host, and no place")
+        self._tracker_place = place
+        swarms = [n for n, it in enumerate(plan["workloads"]) if it["kind"] == "swarm"]
+        self._number = swarms.index(workload)
+        self._stream = RandomStream(seed, "tracker", workload)
+        self._torrent_seed = RandomStream(seed, "content", workload).bits()
+        sizes = [_hosts(plan["workloads"][number]) for number in swarms]
+        self._next_number = sum(sizes)
+        self._settings = [settings.of(plan, it) for it in self.spec["populations"]]
+        self.peers = self._planned(sum(sizes[: self._number]))
+        self.tracker: Tracker | None = None
+        self.torrent: torrent.Torrent | None = None
+        self.outcome = ""
+        self.stopped = False
+        self.left_behind: tuple[int, int] | None = None
+        self.unmet: dict[tuple[str, str], list[settings.Unmet]] = {}
+        self.pieces: list[tuple[int, float, list[int]]] = []
+        self.series: list[tuple[str, float, float]] = []
+        self._members = 0
+        self._events: list[tuple[float, int, Event, int]] = []
+        self._order = itertools.count()
+        self._start = 0.0
+        self._looked = 0.0
+        self._bytes, self._progress_at = 0, 0.0
+        self._sampled_bytes = 0
+        self._folders = itertools.count()
+
+    def _planned(self, first: int) -> list[Peer]:
+        """Every peer that is planned, in the order of the plan."""
+        numbers = itertools.count(first)
+        return [
+            Peer(next(numbers), n, spec, host, self._places[host], spec["role"])
+            for n, spec in enumerate(self.spec["populations"])
+            for host in spec["hosts"]
+        ]
+
+    # Before the start.
+
+    def prepare(self) -> None:
+        """Make the torrent, start the tracker and every client that comes soon.
+
+        Raises:
+            ClientFailed: one of them cannot be started.
+        """
+        place = self._tracker_place
+        # The tracker first: a client whose first announce is refused waits before the next.
+        announce = f"http://{place.address}:{self._tracker_port}/announce"
+        made = self.torrent = torrent.make(
+            self._folder / "torrent",
+            self.spec["size_bytes"],
+            self.spec["piece_bytes"],
+            self._torrent_seed,
+            announce,
+        )
+        try:
+            self.tracker = Tracker(
+                place,
+                self._tracker_port,
+                Rules.of(self.spec["tracker"]),
+                made.info_hash,
+                self._stream,
+            )
+        except OSError as error:
+            raise ClientFailed(f"tracker on {place.name}: {error}") from None
+        place_of = 0
+        for number, spec in enumerate(self.spec["populations"]):
+            when = arrivals.arrivals_ns(spec, self.seed, self._number, number)
+            for at, leave in zip(when, arrivals.leaves_ns(spec), strict=True):
+                self._schedule(at / 1e9 - LEAD_S, "prepare", place_of)
+                self._schedule(at / 1e9, "arrive", place_of)
+                if leave is not None:
+                    self._schedule(leave / 1e9, "leave", place_of)
+                place_of += 1
+        while self._events[0][0] < 0.0 and self._events[0][2] == "prepare":
+            self._prepare(self.peers[heapq.heappop(self._events)[3]])
+        deadline = time.monotonic() + READY_S
+        waiting = [peer.client for peer in self.peers if peer.client is not None]
+        while waiting := [client for client in waiting if not client.is_ready()]:
+            if time.monotonic() >= deadline:
+                raise waiting[0].failure(f"not ready within {READY_S:g} s")
+            time.sleep(0.01)
+        measures = self.plan["measures"]
+        if measures["pieces_ns"]:
+            self._schedule(0.0, "pieces", 0)
+        for number, series in enumerate(measures["series"]):
+            if series["what"] in _SAMPLED:
+                self._schedule(series["every_ns"] / 1e9, "series", number)
+
+    def begin(self, start: float) -> None:
+        """The run starts at an instant of `time.monotonic`."""
+        self._start = self._looked = start
+        self._progress_at = 0.0
+
+    # While it runs.
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def seconds(self, at: float) -> float:
+        """An instant of `time.monotonic` as seconds since the start."""
+        return at - self._start
+
+    @property
+    def leechers(self) -> list[Peer]:
+        """Every leecher, planned ones and replacements."""
+        return [peer for peer in self.peers if peer.is_leecher]
+
+    @property
+    def completed(self) -> int:
+        """How many leechers have the whole file."""
+        return sum(peer.completed is not None for peer in self.leechers)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for, as in the simulation."""
+        limit = self.spec["stop_after_completions"]
+        if self.stopped or (limit is not None and self.completed >= limit):
+            return True
+        if any(spec["replace"] for spec in self.spec["populations"]):
+            return False
+        return all(it.completed is not None or it.left is not None for it in self.leechers)
+
+    @property
+    def part(self) -> float:
+        """How far it is, 0 to 1, as far as anybody can tell."""
+        expected = len(self.leechers) * self.spec["size_bytes"]
+        return min(self._down() / max(expected, 1), 1.0)
+
+    def step(self) -> float:
+        """Do what is due; gives the instant of `time.monotonic` of the next call.
+
+        Raises:
+            ClientFailed: a program crashed, hangs or refused.
+        """
+        while self._events and self._events[0][0] <= self.now:
+            at, _, event, subject = heapq.heappop(self._events)
+            self._handle(at, event, subject)
+        now = time.monotonic()
+        if now >= self._looked + LOOK_S:
+            self._look(now - self._looked)
+            self._looked = now
+        due = self._events[0][0] + self._start if self._events else now + LOOK_S
+        return min(due, self._looked + LOOK_S)
+
+    def set_upload(self, population: int, upload_bps: int | None) -> None:
+        """The upload limit of a population changes.
+
+        Raises:
+            ClientFailed: a program refused.
+        """
+        limit = None if upload_bps is None else upload_bps // 8
+        before = self._settings[population]
+        self._settings[population] = settings.Settings(
+            before.profile, limit, before.transport, before.rules
+        )
+        for peer in self.peers:
+            if peer.population == population and peer.client is not None and peer.left is None:
+                peer.client.limit(limit)
+
+    def stop(self) -> None:
+        """Every peer leaves, and nobody comes any more."""
+        self.stopped = True
+        for peer in self.peers:
+            if peer.is_online:
+                self._leave(peer)
+
+    def _schedule(self, at: float, event: Event, subject: int) -> None:
+        heapq.heappush(self._events, (at, next(self._order), event, subject))
+
+    def _handle(self, at: float, event: Event, subject: int) -> None:
+        if event == "pieces":
+            self._count_pieces()
+            self._schedule(at + self.plan["measures"]["pieces_ns"] / 1e9, event, subject)
+        elif event == "series":
+            series = self.plan["measures"]["series"][subject]
+            self._sample(series["what"], series["every_ns"] / 1e9)
+            self._schedule(at + series["every_ns"] / 1e9, event, subject)
+        elif self.stopped:
+            return
+        elif event == "prepare":
+            self._prepare(self.peers[subject])
+        elif event == "arrive":
+            self._arrive(at, subject)
+        elif self.peers[subject].is_online:
+            self._depart(self.peers[subject])
+
+    def _prepare(self, peer: Peer) -> None:
+        """Start the client of a peer that is about to come."""
+        assert self.torrent is not None  # `prepare` makes it first
+        folder = self._folder / f"{peer.place.name}-{next(self._folders)}"
+        job = Job(
+            peer.place,
+            self.torrent,
+            self._settings[peer.population],
+            not peer.is_leecher,
+            folder,
+            self._port,
+            self.plan["measures"]["have"],
+        )
+        job.content.parent.mkdir(parents=True)
+        if job.seed:
+            torrent.give(self.torrent, job.content.parent)
+        name = peer.spec.get("program") or DEFAULT
+        peer.client = PROGRAMS[name].client(job)
+        self.unmet[peer.spec["name"], name] = job.unmet
+
+    def _arrive(self, at: float, subject: int) -> None:
+        """A peer comes; shortly later if the one before it is not gone or its client not ready."""
+        peer = self.peers[subject]
+        if peer.client is None:
+            others = (it for it in self.peers if it.host == peer.host and it is not peer)
+            if not all(it.closed for it in others):
+                self._schedule(self.now + 0.02, "arrive", subject)
+                return
+            self._prepare(peer)
+        assert peer.client is not None
+        if not peer.client.is_ready():
+            if self.now - at > READY_S:
+                raise peer.client.failure(f"not ready within {READY_S:g} s")
+            # The late instant counts as its arrival; the next look is soon.
+            self._schedule(max(at, self.now + 0.01), "arrive", subject)
+            return
+        peer.timeouts_before = kernel.timeouts(peer.place)
+        peer.client.join()
+        peer.arrived = self.now
+        peer.member, self._members = self._members, self._members + 1
+        departs = peer.spec["departure"]["kind"] == "session"
+        if not peer.is_leecher or departs:
+            self._plan_departure(peer, 0)
+        self._progress_at = self.now
+
+    def _plan_departure(self, peer: Peer, download_ns: int) -> None:
+        stay = arrivals.stay_ns(peer.spec["departure"], self.seed, peer.number, download_ns)
+        if stay is not None:
+            since = peer.completed if peer.completed is not None else peer.arrived
+            self._schedule((since or 0.0) + stay / 1e9, "leave", self.peers.index(peer))
+
+    def _depart(self, peer: Peer) -> None:
+        """A peer goes, and is replaced if its population says so."""
+        self._leave(peer)
+        if peer.spec["replace"]:
+            number, self._next_number = self._next_number, self._next_number + 1
+            self.peers.append(
+                Peer(number, peer.population, peer.spec, peer.host, peer.place, "leecher")
+            )
+            self._schedule(self.now, "arrive", len(self.peers) - 1)
+
+    def _leave(self, peer: Peer) -> None:
+        client = peer.client
+        assert client is not None
+        client.leave()
+        peer.left = self.now
+
+    def _is_closed(self, peer: Peer) -> bool:
+        """Whether the client of a peer that leaves is gone; what it has done is final then."""
+        client = peer.client
+        if peer.closed or client is None:
+            return True
+        if client.is_closed():
+            client.kill()
+            peer.closed = True
+            if peer.arrived is not None:
+                timeouts = kernel.timeouts(peer.place) - peer.timeouts_before
+                peer.timeouts = timeouts + client.transport_timeouts
+        return peer.closed
+
+    def _look(self, seconds: float) -> None:
+        """Look at every client, and account for the time since the last look."""
+        if self.tracker is not None and not self.tracker.is_running():
+            raise ClientFailed("the tracker does not run any more")
+        needed = any(peer.is_missing for peer in self.peers)
+        for peer in list(self.peers):
+            client = peer.client
+            if client is None:
+                continue
+            if peer.left is not None:
+                self._is_closed(peer)
+            if not peer.is_online:
+                continue
+            client.look()
+            peer.spend(seconds, needed)
+            if client.completed_at is not None and peer.completed is None and peer.is_leecher:
+                peer.completed = client.completed_at - self._start
+                if peer.spec["departure"]["kind"] != "session":
+                    download = peer.completed - peer.arrived
+                    self._plan_departure(peer, round(max(download, 0.0) * 1e9))
+        self._watch()
+
+    def _watch(self) -> None:
+        """See whether the swarm can go on: as in the simulation."""
+        down = self._down()
+        if down > self._bytes:
+            self._bytes, self._progress_at = down, self.now
+        if self.is_done or self.outcome:
+            return
+        name, total = self.spec["name"], len(self.leechers)
+        over = sum(it.completed is not None or it.left is not None for it in self.leechers)
+        waiting = self._members > over and over < total
+        stall_s = self.plan["stop"]["stall_ns"] / 1e9
+        if waiting and self.now - self._progress_at >= stall_s:
+            self.outcome = (
+                f"swarm {name}: no block arrived for {self.now - self._progress_at:.0f} s, "
+                f"{self.completed} of {total} leechers complete"
+            )
+
+    def _down(self) -> int:
+        return sum(peer.progress.down for peer in self.leechers)
+
+    def _count_pieces(self) -> None:
+        populations: dict[int, list[int]] = {}
+        for peer in self.leechers:
+            if peer.arrived is not None:
+                populations.setdefault(peer.population, []).append(peer.progress.pieces)
+        now = self.now
+        self.pieces += [(number, now, counts) for number, counts in sorted(populations.items())]
+
+    def _sample(self, what: str, every_s: float) -> None:
+        if what == "online":
+            value = float(sum(peer.is_online for peer in self.peers))
+        elif what == "completed":
+            value = float(self.completed)
+        else:
+            down = self._down()
+            value = (down - self._sampled_bytes) * 8 / every_s
+            self._sampled_bytes = down
+        self.series.append((what, self.now, value))
+
+    # After the end.
+
+    def finish(self) -> None:
+        """Everybody leaves; then what the clients wrote is held against the torrent.
+
+        Raises:
+            ClientFailed: a file is not what the torrent says, or a client hangs at its end.
+        """
+        for peer in self.peers:
+            if peer.client is not None:
+                peer.client.leave()
+        deadline = time.monotonic() + CLOSE_S
+        open_ = list(self.peers)
+        while open_ := [peer for peer in open_ if not self._is_closed(peer)]:
+            if time.monotonic() >= deadline:
+                client = open_[0].client
+                assert client is not None
+                raise client.failure(f"it did not close within {CLOSE_S:g} s")
+            time.sleep(0.02)
+        assert self.tracker is not None
+        self.left_behind = self.tracker.counts()
+        self._verify()
+
+    def _verify(self) -> None:
+        assert self.torrent is not None
+        wrong = self.torrent.wrong_pieces(self.torrent.content)
+        if wrong:
+            raise ClientFailed(f"pieces {wrong[:5]} of the seeds' file were changed by a client")
+        for peer in self.peers:
+            if peer.completed is None or peer.client is None:
+                continue
+            try:
+                wrong = self.torrent.wrong_pieces(peer.client.job.content)
+            except OSError as error:
+                raise peer.client.failure(f"said that it was complete, but {error}") from None
+            if wrong:
+                pieces = f"{len(wrong)} of {self.torrent.pieces} pieces"
+                raise peer.client.failure(f"said that it was complete, but {pieces} are wrong")
+            peer.client.job.content.unlink()
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows of the swarm's tables, by table: `downloads`, `populations`, `pieces`, …"""
+        return tables.rows(self)
+
+    def close(self) -> None:
+        """End every program that is left, and remove everything that was written."""
+        for peer in self.peers:
+            if peer.client is not None:
+                peer.client.kill()
+        if self.tracker is not None:
+            self.tracker.close()
+            self.tracker = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _hosts(workload: Mapping[str, Any]) -> int:
+    return sum(len(population["hosts"]) for population in workload["populations"])
+
+
+def files_needed(plan: Mapping[str, Any], workload: int) -> int:
+    """How many files this process may have open at most while it plays a swarm.
+
+    Sessions of libtorrent are in this process: each has its connections, its file and the
+    descriptors of its event loop. Hold it against `resource.RLIMIT_NOFILE` before the start.
+    """
+    spec = plan["workloads"][workload]
+    peers = _hosts(spec)
+    total = 64
+    for population in spec["populations"]:
+        name = population.get("program") or DEFAULT
+        of = settings.of(plan, population)
+        each = min(of.max_connections, peers) + 24 if name == DEFAULT else 8
+        total += each * len(population["hosts"])
+    return total
+
+
+def files_allowed() -> int:
+    """How many files this process may have open, after raising the limit as far as it goes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

@@ -1,0 +1,172 @@
+"""Transmission: one daemon a peer, told by its settings file and its RPC."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from flashcrowd.clients.client import Found, Job, Progress
+from flashcrowd.clients.daemon import Daemon, first_line
+from flashcrowd.clients.place import free_port
+from flashcrowd.clients.rpc import Http, RpcError
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+
+NAME = "transmission"
+TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
+ZERO_UPLOAD = True
+FIELDS = (
+    "downloadedEver",
+    "uploadedEver",
+    "corruptEver",
+    "pieces",
+    "rateDownload",
+    "rateUpload",
+    "peersConnected",
+    "error",
+    "errorString",
+)
+_TOKEN = "X-Transmission-Session-Id"
+_LOCAL_ERROR = 3
+
+
+@cache
+def found() -> Found | None:
+    """The program, if it is installed."""
+    path = shutil.which("transmission-daemon")
+    return None if path is None else first_line(NAME, ["--version"], path)
+
+
+def unmet(settings: Settings) -> Iterator[Unmet]:
+    """What the profile asks and Transmission has no setting for."""
+    choker = settings.rules["choker"]
+    if settings.transport == "utp":
+        yield Unmet("transport", "utp", "uTP first, then TCP")
+    yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "10 s")
+    yield Unmet("choker.optimistic_rounds", str(choker["optimistic_rounds"]), "4")
+    yield Unmet("requests.backlog", str(settings.rules["requests"]["backlog"]), "its own")
+    yield Unmet("requests.snub_after", f"{settings.seconds('requests', 'snub_after_ns'):g} s",
+                "requests live for 90 s")  # fmt: skip
+    if settings.upload is not None and settings.upload % 1000:
+        yield Unmet("upload", f"{settings.upload} B/s", f"{settings.upload // 1000} kB/s")
+    yield Unmet("limiter", "the profile's", "its own: periods of 500 ms")
+
+
+class Transmission(Daemon):
+    """One daemon."""
+
+    program = NAME
+    # Announces are sent in the daemon's own time, once a second, and not at its end.
+    linger_s = 2.5
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._port = free_port(job.place)
+        self._http = self.http = Http(job.place, self._port)
+        self._token = ""
+        self._id = 0
+        job.unmet.extend(unmet(job.settings))
+        script = job.folder / "complete.sh"
+        script.write_text(f"#!/bin/sh\nexec {self.hook_command}\n")
+        script.chmod(0o755)
+        settings = job.settings
+        given = {
+            "bind-address-ipv4": job.place.address,
+            "bind-address-ipv6": "::1",
+            "peer-port": job.port,
+            "peer-port-random-on-start": False,
+            "port-forwarding-enabled": False,
+            "dht-enabled": False,
+            "lpd-enabled": False,
+            "pex-enabled": False,
+            "utp-enabled": settings.transport == "utp",
+            "encryption": 0,
+            "download-dir": str(job.content.parent),
+            "incomplete-dir-enabled": False,
+            "preallocation": 0,
+            "rename-partial-files": False,
+            "peer-limit-global": settings.max_connections,
+            "peer-limit-per-torrent": settings.max_connections,
+            "upload-slots-per-torrent": settings.slots,
+            "ratio-limit-enabled": False,
+            "idle-seeding-limit-enabled": False,
+            "download-queue-enabled": False,
+            "seed-queue-enabled": False,
+            "rpc-enabled": True,
+            "rpc-bind-address": "127.0.0.1",
+            "rpc-port": self._port,
+            "rpc-authentication-required": False,
+            "rpc-whitelist-enabled": False,
+            "rpc-host-whitelist-enabled": False,
+            "script-torrent-done-enabled": True,
+            "script-torrent-done-filename": str(script),
+            "message-level": 1,
+            **_limits(settings.upload),
+        }
+        (job.folder / "settings.json").write_text(json.dumps(given))
+        program = shutil.which("transmission-daemon") or "transmission-daemon"
+        # The web interface would be looked for in the home of whoever runs this.
+        self.start([program, "--foreground", "--config-dir", job.folder])
+
+    def is_up(self) -> bool:
+        """Whether it answers."""
+        return self._http.is_up()
+
+    def add(self) -> None:
+        """Give it the torrent. A seed hashes its file first."""
+        metainfo = base64.b64encode(self.job.torrent.metainfo.read_bytes()).decode()
+        answer = self._call("torrent-add", metainfo=metainfo, paused=False)
+        self._id = answer["torrent-added"]["id"]
+
+    def ask(self) -> Progress:
+        """Its counters."""
+        said = self._call("torrent-get", ids=[self._id], fields=list(FIELDS))["torrents"][0]
+        if said["error"] == _LOCAL_ERROR:
+            raise self.failure(said["errorString"])
+        bits = int.from_bytes(base64.b64decode(said["pieces"]), "big")
+        return Progress(
+            at=time.monotonic(),
+            down=said["downloadedEver"] + said["corruptEver"],
+            up=said["uploadedEver"],
+            pieces=bits.bit_count(),
+            down_rate=said["rateDownload"],
+            up_rate=said["rateUpload"],
+            neighbours=said["peersConnected"],
+        )
+
+    def limit(self, upload: Upload) -> None:
+        """The upload limit changes."""
+        self._try(lambda: self._call("session-set", **_limits(upload)))
+
+    def drop(self) -> None:
+        """Stop the torrent: the tracker is told."""
+        self._call("torrent-stop", ids=[self._id])
+
+    def _call(self, method: str, **arguments: Any) -> Any:
+        message = {"method": method, "arguments": arguments}
+        for _ in range(2):
+            headers = {"Content-Type": "application/json", _TOKEN: self._token}
+            status, given, body = self._http.ask(
+                "POST", "/transmission/rpc", json.dumps(message), headers
+            )
+            if status != 409:
+                break
+            # The daemon's guard against forged requests: the token comes with the refusal.
+            self._token = given.get(_TOKEN, "")
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            raise RpcError(f"{method}: status {status}") from None
+        if answer["result"] != "success":
+            raise RpcError(f"{method}: {answer['result']}")
+        return answer["arguments"]
+
+
+def _limits(upload: Upload) -> dict[str, Any]:
+    """Whole kilobytes a second (1000 B); a limit of zero is one."""
+    kilobytes = 0 if not upload else max(upload // 1000, 1)
+    return {"speed-limit-up": kilobytes, "speed-limit-up-enabled": upload is not None}

@@ -1,0 +1,97 @@
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.clients import testbed
+
+from flashcrowd.clients import PROGRAMS, ClientFailed, Swarm, found
+
+AT_ONCE = {"spread": "0 s"}
+PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
+
+
+def plan_of(*programs: str) -> Any:
+    """A seed of the first program, then a leecher of each of the others."""
+    populations = [
+        {"name": f"leecher{n}", "upload": "2 MB/s", "arrivals": AT_ONCE}
+        for n in range(len(programs) - 1)
+    ]
+    plan = testbed.plan({"name": "seed", "role": "seed"}, *populations, size="1 MB")
+    for spec, program in zip(plan["workloads"][0]["populations"], programs, strict=True):
+        spec["program"] = program
+    return plan
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_path: Path):
+    testbed.needs(name)
+    with testbed.bridged(4) as places:
+        swarm = testbed.play(plan_of(name, name, name), places, tmp_path / "r")
+    rows = swarm.rows()
+    for row in rows["downloads"]:
+        assert row["pieces"] == 16
+        assert 1_000_000 <= row["downloaded_bytes"] < 1_300_000
+        assert 0.0 < row["duration_s"] < 60.0
+    received = sum(row["downloaded_bytes"] for row in rows["downloads"])
+    sent = sum(row["uploaded_bytes"] for row in rows["populations"])
+    assert sent == pytest.approx(received, rel=0.25)
+    assert {row["program"] for row in rows["programs"]} == {name}
+    # Every peer told the tracker that it went.
+    assert swarm.left_behind == (0, 0)
+
+
+def test_five_programs_in_one_swarm(tmp_path: Path):
+    testbed.needs(*PROGRAMS)
+    with testbed.bridged(7) as places:
+        swarm = testbed.play(plan_of("libtorrent", *PROGRAMS), places, tmp_path / "r")
+    assert swarm.completed == 5
+    assert swarm.left_behind == (0, 0)
+
+
+def _began(places: Any, folder: Path, *programs: str) -> Swarm:
+    swarm = Swarm(plan_of(*programs), 0, 1, places, folder)
+    swarm.prepare()
+    swarm.begin(time.monotonic())
+    swarm.step()
+    return swarm
+
+
+def test_a_crash_is_told_with_the_last_lines(tmp_path: Path):
+    testbed.needs("aria2")
+    with testbed.bridged(3) as places:
+        swarm = _began(places, tmp_path / "r", "aria2", "aria2")
+        try:
+            client = swarm.peers[0].client
+            assert client is not None
+            client.kill()
+            time.sleep(0.2)
+            with pytest.raises(ClientFailed, match=r"(?s)aria2 on h0: .*SIGKILL.*listening on"):
+                swarm.step()
+        finally:
+            swarm.close()
+
+
+def test_what_is_asked_and_cannot_be_is_refused_by_name():
+    from flashcrowd.clients import refusals
+
+    plan = plan_of("aria2", "aria2")
+    seed, leecher = plan["workloads"][0]["populations"]
+    plan["utps"] = [{"name": "libutp"}]
+    leecher["transport"] = {"utp": 0}
+    seed["upload_bps"] = 0
+    if found()["aria2"] is None:
+        assert all("apt install aria2" in reason for reason in refusals(plan, 0))
+        return
+    first, second = refusals(plan, 0)
+    assert first == ("workloads.swarm.populations.seed: aria2 cannot be told to upload nothing")
+    assert second == (
+        "workloads.swarm.populations.leecher0: aria2 opens its connections over tcp, not over utp"
+    )
+    leecher["program"] = "emule"
+    assert "'emule' is none of libtorrent, transmission" in refusals(plan, 0)[1]
+
+
+def test_every_program_is_told_of_with_its_version():
+    for name, program in found().items():
+        assert program is None or (program.name == name and program.version)

@@ -1,0 +1,167 @@
+"""Places for clients, without the emulation: addresses of loopback, or namespaces on a bridge."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashcrowd.clients import PROGRAMS, Local, Place, Swarm
+from flashcrowd.clients.place import CLONE_NEWNET, entered
+from flashcrowd.plan import lower
+from flashcrowd.scenario import Scenario
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def plan(
+    *populations: dict[str, Any], size: str = "2 MB", piece: str = "64 KiB", **more: Any
+) -> Any:
+    """The plan of a swarm with these populations, one group of hosts each; the tracker comes last.
+
+    A population says how many `hosts` it has, and otherwise what one of a study says.
+    """
+    groups: dict[str, Any] = {}
+    tables: dict[str, Any] = {}
+    for number, population in enumerate(populations):
+        name = population.get("name", f"p{number}")
+        groups[name] = {"hosts": population.get("hosts", 1)}
+        rest = {key: it for key, it in population.items() if key not in ("name", "hosts")}
+        tables[name] = {"group": name, "profile": "modern", **rest}
+    groups["tracker"] = {"hosts": 1}
+    swarm = {
+        "kind": "swarm",
+        "size": size,
+        "piece": piece,
+        "tracker": {"host": "tracker", **more.pop("tracker", {})},
+        "populations": tables,
+        **more.pop("swarm", {}),
+    }
+    document = {
+        "title": "T",
+        "network": {"groups": groups},
+        "workloads": {"swarm": swarm},
+        **more,
+    }
+    return lower(Scenario.model_validate(document)).data
+
+
+def loopback(count: int) -> list[Place]:
+    """Places of this process's own namespace."""
+    block = os.getpid() % 200 + 20
+    return [Local(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
+
+
+def needs(*programs: str) -> None:
+    """Skip where a program is not installed."""
+    for name in programs:
+        if PROGRAMS[name].found() is None:
+            pytest.skip(f"{name} is not installed: {PROGRAMS[name].remedy}")
+
+
+def _needs_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces made by `ip` need root")
+    if shutil.which("ip") is None:
+        pytest.skip("ip is not installed: apt install iproute2")
+
+
+class Namespace:
+    """A network namespace that lives as long as this object is open."""
+
+    def __init__(self) -> None:
+        def unshare() -> None:
+            if _libc.unshare(CLONE_NEWNET) == 0:
+                path = f"/proc/self/task/{threading.get_native_id()}/ns/net"
+                self._descriptor = os.open(path, os.O_RDONLY)
+
+        self._descriptor = -1
+        thread = threading.Thread(target=unshare)
+        thread.start()
+        thread.join()
+        if self._descriptor < 0:
+            pytest.skip("this kernel or container makes no network namespace")
+        self.path = Path(f"/proc/{os.getpid()}/fd/{self._descriptor}")
+        self.ip("link", "set", "lo", "up")
+
+    def ip(self, *arguments: str) -> None:
+        """Run `ip` in it."""
+        with entered(self.path):
+            subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+    def close(self) -> None:
+        """Let it go."""
+        os.close(self._descriptor)
+
+
+@contextlib.contextmanager
+def one_namespace(count: int) -> Iterator[list[Place]]:
+    """Places with public addresses on the loopback interface of one namespace.
+
+    Some programs take no neighbours of 127.0.0.0/8.
+    """
+    _needs_root()
+    namespace = Namespace()
+    try:
+        places: list[Place] = []
+        for number in range(count):
+            address = f"198.18.0.{number + 1}"
+            namespace.ip("address", "add", f"{address}/32", "dev", "lo")
+            places.append(Local(f"h{number}", address, namespace.path))
+        yield places
+    finally:
+        namespace.close()
+
+
+@contextlib.contextmanager
+def bridged(count: int) -> Iterator[list[Place]]:
+    """Places in namespaces of their own, joined by veth pairs to a bridge in one more."""
+    _needs_root()
+    made: list[Namespace] = []
+    try:
+        switch = Namespace()
+        made.append(switch)
+        switch.ip("link", "add", "bridge", "type", "bridge")
+        switch.ip("link", "set", "bridge", "up")
+        places: list[Place] = []
+        for number in range(count):
+            host = Namespace()
+            made.append(host)
+            address = f"198.18.0.{number + 1}"
+            port = f"port{number}"
+            pair = ("type", "veth", "peer", "name", "eth0", "netns", str(host.path))
+            switch.ip("link", "add", port, *pair)
+            switch.ip("link", "set", port, "master", "bridge", "up")
+            host.ip("address", "add", f"{address}/15", "dev", "eth0")
+            host.ip("link", "set", "eth0", "up")
+            places.append(Local(f"h{number}", address, host.path))
+        yield places
+    finally:
+        for namespace in made:
+            namespace.close()
+
+
+def play(
+    plan: Any, places: Sequence[Place], folder: Path, *, seed: int = 1, most_s: float = 60.0
+) -> Swarm:
+    """A swarm from its preparation to its end; everything is closed."""
+    swarm = Swarm(plan, 0, seed, places, folder)
+    try:
+        swarm.prepare()
+        swarm.begin(time.monotonic())
+        while not swarm.is_done and not swarm.outcome:
+            assert swarm.now < most_s, [vars(peer.progress) for peer in swarm.peers]
+            time.sleep(max(swarm.step() - time.monotonic(), 0.0))
+        swarm.finish()
+    finally:
+        swarm.close()
+    return swarm
