@@ -1,9 +1,15 @@
+import contextlib
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed
+from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
+from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
 pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
@@ -99,3 +105,124 @@ def test_each_in_a_namespace_of_its_own(tmp_path: Path):
         plan = testbed.plan(SEED, {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE})
         swarm = testbed.play(plan, places, tmp_path / "run")
     assert swarm.completed == 2
+
+
+def test_opentracker_may_be_the_tracker(tmp_path: Path):
+    if opentracker.found() is None:
+        pytest.skip("opentracker is not installed: apt install opentracker")
+    plan = testbed.plan(SEED, {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE})
+    swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run", tracker="opentracker")
+    assert swarm.completed == 2
+    listed = {row["setting"] for row in swarm.rows()["programs"] if row["program"] == "opentracker"}
+    assert "tracker.reshuffle" in listed
+
+
+def test_over_utp(tmp_path: Path):
+    plan = testbed.plan(
+        {**SEED, "transport": "libutp"},
+        {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE, "transport": "libutp"},
+    )
+    with testbed.bridged(4) as places:
+        before = [_tcp_opened(place) for place in places[:3]]
+        swarm = testbed.play(plan, places, tmp_path / "run")
+        opened = [_tcp_opened(place) - it for place, it in zip(places[:3], before, strict=True)]
+    assert swarm.completed == 2
+    # Announces alone: it starts, has the file or a part of it, and stops.
+    assert all(0 < each <= 4 for each in opened)
+
+
+def _tcp_opened(place: Place) -> int:
+    with entered(place.netns):
+        lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
+    names, values = (line.split() for line in lines if line.startswith("Tcp:"))
+    return int(values[names.index("ActiveOpens")])
+
+
+def test_who_uploads_nothing_uploads_nothing(tmp_path: Path):
+    plan = testbed.plan(
+        {**SEED, "upload": "1 MB/s"},
+        {"name": "crowd", "hosts": 3, "arrivals": AT_ONCE, "upload": "0 B/s"},
+        size="1 MB",
+    )
+    seed, crowd = testbed.play(plan, testbed.loopback(5), tmp_path / "run").rows()["populations"]
+    assert crowd["uploaded_bytes"] == 0
+    assert seed["uploaded_bytes"] >= 3_000_000
+
+
+def test_a_limit_changes_in_place_and_a_swarm_stops(tmp_path: Path):
+    plan = testbed.plan(
+        {**SEED, "upload": "50 kB/s"}, {"name": "crowd", "arrivals": AT_ONCE}, size="20 MB"
+    )
+    swarm = Swarm(plan, 0, 1, testbed.loopback(3), tmp_path / "run")
+    with contextlib.closing(swarm):
+        swarm.prepare()
+        swarm.begin(time.monotonic())
+        testbed.go_on(swarm, 4.0)
+        slow = swarm.peers[1].progress.down
+        assert 0 < slow < 600_000
+        swarm.set_upload(0, 8 * 2_000_000)
+        testbed.go_on(swarm, 4.0)
+        assert swarm.peers[1].progress.down - slow > 3_000_000
+        swarm.stop()
+        assert swarm.is_done
+        swarm.finish()
+    (row,) = swarm.rows()["downloads"]
+    assert row["completed_s"] is None
+    assert row["left_s"] == pytest.approx(8.0, abs=3.0)
+    assert swarm.left_behind == (0, 0)
+
+
+def test_a_swarm_whose_seed_uploads_nothing_stalls(tmp_path: Path):
+    plan = testbed.plan(
+        {**SEED, "upload": "0 B/s"},
+        {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE},
+        stop={"stall": "2 s"},
+    )
+    swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run")
+    assert swarm.outcome == "swarm swarm: no block arrived for 2 s, 0 of 2 leechers complete"
+
+
+def test_nothing_is_left_when_the_process_that_plays_is_killed(tmp_path: Path):
+    testbed.needs("aria2")
+    code = f"""
+import time
+from pathlib import Path
+from tests.clients import testbed
+from flashcrowd.clients import Swarm
+late = {{"arrivals": {{"start": "100 s"}}}}
+plan = testbed.plan({{"name": "seed", "role": "seed"}}, late)
+plan["workloads"][0]["populations"][0]["program"] = "aria2"
+swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}), tracker={TRACKER!r})
+swarm.prepare()
+print(*swarm.pids, flush=True)
+time.sleep(600)
+"""
+    root = Path(__file__).parents[2]
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(root), *sys.path]))},
+    )
+    with child:
+        assert child.stdout is not None
+        pids = [int(word) for word in child.stdout.readline().split()]
+        assert pids
+        assert all(_runs(pid) for pid in pids)
+        child.kill()
+    deadline = time.monotonic() + 10
+    while any(_runs(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+TRACKER = "opentracker" if opentracker.found() is not None else "flashcrowd"
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there, and not one that has ended and waits to be asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

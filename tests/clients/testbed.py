@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -150,11 +150,23 @@ def bridged(count: int) -> Iterator[list[Place]]:
             namespace.close()
 
 
+def go_on(swarm: Swarm, seconds: float) -> None:
+    """Play for a while."""
+    end = swarm.now + seconds
+    while swarm.now < end:
+        time.sleep(max(swarm.step() - time.monotonic(), 0.0))
+
+
 def play(
-    plan: Any, places: Sequence[Place], folder: Path, *, seed: int = 1, most_s: float = 60.0
+    plan: Any,
+    places: Sequence[Place],
+    folder: Path,
+    *,
+    most_s: float = 60.0,
+    tracker: Literal["flashcrowd", "opentracker"] = "flashcrowd",
 ) -> Swarm:
     """A swarm from its preparation to its end; everything is closed."""
-    swarm = Swarm(plan, 0, seed, places, folder)
+    swarm = Swarm(plan, 0, 1, places, folder, tracker=tracker)
     try:
         swarm.prepare()
         swarm.begin(time.monotonic())

@@ -107,6 +107,8 @@ class Client(ABC):
     """
 
     program: str
+    pid: int | None = None
+    """Number of its process; None for a client that is in this one."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

@@ -94,6 +94,7 @@ class Daemon(Client):
             self._process = Process(self.job.place, command, log, {**home, **(env or {})})
         except OSError as error:
             raise self.failure(f"it cannot be started: {error}") from None
+        self.pid = self._process.pid
 
     @property
     def hook_command(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import time
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -45,7 +46,6 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     rules = settings.rules
     connections, announce = rules["connections"], rules["announce"]
     requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
-    limiter = rules["limiter"]
     kinds = lt.alert.category_t
     mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
     if have:
@@ -68,11 +68,11 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "enable_incoming_utp": True,
         "enable_outgoing_tcp": settings.transport == "tcp",
         "enable_outgoing_utp": settings.transport == "utp",
-        "mixed_mode_algorithm": 1 if limiter.get("mixed_mode") == "peer-proportional" else 0,
+        "mixed_mode_algorithm": int(lt.bandwidth_mixed_algo_t.prefer_tcp),
         "connections_limit": settings.max_connections,
         "close_redundant_connections": bool(connections["drop_seed_to_seed"]),
         "peer_timeout": round(connections["timeout_ns"] / 1e9),
-        "peer_turnover": int(connections.get("turnover_percent", 0)),
+        "peer_turnover": 0,
         "min_announce_interval": round(announce["min_interval_ns"] / 1e9),
         "max_allowed_in_request_queue": int(requests["max_queue"]),
         "max_out_request_queue": settings.max_requests or 500,
@@ -80,14 +80,20 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "request_timeout": round(requests["snub_after_ns"] / 1e9),
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
+        "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
+        "strict_end_game_mode": bool(requests.get("strict_end_game", False)),
         "allowed_fast_set_size": settings.allowed_fast,
         "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
         "unchoke_interval": round(choker["round_ns"] / 1e9),
         "optimistic_unchoke_interval": round(settings.optimistic_s),
         "seeding_piece_quota": int(choker["quota_pieces"]),
-        "rate_limit_ip_overhead": bool(limiter.get("overhead", False)),
+        "rate_limit_ip_overhead": settings.counts_headers,
         "upload_rate_limit": settings.upload or 0,
     }
+    if settings.quota is not None:
+        made["send_buffer_low_watermark"] = int(settings.quota["low_watermark"])
+        made["send_buffer_watermark"] = int(settings.quota["watermark"])
+        made["send_buffer_watermark_factor"] = round(100 * settings.quota["watermark_factor"])
     if announce["numwant"] is not None:
         made["num_want"] = int(announce["numwant"])
     if choker["seed"] in SEED_RULES:
@@ -95,38 +101,44 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     return made, list(_unmet(settings))
 
 
-def _unmet(settings: Settings) -> list[Unmet]:
+def _unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and libtorrent has no setting for."""
     rules = settings.rules
     connections, announce, requests = rules["connections"], rules["announce"], rules["requests"]
     picker, choker, limiter = rules["picker"], rules["choker"], rules["limiter"]
-    backlog = requests["backlog"]
-    whole = "whole seconds"
-    checks = (
-        (connections["max_initiate"] >= connections["max_connections"], "connections.max_initiate",
-         connections["max_initiate"], "one limit for connections opened and accepted"),
-        (announce["numwant"] is not None, "announce.numwant", "none", "200"),
-        (requests["block_bytes"] == BLOCK, "requests.block", requests["block_bytes"], str(BLOCK)),
-        ("queue-time" in backlog, "requests.backlog", backlog,
-         "what arrives in request_queue_time, at least 2, with a slow start"),
-        (requests["snubbing"], "requests.snubbing", False, "after request_timeout"),
-        (requests["end_game"], "requests.end_game", False, "on"),
-        (requests["interest"] == "missing-pieces", "requests.interest", requests["interest"],
-         "missing-pieces"),
-        (picker["order"] == "rarest-first", "picker.order", picker["order"], "rarest-first"),
-        (choker["leech"] in ("modern", "libtorrent"), "choker.leech", choker["leech"],
-         "bytes received in the last round"),
-        (choker["seed"] in SEED_RULES, "choker.seed", choker["seed"], "round-robin"),
-        (choker["free_slot"] == "tick", "choker.free_slot", choker["free_slot"], "tick"),
-        (choker["quota_time_ns"] == 60 * 10**9, "choker.quota_time",
-         f"{choker['quota_time_ns'] / 1e9:g} s", "60 s"),
-        (choker["round_ns"] % 10**9 == 0, "choker.round", choker["round_ns"], whole),
-        (not rules["nagle"], "nagle", True, "TCP_NODELAY"),
-        (limiter["tick_ns"] is not None, "limiter.tick", "none", "500 ms"),
-        (limiter["hand_over"] == "room", "limiter.hand_over", limiter["hand_over"],
-         "up to the send buffer's watermark"),
-    )  # fmt: skip
-    return [Unmet(name, str(asked), given) for holds, name, asked, given in checks if not holds]
+    kind, _ = settings.backlog
+    if connections["max_initiate"] < connections["max_connections"]:
+        yield Unmet(
+            "connections.max_initiate",
+            str(connections["max_initiate"]),
+            "one limit for connections opened and accepted",
+        )
+    if kind != "slow-start":
+        given = "what arrives in request_queue_time, with a slow start"
+        yield Unmet("requests.backlog", str(requests["backlog"]), given)
+    if settings.quota is None:
+        yield Unmet("limiter.sharing", "turns", "quota, for blocks and messages")
+    if choker["round_ns"] % 10**9:
+        yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "whole seconds")
+    fixed = (
+        ("nagle", rules["nagle"], (False,)),
+        ("announce.numwant", announce["numwant"] or 200, (announce["numwant"],)),
+        ("requests.block", requests["block_bytes"], (BLOCK,)),
+        ("requests.snubbing", requests["snubbing"], (True,)),
+        ("requests.end_game", requests["end_game"], (True,)),
+        ("requests.interest", requests["interest"], ("missing-pieces",)),
+        ("fast.enabled", settings.fast, (True,)),
+        ("picker.order", picker["order"], ("rarest-first",)),
+        ("choker.leech", choker["leech"], ("modern",)),
+        ("choker.seed", choker["seed"], tuple(SEED_RULES)),
+        ("choker.free_slot", choker["free_slot"], ("tick",)),
+        ("choker.quota_time", choker["quota_time_ns"], (60 * 10**9,)),
+        ("limiter.tick", limiter["tick_ns"], (500 * 10**6,)),
+        ("limiter.hand_over", limiter["hand_over"], ("room",)),
+    )
+    for name, asked, offered in fixed:
+        if asked not in offered:
+            yield Unmet(name, str(asked), str(offered[0]))
 
 
 @cache
@@ -153,6 +165,8 @@ class Libtorrent(Client):
         settings, unmet = mapped(job.settings, have=job.have)
         job.unmet.extend(unmet)
         settings["listen_interfaces"] = f"{job.place.address}:{job.port}"
+        # Where one interface has several addresses, neighbours would see the first of them.
+        settings["outgoing_interfaces"] = job.place.address
         with entered(job.place.netns):
             # Threads of the session begin where the thread is that makes it.
             self._session = lt.session(settings)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import socket
 import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlencode
 
 from flashcrowd.clients.client import ClientFailed, Found
-from flashcrowd.clients.place import Place, entered
+from flashcrowd.clients.place import Place
 from flashcrowd.clients.process import Process
+from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import Unmet
 from flashcrowd.clients.tracker import Rules
 
 NAME = "opentracker"
 LISTEN_S = 10.0
+NOBODY = 65534
+"""The user without rights, on Linux."""
 
 
 @cache
@@ -42,7 +46,7 @@ def unmet(rules: Rules) -> Iterator[Unmet]:
 
 
 class OpenTracker:
-    """A tracker that listens when its construction is over; it dies with the calling thread."""
+    """A tracker that answers when its construction is over; it dies with the calling thread."""
 
     program = NAME
 
@@ -50,29 +54,31 @@ class OpenTracker:
         """Start it.
 
         Raises:
-            ClientFailed: it does not listen within 10 s.
+            ClientFailed: it does not answer within 10 s.
         """
         folder.mkdir(parents=True, exist_ok=True)
         known = folder / "known"
         known.write_text(info_hash.hex() + "\n")
-        # It gives up root for a user who must be able to read the list.
+        program = shutil.which(NAME) or NAME
+        # It refuses to be root. It is in its folder already, to which nobody else may come.
+        user = NOBODY if os.geteuid() == 0 else None
         folder.chmod(0o755)
         known.chmod(0o644)
-        program = shutil.which(NAME) or NAME
         address = ["-i", place.address, "-p", str(port), "-P", str(port)]
-        command = [program, *address, "-d", folder, "-w", "known"]
+        command = [program, *address, "-d", ".", "-w", "known"]
         try:
-            self._process = Process(place, command, folder / "log")
+            self._process = Process(place, command, folder / "log", user=user)
         except OSError as error:
             raise ClientFailed(f"{NAME} on {place.name}: {error}") from None
+        self.pid = self._process.pid
         self.url = f"http://{place.address}:{port}/announce"
         deadline = time.monotonic() + LISTEN_S
-        while not _listens(place, port):
+        while not _knows(place, port, info_hash):
             if time.monotonic() >= deadline or not self.is_running():
                 lines = "".join(f"\n  {line}" for line in self._process.last_lines())
                 ended = self._process.how_it_ended()
                 self.close()
-                raise ClientFailed(f"{NAME} on {place.name} does not listen: {ended}{lines}")
+                raise ClientFailed(f"{NAME} on {place.name} does not answer: {ended}{lines}")
             time.sleep(0.02)
 
     def is_running(self) -> bool:
@@ -84,7 +90,16 @@ class OpenTracker:
         self._process.kill()
 
 
-def _listens(place: Place, port: int) -> bool:
-    with entered(place.netns), socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex((place.address, port)) == 0
+def _knows(place: Place, port: int, info_hash: bytes) -> bool:
+    """Whether it answers for the torrent: it listens before it has read its list."""
+    http = Http(place, port, place.address)
+    query = urlencode(
+        {"info_hash": info_hash, "peer_id": bytes(20), "port": 1, "left": 1, "event": "stopped"}
+    )
+    try:
+        _, _, said = http.ask("GET", f"/announce?{query}")
+    except RpcError:
+        return False
+    finally:
+        http.close()
+    return b"failure reason" not in said

@@ -33,6 +33,7 @@ class Process:
         command: Sequence[str | Path],
         log: Path,
         env: Mapping[str, str] | None = None,
+        user: int | None = None,
     ) -> None:
         """Start it.
 
@@ -41,6 +42,8 @@ class Process:
             command: the program and its arguments.
             log: file for what it writes to its outputs.
             env: more variables of its environment.
+            user: number of the user and the group that it runs as; None for whoever runs this.
+                A program that changes its user by itself forgets the signal (`prctl(2)`).
 
         Raises:
             OSError: the program, or setpriv, is not there.
@@ -48,11 +51,12 @@ class Process:
         setpriv = shutil.which("setpriv")
         if setpriv is None:
             raise FileNotFoundError("setpriv is not there: install util-linux")
+        ids = [] if user is None else [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         self.log = log
         self._end: float | None = None
         with log.open("wb") as out, entered(place.netns):
             self._popen = subprocess.Popen(
-                [setpriv, "--pdeathsig", "KILL", "--", *map(str, command)],
+                [setpriv, *ids, "--pdeathsig", "KILL", "--", *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from flashcrowd.clients import settings
+from flashcrowd.clients import opentracker, settings
 from flashcrowd.clients.client import Client, Found, Job
 
 DEFAULT = "libtorrent"
@@ -88,8 +88,9 @@ PROGRAMS: Mapping[str, Program] = {
 
 
 def found() -> dict[str, Found | None]:
-    """Every program by its name, and what there is of it on this machine."""
-    return {name: program.found() for name, program in PROGRAMS.items()}
+    """Every program and tracker by its name, and what there is of it on this machine."""
+    clients = {name: program.found() for name, program in PROGRAMS.items()}
+    return {**clients, opentracker.NAME: opentracker.found()}
 
 
 def refusals(plan: Mapping[str, Any], workload: int) -> list[str]:

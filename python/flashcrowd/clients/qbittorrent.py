@@ -50,7 +50,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     if announce["numwant"] != 200:
         yield Unmet("announce.numwant", str(announce["numwant"]), "200")
     if settings.allowed_fast != 5:
-        yield Unmet("fast_extension", str(settings.allowed_fast), "an allowed-fast set of 5")
+        yield Unmet("fast.allowed_set", str(settings.allowed_fast), "5")
     if choker["seed"] not in libtorrent.SEED_RULES:
         yield Unmet("choker.seed", str(choker["seed"]), "round-robin")
 
@@ -72,14 +72,14 @@ def preferences(job: Job) -> dict[str, Any]:
         "utp_tcp_mixed_mode": 0,
         "limit_utp_rate": True,
         "limit_lan_peers": True,
-        "limit_tcp_overhead": bool(rules["limiter"].get("overhead", False)),
+        "limit_tcp_overhead": settings.counts_headers,
         "max_connec": settings.max_connections,
         "max_connec_per_torrent": settings.max_connections,
         "max_uploads": settings.slots,
         "max_uploads_per_torrent": settings.slots,
         "upload_slots_behavior": 0,
         "upload_choking_algorithm": libtorrent.SEED_RULES.get(rules["choker"]["seed"], 0),
-        "peer_turnover": int(rules["connections"].get("turnover_percent", 0)),
+        "peer_turnover": 0,
         "request_queue_size": settings.max_requests or 500,
         "enable_multi_connections_from_same_ip": False,
         "queueing_enabled": False,

@@ -12,6 +12,9 @@ Upload = int | None
 
 Transport = Literal["tcp", "utp"]
 
+MAINLINE_QUEUE_S = 4.0
+"""Mainline's requests are worth so much of the metered rate, and two more."""
+
 BLOCK = 16 * 1024
 """What every program here asks for in one request."""
 
@@ -74,20 +77,26 @@ class Settings:
         return choker["round_ns"] * choker["optimistic_rounds"] / 1e9
 
     @property
+    def backlog(self) -> tuple[str, Any]:
+        """The rule of how many requests are outstanding, and its parameters."""
+        ((kind, given),) = self.rules["requests"]["backlog"].items()
+        return kind, given
+
+    @property
     def queue_time_s(self) -> float | None:
         """How much time the outstanding requests are worth; None if their number is fixed."""
-        backlog = self.rules["requests"]["backlog"]
-        if "queue-time" in backlog:
-            return backlog["queue-time"]["queue_time_ns"] / 1e9
-        return None if "fixed" in backlog else 4.0
+        kind, given = self.backlog
+        if kind == "fixed":
+            return None
+        return MAINLINE_QUEUE_S if kind == "mainline" else given["queue_time_ns"] / 1e9
 
     @property
     def max_requests(self) -> int | None:
         """Most outstanding requests at one peer; None if the profile names no number."""
-        backlog = self.rules["requests"]["backlog"]
-        if "fixed" in backlog:
-            return int(backlog["fixed"])
-        return int(backlog["queue-time"]["max"]) if "queue-time" in backlog else None
+        kind, given = self.backlog
+        if kind == "fixed":
+            return int(given)
+        return None if kind == "mainline" else int(given["max"])
 
     @property
     def max_connections(self) -> int:
@@ -95,12 +104,25 @@ class Settings:
         return int(self.rules["connections"]["max_connections"])
 
     @property
+    def fast(self) -> bool:
+        """Whether the profile has the Fast extension (BEP 6)."""
+        return bool(self.rules.get("fast", {}).get("enabled", False))
+
+    @property
     def allowed_fast(self) -> int:
-        """Pieces of the allowed-fast set (BEP 6); 0 where the profile has no Fast extension."""
-        fast = self.rules.get("fast_extension") or self.rules.get("fast") or {}
-        if isinstance(fast, Mapping):
-            return int(fast.get("allowed_fast", fast.get("allowed_fast_set", 0)) or 0)
-        return 5 if fast else 0
+        """Pieces of the allowed-fast set; 0 where the profile has no Fast extension."""
+        return int(self.rules["fast"]["allowed_set"]) if self.fast else 0
+
+    @property
+    def quota(self) -> Mapping[str, Any] | None:
+        """The rules of a limiter that hands out quota; None for one that writes in turns."""
+        limiter = self.rules["limiter"]
+        return limiter["quota"] if limiter.get("sharing") == "quota" else None
+
+    @property
+    def counts_headers(self) -> bool:
+        """Whether the upload limit counts the headers of packets."""
+        return self.quota is not None and self.quota["header_bytes"] > 0
 
 
 def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from flashcrowd.clients import arrivals, kernel, settings, tables, torrent
+from flashcrowd.clients import arrivals, kernel, opentracker, settings, tables, torrent
 from flashcrowd.clients.client import ClientFailed, Job
+from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.place import Place
 from flashcrowd.clients.programs import DEFAULT, PROGRAMS
@@ -45,7 +46,7 @@ class Swarm:
     Attributes:
         outcome: why the swarm can go on no longer; empty while it can. As in the table `run`.
         left_behind: seeds and leechers that the tracker still knows when all have left; None
-            before.
+            before, and of a tracker that does not tell.
         unmet: what the plan asks of populations and their programs do not offer.
     """
 
@@ -57,6 +58,7 @@ class Swarm:
         places: Sequence[Place],
         folder: Path,
         tracker_place: Place | None = None,
+        tracker: Literal["flashcrowd", "opentracker"] = "flashcrowd",
     ) -> None:
         """What is to be played.
 
@@ -67,6 +69,8 @@ class Swarm:
             places: the plan's hosts, in its order.
             folder: an empty folder for everything that programs write.
             tracker_place: where the tracker runs that has no host in the plan.
+            tracker: which program it is: ours, which answers as the plan says, or opentracker,
+                which has rules of its own.
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
@@ -79,7 +83,7 @@ class Swarm:
         place = tracker_place if host is None else places[host]
         if place is None:
             raise ValueError(f"swarm {self.spec['name']}: the tracker has no host, and no place")
-        self._tracker_place = place
+        self._tracker_place, self._tracker_program = place, tracker
         swarms = [n for n, it in enumerate(plan["workloads"]) if it["kind"] == "swarm"]
         self._number = swarms.index(workload)
         self._stream = RandomStream(seed, "tracker", workload)
@@ -88,7 +92,7 @@ class Swarm:
         self._next_number = sum(sizes)
         self._settings = [settings.of(plan, it) for it in self.spec["populations"]]
         self.peers = self._planned(sum(sizes[: self._number]))
-        self.tracker: Tracker | None = None
+        self.tracker: Tracker | OpenTracker | None = None
         self.torrent: torrent.Torrent | None = None
         self.outcome = ""
         self.stopped = False
@@ -132,16 +136,7 @@ class Swarm:
             self._torrent_seed,
             announce,
         )
-        try:
-            self.tracker = Tracker(
-                place,
-                self._tracker_port,
-                Rules.of(self.spec["tracker"]),
-                made.info_hash,
-                self._stream,
-            )
-        except OSError as error:
-            raise ClientFailed(f"tracker on {place.name}: {error}") from None
+        self.tracker = self._started_tracker(made.info_hash)
         place_of = 0
         for number, spec in enumerate(self.spec["populations"]):
             when = arrivals.arrivals_ns(spec, self.seed, self._number, number)
@@ -166,6 +161,18 @@ class Swarm:
             if series["what"] in _SAMPLED:
                 self._schedule(series["every_ns"] / 1e9, "series", number)
 
+    def _started_tracker(self, info_hash: bytes) -> Tracker | OpenTracker:
+        """The tracker, which listens already."""
+        place, port = self._tracker_place, self._tracker_port
+        rules = Rules.of(self.spec["tracker"])
+        if self._tracker_program == "opentracker":
+            self.unmet["", opentracker.NAME] = list(opentracker.unmet(rules))
+            return OpenTracker(place, port, info_hash, self._folder / "tracker")
+        try:
+            return Tracker(place, port, rules, info_hash, self._stream)
+        except OSError as error:
+            raise ClientFailed(f"tracker on {place.name}: {error}") from None
+
     def begin(self, start: float) -> None:
         """The run starts at an instant of `time.monotonic`."""
         self._start = self._looked = start
@@ -177,6 +184,12 @@ class Swarm:
     def now(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._start
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that play: the tracker if it is one, and clients."""
+        players = [self.tracker, *(peer.client for peer in self.peers if not peer.closed)]
+        return [it.pid for it in players if it is not None and it.pid is not None]
 
     def seconds(self, at: float) -> float:
         """An instant of `time.monotonic` as seconds since the start."""
@@ -364,7 +377,7 @@ class Swarm:
             if client.completed_at is not None and peer.completed is None and peer.is_leecher:
                 peer.completed = client.completed_at - self._start
                 if peer.spec["departure"]["kind"] != "session":
-                    download = peer.completed - peer.arrived
+                    download = peer.completed - (peer.arrived or 0.0)
                     self._plan_departure(peer, round(max(download, 0.0) * 1e9))
         self._watch()
 
@@ -426,8 +439,8 @@ class Swarm:
                 assert client is not None
                 raise client.failure(f"it did not close within {CLOSE_S:g} s")
             time.sleep(0.02)
-        assert self.tracker is not None
-        self.left_behind = self.tracker.counts()
+        if isinstance(self.tracker, Tracker):
+            self.left_behind = self.tracker.counts()
         self._verify()
 
     def _verify(self) -> None:

@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd.clients.peer import Peer
-from flashcrowd.clients.programs import DEFAULT
 
 if TYPE_CHECKING:
     from flashcrowd.clients.swarm import Swarm
@@ -49,7 +48,6 @@ def rows(swarm: Swarm) -> dict[str, list[Row]]:
 
 def _download(swarm: str, peer: Peer) -> Row:
     progress, arrived, completed = peer.progress, peer.arrived, peer.completed
-    known = arrived is not None and completed is not None
     return {
         "swarm": swarm,
         "population": peer.spec["name"],
@@ -58,7 +56,7 @@ def _download(swarm: str, peer: Peer) -> Row:
         "arrived_s": arrived,
         "completed_s": completed,
         "left_s": peer.left,
-        "duration_s": completed - arrived if known else None,
+        "duration_s": None if completed is None else completed - (arrived or 0.0),
         "downloaded_bytes": progress.down,
         "uploaded_bytes": progress.up,
         "pieces": progress.pieces,
@@ -133,17 +131,16 @@ def _have(swarm: Swarm, leechers: list[Peer]) -> list[Row]:
 
 
 def _programs(swarm: Swarm) -> list[Row]:
-    """What plays each population, and what of its profile the program does not offer."""
+    """What of its profile the program of a population does not offer; the tracker has no name."""
     return [
         {
             "swarm": swarm.spec["name"],
-            "population": spec["name"],
-            "program": name,
+            "population": population,
+            "program": program,
             "setting": unmet.setting,
             "asked": unmet.asked,
             "given": unmet.given,
         }
-        for spec in swarm.spec["populations"]
-        for name in (spec.get("program") or DEFAULT,)
-        for unmet in swarm.unmet.get((spec["name"], name), ())
+        for (population, program), listed in swarm.unmet.items()
+        for unmet in listed
     ]

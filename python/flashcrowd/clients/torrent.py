@@ -54,7 +54,8 @@ class Torrent:
         wrong = []
         with path.open("rb") as file:
             for number, expected in enumerate(self.hashes):
-                if hashlib.sha1(file.read(self.piece), usedforsecurity=False).digest() != expected:
+                block = file.read(min(self.piece, self.size - number * self.piece))
+                if hashlib.sha1(block, usedforsecurity=False).digest() != expected:
                     wrong.append(number)
             if file.read(1):
                 wrong.append(self.pieces)

@@ -150,6 +150,7 @@ class Tracker:
     """A tracker that listens from its construction on, in a thread of this process."""
 
     program = "flashcrowd"
+    pid = None
 
     def __init__(
         self, place: Place, port: int, rules: Rules, info_hash: bytes, stream: RandomStream

@@ -6,7 +6,7 @@ import base64
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -147,16 +147,12 @@ class Transmission(Daemon):
         self._call("torrent-stop", ids=[self._id])
 
     def _call(self, method: str, **arguments: Any) -> Any:
-        message = {"method": method, "arguments": arguments}
-        for _ in range(2):
-            headers = {"Content-Type": "application/json", _TOKEN: self._token}
-            status, given, body = self._http.ask(
-                "POST", "/transmission/rpc", json.dumps(message), headers
-            )
-            if status != 409:
-                break
+        message = json.dumps({"method": method, "arguments": arguments})
+        status, given, body = self._post(message)
+        if status == 409:
             # The daemon's guard against forged requests: the token comes with the refusal.
             self._token = given.get(_TOKEN, "")
+            status, given, body = self._post(message)
         try:
             answer = json.loads(body)
         except ValueError:
@@ -164,6 +160,10 @@ class Transmission(Daemon):
         if answer["result"] != "success":
             raise RpcError(f"{method}: {answer['result']}")
         return answer["arguments"]
+
+    def _post(self, message: str) -> tuple[int, Mapping[str, str], bytes]:
+        headers = {"Content-Type": "application/json", _TOKEN: self._token}
+        return self._http.ask("POST", "/transmission/rpc", message, headers)
 
 
 def _limits(upload: Upload) -> dict[str, Any]:
