@@ -12,6 +12,7 @@ EXTRAS = {
     "matplotlib": "report",
     "scipy": "report",
     "networkx": "topology",
+    "libtorrent": "emulation",
 }
 """Module to the extra that installs it."""
 

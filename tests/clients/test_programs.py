@@ -1,3 +1,5 @@
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -5,7 +7,7 @@ from typing import Any
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import PROGRAMS, ClientFailed, Swarm, found
+from flashcrowd.clients import PROGRAMS, ClientFailed, Swarm, daemon, found, refusals, rpc
 
 AT_ONCE = {"spread": "0 s"}
 PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
@@ -72,9 +74,24 @@ def test_a_crash_is_told_with_the_last_lines(tmp_path: Path):
             swarm.close()
 
 
-def test_what_is_asked_and_cannot_be_is_refused_by_name():
-    from flashcrowd.clients import refusals
+def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    testbed.needs("aria2")
+    monkeypatch.setattr(daemon, "HUNG_S", 1.0)
+    monkeypatch.setattr(rpc, "TIMEOUT_S", 0.3)
+    with testbed.bridged(3) as places:
+        swarm = _began(places, tmp_path / "r", "aria2", "aria2")
+        try:
+            client = swarm.peers[0].client
+            assert client is not None
+            assert client.pid is not None
+            os.kill(client.pid, signal.SIGSTOP)
+            with pytest.raises(ClientFailed, match=r"aria2 on h0: no answer for 1 s: /jsonrpc"):
+                testbed.go_on(swarm, 20.0)
+        finally:
+            swarm.close()
 
+
+def test_what_is_asked_and_cannot_be_is_refused_by_name():
     plan = plan_of("aria2", "aria2")
     seed, leecher = plan["workloads"][0]["populations"]
     plan["utps"] = [{"name": "libutp"}]

@@ -49,6 +49,7 @@ VARIANTS: list[dict[str, Any]] = [
         f"{SEED}.departure": {"points": [["0 %", "1 min"], ["100 %", "1 h"]]},
     },
     {f"{SEED}.arrivals": {"per_hour": [["0 s", 3]], "period": "24 h"}},
+    {f"{SEED}.program": "transmission"},
     {
         "workloads.pages": {
             "kind": "web",

@@ -70,6 +70,10 @@ pub struct Population {
     pub departure: Departure,
     /// Whether a peer that left is followed at once by a new leecher on the same host.
     pub replace: bool,
+    /// The program that plays them on an engine that runs programs. The simulation plays their
+    /// profile, and has no use for the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// When the peers of a population come.

@@ -13,7 +13,7 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError, json_rpc
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "aria2"
 TRANSPORTS: tuple[Transport, ...] = ("tcp",)
@@ -41,18 +41,8 @@ def found() -> Found | None:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and aria2 has no setting for.
-
-    Its rules, by its manual and sources: four slots while it downloads, re-chosen every 10 s, the
-    optimistic one every third time; rarest first; 6 outstanding requests and more with the rate.
-    """
-    choker = settings.rules["choker"]
-    yield Unmet("choker.slots", str(settings.slots), "its own: 4, one of them optimistic")
-    yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "10 s")
-    yield Unmet("requests.backlog", str(settings.rules["requests"]["backlog"]), "its own")
-    yield Unmet("connections.max_initiate", str(settings.rules["connections"]["max_initiate"]),
-                "one limit for connections opened and accepted")  # fmt: skip
-    yield Unmet("limiter", "the profile's", "its own")
+    """What the profile asks and aria2 has no setting for: most of it."""
+    return own_rules(settings)
 
 
 class Aria2(Daemon):

@@ -172,9 +172,10 @@ class Libtorrent(Client):
             self._session = lt.session(settings)
         self._session.set_peer_class_filter(_everybody(1 << lt.session.global_peer_class_id))
         self._handle: Any = None
-        self._listens = False
-        self._left = False
-        self._removed = False
+        self._listens = self._joined = False
+        self._left = self._dropped = self._removed = False
+        # Before its first answer it has nobody.
+        self.progress = Progress(time.monotonic(), interested=0, unchoking=0)
         self._lines: list[str] = []
         self._asked_at = 0.0
         self._answered_at = time.monotonic()
@@ -198,16 +199,15 @@ class Libtorrent(Client):
             params.flags |= flags.seed_mode
         if job.seed and job.settings.rules["super_seeding"]:
             params.flags |= flags.super_seeding
-        try:
-            self._handle = self._session.add_torrent(params)
-        except RuntimeError as error:
-            raise self.failure(str(error)) from None
+        # Its thread takes the torrent as soon as it runs; to wait for that would delay others.
+        self._session.async_add_torrent(params)
+        self._joined = True
         self._answered_at = time.monotonic()
 
     def look(self) -> None:
         """Take what the session has told, and ask it anew once a second."""
         self._take_alerts()
-        if self._handle is None or self._left:
+        if not self._joined or self._left:
             return
         now = time.monotonic()
         if now - self._asked_at >= ASK_S:
@@ -227,15 +227,18 @@ class Libtorrent(Client):
 
     def leave(self) -> None:
         """Remove the torrent: the tracker is told."""
-        if self._handle is not None and not self._left:
-            self._left = True
+        self._left = True
+        if self._handle is not None and not self._dropped:
+            self._dropped = True
             self._count(self._handle.status())
             self._session.remove_torrent(self._handle)
 
     def is_closed(self) -> bool:
         """Whether the torrent is gone from the session."""
         self._take_alerts()
-        return self._handle is None or self._removed
+        if not self._dropped and self._handle is not None:
+            self.leave()  # it was told to leave before it had the torrent
+        return not self._joined or self._removed
 
     def kill(self) -> None:
         """No connection any more; the session itself ends with this object."""
@@ -261,6 +264,11 @@ class Libtorrent(Client):
         age = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - alert.timestamp()
         age -= round(age / _QUARTER) * _QUARTER
         return time.monotonic() - age.total_seconds()
+
+    def _on_added(self, alert: Any) -> None:
+        if alert.error.value() != 0:
+            raise self.failure(alert.error.message())
+        self._handle = alert.handle
 
     def _on_listening(self, alert: Any) -> None:
         self._listens = True
@@ -318,6 +326,7 @@ class Libtorrent(Client):
 
 
 _TAKE = {
+    "add_torrent_alert": Libtorrent._on_added,
     "listen_succeeded_alert": Libtorrent._on_listening,
     "listen_failed_alert": Libtorrent._on_fatal,
     "torrent_error_alert": Libtorrent._on_fatal,

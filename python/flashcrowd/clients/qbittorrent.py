@@ -15,7 +15,7 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "qbittorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -34,25 +34,32 @@ def found() -> Found | None:
 
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
-    """What the profile asks and qBittorrent has no setting for, though its libtorrent may have."""
+    """What the profile asks and qBittorrent has no setting for, though its libtorrent may have.
+
+    What it leaves alone is as libtorrent ships.
+    """
     rules = settings.rules
-    choker, announce = rules["choker"], rules["announce"]
-    queue_s = settings.queue_time_s
     if settings.transport == "utp":
         yield Unmet("transport", "utp", "uTP both ways: neighbours without uTP are not accepted")
-    if choker["round_ns"] != 15 * 10**9:
-        yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "15 s")
-    if settings.optimistic_s != 30.0:
-        yield Unmet("choker.optimistic_rounds", f"{settings.optimistic_s:g} s", "30 s")
-    if queue_s != 3.0:
-        asked = str(rules["requests"]["backlog"])
-        yield Unmet("requests.backlog", asked, "what arrives in 3 s, with a slow start")
-    if announce["numwant"] != 200:
-        yield Unmet("announce.numwant", str(announce["numwant"]), "200")
-    if settings.allowed_fast != 5:
-        yield Unmet("fast.allowed_set", str(settings.allowed_fast), "5")
-    if choker["seed"] not in libtorrent.SEED_RULES:
-        yield Unmet("choker.seed", str(choker["seed"]), "round-robin")
+    shipped = (
+        ("choker.round", settings.seconds("choker", "round_ns"), 15.0),
+        ("choker.optimistic_rounds", settings.optimistic_s, 30.0),
+        ("requests.backlog", settings.queue_time_s, 3.0),
+        ("announce.numwant", rules["announce"]["numwant"], 200),
+        ("fast.allowed_set", settings.allowed_fast, 5),
+        ("picker.random_first_pieces", rules["picker"]["random_first_pieces"], 4),
+    )
+    for name, asked, given in shipped:
+        if asked != given:
+            yield Unmet(name, str(asked), str(given))
+    offered = ["choker.slots", *(name for name, _, _ in shipped)]
+    if rules["choker"]["seed"] in libtorrent.SEED_RULES:
+        offered.append("choker.seed")
+    if rules["choker"]["leech"] == "modern":
+        offered.append("choker.leech")
+    if settings.quota is not None:
+        offered.append("limiter.sharing")
+    yield from own_rules(settings, *offered)
 
 
 def preferences(job: Job) -> dict[str, Any]:

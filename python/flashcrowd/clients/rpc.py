@@ -12,7 +12,7 @@ from typing import Any
 
 from flashcrowd.clients.place import Place, entered
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 5.0
 
 
 class RpcError(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.rpc import RpcError, Scgi
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "rtorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp",)
@@ -39,13 +39,10 @@ def found() -> Found | None:
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and rTorrent has no setting for."""
-    choker = settings.rules["choker"]
-    yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "30 s")
-    yield Unmet("choker.optimistic_rounds", str(choker["optimistic_rounds"]), "its own")
-    yield Unmet("requests.backlog", str(settings.rules["requests"]["backlog"]), "its own")
     if settings.upload is not None and settings.upload % 1024:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kibibytes(settings.upload)} KiB/s")
-    yield Unmet("limiter", "the profile's", "its own")
+    numwant = settings.rules["announce"]["numwant"]
+    yield from own_rules(settings, "choker.slots", *(["announce.numwant"] if numwant else []))
 
 
 class RTorrent(Daemon):

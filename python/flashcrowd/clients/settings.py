@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -123,6 +123,40 @@ class Settings:
     def counts_headers(self) -> bool:
         """Whether the upload limit counts the headers of packets."""
         return self.quota is not None and self.quota["header_bytes"] > 0
+
+
+RULES = (
+    "super_seeding",
+    "announce.numwant",
+    "announce.min_interval",
+    "connections.max_initiate",
+    "connections.timeout",
+    "requests.backlog",
+    "requests.snub_after",
+    "fast.allowed_set",
+    "picker.order",
+    "picker.random_first_pieces",
+    "choker.slots",
+    "choker.round",
+    "choker.optimistic_rounds",
+    "choker.leech",
+    "choker.seed",
+    "limiter.tick",
+    "limiter.sharing",
+)
+"""What every program decides somehow, by its name in a profile."""
+
+
+def own_rules(settings: Settings, *offered: str) -> Iterator[Unmet]:
+    """What of `RULES` a program decides by itself: all but what it offers."""
+    for name in RULES:
+        if name in offered or (name == "super_seeding" and not settings.rules[name]):
+            continue
+        asked: Any = settings.rules
+        for key in name.split("."):
+            found = [key, f"{key}_ns"]
+            asked = next((asked[it] for it in found if it in asked), None) if asked else None
+        yield Unmet(name, "none" if asked is None else str(asked), "its own")
 
 
 def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:

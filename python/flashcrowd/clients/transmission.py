@@ -14,7 +14,7 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload
+from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "transmission"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -43,17 +43,11 @@ def found() -> Found | None:
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and Transmission has no setting for."""
-    choker = settings.rules["choker"]
     if settings.transport == "utp":
         yield Unmet("transport", "utp", "uTP first, then TCP")
-    yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "10 s")
-    yield Unmet("choker.optimistic_rounds", str(choker["optimistic_rounds"]), "4")
-    yield Unmet("requests.backlog", str(settings.rules["requests"]["backlog"]), "its own")
-    yield Unmet("requests.snub_after", f"{settings.seconds('requests', 'snub_after_ns'):g} s",
-                "requests live for 90 s")  # fmt: skip
-    if settings.upload is not None and settings.upload % 1000:
-        yield Unmet("upload", f"{settings.upload} B/s", f"{settings.upload // 1000} kB/s")
-    yield Unmet("limiter", "the profile's", "its own: periods of 500 ms")
+    if settings.upload and settings.upload % 1000:
+        yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
+    yield from own_rules(settings, "choker.slots")
 
 
 class Transmission(Daemon):
@@ -167,6 +161,10 @@ class Transmission(Daemon):
 
 
 def _limits(upload: Upload) -> dict[str, Any]:
-    """Whole kilobytes a second (1000 B); a limit of zero is one."""
-    kilobytes = 0 if not upload else max(upload // 1000, 1)
-    return {"speed-limit-up": kilobytes, "speed-limit-up-enabled": upload is not None}
+    """The settings of an upload limit; a limit of zero is one."""
+    return {"speed-limit-up": _kilobytes(upload), "speed-limit-up-enabled": upload is not None}
+
+
+def _kilobytes(upload: Upload) -> int:
+    """Units of 1000 B/s; 0 for none."""
+    return max(upload // 1000, 1) if upload else 0

@@ -79,6 +79,8 @@ def _population(
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
         "replace": population.replace,
+        # A plan that names no program says nothing of it.
+        **({} if population.program is None else {"program": population.program}),
     }
 
 

@@ -100,6 +100,10 @@ def _default_arrivals(given: dict[str, Any]) -> FlashCrowd:
     return FlashCrowd(spread=Span("0 s" if given.get("role") == "seed" else "10 s"))
 
 
+Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorrent"]
+"""The programs that an engine can run."""
+
+
 class Population(Table):
     """Peers of one kind, one on each host."""
 
@@ -111,6 +115,9 @@ class Population(Table):
     """How many hosts of the group: the next ones that no earlier population of this swarm took."""
     profile: str = "mainline-4.0.2"
     """Their client."""
+    program: Program | None = None
+    """The real program that plays them on an engine that runs programs, set to the rules of the
+    profile as far as it can be; libtorrent unless given. The simulation plays the profile."""
     transport: str = "inherit"
     """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks."""
     data_transport: Annotated[str | None, Word("none")] = None

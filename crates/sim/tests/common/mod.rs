@@ -69,6 +69,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_secs(10) },
         departure: Departure::AllDone,
         replace: false,
+        program: None,
     };
     let mut seeds = population("seeds", Role::Seed, vec![0]);
     seeds.arrivals = Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::ZERO };
