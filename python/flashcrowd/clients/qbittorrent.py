@@ -190,8 +190,9 @@ class QBittorrent(Daemon):
         said = json.loads(self._get(f"torrents/properties?hash={self._hash}"))
         return Progress(
             at=time.monotonic(),
-            down=said["total_downloaded"],
-            up=said["total_uploaded"],
+            # The totals over all sessions lack what came in the second before a pause.
+            down=said["total_downloaded_session"],
+            up=said["total_uploaded_session"],
             wasted=said["total_wasted"],
             pieces=said["pieces_have"],
             down_rate=said["dl_speed"],
