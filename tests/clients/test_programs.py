@@ -15,14 +15,13 @@ PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
 
 def plan_of(*programs: str) -> Any:
     """A seed of the first program, then a leecher of each of the others."""
-    populations = [
-        {"name": f"leecher{n}", "upload": "2 MB/s", "arrivals": AT_ONCE}
-        for n in range(len(programs) - 1)
+    first, *others = programs
+    leechers = [
+        {"name": f"leecher{n}", "program": name, "upload": "2 MB/s", "arrivals": AT_ONCE}
+        for n, name in enumerate(others)
     ]
-    plan = testbed.plan({"name": "seed", "role": "seed"}, *populations, size="1 MB")
-    for spec, program in zip(plan["workloads"][0]["populations"], programs, strict=True):
-        spec["program"] = program
-    return plan
+    seed = {"name": "seed", "program": first, "role": "seed"}
+    return testbed.plan(seed, *leechers, size="1 MB")
 
 
 @pytest.mark.parametrize("name", PROCESSES)

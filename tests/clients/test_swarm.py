@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
+from flashcrowd.clients import ClientFailed, Local, Place, Swarm, opentracker
 from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
@@ -108,8 +108,7 @@ def test_each_in_a_namespace_of_its_own(tmp_path: Path):
 
 
 def test_opentracker_may_be_the_tracker(tmp_path: Path):
-    if opentracker.found() is None:
-        pytest.skip("opentracker is not installed: apt install opentracker")
+    testbed.needs_opentracker()
     plan = testbed.plan(SEED, {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE})
     swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run", tracker="opentracker")
     assert swarm.completed == 2
@@ -184,14 +183,14 @@ def test_a_swarm_whose_seed_uploads_nothing_stalls(tmp_path: Path):
 
 def test_nothing_is_left_when_the_process_that_plays_is_killed(tmp_path: Path):
     testbed.needs("aria2")
+    testbed.loopback(1)  # or skip
     code = f"""
 import time
 from pathlib import Path
 from tests.clients import testbed
 from flashcrowd.clients import Swarm
 late = {{"arrivals": {{"start": "100 s"}}}}
-plan = testbed.plan({{"name": "seed", "role": "seed"}}, late)
-plan["workloads"][0]["populations"][0]["program"] = "aria2"
+plan = testbed.plan({{"name": "seed", "role": "seed", "program": "aria2"}}, late)
 swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}), tracker={TRACKER!r})
 swarm.prepare()
 print(*swarm.pids, flush=True)
@@ -217,7 +216,7 @@ time.sleep(600)
         time.sleep(0.01)
 
 
-TRACKER = "opentracker" if opentracker.found() is not None else "flashcrowd"
+TRACKER = "opentracker" if opentracker.why_not() is None else "flashcrowd"
 
 
 def _runs(pid: int) -> bool:
@@ -226,3 +225,20 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_place_whose_loopback_is_down_is_refused(tmp_path: Path):
+    with testbed.bridged(3) as places:
+        host = testbed.Namespace()
+        try:
+            asleep = Local("asleep", "198.18.0.9", host.path)
+            plan = testbed.plan(SEED, {"name": "crowd"})
+            with (
+                contextlib.closing(
+                    Swarm(plan, 0, 1, [*places[:2], asleep], tmp_path / "r")
+                ) as swarm,
+                pytest.raises(ClientFailed, match="the loopback interface of asleep is down"),
+            ):
+                swarm.prepare()
+        finally:
+            host.close()

@@ -104,8 +104,7 @@ def test_what_is_no_announce_is_refused(tracker: Tracker):
 
 
 def test_opentracker_knows_the_torrent_when_it_is_made(tmp_path: Path):
-    if opentracker.found() is None:
-        pytest.skip("opentracker is not installed: apt install opentracker")
+    testbed.needs_opentracker()
     (place,) = testbed.loopback(1)
     made = OpenTracker(place, 7070, HASH, tmp_path / "t")
     try:

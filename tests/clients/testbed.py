@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from flashcrowd.clients import PROGRAMS, Local, Place, Swarm
+from flashcrowd.clients import PROGRAMS, Local, Place, Swarm, kernel, opentracker
 from flashcrowd.clients.place import CLONE_NEWNET, entered
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
@@ -57,6 +57,8 @@ def plan(
 
 def loopback(count: int) -> list[Place]:
     """Places of this process's own namespace."""
+    if not kernel.has_loopback(Local("here", "127.0.0.1")):
+        pytest.skip("the loopback interface is down")
     block = os.getpid() % 200 + 20
     return [Local(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
 
@@ -66,6 +68,13 @@ def needs(*programs: str) -> None:
     for name in programs:
         if PROGRAMS[name].found() is None:
             pytest.skip(f"{name} is not installed: {PROGRAMS[name].remedy}")
+
+
+def needs_opentracker() -> None:
+    """Skip where opentracker cannot run."""
+    reason = opentracker.why_not()
+    if reason is not None:
+        pytest.skip(reason)
 
 
 def _needs_root() -> None:
@@ -91,7 +100,6 @@ class Namespace:
         if self._descriptor < 0:
             pytest.skip("this kernel or container makes no network namespace")
         self.path = Path(f"/proc/{os.getpid()}/fd/{self._descriptor}")
-        self.ip("link", "set", "lo", "up")
 
     def ip(self, *arguments: str) -> None:
         """Run `ip` in it."""
@@ -101,25 +109,6 @@ class Namespace:
     def close(self) -> None:
         """Let it go."""
         os.close(self._descriptor)
-
-
-@contextlib.contextmanager
-def one_namespace(count: int) -> Iterator[list[Place]]:
-    """Places with public addresses on the loopback interface of one namespace.
-
-    Some programs take no neighbours of 127.0.0.0/8.
-    """
-    _needs_root()
-    namespace = Namespace()
-    try:
-        places: list[Place] = []
-        for number in range(count):
-            address = f"198.18.0.{number + 1}"
-            namespace.ip("address", "add", f"{address}/32", "dev", "lo")
-            places.append(Local(f"h{number}", address, namespace.path))
-        yield places
-    finally:
-        namespace.close()
 
 
 @contextlib.contextmanager
@@ -136,6 +125,7 @@ def bridged(count: int) -> Iterator[list[Place]]:
         for number in range(count):
             host = Namespace()
             made.append(host)
+            host.ip("link", "set", "lo", "up")
             address = f"198.18.0.{number + 1}"
             port = f"port{number}"
             pair = ("type", "veth", "peer", "name", "eth0", "netns", str(host.path))

@@ -557,3 +557,12 @@ def test_pages_and_calls_stop_by_the_timeline():
             timeline=timeline,
         )
         assert data["timeline"] == [{"at_ns": 10 * S, "kind": "stop", "workload": 0}]
+
+
+def test_a_plan_names_programs_only_where_the_study_does():
+    seed = {**SWARM["populations"]["seed"], "program": "rtorrent"}
+    populations = {**SWARM["populations"], "seed": seed}
+    made = plan({}, workloads={"swarm": {**SWARM, "populations": populations}})
+    found = [it.get("program") for it in made["workloads"][0]["populations"]]
+    assert found == ["rtorrent", None]
+    assert "program" not in made["workloads"][0]["populations"][1]

@@ -1,10 +1,23 @@
-"""Counters of the kernel for one place."""
+"""What the kernel says of one place."""
 
 from __future__ import annotations
 
+import fcntl
+import socket
+import struct
 from pathlib import Path
 
 from flashcrowd.clients.place import Place, entered
+
+SIOCGIFFLAGS = 0x8913
+IFF_UP = 1
+
+
+def has_loopback(place: Place) -> bool:
+    """Whether the loopback interface of a place is up (`netdevice(7)`)."""
+    with entered(place.netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        said = fcntl.ioctl(asking, SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
+    return bool(struct.unpack("16sh22x", said)[1] & IFF_UP)
 
 
 def timeouts(place: Place) -> int:

@@ -30,6 +30,22 @@ def found() -> Found | None:
     return None if path is None else Found(NAME, "of unknown version", path)
 
 
+def why_not() -> str | None:
+    """Why it cannot run here; None if it can."""
+    if found() is None:
+        return "opentracker is not installed: apt install opentracker"
+    if os.geteuid() == 0 and not _is_mapped(NOBODY):
+        return "opentracker refuses to be root, and this user namespace has no other user"
+    return None
+
+
+def _is_mapped(user: int) -> bool:
+    """Whether a user is one of this user namespace (`user_namespaces(7)`)."""
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    ranges = [tuple(map(int, line.split())) for line in lines]
+    return any(first <= user < first + count for first, _, count in ranges)
+
+
 def unmet(rules: Rules) -> Iterator[Unmet]:
     """What a plan asks of its tracker and opentracker has no setting for."""
     asked = {
@@ -54,8 +70,11 @@ class OpenTracker:
         """Start it.
 
         Raises:
-            ClientFailed: it does not answer within 10 s.
+            ClientFailed: it cannot run here, or does not answer within 10 s.
         """
+        reason = why_not()
+        if reason is not None:
+            raise ClientFailed(reason)
         folder.mkdir(parents=True, exist_ok=True)
         known = folder / "known"
         known.write_text(info_hash.hex() + "\n")

@@ -127,6 +127,9 @@ class Swarm:
             ClientFailed: one of them cannot be started.
         """
         place = self._tracker_place
+        for where in (place, *(peer.place for peer in self.peers)):
+            if not kernel.has_loopback(where):
+                raise ClientFailed(f"the loopback interface of {where.name} is down")
         # The tracker first: a client whose first announce is refused waits before the next.
         announce = f"http://{place.address}:{self._tracker_port}/announce"
         made = self.torrent = torrent.make(
