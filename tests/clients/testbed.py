@@ -90,8 +90,7 @@ class Namespace:
     def __init__(self) -> None:
         def unshare() -> None:
             if _libc.unshare(CLONE_NEWNET) == 0:
-                path = f"/proc/self/task/{threading.get_native_id()}/ns/net"
-                self._descriptor = os.open(path, os.O_RDONLY)
+                self._descriptor = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
 
         self._descriptor = -1
         thread = threading.Thread(target=unshare)

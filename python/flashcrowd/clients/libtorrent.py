@@ -18,6 +18,8 @@ TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
 ZERO_UPLOAD = True
 ASK_S = 1.0
 """How often a session is asked for its counters."""
+STOP_S = 5.0
+"""A tracker that has not answered for so long is not waited for by a peer that leaves."""
 
 SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
 _QUARTER = datetime.timedelta(minutes=15)
@@ -48,6 +50,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
     kinds = lt.alert.category_t
     mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
+    mask |= kinds.tracker_notification
     if have:
         mask |= kinds.piece_progress_notification
     queue_s = settings.queue_time_s
@@ -173,7 +176,9 @@ class Libtorrent(Client):
         self._session.set_peer_class_filter(_everybody(1 << lt.session.global_peer_class_id))
         self._handle: Any = None
         self._listens = self._joined = False
-        self._left = self._dropped = self._removed = False
+        self._left = self._paused = self._dropped = self._removed = False
+        self._left_at = 0.0
+        self._announces, self._stopped_told = 0, False
         # Before its first answer it has nobody.
         self.progress = Progress(time.monotonic(), interested=0, unchoking=0)
         self._lines: list[str] = []
@@ -226,19 +231,31 @@ class Libtorrent(Client):
         )
 
     def leave(self) -> None:
-        """Remove the torrent: the tracker is told."""
-        self._left = True
-        if self._handle is not None and not self._dropped:
-            self._dropped = True
-            self._count(self._handle.status())
-            self._session.remove_torrent(self._handle)
+        """Pause the torrent: its connections are closed, and the tracker is told."""
+        if not self._left:
+            self._left, self._left_at = True, time.monotonic()
+            if self._handle is not None:
+                self._go()
 
     def is_closed(self) -> bool:
-        """Whether the torrent is gone from the session."""
+        """Whether the tracker has answered, and the torrent is gone from the session."""
         self._take_alerts()
-        if not self._dropped and self._handle is not None:
-            self.leave()  # it was told to leave before it had the torrent
+        if self._left and self._handle is not None:
+            self._go()
         return not self._joined or self._removed
+
+    def _go(self) -> None:
+        """One step on the way out."""
+        if not self._paused:
+            self._paused = True
+            self._handle.unset_flags(self._lt.torrent_flags.auto_managed)
+            self._handle.pause()
+        elif not self._dropped:
+            late = time.monotonic() - self._left_at > STOP_S
+            if late or (self._stopped_told and not self._announces):
+                self._dropped = True
+                self._count(self._handle.status())
+                self._session.remove_torrent(self._handle)
 
     def kill(self) -> None:
         """No connection any more; the session itself ends with this object."""
@@ -269,6 +286,17 @@ class Libtorrent(Client):
         if alert.error.value() != 0:
             raise self.failure(alert.error.message())
         self._handle = alert.handle
+
+    def _on_announce(self, alert: Any) -> None:
+        self._announces += 1
+        self._stopped_told = self._paused
+
+    def _on_answer(self, alert: Any) -> None:
+        self._announces = max(self._announces - 1, 0)
+
+    def _on_no_answer(self, alert: Any) -> None:
+        self._on_answer(alert)
+        self._on_error(alert)
 
     def _on_listening(self, alert: Any) -> None:
         self._listens = True
@@ -332,7 +360,9 @@ _TAKE = {
     "torrent_error_alert": Libtorrent._on_fatal,
     "file_error_alert": Libtorrent._on_fatal,
     "hash_failed_alert": Libtorrent._on_error,
-    "tracker_error_alert": Libtorrent._on_error,
+    "tracker_announce_alert": Libtorrent._on_announce,
+    "tracker_reply_alert": Libtorrent._on_answer,
+    "tracker_error_alert": Libtorrent._on_no_answer,
     "torrent_finished_alert": Libtorrent._on_finished,
     "piece_finished_alert": Libtorrent._on_piece,
     "state_update_alert": Libtorrent._on_update,

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +68,8 @@ def entered(netns: Path | None) -> Iterator[None]:
     if netns is None:
         yield
         return
-    thread = threading.get_native_id()
-    back = os.open(f"/proc/self/task/{thread}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    # Not by the thread's number: in a namespace of processes /proc may know it by another one.
+    back = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         there = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -205,6 +206,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     # All peers of a flash crowd ask within moments.
     request_queue_size = 1024
+
+    def server_bind(self) -> None:
+        """Bind, and look up no name of the address: in a namespace nobody answers."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went before its answer came is nobody's fault."""
