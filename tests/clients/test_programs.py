@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import PROGRAMS, ClientFailed, Swarm, daemon, found, refusals, rpc
+from flashcrowd.clients import (
+    PROGRAMS,
+    ClientFailed,
+    Swarm,
+    daemon,
+    descriptors,
+    found,
+    refusals,
+    rpc,
+)
 
 AT_ONCE = {"spread": "0 s"}
 PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
@@ -111,3 +120,15 @@ def test_what_is_asked_and_cannot_be_is_refused_by_name():
 def test_every_program_is_told_of_with_its_version():
     for name, program in found().items():
         assert program is None or (program.name == name and program.version)
+
+
+def test_more_connections_than_files_are_refused_before_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    plan = plan_of("libtorrent", *["libtorrent"] * 9)
+    # Ten sessions with nine neighbours each, and what they have besides.
+    assert 10 * 9 < descriptors.needed(plan, 0) < 10 * 9 + 300
+    monkeypatch.setattr(descriptors, "allowed", lambda: 100)
+    refused = refusals(plan, 0)[-1]
+    assert refused.startswith("workloads.swarm: ")
+    assert "100 may be; raise the limit (ulimit -Hn" in refused

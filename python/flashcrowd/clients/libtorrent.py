@@ -84,7 +84,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
         "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
-        "strict_end_game_mode": bool(requests.get("strict_end_game", False)),
+        "strict_end_game_mode": bool(requests.get("strict_end_game", True)),
         "allowed_fast_set_size": settings.allowed_fast,
         "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
         "unchoke_interval": round(choker["round_ns"] / 1e9),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from flashcrowd.clients import opentracker, settings
+from flashcrowd.clients import descriptors, opentracker, settings
 from flashcrowd.clients.client import Client, Found, Job
 
 DEFAULT = "libtorrent"
@@ -116,6 +116,9 @@ def refusals(plan: Mapping[str, Any], workload: int) -> list[str]:
             reasons.append(f"{place}: {error}")
             continue
         reasons += [f"{place}: {reason}" for reason in program.refusals(asked)]
+    crowded = descriptors.refusal(plan, workload)
+    if crowded is not None:
+        reasons.append(crowded)
     if swarm["block_bytes"] != settings.BLOCK:
         reasons.append(
             f"workloads.{swarm['name']}.block: programs ask for {settings.BLOCK} B at a time, "

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import resource
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from flashcrowd.clients import arrivals, kernel, opentracker, settings, tables, torrent
+from flashcrowd.clients import arrivals, descriptors, kernel, opentracker, settings, tables, torrent
 from flashcrowd.clients.client import ClientFailed, Job
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
@@ -126,6 +125,7 @@ class Swarm:
         Raises:
             ClientFailed: one of them cannot be started.
         """
+        descriptors.raise_limit()
         place = self._tracker_place
         for where in (place, *(peer.place for peer in self.peers)):
             if not kernel.has_loopback(where):
@@ -480,27 +480,3 @@ class Swarm:
 
 def _hosts(workload: Mapping[str, Any]) -> int:
     return sum(len(population["hosts"]) for population in workload["populations"])
-
-
-def files_needed(plan: Mapping[str, Any], workload: int) -> int:
-    """How many files this process may have open at most while it plays a swarm.
-
-    Sessions of libtorrent are in this process: each has its connections, its file and the
-    descriptors of its event loop. Hold it against `resource.RLIMIT_NOFILE` before the start.
-    """
-    spec = plan["workloads"][workload]
-    peers = _hosts(spec)
-    total = 64
-    for population in spec["populations"]:
-        name = population.get("program") or DEFAULT
-        of = settings.of(plan, population)
-        each = min(of.max_connections, peers) + 24 if name == DEFAULT else 8
-        total += each * len(population["hosts"])
-    return total
-
-
-def files_allowed() -> int:
-    """How many files this process may have open, after raising the limit as far as it goes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
