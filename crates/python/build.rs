@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates of the engines; what they need is found from their manifests.
-const ENGINES: [&str; 1] = ["flashcrowd-sim"];
+/// The crates of the engines, each with the variable that has its identity; what they need is found from
+/// their manifests. A change of one engine leaves the results of the other as they are.
+const ENGINES: [(&str, &str); 2] =
+    [("flashcrowd-sim", "FLASHCROWD_ENGINE"), ("flashcrowd-emulation", "FLASHCROWD_EMULATION")];
 
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -12,12 +14,14 @@ fn main() {
 
     let root = crates.parent().expect("the workspace has a root");
     let target = std::env::var("TARGET").expect("cargo sets it");
-    let identity = flashcrowd_identity::identity(root, &ENGINES, &target)
-        .unwrap_or_else(|error| panic!("the engine's identity: {error}"));
+    for (engine, variable) in ENGINES {
+        let identity = flashcrowd_identity::identity(root, &[engine], &target)
+            .unwrap_or_else(|error| panic!("the identity of {engine}: {error}"));
+        println!("cargo:rustc-env={variable}={identity}");
+    }
 
     println!("cargo:rerun-if-changed={}", crates.display());
     println!("cargo:rerun-if-changed={}", root.join("Cargo.lock").display());
-    println!("cargo:rustc-env=FLASHCROWD_ENGINE={identity}");
     println!("cargo:rustc-env=FLASHCROWD_COMMIT={}", commit(crates).unwrap_or_default());
     println!("cargo:rustc-env=FLASHCROWD_RUSTC={}", rustc().unwrap_or_default());
     println!("cargo:rustc-env=FLASHCROWD_PROFILE={}", profile());

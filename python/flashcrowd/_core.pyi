@@ -5,21 +5,29 @@ from typing import final
 __all__ = [
     "Cancelled",
     "EngineFault",
+    "Lab",
     "PlanError",
     "RunHandle",
     "Table",
     "UtpServer",
     "UtpTransfer",
     "available_memory",
+    "become_root_of_own",
     "build_info",
     "check_plan",
     "client_profiles",
     "controllers",
+    "die_with_parent",
+    "enter_namespace",
     "ledbat_tables",
+    "may_have_real_time",
+    "own_children",
     "plan_need",
     "plan_schema",
     "simulate",
     "tcp_profiles",
+    "transfer_starts",
+    "try_tun",
     "utp_profiles",
 ]
 
@@ -178,6 +186,52 @@ def build_info() -> dict[str, str | None]:
     """What this build is.
 
     `version`, `profile` (`release` or `debug`), `commit` (None if built outside of a repository,
-    with a `+` if sources differed from it), `engine` (digest of the sources that decide results)
-    and `rustc`.
+    with a `+` if sources differed from it), `engine` and `emulation` (digests of the sources that
+    decide results of the two engines) and `rustc`.
+    """
+
+@final
+class Lab:
+    """An emulated network (Linux). Everything of it is gone with this process."""
+
+    def __new__(cls, plan_json: str, seed: int, settings_json: str) -> Lab:
+        """The hosts of a plan (JSON), each in a namespace.
+
+        Their settings are a JSON list of `address`, `mtu`, `initial_window` and `sysctls`. Raises
+        `PlanError` or `OSError`.
+        """
+    def namespaces(self) -> list[int]:
+        """The file descriptors of the hosts' namespaces, in the order of the plan."""
+    def start(self, lead: float) -> int:
+        """Start the network; the run begins after `lead` seconds.
+
+        Gives that instant of the monotonic clock in nanoseconds.
+        """
+    def has_ended(self) -> bool:
+        """Whether the network has ended, by itself or as it was told."""
+    def stop(self) -> str:
+        """End the network; what it did (JSON)."""
+
+def enter_namespace(fd: int) -> None:
+    """Move the calling thread into the network namespace that a file descriptor stands for."""
+
+def become_root_of_own() -> None:
+    """Move this process, which may have one thread, into its own user namespace, as its root."""
+
+def own_children() -> None:
+    """The next child is the first of a namespace of processes, which all end with it."""
+
+def die_with_parent() -> None:
+    """Be killed when the thread that started this process ends."""
+
+def may_have_real_time() -> bool:
+    """Whether this system lets a thread run before all others; tried, and taken back."""
+
+def try_tun() -> None:
+    """Try to open the device that makes interfaces. Raises `OSError`."""
+
+def transfer_starts(plan_json: str, seed: int) -> dict[int, list[int]]:
+    """When the flows of each transfer of a plan (JSON) start in a run with a seed.
+
+    In nanoseconds, by number of the workload. Raises `PlanError`.
     """

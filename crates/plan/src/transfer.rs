@@ -2,7 +2,7 @@ use crate::check::{ends, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{ENDLESS_BPS, Outlook, WRITE_BYTES, Way, mean};
 use crate::{Error, Plan, TransportChoice, What};
-use flashcrowd_base::{Rate, Span};
+use flashcrowd_base::{RandomStream, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 /// Flows from one host to another.
@@ -45,6 +45,13 @@ impl Transfer {
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         vec![self.from, self.to]
+    }
+
+    /// When each of its flows starts in a run with this seed, as number `index` of the plan's workloads.
+    pub fn starts(&self, seed: u64, index: u64) -> impl Iterator<Item = Span> + use<> {
+        let (start, spread) = (self.start_ns, self.spread_ns);
+        let mut stream = RandomStream::new(seed, "transfer", index);
+        (0..self.flows).map(move |_| start + stream.between(Span::ZERO, spread))
     }
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// What this build is: `version`, `profile` (`release` or `debug`), `commit` (None if built outside
-/// of a repository, with a `+` if sources differed from it), `engine` (digest of the sources that
-/// decide results) and `rustc`.
+/// of a repository, with a `+` if sources differed from it), `engine` and `emulation` (digests of
+/// the sources that decide results of the two engines) and `rustc`.
 #[pyfunction]
 pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let known = |text: &'static str| Some(text).filter(|text| !text.is_empty());
@@ -14,6 +14,7 @@ pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     info.set_item("profile", env!("FLASHCROWD_PROFILE"))?;
     info.set_item("commit", known(env!("FLASHCROWD_COMMIT")))?;
     info.set_item("engine", env!("FLASHCROWD_ENGINE"))?;
+    info.set_item("emulation", env!("FLASHCROWD_EMULATION"))?;
     info.set_item("rustc", known(env!("FLASHCROWD_RUSTC")))?;
     Ok(info)
 }

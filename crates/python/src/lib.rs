@@ -2,6 +2,8 @@
 //! `flashcrowd.engines`.
 
 mod build;
+#[cfg(target_os = "linux")]
+mod emulation;
 mod faults;
 mod profiles;
 mod simulate;
@@ -22,6 +24,12 @@ mod _core {
 
     #[pymodule_export]
     use crate::build::build_info;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::emulation::{
+        Lab, become_root_of_own, die_with_parent, enter_namespace, may_have_real_time,
+        own_children, transfer_starts, try_tun,
+    };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};
     #[pymodule_export]

@@ -102,7 +102,7 @@ pub(crate) fn available_memory() -> Option<u64> {
     flashcrowd_sim::available_memory()
 }
 
-fn parse(plan_json: &str) -> PyResult<Plan> {
+pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json).map_err(|error| PlanError::new_err(format!("plan: {error}")))
 }
 

@@ -11,10 +11,14 @@
 
 mod carried;
 mod held;
+mod link_window;
+mod queue_lengths;
 mod route;
 mod shared_link;
 mod topology;
 
 pub use carried::Carried;
+pub use link_window::{LinkUse, LinkWindow};
+pub use queue_lengths::{QueueLength, QueueLengths};
 pub use shared_link::SharedLink;
 pub use topology::{Advance, Dequeued, Topology};

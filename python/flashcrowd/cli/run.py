@@ -21,7 +21,7 @@ from flashcrowd.study.runner import admit, default_folder, prepare
 from flashcrowd.study.threads import Threads
 
 UNFINISHED = 3
-"""Exit status with --strict if a run stalled or was cut off."""
+"""Exit status with --strict if a run stalled, is invalid or was cut off."""
 
 
 def run(
@@ -48,7 +48,7 @@ def run(
     ] = False,
     strict: Annotated[
         bool,
-        Parameter(negative=(), help="Exit status 3 if a run stalled or was cut off in time."),
+        Parameter(negative=(), help="Exit status 3 if a run stalled, is invalid or was cut off."),
     ] = False,
     expect: Annotated[
         bool,
@@ -68,9 +68,9 @@ def run(
     is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
 
     Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
-    does not fit, or unusable folder, 3 with --strict if a run stalled or was cut off, with --expect
-    4 if an expectation is broken and 5 if none is broken and one is undecided, 130 after Ctrl-C,
-    143 after SIGTERM.
+    does not fit, or unusable folder, 3 with --strict if a run stalled, is invalid or was cut off,
+    with --expect 4 if an expectation is broken and 5 if none is broken and one is undecided, 130
+    after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
     folder = out or default_folder(loaded)
@@ -139,17 +139,21 @@ def _report(results: Results) -> None:
 
 
 def _warn(results: Results) -> bool:
-    """Name runs that stalled; whether there are such, or runs that were cut off in time.
+    """Name runs that stalled or are invalid; whether there are such, or runs that were cut off.
 
     They are results all the same. The summary says which were cut off.
     """
     rows = results.tables["runs"].select(["run", "outcome", "reason"]).to_pylist()
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row["outcome"] == "stalled":
-            reasons.setdefault(row["reason"], []).append(str(row["run"]))
-    for reason, runs in reasons.items():
+        if words := _WORDS.get(row["outcome"]):
+            reasons.setdefault((words, row["reason"]), []).append(str(row["run"]))
+    for (words, reason), runs in reasons.items():
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
-        text = f"{len(runs)} of {len(rows)} runs stalled: {reason} (run {shown})"
+        text = f"{len(runs)} of {len(rows)} runs {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
-    return any(row["outcome"] in ("stalled", "horizon") for row in rows)
+    return any(row["outcome"] in (*_WORDS, "horizon") for row in rows)
+
+
+_WORDS = {"stalled": "stalled", "invalid": "are invalid"}
+"""What is said of outcomes that nobody planned."""

@@ -7,14 +7,14 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 NETWORK = "198.18.0.0/15"
-"""The addresses of all hosts (RFC 2544, benchmarks). Clients treat private ranges as a local network,
-and ignore their limits there."""
+"""The addresses of all hosts (RFC 2544, benchmarks). Clients treat private ranges as a local
+network, and ignore their limits there."""
 
 _FIRST = int(IPv4Address("198.18.0.0"))
 _PER_BLOCK = 254
 MOST_HOSTS = 512 * _PER_BLOCK
-"""So many hosts have an address: no last number is 0 or 255, which programs may take for a network's
-own or a broadcast."""
+"""So many hosts have an address: no last number is 0 or 255, which programs may take for a
+network's own or a broadcast."""
 
 
 @dataclass(frozen=True)

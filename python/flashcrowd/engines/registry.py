@@ -7,7 +7,10 @@ from difflib import get_close_matches
 
 from flashcrowd.engines import Engine
 
-ENGINES = {"simulation": "flashcrowd.engines.simulation:Simulator"}
+ENGINES = {
+    "simulation": "flashcrowd.engines.simulation:Simulator",
+    "emulation": "flashcrowd.engines.emulation:Emulator",
+}
 """Name to module and class. The class is called without arguments, and imported when asked for."""
 
 DEFAULT = "simulation"

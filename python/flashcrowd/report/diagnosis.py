@@ -58,11 +58,18 @@ def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None
     return rows if rows.num_rows else None
 
 
+_ENDS = (
+    ("stalled", "got stuck"),
+    ("horizon", "were cut off by the horizon"),
+    ("invalid", "were not emulated as exactly as they must be"),
+)
+
+
 def _outcomes(rows: pa.Table | None) -> Iterator[str]:
     if rows is None:
         return
     outcomes, reasons = source.strings(rows, "outcome"), source.strings(rows, "reason")
-    for outcome, words in (("stalled", "got stuck"), ("horizon", "were cut off by the horizon")):
+    for outcome, words in _ENDS:
         chosen = outcomes == outcome
         if chosen.any():
             of = f"{count(int(chosen.sum()), 'run')} of {rows.num_rows}"

@@ -133,7 +133,8 @@ ENGINE_TABLES: dict[str, Layout] = {
             "the run itself; becomes a row of `runs`",
             _columns("""
     outcome | text | | `completed`: all leechers and sized transfers ended. `stopped`: a stop
-        rule held. `horizon`: cut off in time. `stalled`: a swarm could not go on
+        rule held. `horizon`: cut off in time. `stalled`: a swarm could not go on. `invalid`: an
+        emulation exceeded a limit of its accuracy
     reason | text | | why, in words; empty when completed
     end_s | real | s | simulated time at the end
     events | count | | events handled by the event loop
@@ -495,6 +496,24 @@ ENGINE_TABLES: dict[str, Layout] = {
     queueing_delay_s | real? | s | uTP: latest one-way delay above the least
 """),
             optional="measures.connections",
+        ),
+        Layout(
+            "emulation",
+            "one second of an emulated run: how punctual the emulation was; empty for a simulation",
+            _columns("""
+    t_s | real | s | when the second began
+    packets | count | packets | packets handed to their hosts
+    late_p50_s | real | s | what half of them were late at most: from when they were due to when
+        they were handed over, or at most a 16th more
+    late_p99_s | real | s | what 99 of 100 were late at most, or at most a 16th more
+    late_max_s | real | s | the latest
+    busy | real | 0 to 1 | share of a processor that the emulator's thread had, with what the
+        receiving kernels did in it
+    oversleep_p99_s | real | s | what 99 of 100 sleeps of a thread at the programs' priority were
+        too long at most
+    unmodelled_drops | count | packets | packets lost other than by the model: not taken in from
+        their hosts, or refused by them; those of the whole run stand in its last row
+"""),
         ),
     )
 }

@@ -2,7 +2,7 @@ use super::round_trips::{RoundTrips, Summary};
 use super::{App, Sample, TRANSFER, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
 use crate::table::{Column, Table, names, seconds};
-use flashcrowd_base::{RandomStream, Rate, Span, Time};
+use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
 use std::ops::Range;
 
@@ -91,15 +91,13 @@ impl<'p> Transfers<'p> {
         let mut flows = Vec::new();
         for (index, workload) in plan.workloads.iter().enumerate() {
             let Workload::Transfer(spec) = workload else { continue };
-            let mut stream = RandomStream::new(world.seed, "transfer", index as u64);
-            for number in 0..spec.flows {
-                let late = stream.between(Span::ZERO, spec.spread_ns);
+            for (start, number) in spec.starts(world.seed, index as u64).zip(0..) {
                 let trace = world.monitor.trace.as_mut();
                 flows.push(Flow {
                     workload: index as u32,
                     spec,
                     number,
-                    start: Time::START + spec.start_ns + late,
+                    start: Time::START + start,
                     stop: spec.stop_ns.map(|stop| Time::START + stop),
                     rate: spec.rate_bps,
                     unsent: spec.size_bytes,

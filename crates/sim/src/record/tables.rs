@@ -1,9 +1,9 @@
-use super::link_window::{Carried, LinkWindow};
 use super::{Recorders, captures, connections};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, Outcome, Sent};
 use crate::table::{Column, Names, Table, names};
 use flashcrowd_plan::Plan;
+use flashcrowd_topology::{LinkUse, LinkWindow, QueueLength, QueueLengths};
 
 /// Everything that a run recorded. `docs/tables.md` says what the columns mean.
 pub(crate) fn tables(
@@ -17,7 +17,7 @@ pub(crate) fn tables(
     tables.extend(apps.iter().flat_map(|app| app.tables(world)));
     tables.extend([
         recorders.sampler.table(world, apps),
-        recorders.queue_lengths.table(),
+        queues(&recorders.queue_lengths),
         histogram(world, "send_gaps", "gap_ms", |class| &class.gaps),
         histogram(world, "payloads", "bytes", |class| &class.payloads),
         rtts(world),
@@ -125,33 +125,39 @@ fn packets(world: &World) -> Table {
 
 fn links(world: &World, window: &LinkWindow) -> Table {
     let links = world.network.links().enumerate();
-    let rows: Vec<(&Link, Carried)> =
-        links.map(|(index, link)| (link, window.carried(index, link, world.now))).collect();
-    let utilisation = |(link, carried): &(&Link, Carried)| {
-        let rate = || link.rate().map(|rate| rate.bps() as f64 * carried.over.seconds());
-        let capacity = carried.offered_bits.or_else(rate)?;
-        (capacity > 0.0).then(|| carried.bytes as f64 * 8.0 / capacity)
-    };
-    let counts = |of: fn(&Carried) -> u64| {
-        Column::U64(rows.iter().map(|(_, carried)| of(carried)).collect())
-    };
+    let rows: Vec<(&Link, LinkUse)> =
+        links.map(|(index, link)| (link, window.used(index, link, world.now))).collect();
+    let counts =
+        |of: fn(&LinkUse) -> u64| Column::U64(rows.iter().map(|(_, used)| of(used)).collect());
+    let waits = rows.iter().map(|(_, used)| used.mean_wait_s).collect();
+    let most = rows.iter().map(|(_, used)| used.most_packets).collect();
+    let utilisation = rows.iter().map(|(_, used)| used.utilisation).collect();
     Table {
         name: "links",
         columns: vec![
             ("link", names(rows.iter().map(|(link, _)| link.name()))),
-            ("packets", counts(|carried| carried.packets)),
-            ("bytes", counts(|carried| carried.bytes)),
-            ("dropped", counts(|carried| carried.dropped)),
-            ("lost", counts(|carried| carried.lost)),
-            (
-                "mean_queue_delay_s",
-                Column::MaybeF64(rows.iter().map(|(_, carried)| carried.mean_wait_s).collect()),
-            ),
-            (
-                "max_queue_packets",
-                Column::U32(rows.iter().map(|(_, carried)| carried.most_packets).collect()),
-            ),
-            ("utilisation", Column::MaybeF64(rows.iter().map(utilisation).collect())),
+            ("packets", counts(|used| used.packets)),
+            ("bytes", counts(|used| used.bytes)),
+            ("dropped", counts(|used| used.dropped)),
+            ("lost", counts(|used| used.lost)),
+            ("mean_queue_delay_s", Column::MaybeF64(waits)),
+            ("max_queue_packets", Column::U32(most)),
+            ("utilisation", Column::MaybeF64(utilisation)),
+        ],
+    }
+}
+
+fn queues(lengths: &QueueLengths) -> Table {
+    let rows: Vec<QueueLength<'_>> = lengths.rows().collect();
+    let counts = |of: fn(&QueueLength<'_>) -> u64| Column::U64(rows.iter().map(of).collect());
+    Table {
+        name: "queues",
+        columns: vec![
+            ("owner", names(rows.iter().map(|row| row.owner))),
+            ("way", names(rows.iter().map(|row| row.way))),
+            ("packets", Column::U32(rows.iter().map(|row| row.packets).collect())),
+            ("count", counts(|row| row.count)),
+            ("online", counts(|row| row.online)),
         ],
     }
 }

@@ -1,18 +1,16 @@
-use crate::apps::{AnyApp, App, World};
-use crate::table::{Column, Table, names};
-use flashcrowd_base::Span;
-use flashcrowd_plan::Plan;
+use flashcrowd_plan::Network;
 use std::collections::BTreeMap;
 
 /// How often queues of each kind were found to hold so many packets: what a distribution over all
 /// uplinks of a swarm needs, in a table that does not grow with the length of a run.
-pub(crate) struct QueueLengths {
-    pub(crate) every: Option<Span>,
+#[derive(Clone, Debug, Default)]
+pub struct QueueLengths {
     /// Links with a rate: index, kind, and the host whose line it is.
     watched: Vec<Watched>,
     kinds: Vec<QueueKind>,
 }
 
+#[derive(Clone, Debug)]
 struct Watched {
     link: u32,
     kind: u32,
@@ -20,6 +18,7 @@ struct Watched {
 }
 
 /// Links that are counted together.
+#[derive(Clone, Debug)]
 struct QueueKind {
     /// The group of hosts whose lines they are, or the link's own name.
     owner: String,
@@ -29,14 +28,25 @@ struct QueueKind {
     found: Vec<(u64, u64)>,
 }
 
+/// A length at which queues of one kind were found.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueLength<'a> {
+    /// The group of hosts whose lines they are, or the name of a shared link.
+    pub owner: &'a str,
+    /// `up`, `down`, or nothing for a shared link.
+    pub way: &'static str,
+    /// Packets, the one in transmission included.
+    pub packets: u32,
+    /// How often one of them was found with so many.
+    pub count: u64,
+    /// How often while something ran on its host.
+    pub online: u64,
+}
+
 impl QueueLengths {
-    pub(crate) fn new(plan: &Plan) -> QueueLengths {
-        let network = &plan.network;
-        let mut queues =
-            QueueLengths { every: plan.measures.queues_ns, watched: Vec::new(), kinds: Vec::new() };
-        if queues.every.is_none() {
-            return queues;
-        }
+    /// For all links of a network that have a rate.
+    pub fn new(network: &Network) -> QueueLengths {
+        let mut queues = QueueLengths::default();
         // Whose a link is; one that several hosts cross is nobody's.
         let mut owners: BTreeMap<u32, (usize, u32, &'static str)> = BTreeMap::new();
         for (number, host) in network.hosts.iter().enumerate() {
@@ -70,11 +80,12 @@ impl QueueLengths {
         queues
     }
 
-    /// Looks at every queue.
-    pub(crate) fn count(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
+    /// Looks at every queue: `queued` says how many packets a link holds now, `is_on` whether something
+    /// runs on a host.
+    pub fn count(&mut self, mut queued: impl FnMut(u32) -> u32, is_on: impl Fn(u32) -> bool) {
         for watched in &self.watched {
-            let packets = world.network.queued_packets(watched.link, world.now) as usize;
-            let online = watched.host.is_some_and(|host| apps.iter().any(|app| app.is_on(host)));
+            let packets = queued(watched.link) as usize;
+            let online = watched.host.is_some_and(&is_on);
             let found = &mut self.kinds[watched.kind as usize].found;
             if found.len() <= packets {
                 found.resize(packets + 1, (0, 0));
@@ -84,24 +95,17 @@ impl QueueLengths {
         }
     }
 
-    pub(crate) fn table(&self) -> Table {
-        let rows: Vec<_> = self
-            .kinds
-            .iter()
-            .flat_map(|kind| {
-                let found = kind.found.iter().enumerate().filter(|(_, (count, _))| *count > 0);
-                found.map(move |(packets, count)| (kind, packets as u32, *count))
+    /// What was found, shortest queues of each kind first.
+    pub fn rows(&self) -> impl Iterator<Item = QueueLength<'_>> {
+        self.kinds.iter().flat_map(|kind| {
+            let found = kind.found.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+            found.map(move |(packets, &(count, online))| QueueLength {
+                owner: kind.owner.as_str(),
+                way: kind.way,
+                packets: packets as u32,
+                count,
+                online,
             })
-            .collect();
-        Table {
-            name: "queues",
-            columns: vec![
-                ("owner", names(rows.iter().map(|(kind, ..)| kind.owner.as_str()))),
-                ("way", names(rows.iter().map(|(kind, ..)| kind.way))),
-                ("packets", Column::U32(rows.iter().map(|(_, packets, _)| *packets).collect())),
-                ("count", Column::U64(rows.iter().map(|(.., (count, _))| *count).collect())),
-                ("online", Column::U64(rows.iter().map(|(.., (_, online))| *online).collect())),
-            ],
-        }
+        })
     }
 }

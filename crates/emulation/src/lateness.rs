@@ -1,0 +1,87 @@
+use flashcrowd_base::Span;
+
+/// A power of two is so many bins, as a number of bits.
+const BITS: u32 = 4;
+/// Lengths up to 2^40 ns, 18 minutes; longer ones share the last bin.
+const BINS: usize = (40 - BITS as usize + 1) << BITS;
+
+/// How many packets were how late, by bins of at most a 16th of their length, in memory that does not
+/// grow.
+#[derive(Clone, Debug)]
+pub(crate) struct Lateness {
+    bins: Box<[u32]>,
+    count: u64,
+    most: Span,
+}
+
+fn bin(length: Span) -> usize {
+    let nanos = length.nanos();
+    let shift = nanos.max(1).ilog2().saturating_sub(BITS);
+    (((shift as usize) << BITS) + (nanos >> shift) as usize).min(BINS - 1)
+}
+
+/// The longest span of a bin.
+fn longest(bin: usize) -> Span {
+    let shift = (bin >> BITS).saturating_sub(1);
+    let least = (bin - (shift << BITS)) as u64;
+    Span::from_nanos(((least + 1) << shift) - 1)
+}
+
+impl Lateness {
+    pub(crate) fn new() -> Lateness {
+        Lateness { bins: vec![0; BINS].into_boxed_slice(), count: 0, most: Span::ZERO }
+    }
+
+    pub(crate) fn add(&mut self, late: Span) {
+        self.bins[bin(late)] += 1;
+        self.count += 1;
+        self.most = self.most.max(late);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bins.fill(0);
+        (self.count, self.most) = (0, Span::ZERO);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+    pub(crate) fn most(&self) -> Span {
+        self.most
+    }
+
+    /// What so many of a thousand did not exceed, or at most a 16th more.
+    pub(crate) fn quantile(&self, of_thousand: u64) -> Span {
+        let mut sum = 0;
+        for (bin, count) in self.bins.iter().enumerate() {
+            sum += u64::from(*count);
+            if sum > 0 && sum * 1000 >= self.count * of_thousand {
+                return longest(bin).min(self.most);
+            }
+        }
+        Span::ZERO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_at_most_a_16th_too_large() {
+        let mut lateness = Lateness::new();
+        assert_eq!(lateness.quantile(990), Span::ZERO);
+        for micros in 1..=1000 {
+            lateness.add(Span::from_micros(micros));
+        }
+        for (of_thousand, micros) in [(500, 500), (990, 990), (1000, 1000)] {
+            let found = lateness.quantile(of_thousand).nanos() as f64 / 1e3;
+            assert!((micros as f64..=micros as f64 * 17.0 / 16.0).contains(&found), "{found}");
+        }
+        assert_eq!((lateness.count(), lateness.most()), (1000, Span::from_millis(1)));
+        lateness.add(Span::from_secs(100_000));
+        assert_eq!(lateness.most(), Span::from_secs(100_000));
+        lateness.clear();
+        assert_eq!((lateness.count(), lateness.quantile(1000)), (0, Span::ZERO));
+    }
+}

@@ -1,0 +1,18 @@
+//! A plan's network in wall-clock time: real programs in network namespaces, and between them the
+//! links that the simulator has.
+//!
+//! [`Network`] is the pure half: packets go in with an instant, and come out when they are due. It
+//! knows no device and reads no clock. [`linux`] is the other half: a namespace with an interface for
+//! each host, and the thread that moves their packets.
+
+mod header;
+#[cfg(target_os = "linux")]
+mod lateness;
+#[cfg(target_os = "linux")]
+pub mod linux;
+mod network;
+mod pool;
+mod record;
+
+pub use network::{Delivery, Network, Totals, most_bytes};
+pub use record::{LinkRow, QueueRow, Report, SeriesRow};

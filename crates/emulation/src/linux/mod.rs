@@ -1,0 +1,12 @@
+//! What this system offers: namespaces, interfaces, clocks.
+
+mod clock;
+mod lab;
+mod namespace;
+mod netlink;
+mod tun;
+
+pub use clock::{monotonic_ns, set_real_time};
+pub use lab::{Lab, LabReport, Second};
+pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, own_children};
+pub use tun::{HostSettings, open_tun};

@@ -1,0 +1,327 @@
+use crate::header::{self, Header};
+use crate::pool::{Passing, Pool};
+use crate::record::{Recorder, Report};
+use flashcrowd_base::Time;
+use flashcrowd_link::Queue;
+use flashcrowd_plan::{Plan, What, Windowed};
+use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// A plan's network between two instants, with the packets that are on their way: what a driver with a
+/// clock puts real packets into and gets them back from when they are due.
+///
+/// Links advance in their own time: a packet that a late driver takes out at an instant goes on as if it
+/// had been taken out when it was due, so that lateness does not add up over a route. Nothing here
+/// reads a clock.
+///
+/// A driver calls [`run`](Network::run) for an instant before it [`send`](Network::send)s at that
+/// instant, and again when [`next_due`](Network::next_due) says.
+#[derive(Debug)]
+pub struct Network {
+    plan: Plan,
+    topology: Topology<u32>,
+    pool: Pool,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    /// Events so far: what was scheduled earlier is earlier at the same instant.
+    scheduled: u64,
+    /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
+    /// without one.
+    armed: Vec<Time>,
+    /// Places of packets that a discipline dropped to make room.
+    evicted: Vec<u32>,
+    /// Whether some queue may look at more of a packet than its size.
+    inspects: bool,
+    totals: Totals,
+    recorder: Recorder,
+    now: Time,
+}
+
+/// What happens at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The window of the links' table begins, or ends.
+    Window { begins: bool },
+    /// An entry of the timeline.
+    Change(u32),
+    /// A recorder takes its sample.
+    Sample(u32),
+    /// A link with a discipline can send its next packet.
+    Link(u32),
+    /// A packet is due.
+    Packet(u32),
+}
+
+/// What the network did in total.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Packets that hosts put on the network.
+    pub sent: u64,
+    /// Packets that reached their host.
+    pub delivered: u64,
+    /// Packets lost at random.
+    pub lost: u64,
+    /// Packets that queues dropped.
+    pub dropped: u64,
+}
+
+/// A packet that has reached its host.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// The host.
+    pub host: u32,
+    /// When it reached it.
+    pub due: Time,
+    /// The packet, from its IP header on.
+    pub packet: &'a [u8],
+}
+
+impl Network {
+    /// The network of a plan that has passed its check, with what the timeline changes in it.
+    pub fn new(plan: &Plan, seed: u64) -> Network {
+        let cores_change =
+            plan.timeline.iter().any(|change| matches!(change.what, What::Core { .. }));
+        let topology = Topology::new(&plan.network, seed, cores_change);
+        let managed = |queue: &Queue| !matches!(queue, Queue::DropTail(_));
+        let changed = plan.timeline.iter().filter_map(|change| match &change.what {
+            What::Link { conditions, .. } => Some(&conditions.queue),
+            _ => None,
+        });
+        let queues = plan.network.links.iter().map(|link| &link.conditions.queue);
+        let mut network = Network {
+            pool: Pool::new(most_bytes(plan)),
+            events: BinaryHeap::new(),
+            scheduled: 0,
+            armed: vec![Time::NEVER; plan.network.links.len()],
+            evicted: Vec::new(),
+            inspects: queues.chain(changed).any(managed),
+            totals: Totals::default(),
+            recorder: Recorder::new(plan),
+            now: Time::START,
+            topology,
+            plan: plan.clone(),
+        };
+        network.begin();
+        network
+    }
+
+    /// In the order in which the simulator has them at one instant.
+    fn begin(&mut self) {
+        if let Some(window) = self.plan.measures.window(Windowed::Links).cloned() {
+            self.schedule(window.begin(), Event::Window { begins: true });
+            self.schedule(window.end(), Event::Window { begins: false });
+        }
+        for index in 0..self.plan.timeline.len() {
+            let change = &self.plan.timeline[index];
+            if matches!(change.what, What::Link { .. } | What::Core { .. }) {
+                let at = Time::START + change.at_ns;
+                self.schedule(at, Event::Change(index as u32));
+            }
+        }
+        for task in 0..self.recorder.tasks() {
+            self.schedule(Time::START, Event::Sample(task));
+        }
+    }
+
+    fn schedule(&mut self, at: Time, event: Event) {
+        if at < Time::NEVER {
+            self.scheduled += 1;
+            self.events.push(Reverse((at, self.scheduled, event)));
+        }
+    }
+
+    /// What the network did so far.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+    /// Packets on their way, and in queues.
+    pub fn packets(&self) -> usize {
+        self.pool.len()
+    }
+    /// A shared link.
+    pub fn link(&self, link: u32) -> &SharedLink<u32> {
+        self.topology.link(link)
+    }
+    /// When something happens next; [`Time::NEVER`] if nothing does.
+    pub fn next_due(&self) -> Time {
+        self.events.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// Where the next packet is to be written, before it is [sent](Network::send).
+    pub fn buffer(&mut self) -> &mut [u8] {
+        self.pool.next_bytes()
+    }
+
+    /// Sends the packet of so many bytes that was written to the [`buffer`](Network::buffer), from one
+    /// host to another, at `now`, for which the network has [run](Network::run).
+    pub fn send(&mut self, now: Time, from: u32, to: u32, bytes: usize) {
+        self.now = self.now.max(now);
+        self.totals.sent += 1;
+        let mut packet = self.pool.take();
+        packet.target = to;
+        packet.bytes = bytes as u32;
+        packet.route = self.topology.route(from, to);
+        packet.tag = self.topology.new_tag();
+        if self.inspects
+            && let Some(header) = Header::of(self.pool.bytes(&packet))
+        {
+            packet.connection = header.connection();
+            packet.ecn = header.ecn();
+            packet.ack = header.ack();
+        }
+        let evicted = &mut self.evicted;
+        let mut gone = |slot: u32, _| evicted.push(slot);
+        let advance = self.topology.advance(now, &mut packet, |it| it.slot, &mut gone);
+        self.settle(packet, advance);
+    }
+
+    /// Does all that is due by `now`, in order; `deliver` gets what reaches its host.
+    pub fn run(&mut self, now: Time, deliver: &mut impl FnMut(Delivery<'_>)) {
+        while let Some(Reverse((at, ..))) = self.events.peek()
+            && *at <= now
+        {
+            let Some(Reverse((at, _, event))) = self.events.pop() else { break };
+            self.now = at;
+            match event {
+                Event::Packet(slot) => self.on_packet(slot, deliver),
+                Event::Link(link) => self.on_link(link),
+                Event::Change(index) => self.on_change(index),
+                Event::Sample(task) => {
+                    let every = self.recorder.sample(&mut self.topology, at, task);
+                    self.schedule(at + every, Event::Sample(task));
+                }
+                Event::Window { begins } => self.recorder.mark(&mut self.topology, at, begins),
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn on_packet(&mut self, slot: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let mut packet = self.pool.get(slot);
+        if packet.due != self.now {
+            return; // The link has changed, and with it the instant.
+        }
+        if packet.arrives {
+            self.totals.delivered += 1;
+            let delivery =
+                Delivery { host: packet.target, due: self.now, packet: self.pool.bytes(&packet) };
+            deliver(delivery);
+            return self.pool.release(slot);
+        }
+        let evicted = &mut self.evicted;
+        let mut gone = |slot: u32, _| evicted.push(slot);
+        let advance = self.topology.advance(self.now, &mut packet, |it| it.slot, &mut gone);
+        self.settle(packet, advance);
+    }
+
+    /// Does what an advance leads to.
+    fn settle(&mut self, mut packet: Passing, advance: Advance) {
+        match advance {
+            Advance::Due { at, arrives, .. } => {
+                (packet.due, packet.arrives) = (at, arrives);
+                self.pool.put(packet);
+                self.schedule(at, Event::Packet(packet.slot));
+            }
+            Advance::Held { link } => {
+                packet.due = Time::NEVER;
+                self.pool.put(packet);
+                self.arm(link);
+            }
+            Advance::Lost => {
+                self.totals.lost += 1;
+                self.pool.release(packet.slot);
+            }
+            Advance::Dropped => {
+                self.totals.dropped += 1;
+                self.pool.release(packet.slot);
+            }
+        }
+        while let Some(slot) = self.evicted.pop() {
+            self.totals.dropped += 1;
+            self.pool.release(slot);
+        }
+    }
+
+    /// Schedules a look at a link for when its discipline sends the next packet, unless there is an
+    /// earlier one.
+    fn arm(&mut self, link: u32) {
+        if let Some(next) = self.topology.next_dequeue(link)
+            && next < self.armed[link as usize]
+        {
+            self.armed[link as usize] = next;
+            self.schedule(next, Event::Link(link));
+        }
+    }
+
+    /// A link's line is free for the next packet that its discipline sends, unless the event is out of
+    /// date.
+    fn on_link(&mut self, link: u32) {
+        let now = self.now;
+        if self.armed[link as usize] != now {
+            return;
+        }
+        self.armed[link as usize] = Time::NEVER;
+        let evicted = &mut self.evicted;
+        let mut gone = |slot: u32, _| evicted.push(slot);
+        if let Some(Dequeued { packet: slot, arrives, marked }) =
+            self.topology.dequeue(now, link, &mut gone)
+        {
+            let mut packet = self.pool.get(slot);
+            if marked {
+                packet.ecn = flashcrowd_link::Ecn::Ce;
+                header::mark(self.pool.bytes_mut(&packet));
+            }
+            let advance = match arrives {
+                Some(at) => {
+                    self.topology.resume(now, link, at, &mut packet, |it| it.slot, &mut gone)
+                }
+                None => Advance::Lost,
+            };
+            self.settle(packet, advance);
+        }
+        while let Some(slot) = self.evicted.pop() {
+            self.totals.dropped += 1;
+            self.pool.release(slot);
+        }
+        self.arm(link);
+    }
+
+    /// An entry of the timeline that is about the network.
+    fn on_change(&mut self, index: u32) {
+        let now = self.now;
+        match &self.plan.timeline[index as usize].what {
+            What::Link { link, conditions, trace } => {
+                let link = *link;
+                let moved = self.topology.change_link(now, link, conditions, *trace);
+                let moved: BTreeMap<u32, _> =
+                    moved.iter().map(|it| (it.tag, (it.arrived, it.arrives))).collect();
+                let mut again = Vec::new();
+                for packet in self.pool.due() {
+                    if let Some((before, after)) = moved.get(&packet.tag) {
+                        packet.due = *after + packet.due.since(*before);
+                        again.push((packet.due, packet.tag, packet.slot));
+                    }
+                }
+                again.sort_unstable();
+                for (due, _, slot) in again {
+                    self.schedule(due, Event::Packet(slot));
+                }
+                self.armed[link as usize] = Time::NEVER;
+                self.arm(link);
+            }
+            What::Core { core, conditions } => self.topology.change_core(*core, conditions),
+            What::Stop { .. } | What::Upload { .. } | What::TransferRate { .. } => {}
+        }
+    }
+
+    /// What was recorded until the last instant that the network has run for.
+    pub fn report(&self) -> Report {
+        self.recorder.report(&self.topology, self.now)
+    }
+}
+
+/// The longest packet that a host of the plan sends.
+pub fn most_bytes(plan: &Plan) -> usize {
+    plan.stacks.iter().map(|stack| stack.mtu_bytes as usize).max().unwrap_or(0).max(1500)
+}

@@ -1,0 +1,153 @@
+use flashcrowd_base::Time;
+use flashcrowd_link::{Ack, Ecn, Packet};
+use flashcrowd_topology::Carried;
+
+/// Places that are made at a time.
+const CHUNK: usize = 1024;
+
+/// A packet on its way, without its bytes, which stand at its place in the [`Pool`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    /// Its place.
+    pub(crate) slot: u32,
+    /// The host that it is for.
+    pub(crate) target: u32,
+    pub(crate) bytes: u32,
+    pub(crate) route: u32,
+    pub(crate) step: u16,
+    pub(crate) tag: u32,
+    pub(crate) connection: u64,
+    pub(crate) ecn: Ecn,
+    pub(crate) ack: Option<Ack>,
+    /// When it is looked at next; [`Time::NEVER`] while it waits for a discipline, or is no more.
+    pub(crate) due: Time,
+    /// Whether it has reached its host by then.
+    pub(crate) arrives: bool,
+}
+
+impl Passing {
+    fn nothing(slot: u32) -> Passing {
+        Passing {
+            slot,
+            target: 0,
+            bytes: 0,
+            route: 0,
+            step: 0,
+            tag: 0,
+            connection: 0,
+            ecn: Ecn::NotEct,
+            ack: None,
+            due: Time::NEVER,
+            arrives: false,
+        }
+    }
+}
+
+impl Packet for Passing {
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+    fn tag(&self) -> u32 {
+        self.tag
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn ack(&self) -> Option<Ack> {
+        self.ack
+    }
+}
+
+impl Carried for Passing {
+    fn route(&self) -> u32 {
+        self.route
+    }
+    fn step(&self) -> u16 {
+        self.step
+    }
+    fn set_step(&mut self, step: u16) {
+        self.step = step;
+    }
+    fn set_tag(&mut self, tag: u32) {
+        self.tag = tag;
+    }
+    fn connection(&self) -> u64 {
+        self.connection
+    }
+}
+
+/// Packets on their way: places of one size, made a thousand at a time and used again, so that no
+/// packet costs an allocation.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    stride: usize,
+    chunks: Vec<Box<[u8]>>,
+    packets: Vec<Passing>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    /// A pool of packets of at most so many bytes.
+    pub(crate) fn new(most_bytes: usize) -> Pool {
+        let stride = most_bytes.next_multiple_of(64);
+        let mut pool = Pool { stride, chunks: Vec::new(), packets: Vec::new(), free: Vec::new() };
+        pool.grow();
+        pool
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.packets.len() as u32;
+        self.chunks.push(vec![0; self.stride * CHUNK].into_boxed_slice());
+        self.packets.extend((first..first + CHUNK as u32).map(Passing::nothing));
+        self.free.extend((first..first + CHUNK as u32).rev());
+    }
+
+    /// The place that the next packet will have: to be written to before [`Pool::take`].
+    pub(crate) fn next_bytes(&mut self) -> &mut [u8] {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        let slot = self.free.last().copied().unwrap_or_default();
+        let begin = slot as usize % CHUNK * self.stride;
+        &mut self.chunks[slot as usize / CHUNK][begin..begin + self.stride]
+    }
+
+    /// The packet that was written to the next place; it is there until [`Pool::release`].
+    pub(crate) fn take(&mut self) -> Passing {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        Passing::nothing(self.free.pop().unwrap_or_default())
+    }
+
+    pub(crate) fn release(&mut self, slot: u32) {
+        self.packets[slot as usize].due = Time::NEVER;
+        self.free.push(slot);
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> Passing {
+        self.packets[slot as usize]
+    }
+    pub(crate) fn put(&mut self, packet: Passing) {
+        self.packets[packet.slot as usize] = packet;
+    }
+    /// All that are on their way, those that wait for a discipline left out.
+    pub(crate) fn due(&mut self) -> impl Iterator<Item = &mut Passing> {
+        self.packets.iter_mut().filter(|packet| packet.due < Time::NEVER)
+    }
+
+    /// The bytes of a packet.
+    pub(crate) fn bytes(&self, packet: &Passing) -> &[u8] {
+        let begin = packet.slot as usize % CHUNK * self.stride;
+        &self.chunks[packet.slot as usize / CHUNK][begin..begin + packet.bytes as usize]
+    }
+    pub(crate) fn bytes_mut(&mut self, packet: &Passing) -> &mut [u8] {
+        let begin = packet.slot as usize % CHUNK * self.stride;
+        &mut self.chunks[packet.slot as usize / CHUNK][begin..begin + packet.bytes as usize]
+    }
+    /// How many are on their way, and wait.
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+}

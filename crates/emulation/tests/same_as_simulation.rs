@@ -1,0 +1,295 @@
+//! The same packets, at the same instants, through the simulator's network and through this one: the
+//! same arrive, at the same nanosecond, and the links say the same of themselves.
+//!
+//! The simulator captures what its hosts send and receive; what they sent is replayed here.
+
+use flashcrowd_base::{Probability, Rate, Span, Time};
+use flashcrowd_emulation::{LinkRow, Network};
+use flashcrowd_link::{
+    AckFilter, Cake, Conditions, Jitter, JitterShape, Loss, LossModel, Queue, Side,
+};
+use flashcrowd_plan::{
+    Capture, Change, Core, FORMAT, Host, Link, Measures, Ping, Plan, Stop, Transfer, What, Workload,
+};
+use flashcrowd_sim::{Column, RunHandle, Table, simulate};
+use flashcrowd_transport::tcp::profiles;
+use proptest::prelude::*;
+
+/// A packet at the interface of a host.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    host: u32,
+    peer: u32,
+    t_ns: u64,
+    sent: bool,
+    bytes: Vec<u8>,
+}
+
+fn column<'a>(tables: &'a [Table], table: &str, name: &str) -> &'a Column {
+    let table = tables.iter().find(|it| it.name == table).expect("the table exists");
+    table.column(name).expect("the column exists")
+}
+
+fn counts(column: &Column) -> Vec<u64> {
+    match column {
+        Column::U64(values) => values.clone(),
+        Column::U32(values) => values.iter().map(|value| u64::from(*value)).collect(),
+        other => panic!("no counts: {other:?}"),
+    }
+}
+
+fn texts(column: &Column) -> Vec<&str> {
+    let Column::Text(codes, words) = column else { panic!("no text: {column:?}") };
+    codes.iter().map(|code| words[*code as usize].as_str()).collect()
+}
+
+fn captured(tables: &[Table]) -> Vec<Seen> {
+    let of = |name| column(tables, "captures", name);
+    let number = |host: &str| host.trim_start_matches("host-").parse().expect("a number");
+    let Column::Bytes(bytes, ends) = of("packet") else { panic!("it is a column of bytes") };
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let packets = starts.zip(ends).map(|(from, to)| bytes[from as usize..*to as usize].to_vec());
+    let (hosts, peers) = (texts(of("host")), texts(of("peer")));
+    let (times, ways) = (counts(of("t_ns")), texts(of("direction")));
+    let row = |(index, bytes): (usize, Vec<u8>)| Seen {
+        host: number(hosts[index]),
+        peer: number(peers[index]),
+        t_ns: times[index],
+        sent: ways[index] == "sent",
+        bytes,
+    };
+    packets.enumerate().map(row).collect()
+}
+
+/// What arrives if these packets are sent at their instants, and what the links say at the end.
+fn replayed(plan: &Plan, seed: u64, seen: &[Seen], end: Time) -> (Vec<Seen>, Vec<LinkRow>) {
+    let mut network = Network::new(plan, seed);
+    let mut arrived = Vec::new();
+    let mut run = |network: &mut Network, until: Time| {
+        network.run(until, &mut |delivery| {
+            let bytes = delivery.packet.to_vec();
+            arrived.push((delivery.host, delivery.due.nanos(), bytes));
+        });
+    };
+    for packet in seen.iter().filter(|packet| packet.sent) {
+        let at = Time::from_nanos(packet.t_ns);
+        run(&mut network, at);
+        network.buffer()[..packet.bytes.len()].copy_from_slice(&packet.bytes);
+        network.send(at, packet.host, packet.peer, packet.bytes.len());
+    }
+    run(&mut network, end);
+    let links = network.report().links;
+    let seen = |(host, t_ns, bytes): (u32, u64, Vec<u8>)| {
+        let peer = u32::from(bytes[15]) - 1; // The simulator's addresses are 10.0.0.1 and on.
+        Seen { host, peer, t_ns, sent: false, bytes }
+    };
+    (arrived.into_iter().map(seen).collect(), links)
+}
+
+/// What marks change in a packet on its way, and what the capture of its receiver shows as well.
+fn in_order(mut seen: Vec<Seen>) -> Vec<Seen> {
+    seen.sort_by(|a, b| (a.t_ns, a.host, &a.bytes).cmp(&(b.t_ns, b.host, &b.bytes)));
+    seen
+}
+
+fn hold_together(plan: &Plan, seed: u64) -> (usize, usize) {
+    let tables = simulate(plan, seed, &RunHandle::default()).expect("the plan makes sense");
+    let seen = captured(&tables);
+    let Column::F64(end) = column(&tables, "run", "end_s") else { panic!("it is a number") };
+    let end = Time::START + Span::from_seconds(end[0]);
+    let (theirs, links) = replayed(plan, seed, &seen, end);
+    let ours: Vec<Seen> = seen.iter().filter(|packet| !packet.sent).cloned().collect();
+    // What is due at the last instant may or may not be seen before the run is over.
+    let before = |seen: Vec<Seen>| {
+        in_order(seen.into_iter().filter(|packet| packet.t_ns < end.nanos()).collect())
+    };
+    let (ours, theirs) = (before(ours), before(theirs));
+    let differs = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+    let here = differs.map(|place| (&ours[place], &theirs[place]));
+    assert!(
+        here.is_none() && ours.len() == theirs.len(),
+        "{} and {}, {here:?}",
+        ours.len(),
+        theirs.len()
+    );
+
+    let of = |name| counts(column(&tables, "links", name));
+    for (name, number) in [
+        ("packets", (|it| it.packets) as fn(&LinkRow) -> u64),
+        ("bytes", |it| it.bytes),
+        ("dropped", |it| it.dropped),
+        ("lost", |it| it.lost),
+        ("max_queue_packets", |it| u64::from(it.max_queue_packets)),
+    ] {
+        assert_eq!(of(name), links.iter().map(number).collect::<Vec<_>>(), "{name}");
+    }
+    let sent = seen.iter().filter(|packet| packet.sent).count();
+    (sent, sent - ours.len())
+}
+
+fn rate(bps: u64) -> Option<Rate> {
+    Rate::from_bps(bps)
+}
+
+/// A few hosts on lines of their own around one bottleneck, that send to each other and ping.
+fn network(hosts: u32, line: Conditions, shared: Conditions, core: Conditions) -> Plan {
+    let mut links =
+        vec![Link { name: "shared".into(), conditions: shared, trace: None, delay: None }];
+    let mut host = |index: u32| {
+        let first = links.len() as u32;
+        for way in ["up", "down"] {
+            // No two lines alike: what is due at one instant on two of them has no order.
+            let own = u64::from(index) * 1_003;
+            let rate_bps = line.rate_bps.and_then(|it| rate(it.bps() + own));
+            let conditions = Conditions { rate_bps, ..line.clone() };
+            links.push(Link {
+                name: format!("host-{index} {way}"),
+                conditions,
+                trace: None,
+                delay: None,
+            });
+        }
+        Host {
+            name: format!("host-{index}"),
+            group: 0,
+            stack: 0,
+            up: vec![first],
+            down: vec![first + 1],
+        }
+    };
+    let hosts: Vec<Host> = (0..hosts).map(&mut host).collect();
+    let count = hosts.len() as u32;
+    let transfer = |from: u32| {
+        Workload::Transfer(Transfer {
+            name: format!("from {from}"),
+            from,
+            to: (from + 1) % count,
+            transport: None,
+            flows: 2,
+            size_bytes: None,
+            rate_bps: None,
+            start_ns: Span::from_millis(u64::from(from) * 37),
+            spread_ns: Span::from_millis(200),
+            stop_ns: None,
+        })
+    };
+    let ping = Workload::Ping(Ping {
+        name: "ping".into(),
+        from: 0,
+        to: count - 1,
+        size_bytes: 84,
+        interval_ns: Span::from_nanos(20_000_003),
+        start_ns: Span::ZERO,
+        stop_ns: None,
+    });
+    let capture =
+        Capture { hosts: (0..count).collect(), from_ns: Span::ZERO, to_ns: None, snap_bytes: None };
+    Plan {
+        format: FORMAT,
+        title: "test".into(),
+        network: flashcrowd_plan::Network {
+            groups: vec!["all".into()],
+            hosts,
+            links,
+            traces: Vec::new(),
+            cores: vec![Core { links: vec![0], conditions: core, draw: None }],
+            core_of: vec![0],
+        },
+        stacks: vec![profiles::linux_6()],
+        utps: Vec::new(),
+        profiles: Vec::new(),
+        workloads: (0..count).map(transfer).chain([ping]).collect(),
+        timeline: Vec::new(),
+        measures: Measures { capture: Some(capture), ..Measures::default() },
+        stop: Stop { horizon_ns: Span::from_secs(4), stall_ns: Span::from_secs(60) },
+    }
+}
+
+fn line() -> Conditions {
+    Conditions {
+        rate_bps: rate(7_000_003),
+        queue: Queue::packets(40),
+        delay_ns: Span::from_nanos(3_000_017),
+        ..Conditions::default()
+    }
+}
+
+fn any_queue() -> impl Strategy<Value = Queue> {
+    let cake = Cake {
+        bandwidth_bps: rate(4_500_007),
+        ack_filter: AckFilter::Conservative,
+        ..Cake::default()
+    };
+    prop_oneof![
+        (3u32..80).prop_map(Queue::packets),
+        Just(Queue::CoDel(Box::default())),
+        Just(Queue::FqCoDel(Box::default())),
+        Just(Queue::Pie(Box::default())),
+        Just(Queue::Cake(Box::new(cake))),
+    ]
+}
+
+fn any_core() -> impl Strategy<Value = Conditions> {
+    let jitter = (any::<bool>(), any::<bool>()).prop_map(|(normal, reorder)| Jitter {
+        shape: if normal { JitterShape::Normal } else { JitterShape::Uniform },
+        spread_ns: Span::from_nanos(4_000_001),
+        reorder,
+    });
+    let loss = (0.0..0.05f64, any::<bool>(), any::<bool>()).prop_map(|(share, burst, sender)| {
+        let chance = |value| Probability::new(value).expect("a probability");
+        let model = match burst {
+            false => LossModel::Bernoulli { probability: chance(share) },
+            true => LossModel::GilbertElliott {
+                to_bad: chance(share),
+                to_good: chance(0.3),
+                loss_good: chance(0.0),
+                loss_bad: chance(0.5),
+            },
+        };
+        Loss { side: if sender { Side::Sender } else { Side::Receiver }, model }
+    });
+    (1_000_000u64..60_000_000, prop::option::of(jitter), prop::option::of(loss)).prop_map(
+        |(delay, jitter, loss)| Conditions {
+            delay_ns: Span::from_nanos(delay),
+            jitter,
+            loss,
+            ..Conditions::default()
+        },
+    )
+}
+
+#[test]
+fn a_crowd_through_a_full_queue() {
+    let shared = Conditions { rate_bps: rate(5_000_011), queue: Queue::packets(30), ..line() };
+    let (sent, missing) = hold_together(&network(4, line(), shared, Conditions::default()), 1);
+    assert!(sent > 1000 && missing > 20, "{sent} packets, {missing} did not arrive");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn verdicts_and_departures_are_the_simulators(
+        seed in any::<u64>(),
+        hosts in 2u32..6,
+        queue in any_queue(),
+        core in any_core(),
+        ecn in any::<bool>(),
+        change in prop::option::of((1_000_000u64..9_000_000, 0u64..30_000_000)),
+    ) {
+        let shared = Conditions { rate_bps: rate(5_000_011), queue, ..line() };
+        let mut plan = network(hosts, line(), shared.clone(), core.clone());
+        if ecn {
+            plan.stacks[0].ecn = flashcrowd_transport::tcp::Ecn::On;
+        }
+        if let Some((bps, delay)) = change {
+            let at_ns = Span::from_millis(1_700);
+            let delay_ns = Span::from_nanos(delay);
+            let conditions = Conditions { rate_bps: rate(bps), delay_ns, ..shared };
+            plan.timeline.push(Change { at_ns, what: What::Link { link: 0, conditions, trace: None } });
+            let conditions = Conditions { delay_ns: core.delay_ns + delay_ns, ..core };
+            plan.timeline.push(Change { at_ns, what: What::Core { core: 0, conditions } });
+        }
+        let (sent, _) = hold_together(&plan, seed);
+        prop_assert!(sent > 100);
+    }
+}

@@ -1,0 +1,141 @@
+//! A lab: namespaces, and the thread that moves packets between them. One to a process, which the
+//! process asks for while it has one thread.
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flashcrowd_base::Span;
+use flashcrowd_emulation::linux::{self, HostSettings};
+use flashcrowd_plan::Workload;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::faults::{EngineFault, PlanError};
+
+/// A host's settings as Python gives them.
+#[derive(Deserialize)]
+struct Settings {
+    address: [u8; 4],
+    mtu: u32,
+    initial_window: u32,
+    sysctls: Vec<(String, String)>,
+}
+
+/// An emulated network. Everything of it is gone with this process.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct Lab(Mutex<linux::Lab>);
+
+impl Lab {
+    fn lab(&self) -> MutexGuard<'_, linux::Lab> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Lab {
+    /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
+    /// `mtu`, `initial_window` and `sysctls`). Raises `PlanError` or `OSError`.
+    #[new]
+    fn new(py: Python<'_>, plan_json: &str, seed: u64, settings_json: &str) -> PyResult<Lab> {
+        let plan = crate::simulate::parse(plan_json)?;
+        plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+        let settings: Vec<Settings> = serde_json::from_str(settings_json)
+            .map_err(|error| PyValueError::new_err(format!("settings: {error}")))?;
+        if settings.len() != plan.network.hosts.len() {
+            return Err(PyValueError::new_err("settings: not one for each host"));
+        }
+        let host = |it: Settings| HostSettings {
+            address: it.address,
+            mtu: it.mtu,
+            initial_window: it.initial_window,
+            sysctls: it.sysctls,
+        };
+        let hosts: Vec<HostSettings> = settings.into_iter().map(host).collect();
+        let lab = py.detach(|| linux::Lab::new(&plan, seed, &hosts))?;
+        Ok(Lab(Mutex::new(lab)))
+    }
+
+    /// The file descriptors of the hosts' namespaces, in the order of the plan.
+    fn namespaces(&self) -> Vec<i32> {
+        self.lab().namespaces().iter().map(linux::Namespace::fd).collect()
+    }
+
+    /// Start the network; the run begins after `lead` seconds. Gives that instant of the monotonic clock
+    /// in nanoseconds.
+    fn start(&self, lead: f64) -> PyResult<u64> {
+        Ok(self.lab().start(Span::from_seconds(lead))?)
+    }
+
+    /// Whether the network has ended, by itself or as it was told.
+    fn has_ended(&self) -> bool {
+        self.lab().has_ended()
+    }
+
+    /// End the network; what it did (JSON).
+    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+        let report = py.detach(|| self.lab().stop())?;
+        serde_json::to_string(&report).map_err(|error| EngineFault::new_err(error.to_string()))
+    }
+}
+
+/// When the flows of each transfer of a plan (JSON) start in a run with a seed, in nanoseconds, by number of
+/// the workload. Raises `PlanError`.
+#[pyfunction]
+pub(crate) fn transfer_starts(plan_json: &str, seed: u64) -> PyResult<BTreeMap<usize, Vec<u64>>> {
+    let plan = crate::simulate::parse(plan_json)?;
+    let transfers = plan.workloads.iter().enumerate().filter_map(|(index, workload)| {
+        let Workload::Transfer(transfer) = workload else { return None };
+        Some((index, transfer.starts(seed, index as u64).map(Span::nanos).collect()))
+    });
+    Ok(transfers.collect())
+}
+
+/// Move the calling thread into the network namespace that a file descriptor stands for.
+#[pyfunction]
+pub(crate) fn enter_namespace(fd: i32) -> PyResult<()> {
+    if fd < 0 {
+        return Err(PyOSError::new_err("no file descriptor"));
+    }
+    // SAFETY: the descriptor is not closed here, and used for this one call; the kernel refuses one
+    // that is not open, or no namespace.
+    #[allow(unsafe_code, reason = "Python names open files by number")]
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(linux::enter(file)?)
+}
+
+/// Move this process, which may have one thread, into a user namespace of its own, as its root.
+#[pyfunction]
+pub(crate) fn become_root_of_own() -> PyResult<()> {
+    Ok(linux::become_root_of_own()?)
+}
+
+/// The next child is the first of a namespace of processes, which all end with it.
+#[pyfunction]
+pub(crate) fn own_children() -> PyResult<()> {
+    Ok(linux::own_children()?)
+}
+
+/// Be killed when the thread that started this process ends.
+#[pyfunction]
+pub(crate) fn die_with_parent() -> PyResult<()> {
+    Ok(linux::die_with_parent()?)
+}
+
+/// Whether this system lets a thread run before all others; tried, and taken back.
+#[pyfunction]
+pub(crate) fn may_have_real_time() -> bool {
+    let allowed = linux::set_real_time(true);
+    if allowed {
+        linux::set_real_time(false);
+    }
+    allowed
+}
+
+/// Try to open the device that makes interfaces. Raises `OSError`.
+#[pyfunction]
+pub(crate) fn try_tun() -> PyResult<()> {
+    linux::open_tun()?;
+    Ok(())
+}

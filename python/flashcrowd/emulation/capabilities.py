@@ -1,0 +1,152 @@
+"""What this machine offers of what the emulation needs, one line each with its remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from flashcrowd import _core
+from flashcrowd.emulation.requirements import algorithms
+from flashcrowd.emulation.stack import CONTROLLERS
+from flashcrowd.study.cores import cores
+
+LEAST_KERNEL = (6, 7)
+"""TCP_INFO tells of retransmission timeouts from this Linux on."""
+_TRIAL_S = 20
+_DESCRIPTORS_A_HOST = 4
+
+State = Literal["works", "missing", "limited"]
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One thing that this machine offers, or does not.
+
+    Attributes:
+        name: what it is.
+        state: whether it works; `limited` if runs are possible without, but less exact or large.
+        said: what was found, in a few words.
+        remedy: what to do, as a command or setting where there is one; empty if it works.
+    """
+
+    name: str
+    state: State
+    said: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.state:<8}{self.name}: {self.said}"
+        return f"{line}\n        {self.remedy}" if self.remedy else line
+
+
+@cache
+def _tried() -> dict[str, Any]:
+    names = sorted(set(CONTROLLERS.values()))
+    command = [sys.executable, "-m", "flashcrowd.emulation.trial", *names]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=True)
+        return json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return {"failed": str(error)}
+
+
+def capabilities() -> Iterator[Capability]:
+    """All that a lab may need, most important first."""
+    if not hasattr(_core, "Lab"):
+        yield Capability("system", "missing", platform.system(), "network namespaces need Linux")
+        return
+    yield _kernel()
+    tried = _tried()
+    if "failed" in tried:
+        yield Capability("namespaces", "missing", f"a trial failed: {tried['failed']}")
+        return
+    yield _namespaces(tried)
+    yield _tun(tried)
+    yield _real_time(tried)
+    for name, there in tried["controllers"].items():
+        remedy = "" if there else f"as root: modprobe tcp_{name}"
+        state: State = "works" if there else "missing"
+        yield Capability(f"congestion control {name}", state, "kernel TCP", remedy)
+    hosts = tried["descriptors"] // _DESCRIPTORS_A_HOST
+    few = hosts < 1000
+    yield Capability(
+        "file descriptors",
+        "limited" if few else "works",
+        f"{tried['descriptors']} for a process, enough for about {hosts} hosts",
+        "raise the hard limit: ulimit -Hn 100000, or nofile in /etc/security/limits.conf"
+        if few
+        else "",
+    )
+    # 20 us of a core for each packet, half of the cores' time (see `budget`).
+    rate = 25_000 * cores()
+    yield Capability(
+        "cores",
+        "limited" if cores() < 2 else "works",
+        f"{cores()}; about {rate:,} packets/s in all, {rate * 12e-3:,.0f} Mbit/s if they are full",
+        "one for the emulator and one for the programs keep runs valid" if cores() < 2 else "",
+    )
+
+
+def missing(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What a plan needs and this machine does not have, with the remedy."""
+    needed = {f"congestion control {name}" for name in algorithms(plan)}
+    for found in capabilities():
+        optional = found.name.startswith("congestion control ") and found.name not in needed
+        if found.state == "missing" and not optional:
+            yield f"{found.name}: {found.said}" + (f"; {found.remedy}" if found.remedy else "")
+        if found.name == "file descriptors":
+            hosts = len(plan["network"]["hosts"])
+            most = _tried()["descriptors"] // _DESCRIPTORS_A_HOST
+            if hosts > most:
+                yield f"network: {hosts} hosts; {found.said}; {found.remedy}"
+
+
+def _kernel() -> Capability:
+    release = platform.release()
+    match = re.match(r"(\d+)\.(\d+)", release)
+    version = [int(part) for part in match.groups()] if match else []
+    if version < [*LEAST_KERNEL]:
+        least = ".".join(map(str, LEAST_KERNEL))
+        return Capability("kernel", "missing", f"Linux {release}", f"Linux {least} or newer")
+    return Capability("kernel", "works", f"Linux {release}")
+
+
+def _namespaces(tried: Mapping[str, Any]) -> Capability:
+    if tried["namespaces"] is not None:
+        return Capability(
+            "namespaces",
+            "missing",
+            tried["namespaces"],
+            "run as root, or let users make namespaces (as root): "
+            "sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1 "
+            "kernel.apparmor_restrict_unprivileged_userns=0 (those that exist)",
+        )
+    how = "in a user namespace of its own" if tried["own_user_namespace"] else "as root"
+    return Capability("namespaces", "works", how)
+
+
+def _tun(tried: Mapping[str, Any]) -> Capability:
+    if tried["tun"] is not None:
+        there = os.path.exists("/dev/net/tun")
+        remedy = "chmod 0666 /dev/net/tun" if there else "modprobe tun"
+        return Capability("TUN device", "missing", tried["tun"], f"as root: {remedy}")
+    return Capability("TUN device", "works", "/dev/net/tun")
+
+
+def _real_time(tried: Mapping[str, Any]) -> Capability:
+    if tried["real_time"]:
+        return Capability("real-time priority", "works", "the emulator runs before all others")
+    return Capability(
+        "real-time priority",
+        "limited",
+        "not allowed: packets are late while other programs run, and runs may be invalid",
+        "as root, or with rtprio 10 for this user in /etc/security/limits.conf",
+    )

@@ -1,0 +1,113 @@
+"""A ping: real echo requests, which the kernel of the other host answers."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.timetable import Timetable
+
+_HEADERS = 28
+"""IP and ICMP, without options."""
+LEAST_BYTES = _HEADERS + 8
+"""The number of a request stands behind its headers."""
+_SOL_RAW, _ICMP_FILTER = 255, 1
+_SO_TIMESTAMPNS = 35
+_REPLY, _REQUEST = 0, 8
+
+
+class Echo:
+    """The echo requests of one ping workload.
+
+    Attributes:
+        spec: the workload, as the plan has it.
+        echoes: when each request was sent, in seconds of the run, and how long its answer took.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], identifier: int) -> None:
+        self.spec = spec
+        self.echoes: list[tuple[float, float | None]] = []
+        self._identifier = identifier
+        self._stopped = False
+        self._socket: socket.socket | None = None
+        self._remote = ""
+
+    def open(self, hosts: Hosts, table: Timetable) -> None:
+        """Make the socket, in the asking host."""
+        with hosts.inside(self.spec["from"]):
+            made = socket.socket(
+                socket.AF_INET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, socket.IPPROTO_ICMP
+            )
+        # linux/icmp.h: a bit set is a type that is not wanted.
+        made.setsockopt(_SOL_RAW, _ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF ^ 1 << _REPLY))
+        made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._remote = hosts.places[self.spec["to"]].address
+        self._socket = made
+        table.watch(made, selectors.EVENT_READ, lambda _: self._receive(table))
+
+    def start(self, table: Timetable) -> None:
+        """Send the first request, and the next ones when they are due."""
+        begin = self.spec["start_ns"] / 1e9
+        stop = self.spec["stop_ns"]
+
+        def send() -> None:
+            due = begin + len(self.echoes) * self.spec["interval_ns"] / 1e9
+            if self._stopped or (stop is not None and due >= stop / 1e9):
+                return
+            self._request(table)
+            following = begin + len(self.echoes) * self.spec["interval_ns"] / 1e9
+            table.at(following, send)
+
+        table.at(begin, send)
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._stopped = True
+
+    def _request(self, table: Timetable) -> None:
+        assert self._socket is not None
+        number = len(self.echoes)
+        padding = bytes(self.spec["size_bytes"] - LEAST_BYTES)
+        body = struct.pack("!HHQ", self._identifier, number & 0xFFFF, number) + padding
+        head = struct.pack(
+            "!BBH", _REQUEST, 0, _checksum(struct.pack("!BBH", _REQUEST, 0, 0) + body)
+        )
+        self.echoes.append((table.now(), None))
+        with contextlib.suppress(OSError):
+            self._socket.sendto(head + body, (self._remote, 0))
+
+    def _receive(self, table: Timetable) -> None:
+        assert self._socket is not None
+        while True:
+            try:
+                packet, ancillary, _, _ = self._socket.recvmsg(2048, 64)
+            except OSError:
+                return
+            # When the kernel had it, not when this program got round to it.
+            wall, now = time.time_ns(), table.now()
+            age = 0.0
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
+                    seconds, nanos = struct.unpack("=qq", data[:16])
+                    age = (wall - seconds * 1_000_000_000 - nanos) / 1e9
+            begin = (packet[0] & 15) * 4
+            identifier, _, number = struct.unpack_from("!HHQ", packet, begin + 4)
+            if identifier == self._identifier and number < len(self.echoes):
+                sent, known = self.echoes[number]
+                if known is None:
+                    self.echoes[number] = (sent, now - max(0.0, age) - sent)
+
+
+def _checksum(data: bytes) -> int:
+    """RFC 1071."""
+    words = struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1])
+    total = sum(words) + (data[-1] << 8 if len(data) % 2 else 0)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF

@@ -1,0 +1,76 @@
+"""What a plan asks of the emulation that it cannot do, told before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flashcrowd.emulation import stack
+from flashcrowd.emulation.echo import LEAST_BYTES
+from flashcrowd.emulation.flow import MOST_FLOWS
+from flashcrowd.emulation.place import MOST_HOSTS
+
+KINDS = ("transfer", "ping")
+"""Workloads that real programs play so far."""
+
+_MEASURES = ("capture", "connections", "packets_ns", "pieces_ns", "send_gaps", "payloads", "rtts")
+_MEASURES += ("unchokes", "have")
+"""What the programs do not tell."""
+
+
+def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What of a plan no machine can emulate with this version, with what would make it possible."""
+    hosts = plan["network"]["hosts"]
+    if len(hosts) > MOST_HOSTS:
+        yield f"network: {len(hosts)} hosts; the addresses end at {MOST_HOSTS}"
+    flows = 0
+    for index, workload in enumerate(plan["workloads"]):
+        where = f"workloads[{index}] ({workload['name']})"
+        kind = workload["kind"]
+        if kind not in KINDS:
+            yield (
+                f"{where}: {kind} has no real program here yet, only {' and '.join(KINDS)}; "
+                "run it with --engine simulation"
+            )
+        elif kind == "transfer":
+            flows += workload["flows"]
+            if "utp" in (workload["transport"] or {}):
+                yield f"{where}: uTP has no real program here yet; give it a TCP stack"
+        elif workload["size_bytes"] < LEAST_BYTES:
+            yield f"{where}: size {workload['size_bytes']} B; an echo has at least {LEAST_BYTES} B"
+    if flows > MOST_FLOWS:
+        yield f"workloads: {flows} flows; ports end at {MOST_FLOWS}"
+    for index in sorted(_stacks(plan)):
+        config = plan["stacks"][index]
+        for difference in stack.differences(config):
+            yield (
+                f"stacks[{index}] ({config['name']}): {difference} cannot be set in this kernel; "
+                f'take base = "{stack.BASE}" with one of {", ".join(stack.CONTROLLERS)}'
+            )
+    for name in _MEASURES:
+        if plan["measures"].get(name):
+            yield f"measures: {name.removesuffix('_ns')} is not recorded of real programs yet"
+
+
+def algorithms(plan: Mapping[str, Any]) -> set[str]:
+    """The kernel's congestion controllers that a plan's transfers need."""
+    wanted = {stack.controller(plan["stacks"][index]) for index in _stacks(plan)}
+    return {algorithm for algorithm in wanted if algorithm is not None}
+
+
+def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The TCP stack of a transfer: its own, or that of its sending host."""
+    chosen = (workload["transport"] or {}).get("tcp")
+    if chosen is None:
+        chosen = plan["network"]["hosts"][workload["from"]]["stack"]
+    return plan["stacks"][chosen]
+
+
+def _stacks(plan: Mapping[str, Any]) -> set[int]:
+    """The stacks that something uses: hosts of transfers, and transfers with one of their own."""
+    used = set()
+    for workload in plan["workloads"]:
+        if workload["kind"] == "transfer":
+            used.add((workload["transport"] or {}).get("tcp"))
+            used |= {plan["network"]["hosts"][workload[end]]["stack"] for end in ("from", "to")}
+    return used - {None}

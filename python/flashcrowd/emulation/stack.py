@@ -1,0 +1,106 @@
+"""A plan's TCP stack as settings of this kernel: what can be set is set, what differs is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from flashcrowd import _core
+
+BASE = "linux-6"
+"""The stack of the model that is this kernel's."""
+
+CONTROLLERS = {"cubic": "cubic", "cubic-linux": "cubic", "new-reno": "reno", "bbr": "bbr"}
+"""Congestion controllers of plans by what Linux calls its own (`TCP_CONGESTION`)."""
+
+_UNREAD = {"cubic": frozenset[str](), "reno": {"hystart", "pacing"}, "bbr": {"hystart", "pacing"}}
+"""Fields that say nothing with a controller."""
+
+_SET = frozenset(
+    (
+        *("name", "mtu_bytes", "timestamps", "window_scaling", "sack", "dsack", "controller"),
+        *("ledbat", "rack", "tail_loss_probe", "ecn", "initial_window_segments"),
+        *("receive_window", "send_buffer", "idle_restart", "syn_retries", "data_retries"),
+        "time_wait_ns",
+    )
+)
+"""Fields that are set here, or make no difference to one run."""
+
+_ECN = {"off": "0", "on": "1", "passive": "2"}
+"""`net.ipv4.tcp_ecn`."""
+
+
+def controller(stack: Mapping[str, Any]) -> str | None:
+    """What Linux calls a stack's congestion controller; `None` if it has none like it."""
+    return CONTROLLERS.get(stack["controller"])
+
+
+def differences(stack: Mapping[str, Any]) -> list[str]:
+    """What of a stack this kernel cannot be set to, a few words each."""
+    found = []
+    algorithm = controller(stack)
+    if algorithm is None:
+        found.append(f"controller {stack['controller']}")
+    if stack["ecn"] not in _ECN:
+        found.append(f"ecn {stack['ecn']}")
+    free = _SET | _UNREAD.get(algorithm or "cubic", frozenset())
+    found += [
+        f"{field} {_said(stack[field])} (Linux: {_said(value)})"
+        for field, value in _base().items()
+        if field not in free and stack[field] != value
+    ]
+    return found
+
+
+def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a host's namespace, below `/proc/sys/net`."""
+    receive, send = stack["receive_window"], stack["send_buffer"]
+    # Half of a receive buffer is window (the kernel's tcp_adv_win_scale of 1).
+    buffers = {
+        "tcp_rmem": f"4096 {2 * receive['buffer_bytes']} {2 * receive['max_bytes']}",
+        "tcp_wmem": f"4096 {send['initial_bytes']} {send['max_bytes']}",
+    }
+    switches = {
+        "tcp_moderate_rcvbuf": receive["autotune"],
+        "tcp_timestamps": stack["timestamps"],
+        "tcp_window_scaling": stack["window_scaling"],
+        "tcp_sack": stack["sack"],
+        "tcp_dsack": stack["dsack"],
+        "tcp_recovery": stack["rack"],
+        "tcp_slow_start_after_idle": stack["idle_restart"],
+        "tcp_no_metrics_save": True,
+    }
+    numbers = {
+        "tcp_ecn": _ECN[stack["ecn"]],
+        "tcp_early_retrans": "3" if stack["tail_loss_probe"] else "0",
+        "tcp_syn_retries": str(stack["syn_retries"]),
+        "tcp_retries2": str(stack["data_retries"]),
+    }
+    words = {name: str(int(on)) for name, on in switches.items()}
+    return [(f"ipv4/{name}", value) for name, value in (buffers | words | numbers).items()]
+
+
+def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
+    """The settings of all hosts of a plan, as `_core.Lab` reads them."""
+    stacks = plan["stacks"]
+    hosts = [
+        {
+            "address": [int(part) for part in address.split(".")],
+            "mtu": stacks[host["stack"]]["mtu_bytes"],
+            "initial_window": stacks[host["stack"]]["initial_window_segments"],
+            "sysctls": sysctls(stacks[host["stack"]]),
+        }
+        for host, address in zip(plan["network"]["hosts"], addresses, strict=True)
+    ]
+    return json.dumps(hosts)
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+@cache
+def _base() -> dict[str, Any]:
+    return json.loads(_core.tcp_profiles())[BASE]

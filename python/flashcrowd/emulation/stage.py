@@ -1,0 +1,247 @@
+"""What happens in a run: programs of a plan's workloads, started, changed and stopped in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from flashcrowd.emulation.echo import Echo
+from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow
+from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.requirements import stack_of
+from flashcrowd.emulation.stack import controller
+from flashcrowd.emulation.timetable import Timetable
+
+_SAMPLE_S = 0.01
+_SAMPLE_FLOW_S = 0.0002
+"""The kernel is asked for each flow so often, and seldomer if there are many."""
+_TURN_S = 0.05
+
+
+class Stage:
+    """The programs of one run, and what is told of them.
+
+    Attributes:
+        flows: the flows of all transfers, by number of the workload.
+        echoes: the pings, by number of the workload.
+        series: samples of flows: what, whose, when, and the value.
+    """
+
+    def __init__(
+        self, plan: Mapping[str, Any], starts: Mapping[int, list[int]], hosts: Hosts
+    ) -> None:
+        self._plan = plan
+        self._starts = starts
+        self._hosts = hosts
+        self._over = False
+        self._window = _window(plan, "transfers")
+        self._begin: dict[tuple[int, int], Counts] = {}
+        self._end: dict[tuple[int, int], Counts] = {}
+        self.series: list[tuple[str, str, float, float]] = []
+        self.flows: dict[int, list[Flow]] = {}
+        self.echoes: dict[int, Echo] = {}
+        port = FIRST_PORT
+        for index, workload in enumerate(plan["workloads"]):
+            if workload["kind"] == "ping":
+                self.echoes[index] = Echo(workload, index + 1)
+            else:
+                algorithm = controller(stack_of(plan, workload)) or ""
+                self.flows[index] = []
+                for number in range(workload["flows"]):
+                    flow = Flow(
+                        workload, number, port, algorithm, self._window, self._something_ended
+                    )
+                    self.flows[index].append(flow)
+                    port += 1
+
+    def open(self, table: Timetable) -> None:
+        """Make every socket, and write down what will happen.
+
+        Raises:
+            OSError: what the kernel refused.
+        """
+        if self._window != (0.0, float("inf")):
+            table.at(self._window[0], lambda: self._mark(self._begin, table))
+            table.at(self._window[1], lambda: self._mark(self._end, table))
+        for change in self._plan["timeline"]:
+            table.at(change["at_ns"] / 1e9, self._change(change, table))
+        for index, flows in self.flows.items():
+            for flow, start_ns in zip(flows, self._starts[index], strict=True):
+                flow.listen(self._hosts, table)
+                table.at(start_ns / 1e9, lambda flow=flow: flow.start(table))
+                if flow.spec["stop_ns"] is not None:
+                    table.at(flow.spec["stop_ns"] / 1e9, lambda flow=flow: flow.stop(table))
+        for echo in self.echoes.values():
+            echo.open(self._hosts, table)
+            echo.start(table)
+        self._repeat(max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all())), table, self._look(table))
+        for series in self._plan["measures"]["series"]:
+            if series["what"] in ("goodput", "window", "rtt"):
+                self._repeat(series["every_ns"] / 1e9, table, self._sampler(series))
+
+    def play(
+        self, table: Timetable, tell: Callable[[float], None], failed: Callable[[], bool]
+    ) -> tuple[str, str]:
+        """Let the run happen; how it ended, and why."""
+        horizon_s = self._plan["stop"]["horizon_ns"] / 1e9
+        while True:
+            table.turn(_TURN_S)
+            now = table.now()
+            if failed():
+                return "failed", "the emulator ended by itself"
+            if self._over and self._is_done():
+                return "completed", ""
+            if now >= horizon_s:
+                unfinished = list(self._unfinished())
+                return ("horizon", "; ".join(unfinished)) if unfinished else ("completed", "")
+            tell(self._progress(now, horizon_s))
+
+    def _all(self) -> list[Flow]:
+        return [flow for flows in self.flows.values() for flow in flows]
+
+    def _something_ended(self) -> None:
+        self._over = True
+
+    def _is_done(self) -> bool:
+        """Whether nothing is left that can finish and has not."""
+        self._over = False
+        finite = [flow for flow in self._all() if flow.is_finite]
+        return bool(finite) and all(flow.ended_s is not None for flow in finite)
+
+    def _unfinished(self) -> Iterator[str]:
+        for flow in self._all():
+            size = flow.spec["size_bytes"]
+            if flow.ended_s is None and size is not None:
+                name = f"transfer {flow.spec['name']} flow {flow.number}"
+                yield f"{name}: {flow.received} of {size} bytes"
+
+    def _progress(self, now_s: float, horizon_s: float) -> float:
+        def share(flow: Flow) -> float:
+            if flow.ended_s is not None:
+                return 1.0
+            if flow.spec["stop_ns"] is not None:
+                return now_s * 1e9 / flow.spec["stop_ns"]
+            return flow.received / flow.spec["size_bytes"]
+
+        finite = [share(flow) for flow in self._all() if flow.is_finite]
+        time = now_s / horizon_s
+        return max(0.0, min(1.0, max(time, min(finite)) if finite else time))
+
+    def _repeat(self, every_s: float, table: Timetable, call: Callable[[float], None]) -> None:
+        """Call something at fixed intervals, from the begin of the run on."""
+
+        def again(number: int) -> None:
+            call(table.now())
+            # What was missed is not made up for.
+            following = max(number + 1, int(table.now() / every_s))
+            table.at(following * every_s, lambda: again(following))
+
+        table.at(0.0, lambda: again(0))
+
+    def _look(self, table: Timetable) -> Callable[[float], None]:
+        def look(_: float) -> None:
+            for flow in self._all():
+                flow.sample(table)
+
+        return look
+
+    def _sampler(self, series: Mapping[str, Any]) -> Callable[[float], None]:
+        """Takes the samples of one kind of series of flows."""
+        what, every_s = series["what"], series["every_ns"] / 1e9
+        before: dict[Flow, int] = {}
+
+        def take(now_s: float) -> None:
+            for flow in self._all():
+                value = None
+                if what == "goodput":
+                    value = (flow.received - before.get(flow, 0)) * 8 / every_s
+                    before[flow] = flow.received
+                elif flow.ended_s is None and flow.info is not None:
+                    value = flow.info.cwnd_bytes if what == "window" else flow.info.srtt_s
+                if value is not None:
+                    source = f"{flow.spec['name']}/{flow.number}"
+                    self.series.append((what, source, now_s, float(value)))
+
+        return take
+
+    def tables(self, now_s: float) -> dict[str, list[dict[str, Any]]]:
+        """Rows of the tables about workloads, at the end of a run."""
+        transfers = [
+            row
+            for index, flows in self.flows.items()
+            for flow in flows
+            if (row := self._row(index, flow, now_s)) is not None
+        ]
+        begin, end = _window(self._plan, "pings")
+        pings = [
+            {"ping": echo.spec["name"], "seq": number, "sent_s": sent, "rtt_s": rtt}
+            for echo in self.echoes.values()
+            for number, (sent, rtt) in enumerate(echo.echoes)
+            if begin <= sent < end
+        ]
+        series = [
+            dict(zip(("what", "source", "t_s", "value"), row, strict=True)) for row in self.series
+        ]
+        return {"transfers": transfers, "pings": pings, "series": series}
+
+    def _row(self, index: int, flow: Flow, now_s: float) -> dict[str, Any] | None:
+        """What is told of a flow, if it has started."""
+        if flow.started_s is None:
+            return None
+        now = flow.counts()
+        begin, end = self._window
+        counts, whole = now, (begin, end) == (0.0, float("inf"))
+        if not whole:
+            key = (index, flow.number)
+            counts = self._end.get(key, now).less(self._begin.get(key, now))
+        ended = min(now_s if flow.ended_s is None else flow.ended_s, end)
+        span = ended - max(flow.started_s, begin)
+        trips = flow.round_trips(now_s)
+        least = flow.info.min_rtt_s if whole and flow.info else trips and trips[1]
+        hosts = self._plan["network"]["hosts"]
+        return {
+            "transfer": flow.spec["name"],
+            "flow": flow.number,
+            "from": hosts[flow.spec["from"]]["name"],
+            "to": hosts[flow.spec["to"]]["name"],
+            "start_s": flow.started_s,
+            "end_s": flow.ended_s,
+            "bytes": counts.received,
+            "goodput_bps": counts.received * 8 / span if span > 0 else None,
+            "segments": counts.segments,
+            "retransmits": counts.retransmits,
+            "timeouts": counts.timeouts,
+            "mean_rtt_s": trips and trips[0],
+            "p95_rtt_s": trips and trips[2],
+            "min_rtt_s": least,
+        }
+
+    def _mark(self, counts: dict[tuple[int, int], Counts], table: Timetable) -> None:
+        for index, flows in self.flows.items():
+            for flow in flows:
+                flow.sample(table)
+                counts[index, flow.number] = flow.counts()
+
+    def _change(self, change: Mapping[str, Any], table: Timetable) -> Callable[[], None]:
+        """What an entry of the timeline does to programs; the network knows the others."""
+
+        def stop() -> None:
+            for flow in self.flows.get(change["workload"], ()):
+                flow.stop(table)
+            if change["workload"] in self.echoes:
+                self.echoes[change["workload"]].stop()
+
+        def limit() -> None:
+            for flow in self.flows.get(change["workload"], ()):
+                flow.limit(change["rate_bps"], table)
+
+        return {"stop": stop, "transfer-rate": limit}.get(change["kind"], lambda: None)
+
+
+def _window(plan: Mapping[str, Any], table: str) -> tuple[float, float]:
+    """The part of a run that a table is about, in seconds."""
+    for window in plan["measures"].get("windows", ()):
+        if window["table"] == table:
+            to_ns = window["to_ns"]
+            return window["from_ns"] / 1e9, float("inf") if to_ns is None else to_ns / 1e9
+    return 0.0, float("inf")

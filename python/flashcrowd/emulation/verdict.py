@@ -1,0 +1,45 @@
+"""Whether a run kept the promises of the emulation: what exceeds a limit makes it invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LATE_S = 0.001
+"""99 of 100 packets are delivered within this time of when they were due, second by second …"""
+LATE_SHARE = 0.01
+"""… or within this share of the least round-trip time between hosts that talk, if that is more."""
+BAD_SECONDS = 0.05
+"""So many of the seconds may miss a limit."""
+BUSY = 0.9
+"""Most of a processor that the emulator may have: beyond, a queue stands before it."""
+OVERSLEEP_S = 0.01
+"""99 of 100 sleeps of a thread at the programs' priority end so soon after they should."""
+
+
+def violations(report: Mapping[str, Any], least_rtt_s: float) -> list[str]:
+    """What a run's report exceeds, in words; nothing if it is valid."""
+    seconds = report["seconds"]
+    late_s = max(LATE_S, LATE_SHARE * least_rtt_s)
+    found = []
+    for name, limit, words in (
+        ("late_p99_s", late_s, "a hundredth of the packets was later than"),
+        ("oversleep_p99_s", OVERSLEEP_S, "programs waited for a processor longer than"),
+    ):
+        bad = [second[name] for second in seconds if second[name] > limit]
+        if len(bad) > BAD_SECONDS * len(seconds):
+            found.append(
+                f"{words} {1e3 * limit:.3g} ms in {len(bad)} of {len(seconds)} seconds "
+                f"(at most {1e3 * max(bad):.3g} ms)"
+            )
+    busy = [second["busy"] for second in seconds if second["busy"] > BUSY]
+    if len(busy) > BAD_SECONDS * len(seconds):
+        found.append(
+            f"the emulator had more than {BUSY:.0%} of a processor in {len(busy)} of "
+            f"{len(seconds)} seconds"
+        )
+    if report["interface_drops"]:
+        found.append(f"{report['interface_drops']} packets were not taken in from their hosts")
+    if report["refused_writes"]:
+        found.append(f"{report['refused_writes']} packets were refused by their hosts")
+    return found

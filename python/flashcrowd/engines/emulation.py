@@ -1,0 +1,98 @@
+"""Real programs in network namespaces, in real time, over the same links as the simulation."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashcrowd import _core
+from flashcrowd.emulation.budget import share
+from flashcrowd.emulation.capabilities import missing
+from flashcrowd.emulation.launch import LabHandle, in_lab
+from flashcrowd.emulation.requirements import impossible
+from flashcrowd.engines import EngineError, PlanRejected
+from flashcrowd.engines.need import Need
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HOST_BYTES = 2_000_000
+"""Of kernel memory for a namespace with its interface, and of buffers."""
+
+
+class Emulator:
+    """The engine `emulation`."""
+
+    name = "emulation"
+
+    def __init__(self) -> None:
+        self.force = False
+
+    def control(self) -> LabHandle:
+        """A control for one run."""
+        return LabHandle()
+
+    def check(self, plan_json: str) -> None:
+        """Raise `PlanRejected` if this machine cannot emulate a plan; all reasons at once."""
+        try:
+            _core.check_plan(plan_json)
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+        plan = json.loads(plan_json)
+        problems = [*impossible(plan), *missing(plan)]
+        if problems:
+            raise PlanRejected("cannot be emulated:\n  " + "\n  ".join(problems))
+
+    def need(self, plan_json: str) -> Need:
+        """What a run of a plan is expected to need, see `Engine.need`.
+
+        Its time is at most the study's horizon, as the clock is a real one.
+        """
+        try:
+            need = Need(**json.loads(_core.plan_need(plan_json)))
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+        plan = json.loads(plan_json)
+        size = _HOST_BYTES * len(plan["network"]["hosts"])
+        horizon_s = plan["stop"]["horizon_ns"] / 1e9
+        return Need(events=need.events, packets=need.packets, seconds=horizon_s, bytes=size)
+
+    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+        """One run's tables, see `Engine.run`."""
+        import pyarrow as pa
+
+        from flashcrowd.store.schema import ENGINE_TABLES
+
+        need = self.need(plan_json)
+        with share(need.packets / max(need.seconds, 1.0), control):
+            rows = in_lab(plan_json, seed, control)
+        unknown = rows.keys() - ENGINE_TABLES.keys()
+        if unknown:
+            raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
+        return {
+            name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
+            for name, found in rows.items()
+        }
+
+    def build(self) -> Mapping[str, Any]:
+        """Version, commit, compiler, and the digest of what decides results.
+
+        That is the emulator, the Python programs in its namespaces, and this kernel, whose TCP is
+        what is measured.
+        """
+        return {**_core.build_info(), "engine": _identity()}
+
+
+@cache
+def _identity() -> str:
+    digest = sha256(str(_core.build_info()["emulation"]).encode())
+    folder = Path(__file__).parents[1] / "emulation"
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(f"{platform.release()} {platform.machine()}".encode())
+    return digest.hexdigest()[:16]
