@@ -18,6 +18,7 @@ __all__ = [
     "client_profiles",
     "controllers",
     "die_with_parent",
+    "echo_times",
     "enter_namespace",
     "ledbat_tables",
     "may_have_real_time",
@@ -234,4 +235,13 @@ def transfer_starts(plan_json: str, seed: int) -> dict[int, list[int]]:
     """When the flows of each transfer of a plan (JSON) start in a run with a seed.
 
     In nanoseconds, by number of the workload. Raises `PlanError`.
+    """
+
+def echo_times(
+    plan_json: str, seed: int, requests: list[tuple[int, int, int, int]]
+) -> list[int | None]:
+    """How long answers to echo requests take over a plan's network (JSON), in nanoseconds.
+
+    With nothing else on it; None for what the model loses. A request is `(t_ns, from, to, bytes)`;
+    they stand in the order of time. Raises `PlanError`.
     """

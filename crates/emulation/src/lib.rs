@@ -12,7 +12,9 @@ mod lateness;
 pub mod linux;
 mod network;
 mod pool;
+mod prediction;
 mod record;
 
 pub use network::{Delivery, Network, Totals, most_bytes};
+pub use prediction::{Request, echo_times};
 pub use record::{LinkRow, QueueRow, Report, SeriesRow};

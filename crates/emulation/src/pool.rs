@@ -84,14 +84,17 @@ pub(crate) struct Pool {
     chunks: Vec<Box<[u8]>>,
     packets: Vec<Passing>,
     free: Vec<u32>,
+    /// The place that is being written to, which nothing else gets meanwhile.
+    next: u32,
 }
 
 impl Pool {
     /// A pool of packets of at most so many bytes.
     pub(crate) fn new(most_bytes: usize) -> Pool {
         let stride = most_bytes.next_multiple_of(64);
-        let mut pool = Pool { stride, chunks: Vec::new(), packets: Vec::new(), free: Vec::new() };
-        pool.grow();
+        let mut pool =
+            Pool { stride, chunks: Vec::new(), packets: Vec::new(), free: Vec::new(), next: 0 };
+        pool.next = pool.reserve();
         pool
     }
 
@@ -103,22 +106,24 @@ impl Pool {
         self.free.extend((first..first + CHUNK as u32).rev());
     }
 
-    /// The place that the next packet will have: to be written to before [`Pool::take`].
-    pub(crate) fn next_bytes(&mut self) -> &mut [u8] {
+    fn reserve(&mut self) -> u32 {
         if self.free.is_empty() {
             self.grow();
         }
-        let slot = self.free.last().copied().unwrap_or_default();
-        let begin = slot as usize % CHUNK * self.stride;
-        &mut self.chunks[slot as usize / CHUNK][begin..begin + self.stride]
+        self.free.pop().unwrap_or_default()
+    }
+
+    /// The bytes of the place that the next packet will have: to be written to before
+    /// [`Pool::take`], whatever is released in between.
+    pub(crate) fn next_bytes(&mut self) -> &mut [u8] {
+        let begin = self.next as usize % CHUNK * self.stride;
+        &mut self.chunks[self.next as usize / CHUNK][begin..begin + self.stride]
     }
 
     /// The packet that was written to the next place; it is there until [`Pool::release`].
     pub(crate) fn take(&mut self) -> Passing {
-        if self.free.is_empty() {
-            self.grow();
-        }
-        Passing::nothing(self.free.pop().unwrap_or_default())
+        let following = self.reserve();
+        Passing::nothing(std::mem::replace(&mut self.next, following))
     }
 
     pub(crate) fn release(&mut self, slot: u32) {
@@ -148,6 +153,35 @@ impl Pool {
     }
     /// How many are on their way, and wait.
     pub(crate) fn len(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.packets.len() - self.free.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet is written while others arrive and give their places back.
+    #[test]
+    fn what_is_written_stays_until_it_is_taken() {
+        let mut pool = Pool::new(1500);
+        let mut old = Vec::new();
+        for number in 0..3000u32 {
+            pool.next_bytes()[..4].copy_from_slice(&number.to_ne_bytes());
+            if number % 3 == 2 {
+                let packet: Passing = old.remove(old.len() / 2);
+                pool.release(packet.slot);
+            }
+            let mut packet = pool.take();
+            packet.bytes = 4;
+            packet.tag = number;
+            pool.put(packet);
+            assert_eq!(pool.bytes(&packet), number.to_ne_bytes());
+            old.push(packet);
+        }
+        assert_eq!(pool.len(), old.len());
+        for packet in &old {
+            assert_eq!(pool.bytes(packet), packet.tag.to_ne_bytes());
+        }
     }
 }

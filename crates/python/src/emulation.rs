@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flashcrowd_base::Span;
+use flashcrowd_base::{Span, Time};
+use flashcrowd_emulation::Request;
 use flashcrowd_emulation::linux::{self, HostSettings};
 use flashcrowd_plan::Workload;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -90,6 +91,27 @@ pub(crate) fn transfer_starts(plan_json: &str, seed: u64) -> PyResult<BTreeMap<u
         Some((index, transfer.starts(seed, index as u64).map(Span::nanos).collect()))
     });
     Ok(transfers.collect())
+}
+
+/// How long answers to echo requests take over a plan's network (JSON) with nothing else on it, in nanoseconds;
+/// None for what the model loses. A request is `(t_ns, from, to, bytes)`; they stand in the order of
+/// time. Raises `PlanError`.
+#[pyfunction]
+pub(crate) fn echo_times(
+    plan_json: &str,
+    seed: u64,
+    requests: Vec<(u64, u32, u32, u32)>,
+) -> PyResult<Vec<Option<u64>>> {
+    let plan = crate::simulate::parse(plan_json)?;
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    let hosts = plan.network.hosts.len() as u32;
+    if requests.iter().any(|&(_, from, to, _)| from.max(to) >= hosts) {
+        return Err(PyValueError::new_err("no such host"));
+    }
+    let request = |(at, from, to, bytes)| Request { at: Time::from_nanos(at), from, to, bytes };
+    let requests: Vec<Request> = requests.into_iter().map(request).collect();
+    let times = flashcrowd_emulation::echo_times(&plan, seed, &requests);
+    Ok(times.into_iter().map(|time| time.map(Span::nanos)).collect())
 }
 
 /// Move the calling thread into the network namespace that a file descriptor stands for.

@@ -27,7 +27,7 @@ mod _core {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{
-        Lab, become_root_of_own, die_with_parent, enter_namespace, may_have_real_time,
+        Lab, become_root_of_own, die_with_parent, echo_times, enter_namespace, may_have_real_time,
         own_children, transfer_starts, try_tun,
     };
     #[pymodule_export]

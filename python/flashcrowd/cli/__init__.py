@@ -38,6 +38,7 @@ for _name, _help in {
     "reproduce": "Reproduce a paper, claim by claim.",
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",
+    "doctor": "Say what this machine offers for emulation, with remedies.",
     "draw": "Draw the network of a study as SVG.",
     "list": "List what a study may name: lines, stacks, clients, queues, measures, ...",
     "explain": "Say what a key of a study means.",

@@ -1,7 +1,8 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
-It reads an order (a line of JSON with `plan` and `seed`), makes the network in namespaces of its
-own, lets the run happen, and writes what came of it as JSON, a line at a time: `progress`, and at
+It reads an order (a line of JSON with `plan`, `seed`, and whether to `probe` the network only),
+makes the network in namespaces of its own, lets the run happen, and writes what came of it as JSON,
+a line at a time: `progress`, and at
 last `tables` or `failed`. It ends when its standard input ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
@@ -22,6 +23,7 @@ from contextlib import suppress
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.emulation import self_test
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.place import address
 from flashcrowd.emulation.stack import settings
@@ -74,7 +76,8 @@ def _first(order: bytes) -> int:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         asked = json.loads(order)
-        _say({"tables": run(asked["plan"], asked["seed"])})
+        work = probe if asked["probe"] else run
+        _say({"tables": work(asked["plan"], asked["seed"])})
         return 0
     except Exception as error:
         known = isinstance(error, OSError)
@@ -87,6 +90,52 @@ def _first(order: bytes) -> int:
 
 def run(plan_json: str, seed: int) -> dict[str, Any]:
     """One run's tables, as lists of rows by name.
+
+    Raises:
+        OSError: what the kernel refused.
+    """
+    stage, outcome, reason, end_s, report = perform(plan_json, seed)
+    tables = stage.tables(end_s)
+    wrong = violations(report, least_rtt_s(tables))
+    if wrong:
+        outcome, reason = "invalid", "; ".join(wrong)
+    totals = report["totals"]
+    flows = [flow for flows in stage.flows.values() for flow in flows]
+    tables["run"] = [
+        {
+            "outcome": outcome,
+            "reason": reason,
+            "end_s": end_s,
+            "events": totals["sent"] + totals["delivered"],
+            "packets_sent": totals["sent"],
+            "packets_delivered": totals["delivered"],
+            "packets_lost": totals["lost"],
+            "packets_dropped": totals["dropped"],
+            "payload_bytes_delivered": sum(flow.received for flow in flows),
+            "retransmitted_packets": sum(flow.counts().retransmits for flow in flows),
+        }
+    ]
+    tables["series"] += report["series"]
+    tables["series"].sort(key=lambda row: row["t_s"])
+    tables["links"], tables["queues"] = report["links"], report["queues"]
+    tables["emulation"] = punctuality(report)
+    return tables
+
+
+def probe(plan_json: str, seed: int) -> dict[str, Any]:
+    """What the self-test finds on a plan's network, as the table `probes`.
+
+    Raises:
+        OSError: what the kernel refused.
+    """
+    probes = json.dumps(self_test.probe_plan(json.loads(plan_json)))
+    stage, *_ = perform(probes, seed)
+    found = {index: echo.echoes for index, echo in stage.echoes.items()}
+    return {"probes": self_test.judged(probes, seed, found)}
+
+
+def perform(plan_json: str, seed: int) -> tuple[Stage, str, str, float, dict[str, Any]]:
+    """Let a run happen: its programs, how it ended and why, when, and the network's report.
 
     Raises:
         OSError: what the kernel refused.
@@ -112,35 +161,7 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
 
     outcome, reason = stage.play(table, tell, lab.has_ended)
     end_s = table.now()
-    report = json.loads(lab.stop())
-    tables = stage.tables(end_s)
-    wrong = violations(report, least_rtt_s(tables))
-    if wrong:
-        outcome, reason = "invalid", "; ".join(wrong)
-    totals = report["totals"]
-    tables["run"] = [
-        {
-            "outcome": outcome,
-            "reason": reason,
-            "end_s": end_s,
-            "events": totals["sent"] + totals["delivered"],
-            "packets_sent": totals["sent"],
-            "packets_delivered": totals["delivered"],
-            "packets_lost": totals["lost"],
-            "packets_dropped": totals["dropped"],
-            "payload_bytes_delivered": sum(
-                flow.received for flows in stage.flows.values() for flow in flows
-            ),
-            "retransmitted_packets": sum(
-                flow.counts().retransmits for flows in stage.flows.values() for flow in flows
-            ),
-        }
-    ]
-    tables["series"] += report["series"]
-    tables["series"].sort(key=lambda row: row["t_s"])
-    tables["links"], tables["queues"] = report["links"], report["queues"]
-    tables["emulation"] = punctuality(report)
-    return tables
+    return stage, outcome, reason, end_s, json.loads(lab.stop())
 
 
 def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:

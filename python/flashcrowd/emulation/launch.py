@@ -40,8 +40,16 @@ class LabHandle:
         return self._cancelled.is_set()
 
 
-def in_lab(plan_json: str, seed: int, handle: LabHandle) -> Mapping[str, list[dict[str, Any]]]:
+def in_lab(
+    plan_json: str, seed: int, handle: LabHandle, probe: bool = False
+) -> Mapping[str, list[dict[str, Any]]]:
     """One run's tables, as lists of rows by name, from a process of its own.
+
+    Args:
+        plan_json: the plan.
+        seed: the run's.
+        handle: watches and cancels it.
+        probe: no run, but the self-test of the plan's network.
 
     Raises:
         Cancelled: the handle was used.
@@ -56,7 +64,7 @@ def in_lab(plan_json: str, seed: int, handle: LabHandle) -> Mapping[str, list[di
             start_new_session=True,  # Ctrl-C is for the engine, which then ends the lab
         )
         try:
-            answer = _attend(lab, plan_json, seed, handle)
+            answer = _attend(lab, {"plan": plan_json, "seed": seed, "probe": probe}, handle)
         finally:
             lab.kill()
             lab.wait()
@@ -69,14 +77,13 @@ def in_lab(plan_json: str, seed: int, handle: LabHandle) -> Mapping[str, list[di
 
 
 def _attend(
-    lab: subprocess.Popen[bytes], plan_json: str, seed: int, handle: LabHandle
+    lab: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle
 ) -> dict[str, Any]:
     """What the lab says at last."""
     assert lab.stdin is not None
     assert lab.stdout is not None
-    order = json.dumps({"plan": plan_json, "seed": seed}) + "\n"
     with contextlib.suppress(BrokenPipeError):
-        lab.stdin.write(order.encode())
+        lab.stdin.write(json.dumps(asked).encode() + b"\n")
         lab.stdin.flush()
     last: dict[str, Any] = {}
     rest = b""
@@ -93,4 +100,5 @@ def _attend(
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 last = json.loads(line)
-                handle.progress = last.get("progress", handle.progress)
+                if not asked["probe"]:
+                    handle.progress = last.get("progress", handle.progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import threading
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
@@ -15,6 +16,7 @@ from flashcrowd.emulation.budget import share
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.requirements import impossible
+from flashcrowd.emulation.self_test import failures
 from flashcrowd.engines import EngineError, PlanRejected
 from flashcrowd.engines.need import Need
 
@@ -32,6 +34,8 @@ class Emulator:
 
     def __init__(self) -> None:
         self.force = False
+        self._tested: dict[str, list[dict[str, Any]]] = {}
+        self._testing = threading.Lock()
 
     def control(self) -> LabHandle:
         """A control for one run."""
@@ -70,7 +74,13 @@ class Emulator:
 
         need = self.need(plan_json)
         with share(need.packets / max(need.seconds, 1.0), control):
-            rows = in_lab(plan_json, seed, control)
+            probes = self._self_test(plan_json, seed, control)
+            rows = {**in_lab(plan_json, seed, control), "probes": probes}
+        wrong = failures(probes)
+        if wrong:
+            rows["run"][0]["outcome"] = "invalid"
+            told = [rows["run"][0]["reason"], *wrong]
+            rows["run"][0]["reason"] = "; ".join(filter(None, told))
         unknown = rows.keys() - ENGINE_TABLES.keys()
         if unknown:
             raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
@@ -78,6 +88,17 @@ class Emulator:
             name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
             for name, found in rows.items()
         }
+
+    def _self_test(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
+        """What probes find on a plan's network, measured once for each network."""
+        plan = json.loads(plan_json)
+        ends = [(it["from"], it["to"]) for it in plan["workloads"]]
+        network = json.dumps([plan["network"], ends, plan["stacks"]], sort_keys=True)
+        key = sha256(network.encode()).hexdigest()
+        with self._testing:
+            if key not in self._tested:
+                self._tested[key] = in_lab(plan_json, seed, control, probe=True)["probes"]
+            return self._tested[key]
 
     def build(self) -> Mapping[str, Any]:
         """Version, commit, compiler, and the digest of what decides results.

@@ -515,6 +515,20 @@ ENGINE_TABLES: dict[str, Layout] = {
         their hosts, or refused by them; those of the whole run stand in its last row
 """),
         ),
+        Layout(
+            "probes",
+            "one thing that the self-test of an emulation measured before its first run over a "
+            "network; empty for a simulation",
+            _columns("""
+    probe | text | | what was measured, with echoes: their least round trip on the idle path (s), the
+        longest while they ask for more than the path carries (s), how many were answered
+    from | text | | asking host
+    to | text | | answering host
+    planned | real | s, or 1 | what the model says for the instants at which they were sent
+    measured | real | s, or 1 | what was found
+    within | count | | 1 if the difference is within the limits of the self-test, else 0
+"""),
+        ),
     )
 }
 """What an engine yields, by name."""

@@ -1,0 +1,51 @@
+"""`flashcrowd doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flashcrowd.cli.options import Repeats, Seed, Settings, load
+from flashcrowd.emulation.capabilities import capabilities, missing
+from flashcrowd.emulation.requirements import KINDS, impossible
+
+LACKING = 2
+"""Exit status if something is missing that is needed."""
+
+
+def doctor(
+    study: Annotated[
+        Path | None, Parameter(help="A study file: say whether it can be emulated here.")
+    ] = None,
+    *,
+    set: Settings = [],  # noqa: B006
+    seed: Seed = None,
+    repeats: Repeats = None,
+) -> int:
+    """Say what this machine offers of what the engine `emulation` needs, with remedies.
+
+    A line for each capability: it works, is missing, or is limited (runs are possible, but less
+    exact or large). With a study, also what of it cannot be emulated. Nothing is changed.
+
+    Exit status: 0 if the study, or without one anything, can be emulated here, otherwise 2.
+    """
+    for found in capabilities():
+        print(found)
+    if study is None:
+        lacking = [*missing({"workloads": [], "stacks": [], "network": {"hosts": []}})]
+        print(f"\nPrograms that can play: kernel TCP and echo ({', '.join(KINDS)}).")
+        return LACKING if lacking else 0
+    problems: dict[str, None] = {}
+    for point in load(study, set, seed, repeats).points():
+        plan = json.loads(point.plan().to_json())
+        problems |= dict.fromkeys((*impossible(plan), *missing(plan)))
+    if not problems:
+        print(f"\n{study} can be emulated here.")
+        return 0
+    print(f"\n{study} cannot be emulated here:")
+    for problem in problems:
+        print(f"  {problem}")
+    return LACKING

@@ -1,0 +1,163 @@
+"""The self-test: each kind of path between hosts that talk, measured from outside with echoes.
+
+The probes run over the plan's network with nothing else on it. What they have to find is what the
+model says for the instants at which they were sent: a few on the idle path for its delay, then more
+than its bottleneck carries, for its rate and the length of its queue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flashcrowd import _core
+
+MOST_KINDS = 6
+"""So many kinds of paths are probed, those of the first workloads."""
+_IDLE = {"size_bytes": 84, "interval_ns": 25_000_000}
+_IDLE_NS, _FLOOD_NS = 500_000_000, 500_000_000
+_FLOOD_BYTES = 1400
+_LOAD = 1.5
+"""A flood is so many times what the bottleneck carries."""
+_MOST_FLOOD_PER_S = 10_000
+_SETTLE_NS = 500_000_000
+DELAY_S, DELAY_SHARE = 0.001, 0.02
+"""Delays may differ by so much, or by this share of what the model says."""
+ANSWERS, ANSWERS_SHARE = 3, 0.05
+"""So may the number of answers."""
+
+
+def probe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan of the same network with probes in place of workloads, and no changes."""
+    workloads, begin = [], 0
+    for number, (one, other) in enumerate(_paths(plan)):
+        ends = {"kind": "ping", "from": one, "to": other}
+        stop = begin + _IDLE_NS
+        idle = {"name": f"idle-{number}", "start_ns": begin, "stop_ns": stop, **_IDLE}
+        workloads.append({**ends, **idle})
+        rate = _bottleneck_bps(plan, one, other)
+        settle = begin + _IDLE_NS + _SETTLE_NS + _base_rtt_ns(plan, one, other)
+        begin = settle
+        if rate is not None:
+            per_s = min(_MOST_FLOOD_PER_S, _LOAD * rate / 8 / _FLOOD_BYTES)
+            flood = {
+                "name": f"flood-{number}",
+                "start_ns": settle,
+                "stop_ns": settle + _FLOOD_NS,
+                "interval_ns": int(1e9 / per_s),
+                "size_bytes": _FLOOD_BYTES,
+            }
+            workloads.append({**ends, **flood})
+            begin = settle + _FLOOD_NS + 2 * _SETTLE_NS + _base_rtt_ns(plan, one, other)
+    measures = {name: value for name, value in plan["measures"].items() if isinstance(value, bool)}
+    measures = dict.fromkeys(measures, False) | {"series": []}
+    for name in ("pieces_ns", "queues_ns", "packets_ns"):
+        measures[name] = None
+    stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
+    return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
+
+
+def judged(
+    plan_json: str, seed: int, echoes: Mapping[int, list[tuple[float, float | None]]]
+) -> list[dict[str, Any]]:
+    """What the probes found beside what the model says, as rows of the table `probes`.
+
+    Args:
+        plan_json: the plan of the probes.
+        seed: the run's.
+        echoes: of each probe, by number of its workload, when it sent and how long that took.
+    """
+    plan = json.loads(plan_json)
+    asked = []
+    for index, found in echoes.items():
+        spec = plan["workloads"][index]
+        for number, (sent, _) in enumerate(found):
+            request = (max(0, int(sent * 1e9)), spec["from"], spec["to"], spec["size_bytes"])
+            asked.append((request, index, number))
+    asked.sort()
+    times = _core.echo_times(plan_json, seed, [request for request, _, _ in asked])
+    said: dict[int, list[float]] = {index: [] for index in echoes}
+    for (_, index, _), time in zip(asked, times, strict=True):
+        if time is not None:
+            said[index].append(time / 1e9)
+    rows = []
+    for index, found in echoes.items():
+        measured = [rtt for _, rtt in found if rtt is not None]
+        rows += _rows(plan, plan["workloads"][index], said[index], measured)
+    return rows
+
+
+def failures(rows: list[dict[str, Any]]) -> list[str]:
+    """What the probes found that is not as the model says, in words."""
+    return [
+        f"self-test: {row['probe']} from {row['from']} to {row['to']} is {row['measured']:.6g}, "
+        f"the model says {row['planned']:.6g}"
+        for row in rows
+        if not row["within"]
+    ]
+
+
+def _rows(
+    plan: Mapping[str, Any], spec: Mapping[str, Any], said: list[float], measured: list[float]
+) -> Iterator[dict[str, Any]]:
+    hosts = plan["network"]["hosts"]
+    ends = {"from": hosts[spec["from"]]["name"], "to": hosts[spec["to"]]["name"]}
+    few = ANSWERS + ANSWERS_SHARE * len(said)
+    idle = spec["name"].startswith("idle")
+    name = "answers on the idle path" if idle else "answers on the full path"
+    counts = (len(said), len(measured))
+    yield _row(name, ends, counts, abs(counts[0] - counts[1]) <= few)
+    if said and measured:
+        pair = (min(said), min(measured)) if idle else (max(said), max(measured))
+        name = (
+            "least round trip on the idle path" if idle else "longest round trip on the full path"
+        )
+        near = abs(pair[1] - pair[0]) <= DELAY_S + DELAY_SHARE * pair[0]
+        yield _row(name, ends, pair, near)
+
+
+def _row(
+    probe: str, ends: Mapping[str, str], pair: tuple[float, float], within: bool
+) -> dict[str, Any]:
+    planned, measured = map(float, pair)
+    return {"probe": probe, **ends, "planned": planned, "measured": measured, "within": int(within)}
+
+
+def _paths(plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """One pair of hosts for each kind of path that a workload uses."""
+    kinds: dict[str, tuple[int, int]] = {}
+    for workload in plan["workloads"]:
+        one, other = workload["from"], workload["to"]
+        kind = json.dumps([_way(plan, one, other), _way(plan, other, one)], sort_keys=True)
+        kinds.setdefault(kind, (one, other))
+    return [*kinds.values()][:MOST_KINDS]
+
+
+def _core_between(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str, Any]:
+    network = plan["network"]
+    groups = [network["hosts"][host]["group"] for host in (one, other)]
+    return network["cores"][network["core_of"][groups[0] * len(network["groups"]) + groups[1]]]
+
+
+def _way(plan: Mapping[str, Any], one: int, other: int) -> list[Mapping[str, Any]]:
+    """The links from one host to another, and what lies between, without names."""
+    network, core = plan["network"], _core_between(plan, one, other)
+    steps = [*network["hosts"][one]["up"], *core["links"], *network["hosts"][other]["down"]]
+    links = [network["links"][step] for step in steps]
+    return [{**link, "name": ""} for link in links] + [{**core, "links": []}]
+
+
+def _bottleneck_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None:
+    """The least rate on the way forth; `None` without one, or with a trace."""
+    links = _way(plan, one, other)
+    if any(link.get("trace") is not None for link in links):
+        return None
+    rates = [link["conditions"]["rate_bps"] for link in links]
+    return min((rate for rate in rates if rate is not None), default=None)
+
+
+def _base_rtt_ns(plan: Mapping[str, Any], one: int, other: int) -> int:
+    """Both ways' delays, as far as they are not drawn."""
+    both = [*_way(plan, one, other), *_way(plan, other, one)]
+    return sum(link["conditions"]["delay_ns"] for link in both)

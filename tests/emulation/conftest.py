@@ -1,0 +1,71 @@
+"""Studies to emulate, and what this machine lacks for them, if anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.emulation.capabilities import capabilities
+
+STUDY = """
+format = 1
+title = "A transfer and a ping through one bottleneck"
+seed = 1
+repeats = 1
+
+[network]
+rtt = "0 ms"
+stack = "linux-6"
+
+[network.groups.left]
+hosts = 1
+
+[network.groups.right]
+hosts = 1
+
+[network.links.bottleneck]
+rate = "10 Mbit/s"
+queue = "50 packets"
+
+[network.paths.across]
+between = ["left", "right"]
+through = ["bottleneck"]
+rtt = "50 ms"
+
+[workloads.bulk]
+kind = "transfer"
+from = "left"
+to = "right"
+size = "4 MB"
+
+[workloads.bystander]
+kind = "ping"
+from = "left"
+to = "right"
+interval = "50 ms"
+
+[measures.series]
+queue-delay = "100 ms"
+goodput = "500 ms"
+window = "100 ms"
+rtt = "100 ms"
+
+[stop]
+horizon = "20 s"
+"""
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _possible() -> None:
+    lacking = [str(found) for found in capabilities() if found.state == "missing"]
+    if lacking:
+        pytest.skip(f"this machine cannot emulate: {lacking[0]}")
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A transfer of 4 MB and a ping."""
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return path

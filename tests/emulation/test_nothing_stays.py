@@ -1,0 +1,182 @@
+"""However a run ends, no namespace, interface or process of it is left; and two runs do not meet."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import flashcrowd
+from flashcrowd.study import Study
+
+PATIENCE_S = 20.0
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """All processes, each with its parent and its command line."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (folder / "status").read_text()
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it has just ended
+        parent = re.search(r"^PPid:\s*(\d+)", status, re.MULTILINE)
+        dead = re.search(r"^State:\s*Z", status, re.MULTILINE)
+        if parent and not dead:
+            found[int(folder.name)] = (int(parent[1]), words)
+    return found
+
+
+def below(root: int) -> list[int]:
+    """A process's children, their children, and so on."""
+    all_of_them = processes()
+    family = [root]
+    for pid in family:
+        family += [child for child, (parent, _) in all_of_them.items() if parent == pid]
+    return family[1:]
+
+
+def namespaces(pids: list[int]) -> set[str]:
+    """The network namespaces that processes are in, or hold as open files."""
+    found = set()
+    for pid in pids:
+        for link in [Path(f"/proc/{pid}/ns/net"), *Path(f"/proc/{pid}/fd").glob("*")]:
+            try:
+                name = os.readlink(link)
+            except OSError:
+                continue
+            if name.startswith("net:"):
+                found.add(name)
+    return found
+
+
+def wait_for(what: Callable[[], bool], why: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, why
+        time.sleep(0.05)
+
+
+def started(study: Path, out: Path) -> subprocess.Popen[bytes]:
+    """A run in a process of its own, as soon as its network is there."""
+    command = [sys.executable, "-m", "flashcrowd", "run", str(study), "--engine", "emulation"]
+    run = subprocess.Popen(
+        [*command, "--out", str(out), "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    own = namespaces([os.getpid()])
+    try:
+        wait_for(lambda: len(namespaces(below(run.pid)) - own) >= 2, "no namespaces came")
+    except BaseException:
+        run.kill()
+        run.wait()
+        raise
+    return run
+
+
+@pytest.fixture
+def long_study(study: Path) -> Path:
+    """A run that does not end by itself for a while."""
+    study.write_text(study.read_text().replace('size = "4 MB"', 'stop = "19 s"'))
+    return study
+
+
+@pytest.mark.parametrize("victim", ["run", "lab", "first"])
+def test_after_kill_9_of_any_process_nothing_is_left(
+    victim: str, long_study: Path, tmp_path: Path
+) -> None:
+    run = started(long_study, tmp_path / "e")
+    wait_for(lambda: len(below(run.pid)) >= 2, "the lab has no first process")
+    lab, first = below(run.pid)[:2]
+    family = [run.pid, lab, first]
+    made = namespaces(family) - namespaces([os.getpid()])
+    assert len(made) >= 2
+    os.kill({"run": run.pid, "lab": lab, "first": first}[victim], signal.SIGKILL)
+    run.wait(PATIENCE_S)
+    wait_for(lambda: not {lab, first} & processes().keys(), "a process is left")
+    everybody = [*processes()]
+    assert not made & namespaces(everybody)
+    assert run.returncode == (-signal.SIGKILL if victim == "run" else 1)
+
+
+def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
+    run = started(long_study, tmp_path / "e")
+    family = below(run.pid)
+    made = namespaces(family) - namespaces([os.getpid()])
+    run.send_signal(signal.SIGINT)
+    assert run.wait(PATIENCE_S) == 130
+    wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+    assert not made & namespaces([*processes()])
+
+
+def test_nothing_of_this_machine_changes(study: Path, tmp_path: Path) -> None:
+    def state() -> list[str]:
+        settings = sorted(Path("/proc/sys/net/ipv4").glob("tcp_*"))
+        readable = [path for path in settings if os.access(path, os.R_OK) and path.is_file()]
+        counts = {"tcp_fastopen_key", "tcp_mem"}
+        kept = [f"{it.name}={it.read_text()}" for it in readable if it.name not in counts]
+        return [*kept, Path("/proc/mounts").read_text(), *sorted(os.listdir("/sys/class/net"))]
+
+    before = state()
+    loaded = Study.load(study, set={"workloads.bulk.size": "100 kB"})
+    flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    assert state() == before
+
+
+def test_two_runs_at_once_do_not_meet(study: Path, tmp_path: Path) -> None:
+    loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"}, repeats=2)
+    results = flashcrowd.run(loaded, out=tmp_path / "e", jobs=2, progress=False, engine="emulation")
+    for row in results.tables["transfers"].to_pylist():
+        assert row["bytes"] == 1_000_000
+    for row in results.tables["links"].to_pylist():
+        if row["link"].startswith("bottleneck") and row["packets"] > 600:
+            assert row["packets"] < 1100, "one transfer's packets, not two"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
+def test_an_ordinary_user_runs_it_in_a_user_namespace(study: Path, tmp_path: Path) -> None:
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK) or os.stat("/dev/net/tun").st_mode & 6 != 6:
+        pytest.skip("/dev/net/tun is not for everybody here")
+    study.write_text(study.read_text().replace("4 MB", "1 MB"))
+    out = tmp_path / "user"
+    out.mkdir()
+    nobody = 65534
+    for folder in (out, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o755)
+    os.chown(out, nobody, nobody)
+    os.chmod(tmp_path, 0o755)
+    study.chmod(0o644)
+
+    def become() -> None:
+        os.setgroups([])
+        os.setresgid(nobody, nobody, nobody)
+        os.setresuid(nobody, nobody, nobody)
+
+    readable = subprocess.run(
+        [sys.executable, "-c", "import flashcrowd.cli"],
+        preexec_fn=become,
+        capture_output=True,
+        cwd="/",
+    )
+    if readable.returncode:
+        pytest.skip("an ordinary user cannot read this Python")
+    words = ["run", str(study), "--engine", "emulation", "--out", str(out / "e"), "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "flashcrowd", *words],
+        preexec_fn=become,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={**os.environ, "HOME": str(out)},
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = flashcrowd.store.open(out / "e").tables["transfers"].to_pylist()
+    assert row["bytes"] == 1_000_000

@@ -1,0 +1,116 @@
+"""The kernel's TCP over the emulated network, beside the model's over the simulated one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import flashcrowd
+from flashcrowd.study import Study
+from flashcrowd.cli import _status
+from flashcrowd.store import Results
+
+PRECISE = 0.002
+"""Seconds: what a machine that is busy with other tests adds to a round trip, most of the time."""
+
+
+def ran(study: Path, engine: str, out: Path) -> Results:
+    return flashcrowd.run(study, out=out, progress=False, engine=engine)
+
+
+def only(results: Results, table: str) -> dict:
+    (row,) = results.tables[table].to_pylist()
+    return row
+
+
+def test_a_transfer_takes_as_long_as_in_the_simulation(study: Path, tmp_path: Path) -> None:
+    simulated = only(ran(study, "simulation", tmp_path / "s"), "transfers")
+    results = ran(study, "emulation", tmp_path / "e")
+    emulated = only(results, "transfers")
+    assert emulated["bytes"] == simulated["bytes"] == 4_000_000
+    assert emulated["goodput_bps"] == pytest.approx(simulated["goodput_bps"], rel=0.08)
+    assert emulated["min_rtt_s"] == pytest.approx(simulated["min_rtt_s"], abs=PRECISE)
+    assert emulated["mean_rtt_s"] == pytest.approx(simulated["mean_rtt_s"], rel=0.25)
+    assert emulated["retransmits"] > 0, "slow start fills the queue"
+    assert results.manifest.engine.name == "emulation"
+    link = {row["link"]: row for row in results.tables["links"].to_pylist()}["bottleneck forward"]
+    assert link["max_queue_packets"] == 50
+    assert link["utilisation"] > 0.8
+    run = only(results, "runs")
+    assert run["packets_delivered"] + run["packets_dropped"] <= run["packets_sent"]
+    series = {row["what"] for row in results.tables["series"].to_pylist()}
+    assert series == {"queue-delay", "goodput", "window", "rtt"}
+
+
+def test_a_ping_takes_the_round_trip_of_the_plan(study: Path, tmp_path: Path) -> None:
+    loaded = Study.load(study, set={"workloads.bulk.size": "3 kB"})
+    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    trips = [row["rtt_s"] for row in results.tables["pings"].to_pylist() if row["rtt_s"]]
+    assert trips
+    # 84 bytes at 10 Mbit/s both ways are 134 us.
+    assert min(trips) == pytest.approx(0.0501344, abs=PRECISE)
+    assert min(trips) >= 0.0501
+
+
+@pytest.mark.parametrize("controller", ["new-reno", "bbr"])
+def test_the_kernels_controllers_are_set(controller: str, study: Path, tmp_path: Path) -> None:
+    text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
+    study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "{controller}"\n')
+    loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"})
+    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    assert only(results, "transfers")["bytes"] == 1_000_000
+
+
+def test_the_timeline_changes_network_and_workloads(study: Path, tmp_path: Path) -> None:
+    changes = """
+[timeline.slower]
+at = "1 s"
+change = "network.links.bottleneck.rate"
+to = "2 Mbit/s"
+
+[timeline.limited]
+at = "2 s"
+change = "workloads.bulk.rate"
+to = "800 kbit/s"
+"""
+    text = study.read_text().replace('size = "4 MB"', 'stop = "4 s"').replace('"20 s"', '"4 s"')
+    study.write_text(text + changes)
+    results = ran(study, "emulation", tmp_path / "e")
+    goodput = [
+        (row["t_s"], row["value"] / 1e6)
+        for row in results.tables["series"].to_pylist()
+        if row["what"] == "goodput"
+    ]
+
+    def mean(begin: float, end: float) -> float:
+        values = [value for at, value in goodput if begin < at <= end]
+        return sum(values) / len(values)
+
+    assert mean(1.3, 2.1) == pytest.approx(1.93, rel=0.15)
+    assert mean(3.2, 4.1) == pytest.approx(0.8, rel=0.15)
+
+
+def test_what_no_program_plays_is_refused_before_anything_starts(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = study.read_text().replace('stack = "linux-6"', 'stack = "windows-xp"')
+    study.write_text(f'{text}\n[workloads.call]\nkind = "call"\nfrom = "left"\nto = "right"\n')
+    words = ["run", str(study), "--engine", "emulation", "--out", str(tmp_path / "e")]
+    assert _status(words) == 2
+    said = capsys.readouterr().err
+    assert "call has no real program here yet" in said
+    assert "delayed_ack" in said
+    assert "Nothing was run." in said
+    assert not (tmp_path / "e").exists()
+
+
+def test_both_engines_are_compared(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"}, repeats=2)
+    for engine in ("simulation", "emulation"):
+        flashcrowd.run(loaded, out=tmp_path / engine, progress=False, engine=engine)
+    folders = [str(tmp_path / engine) for engine in ("simulation", "emulation")]
+    assert _status(["compare", *folders]) == 0
+    assert "transfer" in capsys.readouterr().out
