@@ -1,8 +1,8 @@
-"""How fast and how punctual the emulator is on this machine: `python benches/emulation.py [SECONDS]`.
+"""How fast and how punctual the emulator is here: `python benches/emulation.py [SECONDS]`.
 
-Two loads of kernel TCP: as much as one emulator thread carries between two hosts without a limit, and
-1 Gbit/s of full packets through 100 namespaces (50 pairs, 20 Mbit/s each, 10 ms of round trip). The
-numbers mean something only while nothing else runs.
+Two loads of kernel TCP: as much as one emulator thread carries between two hosts without a limit,
+and 1 Gbit/s of full packets through 100 namespaces (50 pairs, 20 Mbit/s each, 10 ms of round trip).
+The numbers mean something only while nothing else runs.
 """
 
 from __future__ import annotations
@@ -59,12 +59,11 @@ def measure(title: str, pairs: int, flows: int, rtt: str, access: str, seconds: 
         goodput = sum(row["goodput_bps"] or 0 for row in results.tables["transfers"].to_pylist())
     mean = sum(row["packets"] for row in rows) / len(rows)
     late = sorted(row["late_p99_s"] for row in rows)[len(rows) // 2]
-    print(
-        f"{title}: {mean:,.0f} packets/s, goodput {goodput / 1e6:,.0f} Mbit/s, p99 lateness "
-        f"{1e6 * late:,.0f} us (median of seconds), most {1e6 * max(r['late_max_s'] for r in rows):,.0f} "
-        f"us, emulator {sum(row['busy'] for row in rows) / len(rows):.0%} of a core; "
-        f"{run['outcome']} {run['reason']}"
-    )
+    most = max(row["late_max_s"] for row in rows)
+    busy = sum(row["busy"] for row in rows) / len(rows)
+    print(f"{title}: {run['outcome']} {run['reason']}")
+    print(f"  {mean:,.0f} packets/s, goodput {goodput / 1e6:,.0f} Mbit/s, {busy:.0%} of a core")
+    print(f"  p99 lateness {1e6 * late:,.0f} us (median of seconds), most {1e6 * most:,.0f} us")
 
 
 if __name__ == "__main__":

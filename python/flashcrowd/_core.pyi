@@ -22,9 +22,9 @@ __all__ = [
     "enter_namespace",
     "ledbat_tables",
     "may_have_real_time",
-    "own_children",
     "plan_need",
     "plan_schema",
+    "set_apart",
     "simulate",
     "tcp_profiles",
     "transfer_starts",
@@ -219,8 +219,11 @@ def enter_namespace(fd: int) -> None:
 def become_root_of_own() -> None:
     """Move this process, which may have one thread, into its own user namespace, as its root."""
 
-def own_children() -> None:
-    """The next child is the first of a namespace of processes, which all end with it."""
+def set_apart() -> None:
+    """Move this process, which may have one thread, to where no network is.
+
+    Its next child is the first of a namespace of processes, which all end with it.
+    """
 
 def die_with_parent() -> None:
     """Be killed when the thread that started this process ends."""

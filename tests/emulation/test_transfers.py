@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import flashcrowd
-from flashcrowd.study import Study
 from flashcrowd.cli import _status
 from flashcrowd.store import Results
+from flashcrowd.study import Study
 
 PRECISE = 0.002
 """Seconds: what a machine that is busy with other tests adds to a round trip, most of the time."""
@@ -34,7 +34,7 @@ def test_a_transfer_takes_as_long_as_in_the_simulation(study: Path, tmp_path: Pa
     assert emulated["mean_rtt_s"] == pytest.approx(simulated["mean_rtt_s"], rel=0.25)
     assert emulated["retransmits"] > 0, "slow start fills the queue"
     assert results.manifest.engine.name == "emulation"
-    link = {row["link"]: row for row in results.tables["links"].to_pylist()}["bottleneck forward"]
+    link = {row["link"]: row for row in results.tables["links"].to_pylist()}["bottleneck"]
     assert link["max_queue_packets"] == 50
     assert link["utilisation"] > 0.8
     run = only(results, "runs")
@@ -71,10 +71,14 @@ to = "2 Mbit/s"
 
 [timeline.limited]
 at = "2 s"
-change = "workloads.bulk.rate"
+change = "workloads.bulk.limit"
 to = "800 kbit/s"
 """
-    text = study.read_text().replace('size = "4 MB"', 'stop = "4 s"').replace('"20 s"', '"4 s"')
+    text = (
+        study.read_text()
+        .replace('size = "4 MB"', 'stop = "4 s"\nlimit = "1 Gbit/s"')
+        .replace('"20 s"', '"4 s"')
+    )
     study.write_text(text + changes)
     results = ran(study, "emulation", tmp_path / "e")
     goodput = [
@@ -113,4 +117,4 @@ def test_both_engines_are_compared(
         flashcrowd.run(loaded, out=tmp_path / engine, progress=False, engine=engine)
     folders = [str(tmp_path / engine) for engine in ("simulation", "emulation")]
     assert _status(["compare", *folders]) == 0
-    assert "transfer" in capsys.readouterr().out
+    assert "Transfer time: emulation against simulation" in capsys.readouterr().out

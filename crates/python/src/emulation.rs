@@ -133,10 +133,11 @@ pub(crate) fn become_root_of_own() -> PyResult<()> {
     Ok(linux::become_root_of_own()?)
 }
 
-/// The next child is the first of a namespace of processes, which all end with it.
+/// Move this process, which may have one thread, to where no network is; its next child is the first of a
+/// namespace of processes, which all end with it.
 #[pyfunction]
-pub(crate) fn own_children() -> PyResult<()> {
-    Ok(linux::own_children()?)
+pub(crate) fn set_apart() -> PyResult<()> {
+    Ok(linux::set_apart()?)
 }
 
 /// Be killed when the thread that started this process ends.

@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use crate::emulation::{
         Lab, become_root_of_own, die_with_parent, echo_times, enter_namespace, may_have_real_time,
-        own_children, transfer_starts, try_tun,
+        set_apart, transfer_starts, try_tun,
     };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};

@@ -54,6 +54,8 @@ def _tried() -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=True)
         return json.loads(done.stdout)
+    except subprocess.CalledProcessError as error:
+        return {"failed": error.stderr.decode(errors="replace").strip().splitlines()[-1]}
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return {"failed": str(error)}
 
@@ -70,6 +72,8 @@ def capabilities() -> Iterator[Capability]:
         return
     yield _namespaces(tried)
     yield _tun(tried)
+    if tried["network"] is not None:
+        yield Capability("network of one host", "missing", tried["network"])
     yield _real_time(tried)
     for name, there in tried["controllers"].items():
         remedy = "" if there else f"as root: modprobe tcp_{name}"

@@ -2,8 +2,8 @@
 
 It reads an order (a line of JSON with `plan`, `seed`, and whether to `probe` the network only),
 makes the network in namespaces of its own, lets the run happen, and writes what came of it as JSON,
-a line at a time: `progress`, and at
-last `tables` or `failed`. It ends when its standard input ends, or whoever started it.
+a line at a time: `progress`, and at last `tables` or `failed`. It ends when its standard input
+ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -62,11 +62,11 @@ def isolate() -> None:
         OSError: this system does not allow it.
     """
     try:
-        _core.own_children()
+        _core.set_apart()
     except PermissionError:
         _core.become_root_of_own()
         _core.die_with_parent()  # new rights have undone it
-        _core.own_children()
+        _core.set_apart()
 
 
 def _first(order: bytes) -> int:

@@ -1,6 +1,7 @@
 """Try, in a process of its own, what a lab needs: `python -m flashcrowd.emulation.trial NAME...`.
 
-The names are those of congestion controllers. What came of it is written as JSON.
+A network of one host is made and left again. The names are those of congestion controllers, which
+are asked for in that host. What came of it is written as JSON.
 """
 
 from __future__ import annotations
@@ -10,30 +11,45 @@ import os
 import resource
 import socket
 import sys
+from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
+from flashcrowd.emulation.place import address
+from flashcrowd.emulation.stack import BASE, settings
 
 
 def main() -> None:
     """Try, and tell."""
-    root = os.geteuid() == 0
-    found: dict[str, object] = {"root": root, "namespaces": None, "tun": None, "controllers": {}}
+    found: dict[str, Any] = {"namespaces": None, "tun": None, "network": None, "controllers": {}}
+    found["descriptors"] = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    found["real_time"] = _core.may_have_real_time()
+    before = os.readlink("/proc/self/ns/user")
     try:
         isolate()
     except OSError as error:
         found["namespaces"] = error.strerror or str(error)
-    found["own_user_namespace"] = os.readlink("/proc/self/ns/user") != os.readlink(
-        f"/proc/{os.getppid()}/ns/user"
-    )
+    found["own_user_namespace"] = os.readlink("/proc/self/ns/user") != before
     try:
         _core.try_tun()
     except OSError as error:
         found["tun"] = error.strerror or str(error)
-    found["real_time"] = _core.may_have_real_time()
-    found["descriptors"] = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    found["controllers"] = {name: _has(name) for name in sys.argv[1:]}
+    if found["namespaces"] is None and found["tun"] is None:
+        try:
+            found["controllers"] = _in_a_host(sys.argv[1:])
+        except OSError as error:
+            found["network"] = error.strerror or str(error)
     json.dump(found, sys.stdout)
+
+
+def _in_a_host(names: list[str]) -> dict[str, bool]:
+    """Which congestion controllers a host of a network may have."""
+    plan = _plan()
+    addresses = [address(0)]
+    lab = _core.Lab(json.dumps(plan), 0, settings(plan, addresses))
+    with Hosts(plan, addresses, lab.namespaces()).inside(0):
+        return {name: _has(name) for name in names}
 
 
 def _has(name: str) -> bool:
@@ -43,6 +59,36 @@ def _has(name: str) -> bool:
         except OSError:
             return False
     return True
+
+
+def _plan() -> dict[str, Any]:
+    """A plan of one host."""
+    conditions = {
+        "rate_bps": None,
+        "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
+        "delay_ns": 0,
+        "jitter": None,
+        "loss": None,
+        "framing": {"kind": "plain", "overhead_bytes": 0},
+    }
+    spans = ("pieces_ns", "queues_ns", "packets_ns")
+    switches = ("send_gaps", "payloads", "rtts", "unchokes", "have")
+    measures = {"series": [], **dict.fromkeys(spans), **dict.fromkeys(switches, False)}
+    return {
+        "format": 1,
+        "title": "trial",
+        "network": {
+            "groups": ["all"],
+            "hosts": [{"name": "host", "group": 0, "stack": 0, "up": [], "down": []}],
+            "links": [],
+            "cores": [{"links": [], "conditions": conditions, "draw": None}],
+            "core_of": [0],
+        },
+        "stacks": [json.loads(_core.tcp_profiles())[BASE]],
+        **{name: [] for name in ("utps", "profiles", "workloads", "timeline")},
+        "measures": measures,
+        "stop": {"horizon_ns": 1_000_000_000, "stall_ns": 1_000_000_000},
+    }
 
 
 if __name__ == "__main__":

@@ -520,8 +520,8 @@ ENGINE_TABLES: dict[str, Layout] = {
             "one thing that the self-test of an emulation measured before its first run over a "
             "network; empty for a simulation",
             _columns("""
-    probe | text | | what was measured, with echoes: their least round trip on the idle path (s), the
-        longest while they ask for more than the path carries (s), how many were answered
+    probe | text | | what was measured, with echoes: their least round trip on the idle path (s),
+        the longest while they ask for more than the path carries (s), how many were answered
     from | text | | asking host
     to | text | | answering host
     planned | real | s, or 1 | what the model says for the instants at which they were sent

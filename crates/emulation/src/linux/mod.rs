@@ -8,5 +8,5 @@ mod tun;
 
 pub use clock::{monotonic_ns, set_real_time};
 pub use lab::{Lab, LabReport, Second};
-pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, own_children};
+pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, set_apart};
 pub use tun::{HostSettings, open_tun};

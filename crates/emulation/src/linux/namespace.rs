@@ -94,13 +94,16 @@ pub fn become_root_of_own() -> io::Result<()> {
     Ok(rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?)
 }
 
-/// The next child of this process is the first of a namespace of processes: all that are started in it
-/// are killed by the kernel when that child ends, however it ends.
+/// Moves this process, which may have one thread only, to where no network is. Its next child is the first
+/// of a namespace of processes: all that are started in it are killed by the kernel when that child
+/// ends, however it ends.
+///
+/// A process that has become root of its own could not come back to the machine's network anyway.
 ///
 /// # Errors
 /// The right is missing.
-pub fn own_children() -> io::Result<()> {
-    unshare(UnshareFlags::NEWPID)
+pub fn set_apart() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNET | UnshareFlags::NEWPID)
 }
 
 /// The kernel kills this process when the thread that started it ends.
