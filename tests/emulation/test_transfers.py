@@ -64,35 +64,33 @@ def test_the_kernels_controllers_are_set(controller: str, study: Path, tmp_path:
 
 def test_the_timeline_changes_network_and_workloads(study: Path, tmp_path: Path) -> None:
     changes = """
-[timeline.slower]
-at = "1 s"
+[timeline.faster]
+at = "1.5 s"
+change = "workloads.bulk.limit"
+to = "6 Mbit/s"
+
+[timeline.narrower]
+at = "3 s"
 change = "network.links.bottleneck.rate"
 to = "2 Mbit/s"
-
-[timeline.limited]
-at = "2 s"
-change = "workloads.bulk.limit"
-to = "800 kbit/s"
 """
-    text = (
-        study.read_text()
-        .replace('size = "4 MB"', 'stop = "4 s"\nlimit = "1 Gbit/s"')
-        .replace('"20 s"', '"4 s"')
-    )
+    text = study.read_text().replace('size = "4 MB"', 'stop = "5 s"\nlimit = "1 Mbit/s"')
+    text = text.replace('"20 s"', '"5 s"').replace("queue-delay =", "link-rate =")
     study.write_text(text + changes)
-    results = ran(study, "emulation", tmp_path / "e")
-    goodput = [
+    rates = [
         (row["t_s"], row["value"] / 1e6)
-        for row in results.tables["series"].to_pylist()
-        if row["what"] == "goodput"
+        for row in ran(study, "emulation", tmp_path / "e").tables["series"].to_pylist()
+        if row["what"] == "link-rate" and row["source"] == "bottleneck"
     ]
 
     def mean(begin: float, end: float) -> float:
-        values = [value for at, value in goodput if begin < at <= end]
+        values = [value for at, value in rates if begin < at <= end]
         return sum(values) / len(values)
 
-    assert mean(1.3, 2.1) == pytest.approx(1.93, rel=0.15)
-    assert mean(3.2, 4.1) == pytest.approx(0.8, rel=0.15)
+    # Pings are 0.02 Mbit/s, headers 3.6 %.
+    assert mean(0.5, 1.5) == pytest.approx(1.05, rel=0.1)
+    assert mean(2, 3) == pytest.approx(6.2, rel=0.1)
+    assert mean(3.2, 4.8) == pytest.approx(2.0, rel=0.1)
 
 
 def test_what_no_program_plays_is_refused_before_anything_starts(

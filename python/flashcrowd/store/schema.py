@@ -521,7 +521,7 @@ ENGINE_TABLES: dict[str, Layout] = {
             "network; empty for a simulation",
             _columns("""
     probe | text | | what was measured, with echoes: their least round trip on the idle path (s),
-        the longest while they ask for more than the path carries (s), how many were answered
+        the 90th percentile while they ask for more than it carries (s), how many were answered
     from | text | | asking host
     to | text | | answering host
     planned | real | s, or 1 | what the model says for the instants at which they were sent
