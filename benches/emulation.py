@@ -41,7 +41,7 @@ stop = "{seconds} s"
 horizon = "{seconds} s"
 """
 
-LINE = 'access = {{ up = "20 Mbit/s", down = "100 Mbit/s", queue = "40 packets" }}'
+LINE = 'access = {{ up = "20 Mbit/s", down = "100 Mbit/s", up_queue = "40 packets" }}'
 
 
 def measure(title: str, pairs: int, flows: int, rtt: str, access: str, seconds: int) -> None:

@@ -26,6 +26,8 @@ const CANARY_NS: u64 = 2_000_000;
 /// Above this share of a processor the kernel would stop a real-time thread for a while
 /// (`sched_rt_runtime_us`), and all others wait: then it runs as they do.
 const MOST_REAL_TIME: f64 = 0.9;
+/// Below this share it runs before them again.
+const REAL_TIME_AGAIN: f64 = 0.75;
 
 /// An emulated network: a namespace for each host of a plan, and, once started, a thread that moves
 /// packets between them. Everything is held by file descriptors of this process alone, and gone with
@@ -94,7 +96,7 @@ pub struct LabReport {
     pub report: Report,
     /// How punctual it was.
     pub seconds: Vec<Second>,
-    /// Whether the emulator had real-time priority to the end.
+    /// Whether the emulator had real-time priority at the end.
     pub real_time: bool,
     /// Packets that hosts sent and the emulator could not take in time: lost, but not by the model.
     pub interface_drops: u64,
@@ -195,6 +197,7 @@ struct Driver {
     hosts: BTreeMap<[u8; 4], u32>,
     outlet: Outlet,
     seconds: Vec<Second>,
+    may_have_real_time: bool,
     real_time: bool,
     strays: u64,
 }
@@ -224,13 +227,15 @@ impl Driver {
             hosts: numbered.map(|(address, host)| (*address, host)).collect(),
             outlet: Outlet { lateness: Lateness::new(), refused_writes: 0 },
             seconds: Vec::new(),
+            may_have_real_time: false,
             real_time: false,
             strays: 0,
         }
     }
 
     fn run(mut self, stop: &OwnedFd) -> io::Result<Driven> {
-        self.real_time = set_real_time(true);
+        self.may_have_real_time = set_real_time(true);
+        self.real_time = self.may_have_real_time;
         wake_punctually()?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let stopping = u64::MAX;
@@ -305,8 +310,9 @@ impl Driver {
             oversleep_p99_s: 0.0,
         });
         lateness.clear();
-        if self.real_time && busy > MOST_REAL_TIME {
-            self.real_time = !set_real_time(false);
+        let wanted = busy < if self.real_time { MOST_REAL_TIME } else { REAL_TIME_AGAIN };
+        if self.may_have_real_time && wanted != self.real_time {
+            self.real_time = set_real_time(wanted) && wanted;
         }
         watch.used = used;
         while watch.next <= now {
