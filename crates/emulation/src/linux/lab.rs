@@ -25,9 +25,9 @@ const READY: usize = 64;
 const CANARY_NS: u64 = 2_000_000;
 /// Above this share of a processor the kernel would stop a real-time thread for a while
 /// (`sched_rt_runtime_us`), and all others wait: then it runs as they do.
-const MOST_REAL_TIME: f64 = 0.9;
+const MOST_REAL_TIME: f64 = 0.93;
 /// Below this share it runs before them again.
-const REAL_TIME_AGAIN: f64 = 0.75;
+const REAL_TIME_AGAIN: f64 = 0.88;
 
 /// An emulated network: a namespace for each host of a plan, and, once started, a thread that moves
 /// packets between them. Everything is held by file descriptors of this process alone, and gone with

@@ -1,0 +1,37 @@
+"""`flashcrowd doctor`: what there is, what a study lacks, and the exit status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.cli import _status
+from flashcrowd.emulation import capabilities
+from flashcrowd.emulation.capabilities import Capability
+
+
+def test_it_says_that_a_study_can_be_emulated(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _status(["doctor", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert "can be emulated here." in said
+    for name in ("kernel", "namespaces", "TUN device", "real-time priority", "cores"):
+        assert f" {name}: " in said
+
+
+def test_what_a_study_lacks_is_named_with_the_remedy(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Capability(
+        "congestion control bbr", "missing", "kernel TCP", "as root: modprobe tcp_bbr"
+    )
+    others = [it for it in capabilities.capabilities() if it.name != gone.name]
+    monkeypatch.setattr(capabilities, "capabilities", lambda: [*others, gone])
+    assert _status(["doctor", str(study)]) == 0, "nobody asks for it"
+    capsys.readouterr()
+    text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
+    study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "bbr"\n')
+    assert _status(["doctor", str(study)]) == 2
+    assert "modprobe tcp_bbr" in capsys.readouterr().out
