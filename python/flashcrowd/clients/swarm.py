@@ -25,7 +25,7 @@ LEAD_S = 10.0
 """So long before its arrival a client is started, so that it is ready in time."""
 READY_S = 60.0
 """A client that is not ready after this will never be."""
-CLOSE_S = 20.0
+CLOSE_S = 60.0
 """A client that has not closed after this is killed."""
 LOOK_S = 0.1
 """How often clients are looked at."""
