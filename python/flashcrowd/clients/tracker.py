@@ -210,7 +210,8 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Bind, and look up no name of the address: in a namespace nobody answers."""
         TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), int(port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went before its answer came is nobody's fault."""
