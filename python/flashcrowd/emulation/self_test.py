@@ -50,10 +50,9 @@ def probe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
             }
             workloads.append({**ends, **flood})
             begin = settle + _FLOOD_NS + 2 * _SETTLE_NS + _base_rtt_ns(plan, one, other)
-    measures = {name: value for name, value in plan["measures"].items() if isinstance(value, bool)}
-    measures = dict.fromkeys(measures, False) | {"series": []}
-    for name in ("pieces_ns", "queues_ns", "packets_ns"):
-        measures[name] = None
+    flags = [name for name, value in plan["measures"].items() if isinstance(value, bool)]
+    nothing = dict.fromkeys(("pieces_ns", "queues_ns", "packets_ns"))
+    measures = {**dict.fromkeys(flags, False), **nothing, "series": []}
     stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
     return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
 
@@ -144,7 +143,7 @@ def _core_between(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str,
     return network["cores"][network["core_of"][groups[0] * len(network["groups"]) + groups[1]]]
 
 
-def _way(plan: Mapping[str, Any], one: int, other: int) -> list[Mapping[str, Any]]:
+def _way(plan: Mapping[str, Any], one: int, other: int) -> list[dict[str, Any]]:
     """The links from one host to another, and what lies between, without names."""
     network, core = plan["network"], _core_between(plan, one, other)
     steps = [*network["hosts"][one]["up"], *core["links"], *network["hosts"][other]["down"]]

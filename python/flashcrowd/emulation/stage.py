@@ -179,7 +179,7 @@ class Stage:
             for number, (sent, rtt) in enumerate(echo.echoes)
             if begin <= sent < end
         ]
-        series = [
+        series: list[dict[str, Any]] = [
             dict(zip(("what", "source", "t_s", "value"), row, strict=True)) for row in self.series
         ]
         return {"transfers": transfers, "pings": pings, "series": series}
