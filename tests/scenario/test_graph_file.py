@@ -185,6 +185,8 @@ TWO = "<graph edgedefault='directed'/><graph edgedefault='directed'/>"
         (graphml({"a": {}}, [("a", "a", {"packet_loss": "1.5"})]), 'packet_loss is "1.5"'),
         (graphml({"a": {}}, [("a", "a", {"packet_loss": "nan"})]), 'packet_loss is "nan"'),
         ("graph [\n node [ id 0 ]\n node [ id 0 ]\n]\n", "duplicate"),
+        (graphml({"a": {}}, []).replace("</graph>", '<node id="a"/></graph>'), '"a" twice'),
+        (graphml({"a": {}}, [("a", "b", {})]), 'target "b" is no node'),
         ("graph [\n node [\n", ": "),
         ("graph [" + "node [ id 0 ] " * (MOST_NODES + 1) + "]", "keep the nodes"),
         (f"<graphml {SPACE}>{'<data>' * 99_999}{'</data>' * 99_999}</graphml>", "0 graphs"),

@@ -175,6 +175,7 @@ def _from_graphml(text: str, path: Path) -> Any:
     if count["graph"] != 1:
         raise _refused(f"{path} has {count['graph']} graphs", "a file with one graph")
     _few(count["node"], count["edge"], path)
+    _declared(root, path)
     for key in root.iter(f"{_GRAPHML}key"):
         key.set("attr.type", "string")
     try:
@@ -184,6 +185,20 @@ def _from_graphml(text: str, path: Path) -> Any:
             )
     except (networkx.NetworkXError, ValueError, KeyError, RecursionError) as error:
         raise _refused(f"{path}: {visible(str(error))}") from None
+
+
+def _declared(root: ElementTree.Element, path: Path) -> None:
+    """Refuses what networkx would make up for: nodes that stand twice, ends that no node has."""
+    nodes = Counter(node.get("id", "") for node in root.iter(f"{_GRAPHML}node"))
+    twice = [node for node, times in nodes.items() if times > 1]
+    if twice:
+        raise _refused(f'{path} has the node "{visible(twice[0])}" twice', "nodes with an id each")
+    for edge in root.iter(f"{_GRAPHML}edge"):
+        for end in ("source", "target"):
+            node = edge.get(end, "")
+            if node not in nodes:
+                hint = f'{path} has an edge whose {end} "{visible(node)}" is no node of it'
+                raise _refused(hint, "edges between nodes of the file")
 
 
 class _Element:
