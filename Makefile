@@ -25,8 +25,8 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
-# What is held against the clock wants the machine for itself.
-REAL_TIME := tests/kernel tests/emulation
+# What is held against the clock, or has ports of its own, wants the machine for itself.
+REAL_TIME := tests/kernel tests/emulation tests/clients
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
@@ -57,7 +57,7 @@ test-rust: ## cargo test
 	@test -n "$(CXX_FOUND)" || echo "No C++ compiler: the tests beside libutp are left out."
 	cargo test $(CRATES) --locked
 
-test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation
+test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation, real programs
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(foreach it,$(REAL_TIME),--ignore $(it))
 	$(BIN)/pytest -m "not slow" $(REAL_TIME)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flashcrowd import extras
 
 if TYPE_CHECKING:
-    from flashcrowd.store import Results
+    from flashcrowd.results import Results
     from flashcrowd.study import Study
 
 __all__ = ["open", "run"]
@@ -48,9 +48,10 @@ def run(
         KeyboardInterrupt: somebody pressed Ctrl-C; finished runs are kept.
     """
     with extras.named():
+        from flashcrowd.results import Results
         from flashcrowd.study.runner import run
 
-    return run(study, out, jobs, progress, fresh=fresh, force=force, engine=engine)
+    return Results.of(run(study, out, jobs, progress, fresh=fresh, force=force, engine=engine))
 
 
 def open(path: str | Path) -> Results:
@@ -61,9 +62,10 @@ def open(path: str | Path) -> Results:
         ResultsError: it is no results folder, or it is damaged.
     """
     with extras.named():
+        from flashcrowd.results import Results
         from flashcrowd.store import open
 
-    return open(path)
+    return Results.of(open(path))
 
 
 def __getattr__(name: str) -> str:

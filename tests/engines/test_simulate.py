@@ -22,7 +22,7 @@ LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
 def test_tables_have_the_documented_columns() -> None:
     engine = Simulator()
     tables = engine.run(SMALL, 1, engine.control())
-    assert sorted(tables) == sorted(schema.ENGINE_TABLES)
+    assert sorted(tables) == sorted({*schema.ENGINE_TABLES} - {"emulation", "probes"})
     for name, table in tables.items():
         cast = schema.ENGINE_TABLES[name].cast(table)
         assert cast.num_rows == table.num_rows > 0, name
@@ -109,6 +109,7 @@ def test_a_fault_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_build_says_what_it_is() -> None:
     build = _core.build_info()
-    assert set(build) == {"version", "profile", "commit", "engine", "rustc"}
+    assert set(build) == {"version", "profile", "commit", "engine", "emulation", "rustc"}
     assert build["profile"] in ("release", "debug")
-    assert len(build["engine"] or "") == 16
+    assert len(build["engine"] or "") == len(build["emulation"] or "") == 16
+    assert build["engine"] != build["emulation"]

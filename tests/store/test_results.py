@@ -10,7 +10,8 @@ import pytest
 from tests.runner.fake import FakeEngine, campaign
 
 import flashcrowd
-from flashcrowd.store import Results, assemble, schema
+from flashcrowd.results import Results
+from flashcrowd.store import assemble, schema
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
 
@@ -18,7 +19,8 @@ from flashcrowd.study.threads import Threads
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("results") / "r"
-    return conduct(campaign(peers=30), FakeEngine(), folder, Threads(2))
+    conduct(campaign(peers=30), FakeEngine(), folder, Threads(2))
+    return flashcrowd.open(folder)
 
 
 def test_every_table_is_there(results: Results) -> None:
@@ -100,8 +102,8 @@ def test_a_notebook_shows_the_title_the_answer_and_the_place(results: Results) -
 
 def test_a_notebook_is_shown_no_markup_of_a_title(tmp_path: Path) -> None:
     title = "<script>alert(1)</script>"
-    results = conduct(campaign(title=title), FakeEngine(), tmp_path / "r", Threads(1))
-    assert "<script>" not in results._repr_html_()
+    conduct(campaign(title=title), FakeEngine(), tmp_path / "r", Threads(1))
+    assert "<script>" not in flashcrowd.open(tmp_path / "r")._repr_html_()
 
 
 def test_results_compare_themselves_with_others(results: Results, tmp_path: Path) -> None:

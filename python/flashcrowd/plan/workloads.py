@@ -79,8 +79,8 @@ def _population(
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
         "replace": population.replace,
-        # A plan that names no program says nothing of it.
-        **({} if population.program is None else {"program": population.program}),
+        # The usual one is not named, so that plans are the same as before there were any.
+        **({} if population.program == "libtorrent" else {"program": population.program}),
     }
 
 

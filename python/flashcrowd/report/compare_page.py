@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flashcrowd.report import compare_words, downloads, listings, page, wording
 from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.report.charts import completion, histograms, means, series
 from flashcrowd.report.compare_match import AXIS
+from flashcrowd.report.compare_pairs import Pairs
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.study_page import METHOD
-
-if TYPE_CHECKING:
-    from flashcrowd.report.compare import Comparison
 
 MARKS = {"equivalent": "good", "different": "bad", "undecided": "open"}
 """Marks of the verdicts; the word stands beside."""
@@ -24,12 +21,12 @@ _MOST_ROWS = 25
 _MOST_SETTINGS = 40
 
 
-def write(comparison: Comparison, folder: Path) -> Path:
+def write(comparison: Pairs, folder: Path) -> Path:
     """Write ``compare.html`` and ``figures/*.svg`` into `folder`; gives the path of the page."""
     return page.save(build(comparison), folder, "compare.html")
 
 
-def build(comparison: Comparison) -> Page:
+def build(comparison: Pairs) -> Page:
     """The page, not yet laid out."""
     names = [side.name for side in comparison.sides]
     sections = [
@@ -50,14 +47,14 @@ def build(comparison: Comparison) -> Page:
     )
 
 
-def _answer(comparison: Comparison) -> Iterator[Block]:
-    for sentence in comparison.answer():
+def _answer(comparison: Pairs) -> Iterator[Block]:
+    for sentence in compare_words.sentences(comparison):
         yield Text(sentence)
     yield from _figures(comparison, range(comparison.decisive))
     yield Text(compare_words.method(comparison))
 
 
-def _figures(comparison: Comparison, numbers: Iterable[int]) -> Iterator[Block]:
+def _figures(comparison: Pairs, numbers: Iterable[int]) -> Iterator[Block]:
     for number in numbers:
         measure = comparison.measures[number]
         figure = means.means(measure, comparison.points, f"compare-{number + 1}", lines=AXIS)
@@ -65,14 +62,14 @@ def _figures(comparison: Comparison, numbers: Iterable[int]) -> Iterator[Block]:
             yield figure
 
 
-def _means(comparison: Comparison) -> Iterator[Block]:
+def _means(comparison: Pairs) -> Iterator[Block]:
     for number, measure in enumerate(comparison.measures):
         if number >= comparison.decisive:
             yield from _figures(comparison, [number])
         yield _table(comparison, measure, folded=number > 0)
 
 
-def _table(comparison: Comparison, measure: Measure, *, folded: bool) -> Table:
+def _table(comparison: Pairs, measure: Measure, *, folded: bool) -> Table:
     first = comparison.sides[0].name
     pairs = {pair.point.index: pair for pair in comparison.pairs(measure)}
     header = ["point", "folder", "runs", f"mean ({measure.unit})", "smallest to largest run"]
@@ -108,7 +105,7 @@ def _numbers(found: Estimate | None) -> list[str | Cell]:
     return [wording.runs(found.n), Cell(wording.mean(found), wording.interval(found)), spread]
 
 
-def _curves(comparison: Comparison) -> Iterator[Block]:
+def _curves(comparison: Pairs) -> Iterator[Block]:
     points, merged = comparison.points, comparison.merged
     names = downloads.swarms(merged)
     for number, name in enumerate(names):
@@ -125,7 +122,7 @@ def _curves(comparison: Comparison) -> Iterator[Block]:
     yield from series.series(merged, points, along=AXIS)
 
 
-def _settings(comparison: Comparison) -> Iterator[Block]:
+def _settings(comparison: Pairs) -> Iterator[Block]:
     found = comparison.merged.settings
     if not found:
         yield Text("The studies have the same settings.")
@@ -142,7 +139,7 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _provenance(comparison: Comparison) -> Iterator[Block]:
+def _provenance(comparison: Pairs) -> Iterator[Block]:
     facts = []
     for side in comparison.sides:
         commit = side.provenance.get("commit")

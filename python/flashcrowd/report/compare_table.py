@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -13,26 +12,24 @@ from rich.table import Table
 from rich.text import Text
 
 from flashcrowd.report import compare_words, wording
+from flashcrowd.report.compare_pairs import Pairs
 from flashcrowd.report.measures import Measure
 from flashcrowd.report.points import Point
 from flashcrowd.report.statistics import Estimate
-
-if TYPE_CHECKING:
-    from flashcrowd.report.compare import Comparison
 
 STYLES = {"equivalent": "green", "different": "bold red", "undecided": "yellow"}
 """Colours of the verdicts; the word stands beside."""
 
 
-def summary(comparison: Comparison, tables: int | None = None) -> RenderableType:
+def summary(comparison: Pairs, tables: int | None = None) -> RenderableType:
     """What a terminal shows: notices, the answer, and the tables of so many measures."""
     return Group(*_parts(comparison, tables))
 
 
-def _parts(comparison: Comparison, tables: int | None) -> Iterator[RenderableType]:
+def _parts(comparison: Pairs, tables: int | None) -> Iterator[RenderableType]:
     for notice in comparison.notices:
         yield Text(notice, style="yellow")
-    for sentence in comparison.answer():
+    for sentence in compare_words.sentences(comparison):
         yield Text(sentence)
     for measure in comparison.measures[:tables]:
         yield _Sides(comparison, measure)
@@ -52,7 +49,7 @@ _BESIDE, _BELOW, _NOWHERE = 0, 1, 2
 class _Sides:
     """A measure in all folders: one table, or one for each point where there is little room."""
 
-    comparison: Comparison
+    comparison: Pairs
     measure: Measure
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from flashcrowd.report import wording
+from flashcrowd.report.compare_pairs import Pair, Pairs
 from flashcrowd.report.measures import Measure
 
-if TYPE_CHECKING:
-    from flashcrowd.report.compare import Comparison, Pair
 
-
-def sentences(comparison: Comparison) -> list[str]:
+def sentences(comparison: Pairs) -> list[str]:
     """A sentence for each measure of the headline and each folder but the first."""
     found = []
     for measure in comparison.measures[: comparison.decisive or None]:
@@ -24,7 +21,7 @@ def sentences(comparison: Comparison) -> list[str]:
     return found
 
 
-def _sentence(comparison: Comparison, measure: Measure, name: str, pairs: Sequence[Pair]) -> str:
+def _sentence(comparison: Pairs, measure: Measure, name: str, pairs: Sequence[Pair]) -> str:
     first = comparison.sides[0].name
     head = wording.sentence(measure.name)
     if len(pairs) == 1:
@@ -45,7 +42,7 @@ def _single(pair: Pair) -> str:
     return f"{pair.found.words}, {wording.per_cent(change)}"
 
 
-def _where(comparison: Comparison, chosen: Sequence[Pair], count: int) -> str:
+def _where(comparison: Pairs, chosen: Sequence[Pair], count: int) -> str:
     if len(chosen) == count:
         return f"at all {count} points"
     where = f"at {len(chosen)} of {count} points"
@@ -69,7 +66,7 @@ def tally(pairs: Sequence[Pair]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
-def method(comparison: Comparison) -> str:
+def method(comparison: Pairs) -> str:
     """How the verdicts are found, for the foot of a page."""
     margin, level = 100 * comparison.margin, 100 * comparison.level
     return (

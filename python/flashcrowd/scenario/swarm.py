@@ -115,9 +115,9 @@ class Population(Table):
     """How many hosts of the group: the next ones that no earlier population of this swarm took."""
     profile: str = "mainline-4.0.2"
     """Their client."""
-    program: Program | None = None
+    program: Program = "libtorrent"
     """The real program that plays them on an engine that runs programs, set to the rules of the
-    profile as far as it can be; libtorrent unless given. The simulation plays the profile."""
+    profile as far as it can be. The simulation plays the profile."""
     transport: str = "inherit"
     """What carries the connections that they open, by name; "inherit" for the hosts' TCP stacks."""
     data_transport: Annotated[str | None, Word("none")] = None

@@ -1,4 +1,4 @@
-"""Results as a notebook shows them: the title, the summary of the terminal, and where they are."""
+"""Tables as a notebook shows them, and whatever a terminal prints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flashcrowd.store.errors import ResultsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from flashcrowd.store.results import Results, Tables
+    from flashcrowd.store.results import Tables
 
 WIDE = 160
 """Columns that the summary may take; a notebook scrolls."""
@@ -25,23 +25,6 @@ def amount(count: int, noun: str = "row") -> str:
 def spaced(count: int) -> str:
     """A count with a thin space before each three digits."""
     return f"{count:,}".replace(",", "\N{THIN SPACE}")
-
-
-def results(of: Results) -> str:
-    """The answer first, then where the tables are."""
-    try:
-        title = str(of.study.get("title", of.path.name))
-        body = _summary(of)
-        runs = amount(of.tables["runs"].num_rows, "run")
-    except ResultsError as error:
-        return f"<pre>{escape(str(error))}</pre>"
-    points = amount(len(of.manifest.points), "point")
-    names = ", ".join(f"<code>{escape(name)}</code>" for name in of.tables)
-    return (
-        f"<div><strong>{escape(title)}</strong>{body}"
-        f"<small>{runs} of {points} in <code>{escape(str(of.path))}</code>. "
-        f"Tables: {names}</small></div>"
-    )
 
 
 def tables(of: Tables) -> str:
@@ -66,12 +49,3 @@ def printed(what: RenderableType) -> str:
     console = Console(record=True, file=io.StringIO(), width=WIDE, force_jupyter=False)
     console.print(what)
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
-
-
-def _summary(of: Results) -> str:
-    """What the terminal prints after a run; nothing where the report's libraries are missing."""
-    try:
-        from flashcrowd.report import summary  # late: plotting libraries take a while to load
-    except ModuleNotFoundError:
-        return "<br>"
-    return printed(summary(of))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from flashcrowd import extras
 from flashcrowd.errors import did_you_mean
 from flashcrowd.store import digests, html, schema
 from flashcrowd.store.batch import Batch, files
@@ -21,9 +20,6 @@ from flashcrowd.store.folder import STUDY
 from flashcrowd.store.html import amount
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.provenance import FILE as PROVENANCE
-
-if TYPE_CHECKING:
-    from flashcrowd.report.compare import Comparison
 
 
 class Tables(Mapping[str, pa.Table]):
@@ -82,7 +78,7 @@ class Tables(Mapping[str, pa.Table]):
 
 
 class Results:
-    """What a study gave. Made by `flashcrowd.run` and `flashcrowd.open`.
+    """What a study gave. `flashcrowd.run` and `flashcrowd.open` add what reports know of it.
 
     Every table is an attribute and a `pyarrow.Table`. ``polars.DataFrame(results.downloads)`` takes
     it as it is; for pandas it is ``results.downloads.to_pandas()``.
@@ -144,7 +140,7 @@ class Results:
         joined = self.tables["runs"].join(self.tables["timings"], "run", join_type="left outer")
         return joined.sort_by("run")
 
-    def where(self, settings: Mapping[str, Any]) -> Results:
+    def where(self, settings: Mapping[str, Any]) -> Self:
         """The same results, but only the runs whose columns have these values.
 
         Args:
@@ -158,30 +154,7 @@ class Results:
                 raise Unknown(named(f"no column {name!r} in runs; there are {known}", hint))
             runs = runs.filter(pc.field(name) == value)
         chosen = runs.column("run").combine_chunks()
-        return Results(self.path, self.manifest, chosen, self._verified)
-
-    def compare(
-        self,
-        *others: Results | str | Path,
-        margin: float = 0.05,
-        names: Sequence[str] | None = None,
-    ) -> Comparison:
-        """How other results differ from these, as `flashcrowd compare` tells it.
-
-        Args:
-            others: results, or the folders of some.
-            margin: what still counts as equivalent, relative to the mean here: 0.05 for 5 %.
-            names: what to call these and the others; without, the ends of their paths.
-
-        Raises:
-            Incomparable: they have no point or no measure in common; it says why.
-            ResultsError: one of the folders cannot be used.
-        """
-        with extras.named():
-            from flashcrowd.report.compare import compare  # late: it knows results
-
-        opened = [other if isinstance(other, Results) else open(other) for other in others]
-        return compare(self, *opened, margin=margin, names=names)
+        return type(self)(self.path, self.manifest, chosen, self._verified)
 
     def __repr__(self) -> str:
         try:
@@ -190,9 +163,6 @@ class Results:
             return f"<Results {str(self.path)!r}: {error}>"
         points = amount(len(self.manifest.points), "point")
         return f"<Results {str(self.path)!r}: {runs}, {points}; tables {', '.join(schema.TABLES)}>"
-
-    def _repr_html_(self) -> str:
-        return html.results(self)
 
 
 def open(path: str | Path) -> Results:
