@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import flashcrowd
+from flashcrowd.cores import cores
 from flashcrowd.engines import registry
 from flashcrowd.study import Study
-from flashcrowd.study.cores import cores
 
 
 def study(runs: int) -> Study:

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import pytest
 
 from flashcrowd.clients import PROGRAMS, Local, Place, Swarm, kernel, opentracker
-from flashcrowd.clients.place import CLONE_NEWNET, entered
+from flashcrowd.clients.place import entered
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
 
+CLONE_NEWNET = 0x40000000  # sched.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
 

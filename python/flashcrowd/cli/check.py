@@ -10,12 +10,12 @@ from cyclopts import Parameter
 
 from flashcrowd.amounts import scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cores import cores
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.study import Point, Study
 from flashcrowd.study.brief import brief as what_is_said
-from flashcrowd.study.cores import cores
 from flashcrowd.study.need import (
     StudyNeed,
     available_memory,

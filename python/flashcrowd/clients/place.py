@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import socket
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-CLONE_NEWNET = 0x40000000
+from flashcrowd import _core
 
 
 class Place(Protocol):
@@ -45,16 +44,6 @@ class Local:
     netns: Path | None = None
 
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _setns(descriptor: int) -> None:
-    # os.setns is not there before Python 3.12.
-    if _libc.setns(descriptor, CLONE_NEWNET) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"setns: {os.strerror(number)}")
-
-
 @contextlib.contextmanager
 def entered(netns: Path | None) -> Iterator[None]:
     """The calling thread is in a network namespace meanwhile.
@@ -73,13 +62,13 @@ def entered(netns: Path | None) -> Iterator[None]:
     try:
         there = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            _setns(there)
+            _core.enter_namespace(there)
         finally:
             os.close(there)
         try:
             yield
         finally:
-            _setns(back)
+            _core.enter_namespace(back)
     finally:
         os.close(back)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled
-from flashcrowd.study.cores import cores
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without anybody noticing: 20 us each for both kernels'

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any, Literal
 
 from flashcrowd import _core
+from flashcrowd.cores import cores
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.stack import CONTROLLERS
-from flashcrowd.study.cores import cores
 
 LEAST_KERNEL = (6, 7)
 """TCP_INFO tells of retransmission timeouts from this Linux on."""

@@ -6,6 +6,7 @@ import re
 import warnings
 from pathlib import Path
 
+from flashcrowd.cores import cores
 from flashcrowd.engines import Engine, registry
 from flashcrowd.errors import warning
 from flashcrowd.plan.digest import digest
@@ -14,7 +15,6 @@ from flashcrowd.store.manifest import Manifest, Point, Run
 from flashcrowd.store.results import Results
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
-from flashcrowd.study.cores import cores
 from flashcrowd.study.need import StudyNeed, refuse, study_need
 from flashcrowd.study.pool import Pool
 from flashcrowd.study.progress import Lines

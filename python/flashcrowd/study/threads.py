@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle
-from flashcrowd.study.cores import cores
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
 TICK_S = 0.1
