@@ -25,11 +25,12 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
-# What is held against the clock, or has ports of its own, wants the machine for itself.
-REAL_TIME := tests/kernel tests/emulation tests/clients
+# What is held against the clock wants the machine for itself. These two wait most of their time, so
+# they go on side by side.
+REAL_TIME := kernel emulation
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
+.PHONY: help demo build test test-rust test-python $(REAL_TIME:%=test-%) test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
 	tables questions docs wheel lock clean
 
 help: ## List the tasks
@@ -57,9 +58,12 @@ test-rust: ## cargo test
 	@test -n "$(CXX_FOUND)" || echo "No C++ compiler: the tests beside libutp are left out."
 	cargo test $(CRATES) --locked
 
-test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation, real programs
-	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(foreach it,$(REAL_TIME),--ignore $(it))
-	$(BIN)/pytest -m "not slow" $(REAL_TIME)
+test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation
+	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(REAL_TIME:%=--ignore tests/%)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(REAL_TIME:%=test-%)
+
+$(REAL_TIME:%=test-%): test-%: build
+	$(BIN)/pytest -m "not slow" tests/$*
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel

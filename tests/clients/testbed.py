@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -144,6 +144,14 @@ def go_on(swarm: Swarm, seconds: float) -> None:
     """Play for a while."""
     end = swarm.now + seconds
     while swarm.now < end:
+        time.sleep(max(swarm.step() - time.monotonic(), 0.0))
+
+
+def until(swarm: Swarm, it_is_so: Callable[[], bool], *, most_s: float = 60.0) -> None:
+    """Play until something is so."""
+    end = swarm.now + most_s
+    while not it_is_so():
+        assert swarm.now < end, [vars(peer.progress) for peer in swarm.peers]
         time.sleep(max(swarm.step() - time.monotonic(), 0.0))
 
 
