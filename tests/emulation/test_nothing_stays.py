@@ -126,7 +126,7 @@ def test_nothing_of_this_machine_changes(study: Path, tmp_path: Path) -> None:
         readable = [path for path in settings if os.access(path, os.R_OK) and path.is_file()]
         counts = {"tcp_fastopen_key", "tcp_mem"}
         kept = [f"{it.name}={it.read_text()}" for it in readable if it.name not in counts]
-        # The comparison with the kernel's TCP may go on beside this, with namespaces that have names.
+        # The comparison with the kernel's TCP may go on beside this, with named namespaces.
         mounts = Path("/proc/mounts").read_text().splitlines()
         mounts = [line for line in mounts if " /run/netns" not in line]
         return [*kept, *mounts, *sorted(os.listdir("/sys/class/net"))]
