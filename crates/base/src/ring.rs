@@ -125,6 +125,21 @@ impl<T: Copy + Default> Ring<T> {
         low
     }
 
+    /// Puts an entry before the one at a position, or at the end: those behind move on.
+    ///
+    /// # Panics
+    ///
+    /// If the position is beyond the end.
+    pub fn insert(&mut self, position: usize, entry: T) {
+        let len = self.len();
+        assert!(position <= len, "position {position} of {len}");
+        self.push_back(entry);
+        for place in (position..len).rev() {
+            let (here, next) = (self.place(place), self.place(place + 1));
+            self.slots.swap(here, next);
+        }
+    }
+
     /// Puts the entries in order.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K) {
         let head = self.head as usize;
@@ -143,7 +158,7 @@ mod tests {
     proptest! {
         /// It is a queue: whatever is done, it holds what a `VecDeque` would hold.
         #[test]
-        fn a_ring_is_a_queue(steps in prop::collection::vec((0u8..8, 0u32..1000), 1..300)) {
+        fn a_ring_is_a_queue(steps in prop::collection::vec((0u8..9, 0u32..1000), 1..300)) {
             let (mut ring, mut queue) = (Ring::new(), VecDeque::new());
             for (step, value) in steps {
                 match step {
@@ -155,6 +170,11 @@ mod tests {
                     6 => {
                         ring.iter_mut().for_each(|entry| *entry += 1);
                         queue.iter_mut().for_each(|entry| *entry += 1);
+                    }
+                    7 => {
+                        let place = value as usize % (queue.len() + 1);
+                        ring.insert(place, value);
+                        queue.insert(place, value);
                     }
                     _ => {
                         ring.sort_by_key(|entry| *entry);
