@@ -1,4 +1,4 @@
-"""What is wrong with a study, in words that name the place."""
+"""What is wrong with a study, in words that name the place; and how a run ends without tables."""
 
 from __future__ import annotations
 
@@ -78,6 +78,22 @@ class StudyError(Exception):
             for label, text in problem.lines():
                 style = "green" if label == "hint" else ""
                 yield Text.assemble((f"    {label:<8} ", "dim"), (text, style))
+
+
+class Cancelled(Exception):
+    """A run was cancelled; it has no tables."""
+
+
+class EngineError(Exception):
+    """A run ended without tables."""
+
+
+class PlanRejected(EngineError):
+    """An engine cannot run this plan; the message names the place."""
+
+
+class EngineFault(EngineError):
+    """A bug in an engine. Not the user's fault, and worth a report."""
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from flashcrowd.cores import cores
-from flashcrowd.engines import Cancelled
+from flashcrowd.errors import Cancelled
 
 PACKETS_PER_CORE = 25_000
 """Packets per second that a core carries without anybody noticing: 20 us each for both kernels'

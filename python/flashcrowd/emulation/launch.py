@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from flashcrowd.engines import Cancelled, EngineError
+from flashcrowd.errors import Cancelled, EngineError
 
 _LOOK_S = 0.1
 _LAST_LINES = 12

@@ -6,9 +6,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flashcrowd.engines.need import Need
+from flashcrowd.errors import Cancelled, EngineError, EngineFault, PlanRejected
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+__all__ = [
+    "Cancelled",
+    "Engine",
+    "EngineError",
+    "EngineFault",
+    "Need",
+    "PlanRejected",
+    "RunHandle",
+]
 
 
 class RunHandle(Protocol):
@@ -62,19 +73,3 @@ class Engine(Protocol):
     def build(self) -> Mapping[str, Any]:
         """What the engine's code is: `version`, `engine` (digest of sources), `commit`, …"""
         ...
-
-
-class Cancelled(Exception):
-    """A run was cancelled; it has no tables."""
-
-
-class EngineError(Exception):
-    """A run ended without tables."""
-
-
-class PlanRejected(EngineError):
-    """An engine cannot run this plan; the message names the place."""
-
-
-class EngineFault(EngineError):
-    """A bug in an engine. Not the user's fault, and worth a report."""
