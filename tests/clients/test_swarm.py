@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed, Local, Place, Swarm, opentracker
+from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
 from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
@@ -238,7 +238,7 @@ def test_a_place_whose_loopback_is_down_is_refused(tmp_path: Path):
     with testbed.bridged(3) as places:
         host = testbed.Namespace()
         try:
-            asleep = Local("asleep", "198.18.0.9", host.path)
+            asleep = Place("asleep", "198.18.0.9", host.path)
             plan = testbed.plan(SEED, {"name": "crowd"})
             with (
                 contextlib.closing(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from flashcrowd.clients import PROGRAMS, Local, Place, Swarm, kernel, opentracker
+from flashcrowd.clients import PROGRAMS, Place, Swarm, kernel, opentracker
 from flashcrowd.clients.place import entered
 from flashcrowd.plan import lower
 from flashcrowd.scenario import Scenario
@@ -58,10 +58,10 @@ def plan(
 
 def loopback(count: int) -> list[Place]:
     """Places of this process's own namespace."""
-    if not kernel.has_loopback(Local("here", "127.0.0.1")):
+    if not kernel.has_loopback(Place("here", "127.0.0.1")):
         pytest.skip("the loopback interface is down")
     block = os.getpid() % 200 + 20
-    return [Local(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
+    return [Place(f"h{n}", f"127.{block}.{n // 200}.{n % 200 + 1}") for n in range(count)]
 
 
 def needs(*programs: str) -> None:
@@ -133,7 +133,7 @@ def bridged(count: int) -> Iterator[list[Place]]:
             switch.ip("link", "set", port, "master", "bridge", "up")
             host.ip("address", "add", f"{address}/15", "dev", "eth0")
             host.ip("link", "set", "eth0", "up")
-            places.append(Local(f"h{number}", address, host.path))
+            places.append(Place(f"h{number}", address, host.path))
         yield places
     finally:
         for namespace in made:

@@ -1,4 +1,4 @@
-"""Where a client runs: an address, and the network namespace that has it."""
+"""Where a program runs: an address, and the network namespace that has it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,20 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from flashcrowd import _core
 
 
-class Place(Protocol):
-    """One host of a network that somebody else made."""
-
-    @property
-    def name(self) -> str:
-        """The host's name in the plan."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Its IPv4 address."""
-        ...
-
-    @property
-    def netns(self) -> Path | None:
-        """The file of its network namespace (`setns(2)`), whose loopback interface must be up.
-
-        None for the namespace in which this process is.
-        """
-        ...
-
-
 @dataclass(frozen=True)
-class Local:
-    """A place in the namespace of this process, by its address alone."""
+class Place:
+    """One host of a network that somebody else made.
+
+    Attributes:
+        name: the host's name in the plan.
+        address: its IPv4 address.
+        netns: the file of its network namespace (`setns(2)`), whose loopback interface must be up;
+            None for the namespace in which this process is.
+    """
 
     name: str
     address: str

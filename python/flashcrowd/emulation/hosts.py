@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flashcrowd import _core
-from flashcrowd.emulation.place import Place
+from flashcrowd.clients.place import Place, entered
 
 
 class Hosts:
-    """The hosts of a plan, each in its namespace."""
+    """The hosts of a plan, each in its namespace.
+
+    Attributes:
+        places: where programs of each host run. A namespace is there as long as the lab lives;
+            whoever enters it is in the lab's user namespace already.
+    """
 
     def __init__(
         self, plan: Mapping[str, Any], addresses: list[str], namespaces: list[int]
     ) -> None:
         process = os.readlink("/proc/self")  # as this /proc numbers it, in whatever namespace
-        self._files = namespaces
-        self._home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self.places = [
             Place(host["name"], address, Path(f"/proc/{process}/fd/{file}"))
             for host, address, file in zip(
@@ -31,8 +33,5 @@ class Hosts:
     @contextmanager
     def inside(self, host: int) -> Iterator[Place]:
         """The calling thread in a host's namespace: a socket that is made here stays there."""
-        _core.enter_namespace(self._files[host])
-        try:
+        with entered(self.places[host].netns):
             yield self.places[host]
-        finally:
-            _core.enter_namespace(self._home)

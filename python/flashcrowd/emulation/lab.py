@@ -24,8 +24,8 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.emulation import self_test
+from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
-from flashcrowd.emulation.place import address
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.emulation import stack
+from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.echo import LEAST_BYTES
 from flashcrowd.emulation.flow import MOST_FLOWS
-from flashcrowd.emulation.place import MOST_HOSTS
 
 KINDS = ("transfer", "ping")
 """Workloads that real programs play so far."""

@@ -14,9 +14,9 @@ import sys
 from typing import Any
 
 from flashcrowd import _core
+from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
-from flashcrowd.emulation.place import address
 from flashcrowd.emulation.stack import BASE, settings
 
 

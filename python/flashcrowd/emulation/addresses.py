@@ -1,10 +1,8 @@
-"""Where a program runs: one host of an emulated network, as the programs that play on it see it."""
+"""The addresses of the hosts of an emulated network."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import IPv4Address
-from pathlib import Path
 
 NETWORK = "198.18.0.0/15"
 """The addresses of all hosts (RFC 2544, benchmarks). Clients treat private ranges as a local
@@ -15,23 +13,6 @@ _PER_BLOCK = 254
 MOST_HOSTS = 512 * _PER_BLOCK
 """So many hosts have an address: no last number is 0 or 255, which programs may take for a
 network's own or a broadcast."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """One host of an emulated network.
-
-    Attributes:
-        name: the host's name in the plan.
-        address: its IPv4 address, one of `NETWORK`.
-        netns: its network namespace as a file, `/proc/PID/fd/N`, to be entered by setns(2) before
-            the first socket is made; whoever enters is in the lab's user namespace already. It is
-            there as long as the lab lives.
-    """
-
-    name: str
-    address: str
-    netns: Path
 
 
 def address(host: int) -> str:
