@@ -198,8 +198,8 @@ class Lab:
     def __new__(cls, plan_json: str, seed: int, settings_json: str) -> Lab:
         """The hosts of a plan (JSON), each in a namespace.
 
-        Their settings are a JSON list of `address`, `mtu`, `initial_window` and `sysctls`. Raises
-        `PlanError` or `OSError`.
+        Their settings are a JSON list of `address`, `mtu`, `initial_window`, `controller` (null for
+        the machine's) and `sysctls`. Raises `PlanError` or `OSError`.
         """
     def namespaces(self) -> list[int]:
         """The file descriptors of the hosts' namespaces, in the order of the plan."""

@@ -21,6 +21,7 @@ struct Settings {
     address: [u8; 4],
     mtu: u32,
     initial_window: u32,
+    controller: Option<String>,
     sysctls: Vec<(String, String)>,
 }
 
@@ -37,7 +38,7 @@ impl Lab {
 #[pymethods]
 impl Lab {
     /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
-    /// `mtu`, `initial_window` and `sysctls`). Raises `PlanError` or `OSError`.
+    /// `mtu`, `initial_window`, `controller` and `sysctls`). Raises `PlanError` or `OSError`.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, seed: u64, settings_json: &str) -> PyResult<Lab> {
         let plan = crate::simulate::parse(plan_json)?;
@@ -51,6 +52,7 @@ impl Lab {
             address: it.address,
             mtu: it.mtu,
             initial_window: it.initial_window,
+            controller: it.controller,
             sysctls: it.sysctls,
         };
         let hosts: Vec<HostSettings> = settings.into_iter().map(host).collect();

@@ -25,11 +25,23 @@ def timeouts(place: Place) -> int:
 
     0 for a place without a namespace of its own: the machine's counter is nobody's.
     """
+    return _counter(place, "netstat", "TcpExt:", "TCPTimeouts")
+
+
+def retransmits(place: Place) -> int:
+    """TCP segments sent again so far in the namespace of a place (`Tcp` `RetransSegs`).
+
+    0 for a place without a namespace of its own.
+    """
+    return _counter(place, "snmp", "Tcp:", "RetransSegs")
+
+
+def _counter(place: Place, file: str, group: str, name: str) -> int:
     if place.netns is None:
         return 0
     with entered(place.netns):
-        lines = Path("/proc/thread-self/net/netstat").read_text().splitlines()
+        lines = Path(f"/proc/thread-self/net/{file}").read_text().splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):
-        if names.startswith("TcpExt:"):
-            return int(dict(zip(names.split(), values.split(), strict=True))["TCPTimeouts"])
+        if names.startswith(group):
+            return int(dict(zip(names.split(), values.split(), strict=True))[name])
     return 0

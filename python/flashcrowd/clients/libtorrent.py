@@ -306,7 +306,8 @@ class Libtorrent(Client):
 
     def _on_fatal(self, alert: Any) -> None:
         self._on_error(alert)
-        raise self.failure(alert.message())
+        if not self._left:  # where the network has ended already, it need not listen any more
+            raise self.failure(alert.message())
 
     def _on_finished(self, alert: Any) -> None:
         if not self.job.seed and self.completed_at is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from flashcrowd.cores import cores
 from flashcrowd.errors import Cancelled
@@ -58,3 +58,38 @@ def share(packets_per_s: float, control: _Cancellable) -> Iterator[None]:
             budget.used -= packets_per_s
             budget.runs -= 1
             budget.condition.notify_all()
+
+
+def expected_s(plan: Mapping[str, Any]) -> float:
+    """How long a run is expected to last, in seconds: at most until its horizon.
+
+    A plan of swarms alone is over when every leecher can have the file, by what all peers together
+    may upload; a plan whose peers have no limit at all may last to its horizon for all that is
+    known.
+    """
+    horizon_s = plan["stop"]["horizon_ns"] / 1e9
+    needed = 0.0
+    for workload in plan["workloads"]:
+        if workload["kind"] == "ping":
+            continue  # it ends with the others
+        if workload["kind"] != "swarm":
+            return horizon_s
+        rates = [
+            (population["role"], _upload_bps(plan, population, host))
+            for population in workload["populations"]
+            for host in population["hosts"]
+        ]
+        if any(rate is None for _, rate in rates):
+            return horizon_s
+        wanted = workload["size_bytes"] * 8 * sum(role == "leecher" for role, _ in rates)
+        offered = sum(rate or 0 for _, rate in rates)
+        needed = max(needed, wanted / max(offered, 1))
+    return min(horizon_s, needed) if needed else horizon_s
+
+
+def _upload_bps(plan: Mapping[str, Any], population: Mapping[str, Any], host: int) -> int | None:
+    """The least of a peer's upload limit and its line; None if neither has a rate."""
+    network = plan["network"]
+    up = [network["links"][it]["conditions"]["rate_bps"] for it in network["hosts"][host]["up"]]
+    rates = [rate for rate in (population.get("upload_bps"), *up) if rate is not None]
+    return min(rates, default=None)

@@ -8,14 +8,17 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from flashcrowd import _core
+from flashcrowd.clients import refusals
 from flashcrowd.cores import cores
 from flashcrowd.emulation.requirements import algorithms
+from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
 
 LEAST_KERNEL = (6, 7)
@@ -111,6 +114,22 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
             most = _tried()["descriptors"] // _DESCRIPTORS_A_HOST
             if hosts > most:
                 yield f"network: {hosts} hosts; {found.said}; {found.remedy}"
+    yield from _missing_clients(plan)
+
+
+def _missing_clients(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What the clients of a plan's swarms need and this machine does not have."""
+    space = 0
+    for index, workload in enumerate(plan["workloads"]):
+        if workload["kind"] == "swarm":
+            yield from refusals(plan, index)
+            peers = sum(len(it["hosts"]) for it in workload["populations"])
+            space += workload["size_bytes"] * (peers + 1)
+    if space > room():
+        yield (
+            f"workloads: clients may write {space:,} B, and {room():,} B are free in "
+            f"{tempfile.gettempdir()}; set TMPDIR to a folder with more"
+        )
 
 
 def _kernel() -> Capability:

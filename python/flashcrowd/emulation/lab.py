@@ -1,9 +1,9 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
-It reads an order (a line of JSON with `plan`, `seed`, and whether to `probe` the network only),
-makes the network in namespaces of its own, lets the run happen, and writes what came of it as JSON,
-a line at a time: `progress`, and at last `tables` or `failed`. It ends when its standard input
-ends, or whoever started it.
+It reads an order (a line of JSON with `plan`, `seed`, a `folder` for what programs write, and
+whether to `probe` the network only), makes the network in namespaces of its own, lets the run
+happen, and writes what came of it as JSON, a line at a time: `progress`, and at last `tables` or
+`failed`. It ends when its standard input ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -20,6 +20,8 @@ import sys
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
@@ -29,6 +31,7 @@ from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.emulation.verdict import violations
 
 LEAD_S = 0.1
@@ -76,8 +79,9 @@ def _first(order: bytes) -> int:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         asked = json.loads(order)
+        plan = with_tracker_host(json.loads(asked["plan"]))
         work = probe if asked["probe"] else run
-        _say({"tables": work(asked["plan"], asked["seed"])})
+        _say({"tables": work(plan, asked["seed"], Path(asked["folder"]))})
         return 0
     except Exception as error:
         known = isinstance(error, OSError)
@@ -88,31 +92,31 @@ def _first(order: bytes) -> int:
         sys.stdout.flush()
 
 
-def run(plan_json: str, seed: int) -> dict[str, Any]:
+def run(plan: Mapping[str, Any], seed: int, folder: Path) -> dict[str, Any]:
     """One run's tables, as lists of rows by name.
 
     Raises:
         OSError: what the kernel refused.
     """
-    stage, outcome, reason, end_s, report = perform(plan_json, seed)
-    tables = stage.tables(end_s)
-    wrong = violations(report, least_rtt_s(tables))
-    if wrong:
+    played = perform(plan, seed, folder)
+    stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
+    tables = stage.tables(played.end_s)
+    wrong = violations(report, least_rtt_s(plan, tables))
+    if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
     totals = report["totals"]
-    flows = [flow for flows in stage.flows.values() for flow in flows]
     tables["run"] = [
         {
             "outcome": outcome,
             "reason": reason,
-            "end_s": end_s,
+            "end_s": played.end_s,
             "events": totals["sent"] + totals["delivered"],
             "packets_sent": totals["sent"],
             "packets_delivered": totals["delivered"],
             "packets_lost": totals["lost"],
             "packets_dropped": totals["dropped"],
-            "payload_bytes_delivered": sum(flow.received for flow in flows),
-            "retransmitted_packets": sum(flow.counts().retransmits for flow in flows),
+            "payload_bytes_delivered": stage.payload_bytes,
+            "retransmitted_packets": stage.retransmits,
         }
     ]
     tables["series"] += report["series"]
@@ -122,46 +126,74 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
     return tables
 
 
-def probe(plan_json: str, seed: int) -> dict[str, Any]:
+def probe(plan: Mapping[str, Any], seed: int, folder: Path) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
     Raises:
         OSError: what the kernel refused.
     """
-    probes = json.dumps(self_test.probe_plan(json.loads(plan_json)))
-    stage, *_ = perform(probes, seed)
+    probes = self_test.probe_plan(plan)
+    stage = perform(probes, seed, folder).stage
     found = {index: echo.echoes for index, echo in stage.echoes.items()}
-    return {"probes": self_test.judged(probes, seed, found)}
+    return {"probes": self_test.judged(json.dumps(probes), seed, found)}
 
 
-def perform(plan_json: str, seed: int) -> tuple[Stage, str, str, float, dict[str, Any]]:
-    """Let a run happen: its programs, how it ended and why, when, and the network's report.
+@dataclass(frozen=True)
+class Played:
+    """A run that is over.
+
+    Attributes:
+        stage: its programs.
+        outcome: how it ended, as in the table `run`.
+        reason: why.
+        end_s: when.
+        report: what the network did.
+    """
+
+    stage: Stage
+    outcome: str
+    reason: str
+    end_s: float
+    report: dict[str, Any]
+
+
+def perform(plan: Mapping[str, Any], seed: int, folder: Path) -> Played:
+    """Let a run happen.
 
     Raises:
         OSError: what the kernel refused.
     """
-    plan = json.loads(plan_json)
+    plan_json = json.dumps(plan)
     addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
     lab = _core.Lab(plan_json, seed, settings(plan, addresses))
     hosts = Hosts(plan, addresses, lab.namespaces())
-    stage = Stage(plan, _core.transfer_starts(plan_json, seed), hosts)
-    gc.freeze()
-    gc.disable()  # a collection would keep programs waiting
-    table = Timetable(lab.start(LEAD_S))
-    stage.open(table)
-    said = 0.0
+    stage = Stage(plan, seed, _core.transfer_starts(plan_json, seed), hosts, folder)
+    try:
+        stage.prepare()
+        gc.freeze()
+        gc.disable()  # a collection would keep programs waiting
+        table = Timetable(lab.start(LEAD_S))
+        stage.open(table)
+        said = 0.0
 
-    def tell(progress: float) -> None:
-        nonlocal said
-        if table.now() - said >= _TELL_S:
-            said = table.now()
-            _say({"progress": progress})
-            if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
-                os._exit(1)  # whoever asked for the run is gone
+        def tell(progress: float) -> None:
+            nonlocal said
+            if table.now() - said >= _TELL_S:
+                said = table.now()
+                _say({"progress": progress})
+                if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
+                    os._exit(1)  # whoever asked for the run is gone
 
-    outcome, reason = stage.play(table, tell, lab.has_ended)
-    end_s = table.now()
-    return stage, outcome, reason, end_s, json.loads(lab.stop())
+        outcome, reason = stage.play(table, tell, lab.has_ended)
+        end_s = table.now()
+        # What programs still say as they close is no part of the run: nothing carries it any more.
+        report = json.loads(lab.stop())
+        stage.finish()
+        if stage.failure:
+            outcome, reason = "failed", stage.failure
+        return Played(stage, outcome, reason, end_s, report)
+    finally:
+        stage.close()
 
 
 def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -172,11 +204,11 @@ def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def least_rtt_s(tables: Mapping[str, Any]) -> float:
-    """The least round-trip time that was measured; 0 if none was."""
+def least_rtt_s(plan: Mapping[str, Any], tables: Mapping[str, Any]) -> float:
+    """The least round-trip time that was measured, or that peers of a swarm have; 0 if unknown."""
     pings = [row["rtt_s"] for row in tables["pings"] if row["rtt_s"] is not None]
     flows = [row["min_rtt_s"] for row in tables["transfers"] if row["min_rtt_s"] is not None]
-    return min([*pings, *flows], default=0.0)
+    return min([*pings, *flows, *self_test.swarm_rtts_s(plan)], default=0.0)
 
 
 def _say(message: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
 
 _LOOK_S = 0.1
@@ -55,7 +56,7 @@ def in_lab(
         Cancelled: the handle was used.
         EngineError: the run failed; the message says why, in the lab's words.
     """
-    with tempfile.TemporaryFile() as errors:
+    with scratch() as folder, tempfile.TemporaryFile() as errors:
         lab = subprocess.Popen(
             [sys.executable, "-m", "flashcrowd.emulation.lab"],
             stdin=subprocess.PIPE,
@@ -63,8 +64,9 @@ def in_lab(
             stderr=errors,
             start_new_session=True,  # Ctrl-C is for the engine, which then ends the lab
         )
+        asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
         try:
-            answer = _attend(lab, {"plan": plan_json, "seed": seed, "probe": probe}, handle)
+            answer = _attend(lab, asked, handle)
         finally:
             lab.kill()
             lab.wait()

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flashcrowd.clients.programs import DEFAULT
 from flashcrowd.emulation import stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.echo import LEAST_BYTES
 from flashcrowd.emulation.flow import MOST_FLOWS
 
-KINDS = ("transfer", "ping")
+KINDS = ("transfer", "ping", "swarm")
 """Workloads that real programs play so far."""
 
-_MEASURES = ("capture", "connections", "packets_ns", "pieces_ns", "send_gaps", "payloads", "rtts")
-_MEASURES += ("unchokes", "have")
+_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
 """What the programs do not tell."""
+_TELLS_PIECES = "libtorrent"
+"""The client that tells of every piece when it has it."""
 
 
 def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -36,6 +38,8 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             flows += workload["flows"]
             if "utp" in (workload["transport"] or {}):
                 yield f"{where}: uTP has no real program here yet; give it a TCP stack"
+        elif kind == "swarm":
+            yield from _of_swarm(plan, workload, where)
         elif workload["size_bytes"] < LEAST_BYTES:
             yield f"{where}: size {workload['size_bytes']} B; an echo has at least {LEAST_BYTES} B"
     if flows > MOST_FLOWS:
@@ -52,10 +56,36 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"measures: {name.removesuffix('_ns')} is not recorded of real programs yet"
 
 
+def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> Iterator[str]:
+    """What of a swarm no client can play."""
+    for population in swarm["populations"]:
+        place = f"{where} population {population['name']}"
+        own = (population.get("transport") or {}).get("tcp")
+        stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
+        if own is not None and stacks != {own}:
+            yield (
+                f"{place}: a client has the TCP of its host; give the group the stack "
+                f"{plan['stacks'][own]['name']} in place of the population's transport"
+            )
+        program = population.get("program") or DEFAULT
+        if plan["measures"].get("have") and program != _TELLS_PIECES:
+            yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"
+
+
 def algorithms(plan: Mapping[str, Any]) -> set[str]:
-    """The kernel's congestion controllers that a plan's transfers need."""
+    """The kernel's congestion controllers that a plan's transfers and clients need."""
     wanted = {stack.controller(plan["stacks"][index]) for index in _stacks(plan)}
     return {algorithm for algorithm in wanted if algorithm is not None}
+
+
+def programs(plan: Mapping[str, Any]) -> set[str]:
+    """The clients that a plan asks for, by name."""
+    return {
+        population.get("program") or DEFAULT
+        for workload in plan["workloads"]
+        if workload["kind"] == "swarm"
+        for population in workload["populations"]
+    }
 
 
 def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,8 +97,8 @@ def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[st
 
 
 def _stacks(plan: Mapping[str, Any]) -> set[int]:
-    """The stacks that something uses: hosts of transfers, and transfers with one of their own."""
-    used = set()
+    """The stacks that something uses: those of hosts, and of transfers with one of their own."""
+    used = {plan["network"]["hosts"][host]["stack"] for host in stack.swarm_hosts(plan)}
     for workload in plan["workloads"]:
         if workload["kind"] == "transfer":
             used.add((workload["transport"] or {}).get("tcp"))

@@ -31,7 +31,7 @@ ANSWERS, ANSWERS_SHARE = 3, 0.05
 def probe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     """A plan of the same network with probes in place of workloads, and no changes."""
     workloads, begin = [], 0
-    for number, (one, other) in enumerate(_paths(plan)):
+    for number, (one, other) in enumerate(paths(plan)):
         ends = {"kind": "ping", "from": one, "to": other}
         stop = begin + _IDLE_NS
         idle = {"name": f"idle-{number}", "start_ns": begin, "stop_ns": stop, **_IDLE}
@@ -127,14 +127,59 @@ def _row(
     return {"probe": probe, **ends, "planned": planned, "measured": measured, "within": int(within)}
 
 
-def _paths(plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+def paths(plan: Mapping[str, Any]) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that a workload uses."""
     kinds: dict[str, tuple[int, int]] = {}
     for workload in plan["workloads"]:
-        one, other = workload["from"], workload["to"]
-        kind = json.dumps([_way(plan, one, other), _way(plan, other, one)], sort_keys=True)
-        kinds.setdefault(kind, (one, other))
+        for one, other in _pairs(plan, workload):
+            kind = json.dumps([_way(plan, one, other), _way(plan, other, one)], sort_keys=True)
+            kinds.setdefault(kind, (one, other))
     return [*kinds.values()][:MOST_KINDS]
+
+
+def swarm_rtts_s(plan: Mapping[str, Any]) -> list[float]:
+    """Round-trip times between peers of swarms, of each kind of path, as far as not drawn."""
+    swarms = {**plan, "workloads": [it for it in plan["workloads"] if it["kind"] == "swarm"]}
+    peers = {
+        host
+        for workload in swarms["workloads"]
+        for population in workload["populations"]
+        for host in population["hosts"]
+    }
+    return [
+        _base_rtt_ns(plan, one, other) / 1e9
+        for one, other in paths(swarms)
+        if one in peers and other in peers
+    ]
+
+
+def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Hosts that talk in a workload: of a swarm, two of each kind of hosts at most."""
+    if workload["kind"] != "swarm":
+        yield workload["from"], workload["to"]
+        return
+    kinds: dict[str, list[int]] = {}
+    for population in workload["populations"]:
+        for host in population["hosts"]:
+            alike = kinds.setdefault(_kind(plan, host), [])
+            if len(alike) < 2:
+                alike.append(host)
+            elif len(kinds) >= MOST_KINDS:
+                break
+    chosen = [host for alike in kinds.values() for host in alike]
+    for place, one in enumerate(chosen):
+        for other in chosen[place + 1 :]:
+            yield one, other
+    tracker = workload["tracker"]["host"]
+    if tracker is not None and tracker not in chosen:
+        yield chosen[-1], tracker
+
+
+def _kind(plan: Mapping[str, Any], host: int) -> str:
+    """What a host's line is, and where it is, without names."""
+    network, own = plan["network"], plan["network"]["hosts"][host]
+    lines = [{**network["links"][link], "name": ""} for link in (*own["up"], *own["down"])]
+    return json.dumps([own["group"], len(own["up"]), lines], sort_keys=True)
 
 
 def _core_between(plan: Mapping[str, Any], one: int, other: int) -> Mapping[str, Any]:

@@ -84,17 +84,32 @@ def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
-    stacks = plan["stacks"]
+    stacks, players = plan["stacks"], swarm_hosts(plan)
     hosts = [
         {
             "address": [int(part) for part in address.split(".")],
             "mtu": stacks[host["stack"]]["mtu_bytes"],
             "initial_window": stacks[host["stack"]]["initial_window_segments"],
+            # A transfer asks for its controller; a client does not.
+            "controller": controller(stacks[host["stack"]]) if number in players else None,
             "sysctls": sysctls(stacks[host["stack"]]),
         }
-        for host, address in zip(plan["network"]["hosts"], addresses, strict=True)
+        for number, (host, address) in enumerate(
+            zip(plan["network"]["hosts"], addresses, strict=True)
+        )
     ]
     return json.dumps(hosts)
+
+
+def swarm_hosts(plan: Mapping[str, Any]) -> set[int]:
+    """The hosts on which clients run."""
+    return {
+        host
+        for workload in plan["workloads"]
+        if workload["kind"] == "swarm"
+        for population in workload["populations"]
+        for host in population["hosts"]
+    }
 
 
 def _said(value: Any) -> str:

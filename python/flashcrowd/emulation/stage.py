@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from flashcrowd.clients import ClientFailed, Swarm, kernel
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow
 from flashcrowd.emulation.hosts import Hosts
@@ -24,11 +26,19 @@ class Stage:
     Attributes:
         flows: the flows of all transfers, by number of the workload.
         echoes: the pings, by number of the workload.
+        swarms: the swarms, by number of the workload.
+        failure: why a client ended the run, in its words; empty while none has.
+        retransmits: segments that were sent again, known when the run is over.
         series: samples of flows: what, whose, when, and the value.
     """
 
     def __init__(
-        self, plan: Mapping[str, Any], starts: Mapping[int, list[int]], hosts: Hosts
+        self,
+        plan: Mapping[str, Any],
+        seed: int,
+        starts: Mapping[int, list[int]],
+        hosts: Hosts,
+        folder: Path,
     ) -> None:
         self._plan = plan
         self._starts = starts
@@ -40,10 +50,16 @@ class Stage:
         self.series: list[tuple[str, str, float, float]] = []
         self.flows: dict[int, list[Flow]] = {}
         self.echoes: dict[int, Echo] = {}
+        self.swarms: dict[int, Swarm] = {}
+        self.failure = ""
+        self.retransmits = 0
         port = FIRST_PORT
         for index, workload in enumerate(plan["workloads"]):
             if workload["kind"] == "ping":
                 self.echoes[index] = Echo(workload, index + 1)
+            elif workload["kind"] == "swarm":
+                place = folder / str(index)
+                self.swarms[index] = Swarm(plan, index, seed, hosts.places, place)
             else:
                 algorithm = controller(stack_of(plan, workload)) or ""
                 self.flows[index] = []
@@ -53,6 +69,14 @@ class Stage:
                     )
                     self.flows[index].append(flow)
                     port += 1
+
+    def prepare(self) -> None:
+        """Start the clients that come soon; they take a while until they can be told to."""
+        try:
+            for swarm in self.swarms.values():
+                swarm.prepare()
+        except ClientFailed as error:
+            self.failure = str(error)
 
     def open(self, table: Timetable) -> None:
         """Make every socket, and write down what will happen.
@@ -74,6 +98,9 @@ class Stage:
         for echo in self.echoes.values():
             echo.open(self._hosts, table)
             echo.start(table)
+        for swarm in self.swarms.values():
+            swarm.begin(table.begin_ns / 1e9)
+            table.at(0.0, self._stepper(swarm, table))
         self._repeat(max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all())), table, self._look(table))
         for series in self._plan["measures"]["series"]:
             if series["what"] in ("goodput", "window", "rtt"):
@@ -89,8 +116,14 @@ class Stage:
             now = table.now()
             if failed():
                 return "failed", "the emulator ended by itself"
-            if self._over and self._is_done():
-                return "completed", ""
+            if self.failure:
+                return "failed", self.failure
+            if self._over:
+                stalled = next((it.outcome for it in self.swarms.values() if it.outcome), "")
+                if stalled:
+                    return "stalled", stalled
+                if self._is_done():
+                    return self._stopped()
             if now >= horizon_s:
                 unfinished = list(self._unfinished())
                 return ("horizon", "; ".join(unfinished)) if unfinished else ("completed", "")
@@ -102,11 +135,37 @@ class Stage:
     def _something_ended(self) -> None:
         self._over = True
 
+    def _stepper(self, swarm: Swarm, table: Timetable) -> Callable[[], None]:
+        """Lets a swarm do what is due, again and again."""
+
+        def step() -> None:
+            try:
+                due = swarm.step()
+            except ClientFailed as error:
+                self.failure = str(error)
+                return
+            self._over = self._over or swarm.is_done or bool(swarm.outcome)
+            table.at(due - table.begin_ns / 1e9, step)
+
+        return step
+
     def _is_done(self) -> bool:
         """Whether nothing is left that can finish and has not."""
         self._over = False
         finite = [flow for flow in self._all() if flow.is_finite]
-        return bool(finite) and all(flow.ended_s is not None for flow in finite)
+        if not finite and not self.swarms:
+            return False
+        swarms = self.swarms.values()
+        return all(it.ended_s is not None for it in finite) and all(it.is_done for it in swarms)
+
+    def _stopped(self) -> tuple[str, str]:
+        """How a run ended in which nothing is left to do."""
+        for swarm in self.swarms.values():
+            total = len(swarm.leechers)
+            if swarm.stopped and swarm.completed < total:
+                done = f"{swarm.completed} of {total} leechers complete"
+                return "stopped", f"the timeline stopped a swarm with {done}"
+        return "completed", ""
 
     def _unfinished(self) -> Iterator[str]:
         for flow in self._all():
@@ -114,6 +173,10 @@ class Stage:
             if flow.ended_s is None and size is not None:
                 name = f"transfer {flow.spec['name']} flow {flow.number}"
                 yield f"{name}: {flow.received} of {size} bytes"
+        for swarm in self.swarms.values():
+            if not swarm.is_done:
+                done = f"{swarm.completed} of {len(swarm.leechers)} leechers complete"
+                yield f"swarm {swarm.spec['name']}: {done}"
 
     def _progress(self, now_s: float, horizon_s: float) -> float:
         def share(flow: Flow) -> float:
@@ -124,6 +187,7 @@ class Stage:
             return flow.received / flow.spec["size_bytes"]
 
         finite = [share(flow) for flow in self._all() if flow.is_finite]
+        finite += [swarm.part for swarm in self.swarms.values()]
         time = now_s / horizon_s
         return max(0.0, min(1.0, max(time, min(finite)) if finite else time))
 
@@ -182,7 +246,41 @@ class Stage:
         series: list[dict[str, Any]] = [
             dict(zip(("what", "source", "t_s", "value"), row, strict=True)) for row in self.series
         ]
-        return {"transfers": transfers, "pings": pings, "series": series}
+        rows: dict[str, list[dict[str, Any]]] = {
+            "transfers": transfers,
+            "pings": pings,
+            "series": series,
+        }
+        for swarm in self.swarms.values():
+            for name, found in swarm.rows().items():
+                rows.setdefault(name, []).extend(found)
+        return rows
+
+    @property
+    def payload_bytes(self) -> int:
+        """What reached applications: of transfers, and blocks."""
+        peers = (peer for swarm in self.swarms.values() for peer in swarm.peers)
+        blocks = sum(peer.progress.down for peer in peers)
+        return blocks + sum(flow.received for flow in self._all())
+
+    def finish(self) -> None:
+        """The network has ended: everybody leaves, and what was downloaded is verified."""
+        players = {peer.host for swarm in self.swarms.values() for peer in swarm.peers}
+        # A host's kernel counts what all of its programs send again, transfers as well.
+        self.retransmits = sum(kernel.retransmits(self._hosts.places[host]) for host in players)
+        others = (flow for flow in self._all() if flow.spec["from"] not in players)
+        self.retransmits += sum(flow.counts().retransmits for flow in others)
+        try:
+            for swarm in self.swarms.values():
+                if not self.failure:
+                    swarm.finish()
+        except ClientFailed as error:
+            self.failure = str(error)
+
+    def close(self) -> None:
+        """End every program that is left."""
+        for swarm in self.swarms.values():
+            swarm.close()
 
     def _row(self, index: int, flow: Flow, now_s: float) -> dict[str, Any] | None:
         """What is told of a flow, if it has started."""
@@ -230,12 +328,23 @@ class Stage:
                 flow.stop(table)
             if change["workload"] in self.echoes:
                 self.echoes[change["workload"]].stop()
+            if change["workload"] in self.swarms:
+                self.swarms[change["workload"]].stop()
+                self._something_ended()
+
+        def upload() -> None:
+            try:
+                swarm = self.swarms[change["workload"]]
+                swarm.set_upload(change["population"], change["upload_bps"])
+            except ClientFailed as error:
+                self.failure = str(error)
 
         def limit() -> None:
             for flow in self.flows.get(change["workload"], ()):
                 flow.limit(change["rate_bps"], table)
 
-        return {"stop": stop, "transfer-rate": limit}.get(change["kind"], lambda: None)
+        does = {"stop": stop, "transfer-rate": limit, "upload": upload}
+        return does.get(change["kind"], lambda: None)
 
 
 def _window(plan: Mapping[str, Any], table: str) -> tuple[float, float]:

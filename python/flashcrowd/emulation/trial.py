@@ -18,6 +18,7 @@ from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.lab import isolate
 from flashcrowd.emulation.stack import BASE, settings
+from flashcrowd.emulation.tracker_host import NOTHING_BETWEEN
 
 
 def main() -> None:
@@ -63,14 +64,6 @@ def _has(name: str) -> bool:
 
 def _plan() -> dict[str, Any]:
     """A plan of one host."""
-    conditions = {
-        "rate_bps": None,
-        "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
-        "delay_ns": 0,
-        "jitter": None,
-        "loss": None,
-        "framing": {"kind": "plain", "overhead_bytes": 0},
-    }
     spans = ("pieces_ns", "queues_ns", "packets_ns")
     switches = ("send_gaps", "payloads", "rtts", "unchokes", "have")
     measures = {"series": [], **dict.fromkeys(spans), **dict.fromkeys(switches, False)}
@@ -81,7 +74,7 @@ def _plan() -> dict[str, Any]:
             "groups": ["all"],
             "hosts": [{"name": "host", "group": 0, "stack": 0, "up": [], "down": []}],
             "links": [],
-            "cores": [{"links": [], "conditions": conditions, "draw": None}],
+            "cores": [{"links": [], "conditions": NOTHING_BETWEEN, "draw": None}],
             "core_of": [0],
         },
         "stacks": [json.loads(_core.tcp_profiles())[BASE]],

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
-from flashcrowd.emulation.budget import share
+from flashcrowd.clients import PROGRAMS
+from flashcrowd.emulation import self_test
+from flashcrowd.emulation.budget import expected_s, share
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.launch import LabHandle, in_lab
-from flashcrowd.emulation.requirements import impossible
+from flashcrowd.emulation.requirements import impossible, programs
 from flashcrowd.emulation.self_test import failures
+from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected
 from flashcrowd.engines.need import Need
 
@@ -36,6 +39,7 @@ class Emulator:
         self.force = False
         self._tested: dict[str, list[dict[str, Any]]] = {}
         self._testing = threading.Lock()
+        self._programs: set[str] = set()
 
     def control(self) -> LabHandle:
         """A control for one run."""
@@ -51,11 +55,13 @@ class Emulator:
         problems = [*impossible(plan), *missing(plan)]
         if problems:
             raise PlanRejected("cannot be emulated:\n  " + "\n  ".join(problems))
+        self._programs |= programs(plan)
 
     def need(self, plan_json: str) -> Need:
         """What a run of a plan is expected to need, see `Engine.need`.
 
-        Its time is at most the study's horizon, as the clock is a real one.
+        The clock is a real one: its time is the study's horizon, or, of a plan of swarms, what
+        their peers can upload in.
         """
         try:
             need = Need(**json.loads(_core.plan_need(plan_json)))
@@ -63,8 +69,8 @@ class Emulator:
             raise PlanRejected(str(error)) from None
         plan = json.loads(plan_json)
         size = _HOST_BYTES * len(plan["network"]["hosts"])
-        horizon_s = plan["stop"]["horizon_ns"] / 1e9
-        return Need(events=need.events, packets=need.packets, seconds=horizon_s, bytes=size)
+        seconds = expected_s(plan)
+        return Need(events=need.events, packets=need.packets, seconds=seconds, bytes=size)
 
     def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""
@@ -91,9 +97,9 @@ class Emulator:
 
     def _self_test(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
         """What probes find on a plan's network, measured once for each network."""
-        plan = json.loads(plan_json)
-        ends = [(it["from"], it["to"]) for it in plan["workloads"]]
-        network = json.dumps([plan["network"], ends, plan["stacks"]], sort_keys=True)
+        plan = with_tracker_host(json.loads(plan_json))
+        network = [plan["network"], self_test.paths(plan), plan["stacks"]]
+        network = json.dumps(network, sort_keys=True)
         key = sha256(network.encode()).hexdigest()
         with self._testing:
             if key not in self._tested:
@@ -103,17 +109,30 @@ class Emulator:
     def build(self) -> Mapping[str, Any]:
         """Version, commit, compiler, and the digest of what decides results.
 
-        That is the emulator, the Python programs in its namespaces, and this kernel, whose TCP is
-        what is measured.
+        That is the emulator, the Python programs in its namespaces, this kernel, whose TCP is
+        what is measured, and the clients that plans ask for which were checked.
         """
-        return {**_core.build_info(), "engine": _identity()}
+        build = _core.build_info()
+        versions = _versions(frozenset(self._programs))
+        return {**build, "engine": _identity(versions), "programs": dict(versions)}
+
+
+Versions = tuple[tuple[str, str], ...]
 
 
 @cache
-def _identity() -> str:
+def _versions(names: frozenset[str]) -> Versions:
+    """The clients of these names, and which version of them is here."""
+    found = {name: PROGRAMS[name].found() for name in sorted(names)}
+    return tuple((name, it.version) for name, it in found.items() if it is not None)
+
+
+@cache
+def _identity(versions: Versions) -> str:
     digest = sha256(str(_core.build_info()["emulation"]).encode())
-    folder = Path(__file__).parents[1] / "emulation"
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for room in ("emulation", "clients"):
+        for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(f"{platform.release()} {platform.machine()}".encode())
+    digest.update(json.dumps(versions).encode())
     return digest.hexdigest()[:16]

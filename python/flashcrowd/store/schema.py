@@ -134,8 +134,9 @@ ENGINE_TABLES: dict[str, Layout] = {
             _columns("""
     outcome | text | | `completed`: all leechers and sized transfers ended. `stopped`: a stop
         rule held. `horizon`: cut off in time. `stalled`: a swarm could not go on. `invalid`: an
-        emulation exceeded a limit of its accuracy
-    reason | text | | why, in words; empty when completed
+        emulation exceeded a limit of its accuracy. `failed`: a program of an emulation crashed,
+        hangs or refused
+    reason | text | | why, in words, a program's last lines behind them; empty when completed
     end_s | real | s | simulated time at the end
     events | count | | events handled by the event loop
     packets_sent | count | packets | packets that senders put on the network
@@ -527,6 +528,19 @@ ENGINE_TABLES: dict[str, Layout] = {
     planned | real | s, or 1 | what the model says for the instants at which they were sent
     measured | real | s, or 1 | what was found
     within | count | | 1 if the difference is within the limits of the self-test, else 0
+"""),
+        ),
+        Layout(
+            "programs",
+            "one thing that a study asks of a real program, or of the tracker, and that it does in "
+            "another way; empty for a simulation",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | name of the population; nothing for the tracker
+    program | text | | name of the program
+    setting | text | | dotted name in the profile, the population or the tracker
+    asked | text | | what the study says
+    given | text | | what the program does
 """),
         ),
     )

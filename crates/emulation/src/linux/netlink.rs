@@ -24,6 +24,7 @@ const IFA_LOCAL: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
+const RTAX_CC_ALGO: u16 = 16;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_BOOT: u8 = 3;
 const RT_SCOPE_LINK: u8 = 253;
@@ -51,13 +52,22 @@ pub(crate) fn add_address(index: u32, address: [u8; 4]) -> io::Result<()> {
     request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &body)
 }
 
-/// Sends everything through an interface; TCP begins with so many segments.
-pub(crate) fn add_default_route(index: u32, initial_window: u32) -> io::Result<()> {
+/// Sends everything through an interface; TCP begins with so many segments, and has this congestion
+/// controller if one is given. Of a route it may be any that the kernel has, where a namespace's default
+/// (`tcp_congestion_control`) may only be one that the machine allows to everybody.
+pub(crate) fn add_default_route(
+    index: u32,
+    initial_window: u32,
+    controller: Option<&str>,
+) -> io::Result<()> {
     let mut body =
         vec![AF_INET, 0, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, RT_SCOPE_LINK, RTN_UNICAST, 0, 0, 0, 0];
     attribute(&mut body, RTA_OIF, &index.to_ne_bytes());
     let mut metrics = Vec::new();
     attribute(&mut metrics, RTAX_INITCWND, &initial_window.to_ne_bytes());
+    if let Some(name) = controller {
+        attribute(&mut metrics, RTAX_CC_ALGO, &[name.as_bytes(), b"\0"].concat());
+    }
     attribute(&mut body, RTA_METRICS, &metrics);
     request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body)
 }

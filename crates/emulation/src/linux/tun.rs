@@ -35,6 +35,8 @@ pub struct HostSettings {
     pub mtu: u32,
     /// TCP's initial window, in segments.
     pub initial_window: u32,
+    /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
+    pub controller: Option<String>,
     /// Other settings of the namespace: a path below `/proc/sys/net`, and its value.
     pub sysctls: Vec<(String, String)>,
 }
@@ -65,7 +67,8 @@ impl Tun {
         let index = name_to_index(&control, NAME)?;
         netlink::set_up(index, Some((settings.mtu, QUEUE_PACKETS)))?;
         netlink::add_address(index, settings.address)?;
-        netlink::add_default_route(index, settings.initial_window)?;
+        let controller = settings.controller.as_deref();
+        netlink::add_default_route(index, settings.initial_window, controller)?;
         Ok(Tun { file })
     }
 

@@ -1,0 +1,71 @@
+"""A folder for what the programs of one run write, gone when the run is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PREFIX = "flashcrowd-lab-"
+_PATIENCE_S = 5.0
+"""Programs that were killed a moment ago may still be ending."""
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A new folder where temporary files are kept, removed at the end.
+
+    It is locked meanwhile (`flock(2)`): what a process left that was killed has nobody's lock, and
+    goes when the next one begins.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    _sweep()
+    folder, lock = _made()
+    try:
+        yield folder
+    finally:
+        end = time.monotonic() + _PATIENCE_S
+        while folder.exists() and time.monotonic() < end:
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                time.sleep(0.05)
+        os.close(lock)
+
+
+def _made() -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.exists():  # nobody has swept it away before it was locked
+            return folder, lock
+        os.close(lock)
+
+
+def _sweep() -> None:
+    """Remove the folders whose makers are gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            continue  # somebody else's, or just gone
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def room() -> int:
+    """Bytes that are free where such folders are made."""
+    return shutil.disk_usage(tempfile.gettempdir()).free

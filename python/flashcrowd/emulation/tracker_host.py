@@ -1,0 +1,57 @@
+"""A host for trackers that have none in the plan: beside everybody, at no distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NAME = "tracker"
+
+NOTHING_BETWEEN = {
+    "rate_bps": None,
+    "queue": {"kind": "drop-tail", "packets": None, "bytes": None},
+    "delay_ns": 0,
+    "jitter": None,
+    "loss": None,
+    "framing": {"kind": "plain", "overhead_bytes": 0},
+}
+"""Conditions of a piece of path that does nothing to packets."""
+
+
+def with_tracker_host(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The plan with one more host, behind all others, if a swarm's tracker has none.
+
+    In the simulation such a tracker answers at once, or after its answer's delay. Here nothing but
+    the access line of who asks lies between: a program talks to its tracker over its line.
+    """
+    homeless = [it for it in plan["workloads"] if _is_homeless(it)]
+    if not homeless:
+        return plan
+    network = plan["network"]
+    groups, hosts = network["groups"], network["hosts"]
+    host, group, core = len(hosts), len(groups), len(network["cores"])
+    stack = hosts[homeless[0]["populations"][0]["hosts"][0]]["stack"]
+    names = {it["name"] for it in hosts}
+    name = next(it for it in (NAME, *(f"{NAME}-{n}" for n in range(len(hosts)))) if it not in names)
+    rows = [network["core_of"][row * group : (row + 1) * group] for row in range(group)]
+    return {
+        **plan,
+        "network": {
+            **network,
+            "groups": [*groups, name],
+            "hosts": [*hosts, {"name": name, "group": group, "stack": stack, "up": [], "down": []}],
+            "cores": [
+                *network["cores"],
+                {"links": [], "conditions": NOTHING_BETWEEN, "draw": None},
+            ],
+            "core_of": [*(it for row in rows for it in (*row, core)), *[core] * (group + 1)],
+        },
+        "workloads": [
+            {**it, "tracker": {**it["tracker"], "host": host}} if _is_homeless(it) else it
+            for it in plan["workloads"]
+        ],
+    }
+
+
+def _is_homeless(workload: Mapping[str, Any]) -> bool:
+    return workload["kind"] == "swarm" and workload["tracker"]["host"] is None
