@@ -34,7 +34,8 @@ class Results(store.Results):
         Args:
             others: results, or the folders of some.
             margin: what still counts as equivalent, relative to the mean here: 0.05 for 5 %.
-            names: what to call these and the others; without, the ends of their paths.
+            names: what to call these and the others; without, their engines, or, where these do not
+                tell them apart, the ends of their paths.
 
         Raises:
             Incomparable: they have no point or no measure in common; it says why.

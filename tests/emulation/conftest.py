@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.clients.testbed import needs
 
 from flashcrowd.emulation.capabilities import capabilities
 
@@ -55,6 +56,53 @@ rtt = "100 ms"
 horizon = "20 s"
 """
 
+SWARM = """
+format = 1
+title = "Five peers that share a file"
+seed = 1
+repeats = 1
+
+[network]
+rtt = "40 ms"
+stack = "linux-6"
+
+[network.groups.homes]
+hosts = 6
+access = { up = "8 Mbit/s", down = "20 Mbit/s" }
+
+[workloads.swarm]
+kind = "swarm"
+size = "1 MB"
+piece = "64 KiB"
+tracker = "homes-6"
+
+[workloads.swarm.populations.seed]
+role = "seed"
+hosts = 1
+group = "homes"
+profile = "libtorrent"
+upload = "400 kB/s"
+
+[workloads.swarm.populations.crowd]
+hosts = 4
+group = "homes"
+profile = "libtorrent"
+upload = "200 kB/s"
+arrivals = { spread = "1 s" }
+
+[measures]
+pieces = "500 ms"
+have = true
+
+[measures.series]
+online = "500 ms"
+swarm-rate = "500 ms"
+
+[stop]
+horizon = "60 s"
+"""
+"""Hosts and tracker have one kind of line, so that the self-test has one kind of path to probe."""
+
 
 @pytest.fixture(autouse=True, scope="package")
 def _possible() -> None:
@@ -68,4 +116,13 @@ def study(tmp_path: Path) -> Path:
     """A transfer of 4 MB and a ping."""
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
+    return path
+
+
+@pytest.fixture
+def swarm(tmp_path: Path) -> Path:
+    """A seed and four leechers, all libtorrent; 1 MB."""
+    needs("libtorrent")
+    path = tmp_path / "swarm.toml"
+    path.write_text(SWARM)
     return path

@@ -10,8 +10,9 @@ from cyclopts import Parameter
 
 from flashcrowd.cli.output import console
 from flashcrowd.report import compare as comparing
-from flashcrowd.report.compare_match import short_names
+from flashcrowd.report.compare_match import names_of
 from flashcrowd.store import ResultsError
+from flashcrowd.store.manifest import Manifest
 from flashcrowd.units import Share, UnitError
 
 
@@ -51,8 +52,9 @@ def compare(
     if len(folders) < 2:
         print("A comparison needs at least two results folders.", file=sys.stderr)
         return 2
-    names = short_names([str(folder.resolve()) for folder in folders])
     try:
+        engines = [Manifest.read(folder).engine.name for folder in folders]
+        names = names_of(engines, [str(folder.resolve()) for folder in folders])
         sides = [comparing.open_side(f, name) for f, name in zip(folders, names, strict=True)]
         found = comparing.compare_sides(sides, share)
         _show(found, all)

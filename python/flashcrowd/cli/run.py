@@ -3,35 +3,53 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.cli.output import console
-from flashcrowd.engines import EngineError, PlanRejected, registry
+from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
-from flashcrowd.study.campaign import conduct, fitting_folder
+from flashcrowd.study import Study
+from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
+from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines
-from flashcrowd.study.runner import admit, default_folder, prepare
+from flashcrowd.study.runner import admit, both_folder, default_folder, prepare
 from flashcrowd.study.threads import Threads
 
+BOTH = "both"
+"""In place of an engine's name: all of them, compared."""
+
+COMPARISON = "comparison"
+"""The folder of the page that compares the engines, beside theirs."""
+
 UNFINISHED = 3
-"""Exit status with --strict if a run stalled, is invalid or was cut off."""
+"""Exit status with --strict if a run failed, stalled, is invalid or was cut off."""
 
 
 def run(
     study: StudyFile,
     *,
     out: Annotated[
-        Path | None, Parameter(help="Results folder; results/NAME if not given.")
+        Path | None,
+        Parameter(
+            help="Results folder; results/NAME if not given, of both engines results/NAME-both."
+        ),
     ] = None,
     jobs: Jobs = None,
-    engine: EngineName = registry.DEFAULT,
+    engine: Annotated[
+        str,
+        Parameter(
+            help="What runs the study: "
+            + ", ".join((*registry.ENGINES, f"or {BOTH}, one after the other, and then compared."))
+        ),
+    ] = registry.DEFAULT,
     seed: Seed = None,
     repeats: Repeats = None,
     set: Settings = [],  # noqa: B006
@@ -48,7 +66,9 @@ def run(
     ] = False,
     strict: Annotated[
         bool,
-        Parameter(negative=(), help="Exit status 3 if a run stalled, is invalid or was cut off."),
+        Parameter(
+            negative=(), help="Exit status 3 if a run failed, stalled, is invalid or was cut off."
+        ),
     ] = False,
     expect: Annotated[
         bool,
@@ -67,24 +87,35 @@ def run(
     Before anything runs, what it will need is compared with the memory of this machine. A terminal
     is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
 
+    With --engine both, each engine has a folder of its own name in the results folder, and what
+    `flashcrowd compare` says of the two is printed, and written into comparison/ beside them.
+
     Exit status: 0 done, 1 a run failed or the output cannot be written, 2 wrong study, one that
-    does not fit, or unusable folder, 3 with --strict if a run stalled, is invalid or was cut off,
-    with --expect 4 if an expectation is broken and 5 if none is broken and one is undecided, 130
-    after Ctrl-C, 143 after SIGTERM.
+    does not fit, or unusable folder, 3 with --strict if a run failed, stalled, is invalid or was
+    cut off, with --expect 4 if an expectation is broken and 5 if none is broken and one is
+    undecided, 130 after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
-    folder = out or default_folder(loaded)
+    both = engine == BOTH
+    folder = base = out or (both_folder if both else default_folder)(loaded)
+    found: list[Results] = []
     try:
-        chosen = registry.engine(engine)
-        campaign = prepare(loaded, chosen)
-        need = admit(campaign, chosen, jobs, force)
-        folder = fitting_folder(campaign, folder) if fresh else folder
-        lines = Lines(need, again())
-        results = conduct(campaign, chosen, folder, Threads(jobs), not quiet, lines)
-        if not quiet:
-            _show(results)
-        if report:
-            _report(results)
+        parts = [
+            _part(loaded, name, base / name if both else base, jobs, force, fresh)
+            for name in (registry.ENGINES if both else [engine])
+        ]
+        for part in parts:
+            folder = part.folder
+            if both and not quiet:
+                print(f"{part.engine.name} into {folder}", file=sys.stderr)
+            lines = Lines(part.need, again())
+            done = conduct(part.campaign, part.engine, folder, Threads(jobs), not quiet, lines)
+            found.append(done)
+            if not (quiet or both):
+                _show(done)
+            if report:
+                _report(done)
+        comparison = _compare(found, base / COMPARISON, quiet) if both else 0
     except KeyboardInterrupt:
         return _stopped(folder)
     except (registry.UnknownEngine, ResultsError) as error:
@@ -94,10 +125,50 @@ def run(
         kept = "Finished runs are kept." if folder.exists() else "Nothing was run."
         print(f"{error}\n{kept}", file=sys.stderr)
         return 2 if isinstance(error, PlanRejected) else 1
-    unfinished = _warn(results)
-    if strict and unfinished:
+    unfinished = [_warn(results, results.manifest.engine.name if both else "") for results in found]
+    if comparison:
+        return comparison
+    if strict and any(unfinished):
         return UNFINISHED
-    return _judge(results) if expect else 0
+    if not expect:
+        return 0
+    judged = [_judge(results) for results in found]
+    return min(filter(None, judged), default=0)  # broken in one before undecided in the other
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A study and one of the engines that run it."""
+
+    engine: Engine
+    campaign: Campaign
+    need: StudyNeed
+    folder: Path
+
+
+def _part(
+    study: Study, name: str, folder: Path, jobs: int | None, force: bool, fresh: bool
+) -> _Part:
+    chosen = registry.engine(name)
+    campaign = prepare(study, chosen)
+    need = admit(campaign, chosen, jobs, force)
+    return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)
+
+
+def _compare(found: list[Results], folder: Path, quiet: bool) -> int:
+    """How far apart the engines are, printed and as a page; the exit status."""
+    from flashcrowd.report import compare as comparing  # late, as the summary
+
+    try:
+        sides = [comparing.Side.of(each, each.manifest.engine.name) for each in found]
+        comparison = comparing.compare_sides(sides)
+        if not quiet:
+            console().print(comparison.summary())
+        print(f"Comparison: {comparison.write(folder)}")
+    except comparing.Incomparable as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 def _show(results: Results) -> None:
@@ -138,8 +209,8 @@ def _report(results: Results) -> None:
     print(f"Report: {write(results, results.path)}")
 
 
-def _warn(results: Results) -> bool:
-    """Name runs that stalled or are invalid; whether there are such, or runs that were cut off.
+def _warn(results: Results, engine: str = "") -> bool:
+    """Name runs that failed, stalled or are invalid; whether there are such, or any cut off.
 
     They are results all the same. The summary says which were cut off.
     """
@@ -150,10 +221,11 @@ def _warn(results: Results) -> bool:
             reasons.setdefault((words, row["reason"]), []).append(str(row["run"]))
     for (words, reason), runs in reasons.items():
         shown = ", ".join(runs[:10]) + (", …" if len(runs) > 10 else "")
-        text = f"{len(runs)} of {len(rows)} runs {words}: {reason} (run {shown})"
+        of = f"{engine} runs" if engine else "runs"
+        text = f"{len(runs)} of {len(rows)} {of} {words}: {reason} (run {shown})"
         print(f"warning: {text}", file=sys.stderr)
     return any(row["outcome"] in (*_WORDS, "horizon") for row in rows)
 
 
-_WORDS = {"stalled": "stalled", "invalid": "are invalid"}
+_WORDS = {"stalled": "stalled", "invalid": "are invalid", "failed": "failed"}
 """What is said of outcomes that nobody planned."""

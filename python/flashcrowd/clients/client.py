@@ -153,8 +153,12 @@ class Client(ABC):
         """
 
     @abstractmethod
-    def leave(self) -> None:
-        """It tells the tracker that it stops, and begins to close."""
+    def leave(self, *, told: bool = True) -> None:
+        """It begins to close.
+
+        Args:
+            told: whether it waits until the tracker knows; there may be no way to it any more.
+        """
 
     @abstractmethod
     def is_closed(self) -> bool:

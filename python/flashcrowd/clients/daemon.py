@@ -56,6 +56,7 @@ class Daemon(Client):
         self._all_there_at: float | None = None
         self._left_at = 0.0
         self._joined = self._left = self._ending = False
+        self._told = True
 
     # What differs from program to program.
 
@@ -148,11 +149,11 @@ class Daemon(Client):
                 age = time.time() - os.stat(self.hook).st_mtime
                 self.completed_at = time.monotonic() - age
 
-    def leave(self) -> None:
+    def leave(self, *, told: bool = True) -> None:
         """Leave the torrent; the process ends when the tracker has been told."""
         if self._left:
             return
-        self._left = True
+        self._left, self._told = True, told
         self._left_at = time.monotonic()
         if self._joined:
             # A program that crashed now is found when it is looked at; one that hangs is killed.
@@ -163,7 +164,8 @@ class Daemon(Client):
 
     def is_closed(self) -> bool:
         """Whether its process has ended; it is asked for its counters before it does."""
-        if self._left and not self._ending and time.monotonic() - self._left_at >= self.linger_s:
+        lingers = self._told and time.monotonic() - self._left_at < self.linger_s
+        if self._left and not self._ending and not lingers:
             with contextlib.suppress(RpcError):
                 self.progress = self.ask()
             self._end()

@@ -230,10 +230,10 @@ class Libtorrent(Client):
             {"upload_rate_limit": upload or 0, "unchoke_slots_limit": slots}
         )
 
-    def leave(self) -> None:
+    def leave(self, *, told: bool = True) -> None:
         """Pause the torrent: its connections are closed, and the tracker is told."""
         if not self._left:
-            self._left, self._left_at = True, time.monotonic()
+            self._left, self._left_at = True, time.monotonic() if told else float("-inf")
             if self._handle is not None:
                 self._go()
 

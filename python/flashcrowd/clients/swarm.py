@@ -94,7 +94,7 @@ class Swarm:
         self.tracker: Tracker | OpenTracker | None = None
         self.torrent: torrent.Torrent | None = None
         self.outcome = ""
-        self.stopped = False
+        self.stopped = self._cut_off = False
         self.left_behind: tuple[int, int] | None = None
         self.unmet: dict[tuple[str, str], list[settings.Unmet]] = {}
         self.pieces: list[tuple[int, float, list[int]]] = []
@@ -357,10 +357,14 @@ class Swarm:
         if client.is_closed():
             client.kill()
             peer.closed = True
-            if peer.arrived is not None:
-                timeouts = kernel.timeouts(peer.place) - peer.timeouts_before
-                peer.timeouts = timeouts + client.transport_timeouts
+            if not self._cut_off:
+                self._count_timeouts(peer)
         return peer.closed
+
+    def _count_timeouts(self, peer: Peer) -> None:
+        if peer.arrived is not None and peer.client is not None:
+            timeouts = kernel.timeouts(peer.place) - peer.timeouts_before
+            peer.timeouts = timeouts + peer.client.transport_timeouts
 
     def _look(self, seconds: float) -> None:
         """Look at every client, and account for the time since the last look."""
@@ -425,6 +429,13 @@ class Swarm:
 
     # After the end.
 
+    def cut_off(self) -> None:
+        """The network ends now: what it makes programs do from here on is no part of the run."""
+        for peer in self.peers:
+            if not peer.closed:
+                self._count_timeouts(peer)
+        self._cut_off = True
+
     def finish(self) -> None:
         """Everybody leaves; then what the clients wrote is held against the torrent.
 
@@ -433,7 +444,7 @@ class Swarm:
         """
         for peer in self.peers:
             if peer.client is not None:
-                peer.client.leave()
+                peer.client.leave(told=not self._cut_off)
         deadline = time.monotonic() + CLOSE_S
         open_ = list(self.peers)
         while open_ := [peer for peer in open_ if not self._is_closed(peer)]:
@@ -442,7 +453,7 @@ class Swarm:
                 assert client is not None
                 raise client.failure(f"it did not close within {CLOSE_S:g} s")
             time.sleep(0.02)
-        if isinstance(self.tracker, Tracker):
+        if isinstance(self.tracker, Tracker) and not self._cut_off:
             self.left_behind = self.tracker.counts()
         self._verify()
 

@@ -187,6 +187,7 @@ def perform(plan: Mapping[str, Any], seed: int, folder: Path) -> Played:
         outcome, reason = stage.play(table, tell, lab.has_ended)
         end_s = table.now()
         # What programs still say as they close is no part of the run: nothing carries it any more.
+        stage.cut_off()
         report = json.loads(lab.stop())
         stage.finish()
         if stage.failure:

@@ -263,13 +263,18 @@ class Stage:
         blocks = sum(peer.progress.down for peer in peers)
         return blocks + sum(flow.received for flow in self._all())
 
-    def finish(self) -> None:
-        """The network has ended: everybody leaves, and what was downloaded is verified."""
+    def cut_off(self) -> None:
+        """The run is over, and the network is about to end: the kernels' counts are final."""
         players = {peer.host for swarm in self.swarms.values() for peer in swarm.peers}
         # A host's kernel counts what all of its programs send again, transfers as well.
         self.retransmits = sum(kernel.retransmits(self._hosts.places[host]) for host in players)
         others = (flow for flow in self._all() if flow.spec["from"] not in players)
         self.retransmits += sum(flow.counts().retransmits for flow in others)
+        for swarm in self.swarms.values():
+            swarm.cut_off()
+
+    def finish(self) -> None:
+        """The network has ended: everybody leaves, and what was downloaded is verified."""
         try:
             for swarm in self.swarms.values():
                 if not self.failure:

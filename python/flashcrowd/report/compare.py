@@ -60,7 +60,8 @@ def compare(
         others: the others.
         margin: relative margin of the test of equivalence, 0.05 for 5 %.
         level: of each of its two one-sided tests.
-        names: what to call them; without, the ends of their paths that tell them apart.
+        names: what to call them; without, their engines, or the ends of their paths that tell them
+            apart.
 
     Raises:
         Incomparable: they have no point or no measure in common; it says why.

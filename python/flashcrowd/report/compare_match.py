@@ -43,10 +43,16 @@ class Merged:
 
 
 def named(results: Sequence[Results], names: Sequence[str] | None = None) -> list[Side]:
-    """Sides with names that tell them apart: given ones, or the ends of their paths."""
+    """Sides with names that tell them apart: given ones, engines, or the ends of their paths."""
     if names is None:
-        names = short_names([str(each.path.resolve()) for each in results])
+        engines = [each.manifest.engine.name for each in results]
+        names = names_of(engines, [str(each.path.resolve()) for each in results])
     return [Side.of(each, name) for each, name in zip(results, names, strict=True)]
+
+
+def names_of(engines: Sequence[str], folders: Sequence[str]) -> list[str]:
+    """What to call folders: by their engines if each has another one, else by their paths."""
+    return list(engines) if len(set(engines)) == len(engines) else short_names(folders)
 
 
 def short_names(folders: Sequence[str]) -> list[str]:
@@ -75,6 +81,7 @@ def merged(sides: Sequence[Side]) -> Merged:
         raise Incomparable(_nothing_common(sides, every, keys))
     notices = [*_programs(sides), *_left_out(sides, keys, common)]
     notices += [f"{side.name}: {text}" for side in sides for text in side.columns]
+    notices += [text for side in sides for text in _uncounted(side)]
     # Values are written as the first folder writes them, so that equal ones are one level.
     rows = {
         key: (number, tuple(_written(sides[0], keys[0][key], path) for path in every))
@@ -174,6 +181,17 @@ def _programs(sides: Sequence[Side]) -> Iterator[str]:
     if len({side.version for side in sides}) > 1:
         each = "; ".join(f"{side.name} has version {side.version}" for side in sides)
         yield f"Tables of different versions, matched by the names of their columns: {each}."
+
+
+def _uncounted(side: Side) -> Iterator[str]:
+    """Which runs of an emulation are in no mean, because something went wrong with it."""
+    outcomes = side.tables["runs"].column("outcome").to_pylist()
+    reasons = side.tables["runs"].column("reason").to_pylist()
+    for outcome, words in (("invalid", "are invalid"), ("failed", "failed")):
+        of = [reason for reason, found in zip(reasons, outcomes, strict=True) if found == outcome]
+        if of:
+            count = f"{len(of)} of {len(outcomes)} runs of {side.name}"
+            yield f"{count} {words}, and count in no mean: {of[0]}."
 
 
 def _settings(sides: Sequence[Side]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -59,6 +59,7 @@ def _rows(results: Source, name: str, runs: list[int] | None) -> pa.Table | None
 
 
 _ENDS = (
+    ("failed", "failed"),
     ("stalled", "got stuck"),
     ("horizon", "were cut off by the horizon"),
     ("invalid", "were not emulated as exactly as they must be"),

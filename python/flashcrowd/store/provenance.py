@@ -47,6 +47,8 @@ def record(
     }
     sessions.append(session)
     head = {key: build.get(key) for key in ("version", "commit", "engine", "profile", "rustc")}
+    if "programs" in build:
+        head["programs"] = build["programs"]
     text = digests.sealed({**head, "seeds": list(seeds), "sessions": sessions})
     atomic.write_bytes(folder / FILE, text.encode())
 

@@ -121,6 +121,11 @@ def default_folder(study: Study) -> Path:
     return Path("results") / folder_name(study)
 
 
+def both_folder(study: Study) -> Path:
+    """Where the results of both engines go if nobody says, each in a folder of its name."""
+    return Path("results") / f"{folder_name(study)}-both"
+
+
 def folder_name(study: Study) -> str:
     """The study's name as a folder may be called."""
     return re.sub(r"[^a-z0-9._-]+", "-", study.name.lower()).strip("-.") or "study"

@@ -1,0 +1,77 @@
+"""What processes there are, and which network namespaces they hold: what a run may leave behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+PATIENCE_S = 20.0
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """All processes, each with its parent and its command line."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            status = (folder / "status").read_text()
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it has just ended
+        parent = re.search(r"^PPid:\s*(\d+)", status, re.MULTILINE)
+        dead = re.search(r"^State:\s*Z", status, re.MULTILINE)
+        if parent and not dead:
+            found[int(folder.name)] = (int(parent[1]), words)
+    return found
+
+
+def below(root: int) -> list[int]:
+    """A process's children, their children, and so on."""
+    all_of_them = processes()
+    family = [root]
+    for pid in family:
+        family += [child for child, (parent, _) in all_of_them.items() if parent == pid]
+    return family[1:]
+
+
+def namespaces(pids: list[int]) -> set[str]:
+    """The network namespaces that processes are in, or hold as open files."""
+    found = set()
+    for pid in pids:
+        for link in [Path(f"/proc/{pid}/ns/net"), *Path(f"/proc/{pid}/fd").glob("*")]:
+            try:
+                name = os.readlink(link)
+            except OSError:
+                continue
+            if name.startswith("net:"):
+                found.add(name)
+    return found
+
+
+def wait_for(what: Callable[[], bool], why: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < end, why
+        time.sleep(0.05)
+
+
+def started(study: Path, out: Path) -> subprocess.Popen[bytes]:
+    """A run in a process of its own, as soon as its network is there."""
+    command = [sys.executable, "-m", "flashcrowd", "run", str(study), "--engine", "emulation"]
+    run = subprocess.Popen(
+        [*command, "--out", str(out), "--quiet"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    own = namespaces([os.getpid()])
+    try:
+        wait_for(lambda: len(namespaces(below(run.pid)) - own) >= 2, "no namespaces came")
+    except BaseException:
+        run.kill()
+        run.wait()
+        raise
+    return run

@@ -1,0 +1,237 @@
+"""Real clients over the emulated network, from the command line to the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.clients.testbed import needs
+from tests.emulation.left_behind import (
+    PATIENCE_S,
+    below,
+    namespaces,
+    processes,
+    started,
+    wait_for,
+)
+
+import flashcrowd
+from flashcrowd import _core
+from flashcrowd.cli import _status
+from flashcrowd.clients import programs
+from flashcrowd.emulation import scratch, self_test
+from flashcrowd.emulation.budget import expected_s
+from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.engines import PlanRejected, emulation
+from flashcrowd.engines.emulation import Emulator
+from flashcrowd.store import open as open_results
+from flashcrowd.study import Study
+
+
+def plan_of(study: Path) -> dict:
+    (point,) = Study.load(study).points()
+    return json.loads(point.plan().to_json())
+
+
+def with_program(study: Path, program: str) -> None:
+    """The crowd is played by another program."""
+    text = study.read_text().replace("have = true\n", "")
+    study.write_text(text.replace("hosts = 4\n", f'hosts = 4\nprogram = "{program}"\n'))
+
+
+def test_five_peers_from_the_command_line_to_the_report(
+    swarm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "e"
+    words = ["run", str(swarm), "--engine", "emulation", "--out", str(out), "--report"]
+    assert _status(words) == 0
+    assert "mean download time" in capsys.readouterr().out
+    results = open_results(out)
+    (run,) = results.tables["runs"].to_pylist()
+    assert run["outcome"] in ("completed", "invalid"), run["reason"]
+    downloads = results.tables["downloads"].to_pylist()
+    assert [row["host"] for row in downloads] == [f"homes-{n}" for n in range(2, 6)]
+    for row in downloads:
+        # Blocks that came twice in the end game count.
+        assert row["downloaded_bytes"] >= 1_000_000
+        assert row["pieces"] == 16
+        # Five peers upload 1.2 MB/s at most, and 4 MB are to be uploaded.
+        assert 2.5 < row["duration_s"] < 40
+    seed, crowd = results.tables["populations"].to_pylist()
+    assert (seed["role"], seed["peers"], crowd["peers"], crowd["completed"]) == ("seed", 1, 4, 4)
+    sent = seed["uploaded_bytes"] + crowd["uploaded_bytes"]
+    assert sent == pytest.approx(crowd["downloaded_bytes"], rel=0.05)
+    assert run["payload_bytes_delivered"] == crowd["downloaded_bytes"]
+    have = results.tables["have"].to_pylist()
+    assert {(row["peer"], row["piece"]) for row in have} == {
+        (row["peer"], piece) for row in downloads for piece in range(16)
+    }
+    assert max(row["t_s"] for row in have) == pytest.approx(
+        max(row["completed_s"] for row in downloads), abs=0.5
+    )
+    assert results.tables["pieces"].num_rows >= 5
+    series = {row["what"] for row in results.tables["series"].to_pylist()}
+    assert series == {"online", "swarm-rate"}
+    links = {row["link"]: row for row in results.tables["links"].to_pylist()}
+    assert links["homes-1 up"]["bytes"] > 1_000_000
+    assert results.tables["programs"].num_rows == 0, "libtorrent does all of its own profile"
+    provenance = json.loads((out / "provenance.json").read_text())
+    assert provenance["programs"]["libtorrent"]
+    probes = results.tables["probes"].to_pylist()
+    assert len({(row["from"], row["to"]) for row in probes}) == 1
+    page = (out / "report.html").read_text()
+    assert "Five peers that share a file" in page
+    assert results.manifest.engine.name == "emulation"
+
+
+def test_the_timeline_limits_a_swarm_and_stops_it(swarm: Path, tmp_path: Path) -> None:
+    text = swarm.read_text().replace('size = "1 MB"', 'size = "40 MB"')
+    swarm.write_text(
+        text
+        + """
+[timeline.slower]
+at = "4 s"
+change = "workloads.swarm.populations.seed.upload"
+to = "20 kB/s"
+
+[timeline.enough]
+at = "9 s"
+stop = "swarm"
+"""
+    )
+    results = flashcrowd.run(swarm, out=tmp_path / "e", progress=False, engine="emulation")
+    (run,) = results.tables["runs"].to_pylist()
+    if run["outcome"] != "invalid":
+        assert run["outcome"] == "stopped"
+        assert run["reason"] == "the timeline stopped a swarm with 0 of 4 leechers complete"
+    assert 9 <= run["end_s"] < 10
+    seed = results.tables["populations"].to_pylist()[0]
+    # 400 kB/s for 4 s, then 20 kB/s; without the change it would be 3.6 MB.
+    assert seed["uploaded_bytes"] < 2_200_000
+    assert all(row["left_s"] >= 9 for row in results.tables["downloads"].to_pylist())
+
+
+def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_path: Path) -> None:
+    needs("aria2")
+    with_program(swarm, "aria2")
+    out = tmp_path / "e"
+    words = ["run", str(swarm), "--engine", "emulation", "--out", str(out), "--jobs", "1"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "flashcrowd", *words, "--repeats", "2", "--quiet"],
+        stderr=subprocess.PIPE,
+    )
+
+    def clients() -> list[int]:
+        family = below(run.pid)
+        return [
+            pid for pid, (_, words) in processes().items() if pid in family and "aria2c" in words
+        ]
+
+    try:
+        wait_for(lambda: len(clients()) == 4, "no client came")
+        os.kill(clients()[0], signal.SIGKILL)
+        _, said = run.communicate(timeout=120)
+    finally:
+        run.kill()
+        run.wait()
+    assert run.returncode == 0, said
+    assert b"1 of 2 runs failed: aria2 on homes-" in said
+    first, second = open_results(out).tables["runs"].to_pylist()
+    assert first["outcome"] == "failed"
+    assert "it was ended by SIGKILL" in first["reason"]
+    assert second["outcome"] in ("completed", "invalid")
+    asked = {row["setting"] for row in open_results(out).tables["programs"].to_pylist()}
+    assert "choker.slots" in asked
+
+
+@pytest.mark.parametrize("victim", ["run", "lab", "first", "ctrl-c"])
+def test_nothing_of_a_swarm_is_left(victim: str, swarm: Path, tmp_path: Path) -> None:
+    """Sessions of libtorrent, and processes of aria2 where it is installed."""
+    mixed = programs.PROGRAMS["aria2"].found() is not None
+    if mixed:
+        with_program(swarm, "aria2")
+    swarm.write_text(swarm.read_text().replace('"1 MB"', '"50 MB"'))
+    run = started(swarm, tmp_path / "e")
+    folders = set(Path(tempfile.gettempdir()).glob(f"{scratch.PREFIX}*"))
+    try:
+        wait_for(lambda: len(below(run.pid)) >= (6 if mixed else 2), "no client came")
+        family = [run.pid, *below(run.pid)]
+        made = namespaces(family) - namespaces([os.getpid()])
+        if victim == "ctrl-c":
+            run.send_signal(signal.SIGINT)
+        else:
+            number = ["run", "lab", "first"].index(victim)
+            os.kill(family[number], signal.SIGKILL)
+        run.wait(PATIENCE_S)
+    finally:
+        run.kill()
+        run.wait()
+    wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+    assert not made & namespaces([*processes()])
+    with scratch.scratch() as own:
+        left = set(Path(own).parent.glob(f"{scratch.PREFIX}*")) - {own}
+    assert not left & folders, "what was left has gone by the next start"
+
+
+def test_a_program_that_is_not_there_is_refused_in_one_line(
+    swarm: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with_program(swarm, "rtorrent")
+    monkeypatch.setattr(programs.Program, "found", lambda self: None)
+    words = ["run", str(swarm), "--engine", "emulation", "--out", str(tmp_path / "e")]
+    assert _status(words) == 2
+    said = capsys.readouterr().err.splitlines()
+    place = "workloads.swarm.populations.crowd.program"
+    assert f"  {place}: rtorrent is not installed; apt install rtorrent" in said
+    assert "Nothing was run." in said
+    assert not (tmp_path / "e").exists()
+
+
+def test_what_clients_do_not_tell_is_refused(swarm: Path) -> None:
+    text = swarm.read_text().replace("hosts = 4\n", 'hosts = 4\nprogram = "aria2"\n')
+    swarm.write_text(text.replace("have = true", "have = true\nunchokes = true"))
+    with pytest.raises(PlanRejected) as refused:
+        Emulator().check(json.dumps(plan_of(swarm)))
+    said = str(refused.value)
+    assert "have is told by libtorrent alone" in said
+    assert "unchokes is not recorded of real programs yet" in said
+
+
+def test_the_versions_of_programs_are_part_of_the_identity(
+    swarm: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transfers, swarms = Emulator(), Emulator()
+    transfers.check(json.dumps(plan_of(study)))
+    swarms.check(json.dumps(plan_of(swarm)))
+    assert transfers.build()["programs"] == {}
+    assert list(swarms.build()["programs"]) == ["libtorrent"]
+    digests = [it.build()["engine"] for it in (transfers, swarms)]
+    monkeypatch.setattr(emulation, "_versions", lambda names: (("libtorrent", "9.9"),))
+    digests.append(swarms.build()["engine"])
+    assert len(set(digests)) == 3
+
+
+def test_a_tracker_without_a_host_gets_one(swarm: Path) -> None:
+    swarm.write_text(swarm.read_text().replace('tracker = "homes-6"\n', ""))
+    plan = plan_of(swarm)
+    more = with_tracker_host(plan)
+    _core.check_plan(json.dumps(more))
+    assert more["network"]["hosts"][:-1] == plan["network"]["hosts"]
+    assert more["network"]["hosts"][-1]["name"] == "tracker"
+    assert more["workloads"][0]["tracker"]["host"] == 6
+    assert with_tracker_host(more) is more
+    assert self_test.paths(more) == [(0, 1), (1, 6)]
+
+
+def test_a_swarm_is_expected_to_last_as_long_as_its_uploads(swarm: Path) -> None:
+    # 4 MB at 400 kB/s and four times 200 kB/s.
+    assert expected_s(plan_of(swarm)) == pytest.approx(4e6 / 1.2e6)
