@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
+from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.requirements import KINDS, impossible
 
@@ -36,7 +37,12 @@ def doctor(
         print(found)
     if study is None:
         lacking = [*missing({"workloads": [], "stacks": [], "network": {"hosts": []}})]
-        print(f"\nPrograms that can play: kernel TCP and echo ({', '.join(KINDS)}).")
+        print(f"\nWorkloads that programs can play: {', '.join(KINDS)}. Clients of swarms:")
+        for name, program in PROGRAMS.items():
+            client = program.found()
+            print(
+                f"  {name} {client.version}" if client else f"  {name}: not here; {program.remedy}"
+            )
         return LACKING if lacking else 0
     problems: dict[str, None] = {}
     for point in load(study, set, seed, repeats).points():

@@ -176,11 +176,17 @@ def _left_out(
 def _programs(sides: Sequence[Side]) -> Iterator[str]:
     """That the folders were not made by one program, or not with one version of the tables."""
     if len({side.program for side in sides}) > 1:
-        each = "; ".join(f"{side.name} by {side.program or 'an unknown one'}" for side in sides)
+        each = "; ".join(_made_by(side) for side in sides)
         yield f"Made by different programs, so a difference may come from the program: {each}."
     if len({side.version for side in sides}) > 1:
         each = "; ".join(f"{side.name} has version {side.version}" for side in sides)
         yield f"Tables of different versions, matched by the names of their columns: {each}."
+
+
+def _made_by(side: Side) -> str:
+    """The program behind a side, which may have its name."""
+    program = side.program or "an unknown one"
+    return program if program.startswith(f"{side.name} ") else f"{side.name} by {program}"
 
 
 def _uncounted(side: Side) -> Iterator[str]:

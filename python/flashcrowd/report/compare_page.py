@@ -39,12 +39,19 @@ def build(comparison: Pairs) -> Page:
     common = wording.count(len(comparison.settings), "common point")
     return Page(
         title=" against ".join([", ".join(names[1:]), names[0]]),
-        lead=f"{wording.count(len(names), 'results folder')}, {common}, "
+        lead=f"{_study(comparison)}{wording.count(len(names), 'results folder')}, {common}, "
         f"{wording.count(len(comparison.points.runs), 'run')} in all.",
         sections=[section for section in sections if section.blocks],
         foot=f"{METHOD} {compare_words.method(comparison)}",
         warnings=comparison.notices,
     )
+
+
+def _study(comparison: Pairs) -> str:
+    """The study, if all folders are of one."""
+    titles = {str(side.study.get("title") or "") for side in comparison.sides}
+    (title, *more) = titles
+    return f"{title}: " if title and not more else ""
 
 
 def _answer(comparison: Pairs) -> Iterator[Block]:

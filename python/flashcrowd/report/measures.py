@@ -148,14 +148,15 @@ def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
     rows = source.where(rows, "swarm", swarm)
     runs, seed = source.integers(rows, "run"), source.strings(rows, "role") == "seed"
     sent, needed = source.numbers(rows, "uploaded_bytes"), source.numbers(rows, "needed_s")
-    idle = np.nan_to_num(source.numbers(rows, "idle_share")) * needed
+    idle = np.where(needed > 0, source.numbers(rows, "idle_share") * needed, 0.0)
     upload, share, unused = {}, {}, {}
     for run, members in by_run(runs):
         seeds = members[seed[members]]
         upload[run] = float(sent[seeds].sum()) / 1e6
         if sent[members].sum() > 0:
             share[run] = 100 * float(sent[seeds].sum() / sent[members].sum())
-        if needed[seeds].sum() > 0:
+        # Real programs do not tell.
+        if needed[seeds].sum() > 0 and not np.isnan(idle[seeds]).any():
             unused[run] = 100 * float(idle[seeds].sum() / needed[seeds].sum())
     for metric, of_run in (
         ("seed upload", upload),

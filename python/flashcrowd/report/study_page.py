@@ -13,6 +13,7 @@ from flashcrowd.report import (
     diagnosis,
     downloads,
     drawing,
+    emulated,
     expectations,
     listings,
     measures,
@@ -73,6 +74,7 @@ def build(results: Source) -> Page:
         *_outcome(points),
         *_results(results, points, everything, decisive),
         Section("What was run", "what", list(_what(results, points))),
+        Section("How exact was it?", "exact", list(emulated.blocks(results))),
         Section("In detail", "detail", list(_detail(results, points))),
     ]
     return Page(

@@ -1,0 +1,58 @@
+"""How exact an emulation was, and what its programs did otherwise than the study asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from flashcrowd.report import source, wording
+from flashcrowd.report.blocks import Block, Table, Text
+from flashcrowd.report.source import Source
+
+_MOST_ROWS = 12
+
+
+def blocks(results: Source) -> Iterator[Block]:
+    """Sentences and a table; nothing of a simulation."""
+    seconds = source.table(results, "emulation")
+    if seconds is None:
+        return
+    yield Text(_punctuality(seconds))
+    probes = source.table(results, "probes")
+    if probes is not None:
+        yield Text(_self_test(probes))
+    programs = source.table(results, "programs")
+    if programs is not None:
+        yield _otherwise(programs)
+
+
+def _punctuality(seconds: pa.Table) -> str:
+    half, most = (source.numbers(seconds, f"late_{of}_s") for of in ("p50", "p99"))
+    packets = source.integers(seconds, "packets")
+    lost = int(source.integers(seconds, "unmodelled_drops").sum())
+    middle = float((half * packets).sum() / max(packets.sum(), 1))
+    return (
+        f"Half of the packets came to their hosts within {1e6 * middle:.2g} µs of when "
+        f"they were due. In the worst of {wording.count(seconds.num_rows, 'second')}, 1 in 100 was "
+        f"{1e3 * float(most.max()):.2g} ms late or more; "
+        f"{wording.count(lost, 'packet')} got lost other than by the model."
+    )
+
+
+def _self_test(probes: pa.Table) -> str:
+    within = int(source.integers(probes, "within").sum())
+    return (
+        f"{within} of {wording.count(probes.num_rows, 'probe')} of the paths found what the model "
+        "says, within the limits of the self-test."
+    )
+
+
+def _otherwise(programs: pa.Table) -> Table:
+    """What is the same in all runs stands once."""
+    columns = ("population", "program", "setting", "asked", "given")
+    values = zip(*(source.strings(programs, name) for name in columns), strict=True)
+    rows = [[population or "tracker", *rest] for population, *rest in dict.fromkeys(values)]
+    caption = "What the study asks, and a program does in another way."
+    words = frozenset(range(len(columns)))
+    return Table(list(columns), rows, caption, words, folded=len(rows) > _MOST_ROWS)

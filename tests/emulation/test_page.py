@@ -1,0 +1,28 @@
+"""`docs/real-programs.md`: its study and its commands, in order, in an empty folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.clients.testbed import needs
+from tests.docs.test_tutorial import BLOCK, ROOT, execute
+
+PAGE = ROOT / "docs" / "real-programs.md"
+
+
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    needs("libtorrent")
+    said = []
+    for block in BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
+        if block["verb"]:
+            (tmp_path / block["name"]).write_text(block["body"], encoding="utf-8")
+        elif block["kind"] == "console":
+            for line in block["body"].splitlines():
+                outcome = execute(line.removeprefix("$ "), tmp_path)
+                assert outcome.returncode == 0, f"{line}\n{outcome.stdout}\n{outcome.stderr}"
+                said.append(outcome.stdout)
+    assert len(said) == 6
+    assert "emulation against simulation" in said[2]
+    page = (tmp_path / "crowd" / "comparison" / "compare.html").read_text(encoding="utf-8")
+    assert "emulation against simulation" in page
+    assert (tmp_path / "crowd" / "emulation" / "report.html").exists()
