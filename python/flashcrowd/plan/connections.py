@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flashcrowd.plan import format as plan
@@ -9,15 +10,18 @@ from flashcrowd.plan.workloads import by_workload
 from flashcrowd.scenario.check import connecting
 from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.hosts import HostNames
-from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.workloads import Workload
 
 
 def lower_connections(
-    chosen: Connections, scenario: Scenario, workloads: list[dict[str, Any]], hosts: HostNames
+    chosen: Connections,
+    workloads: Mapping[str, Workload],
+    lowered: list[dict[str, Any]],
+    hosts: HostNames,
 ) -> plan.LoggedConnections:
     """Which connections of the plan's workloads are logged, and at which hosts."""
-    indices = by_workload(scenario, workloads)
-    names = connecting(scenario) if chosen.of == "all" else chosen.of
+    indices = by_workload(workloads, lowered)
+    names = connecting(workloads) if chosen.of == "all" else chosen.of
     found = None
     if chosen.hosts != "all":
         found = [host for name in chosen.hosts for host in hosts.find(name) or ()]

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.kept import Kept
 from flashcrowd.plan.connections import lower_connections
 from flashcrowd.plan.format import FORMAT, Capture, Measures, PlanDict, Stop
-from flashcrowd.plan.kept import Kept
-from flashcrowd.plan.network import lower_network, stacks_of, weight
+from flashcrowd.plan.network import lower_network, stacks_of
+from flashcrowd.plan.network import weight as weight_of_network
 from flashcrowd.plan.plan import Plan
 from flashcrowd.plan.timeline import lower_timeline
 from flashcrowd.plan.traces import indexed
-from flashcrowd.plan.workloads import by_workload, lower_flow, lower_swarm
+from flashcrowd.plan.workloads import Used, by_workload, lower_workloads
+from flashcrowd.plan.workloads import weight as weight_of_workloads
 from flashcrowd.scenario.capture import Capture as CaptureTable
 from flashcrowd.scenario.check import check
-from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
 from flashcrowd.scenario.measures import Measures as MeasuresTable
 from flashcrowd.scenario.measures import Stop as StopTable
 from flashcrowd.scenario.measures import Window, Windowed
 from flashcrowd.scenario.mirror import to_plan
-from flashcrowd.scenario.scenario import Scenario
-from flashcrowd.scenario.swarm import Swarm
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.scenario import Scenario, profile_of, stack_of, utp_of
+from flashcrowd.scenario.stack import Stack
+from flashcrowd.scenario.utp import Utp
+from flashcrowd.scenario.workloads import Workload
 
 
 def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
@@ -37,91 +41,95 @@ def lower(scenario: Scenario, kept: Kept | None = None) -> Plan:
         StudyError: references or combinations in the scenario are impossible.
     """
     kept = kept or Kept()
-    problems = kept.made(check, scenario, weight=0)
+    problems = kept.found(check, scenario, kept)
     if problems:
         raise StudyError(problems, scenario.title)
     data = _lower_start(scenario, kept)
-    data["timeline"], problems = _timeline(scenario, data, kept)
-    if problems:
-        raise StudyError(problems, scenario.title)
-    data["network"] = indexed(data["network"], data["timeline"])
+    if scenario.timeline:
+        data["timeline"], problems = _timeline(scenario, data)
+        if problems:
+            raise StudyError(problems, scenario.title)
+        data["network"] = indexed(data["network"], data["timeline"])
     return Plan(data, kept)
 
 
 def wrong_with(scenario: Scenario, kept: Kept) -> list[Problem]:
     """Why a scenario cannot be lowered; nothing if it can."""
-    problems = kept.made(check, scenario, weight=0)
+    problems = kept.found(check, scenario, kept)
     if problems or not scenario.timeline:
         return problems
-    return _timeline(scenario, _lower_start(scenario, kept), kept)[1]
+    return _timeline(scenario, _lower_start(scenario, kept))[1]
 
 
-def _timeline(
-    scenario: Scenario, start: PlanDict, kept: Kept
-) -> tuple[list[dict[str, Any]], list[Problem]]:
+def _timeline(scenario: Scenario, start: PlanDict) -> tuple[list[dict[str, Any]], list[Problem]]:
     def revised(scenario: Scenario) -> PlanDict:
-        return _lower_start(scenario, kept)
+        return _lower_start(scenario, Kept())  # its tables are its own, and are not met again
 
-    return lower_timeline(scenario, start, revised, by_workload(scenario, start["workloads"]))
-
-
-class _Used:
-    """Indices of named variants in the order in which they are first used."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.index = {name: index for index, name in enumerate(names)}
-
-    def __call__(self, name: str) -> int:
-        return self.index.setdefault(name, len(self.index))
+    return lower_timeline(
+        scenario, start, revised, by_workload(scenario.workloads, start["workloads"])
+    )
 
 
 def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
-    """The plan at the start, without its timeline."""
-    stacks, utps, profiles = _Used(stacks_of(scenario.network)), _Used(), _Used()
-    hosts = HostNames(scenario.network)
+    """The plan at the start, without its timeline.
 
-    def carrier(name: str | None) -> dict[str, int] | None:
-        if name in (None, "inherit"):
-            return None
-        return {"utp": utps(name)} if scenario.stack(name) is None else {"tcp": stacks(name)}
-
-    network = kept.made(lower_network, scenario.network, kept, weight=weight(scenario.network))
-    workloads: list[dict[str, Any]] = []
-    for name, workload in scenario.workloads.items():
-        if isinstance(workload, Swarm):
-            workloads.append(lower_swarm(name, workload, hosts, profiles, carrier))
-        else:
-            workloads.extend(lower_flow(name, workload, hosts, carrier))
-
-    def named(name: str, table: Any) -> dict[str, Any]:
-        return kept.made(_named(name), table)
-
-    measures: Measures = kept.made(_measures, scenario.measures)
-    if scenario.measures.connections is not None:
-        logged = lower_connections(scenario.measures.connections, scenario, workloads, hosts)
-        measures = {**measures, "connections": logged}
+    What makes a part of it sees the tables that decide the part, and nothing else.
+    """
+    network, workloads = scenario.network, scenario.workloads
+    sizes = kept.found(sizes_of, network, kept)
+    of_hosts = kept.found(stacks_of, network, kept)
+    used = kept.found(_used, workloads, of_hosts, scenario.stacks, kept)
+    lowered = kept.made(lower_workloads, workloads, sizes, used, weight=weight_of_workloads)
     return {
         "format": FORMAT,
         "title": scenario.title,
-        "network": network,
-        "stacks": [named(name, scenario.stack(name)) for name in stacks.index],
-        "utps": [named(name, scenario.utp_of(name)) for name in utps.index],
-        "profiles": [named(name, scenario.profile(name)) for name in profiles.index],
-        "workloads": workloads,
+        "network": kept.made(lower_network, network, kept, weight=weight_of_network),
+        "stacks": kept.made(_stacks, used, scenario.stacks),
+        "utps": kept.made(_utps, used, scenario.utp),
+        "profiles": kept.made(_profiles, used, scenario.profiles),
+        "workloads": lowered,
         "timeline": [],
-        "measures": _with_capture(measures, scenario.measures.capture, hosts),
+        "measures": kept.made(_measures, scenario.measures, workloads, lowered, sizes),
         "stop": kept.made(_stop, scenario.stop),
     }
 
 
-@cache
-def _named(name: str) -> Callable[[Any], dict[str, Any]]:
-    """Lowers a stack, a uTP configuration or a client profile of this name."""
-    return lambda table: {"name": name, **to_plan(table)}
+def _used(
+    workloads: Mapping[str, Workload],
+    of_hosts: tuple[str, ...],
+    stacks: Mapping[str, Stack],
+    kept: Kept,
+) -> Used:
+    return kept.same(Used.by(workloads, of_hosts, stacks))
 
 
-def _measures(measures: MeasuresTable) -> Measures:
-    return {
+def _stacks(used: Used, own: Mapping[str, Stack]) -> list[dict[str, Any]]:
+    return _named((name, stack_of(own, name)) for name in used.stacks)
+
+
+def _utps(used: Used, own: Mapping[str, Utp]) -> list[dict[str, Any]]:
+    return _named((name, utp_of(own, name)) for name in used.utps)
+
+
+def _profiles(used: Used, own: Mapping[str, Profile]) -> list[dict[str, Any]]:
+    return _named((name, profile_of(own, name)) for name in used.profiles)
+
+
+def _named(tables: Iterable[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Variants with their names, as the plan has them."""
+    return [{"name": name, **to_plan(table)} for name, table in tables]
+
+
+def _measures(
+    measures: MeasuresTable,
+    workloads: Mapping[str, Workload],
+    lowered: list[dict[str, Any]],
+    sizes: Sizes,
+) -> Measures:
+    hosts, logged = HostNames(sizes), None
+    if measures.connections is not None:
+        logged = lower_connections(measures.connections, workloads, lowered, hosts)
+    made: Measures = {
         "series": [{"what": what, "every_ns": every.ns} for what, every in measures.series.items()],
         "pieces_ns": measures.pieces.ns if measures.pieces else None,
         "queues_ns": measures.queues.ns if measures.queues else None,
@@ -140,8 +148,9 @@ def _measures(measures: MeasuresTable) -> Measures:
             for table in get_args(Windowed)
             if (window := measures.window_of(table)) != Window()
         ],
-        "connections": None,
+        "connections": logged,
     }
+    return _with_capture(made, measures.capture, hosts)
 
 
 def _with_capture(measures: Measures, capture: CaptureTable | None, hosts: HostNames) -> Measures:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flashcrowd.kept import Kept
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import (
     Conditions,
@@ -16,7 +17,6 @@ from flashcrowd.plan.format import (
     Network,
     Trace,
 )
-from flashcrowd.plan.kept import Kept
 from flashcrowd.plan.topology import Between, Lowered
 from flashcrowd.plan.traces import Followed, Traces
 from flashcrowd.scenario.discipline import AnyQueue
@@ -31,9 +31,10 @@ from flashcrowd.scenario.trace import Trace as TraceTable
 from flashcrowd.units import Rate
 
 
-def stacks_of(network: NetworkTable) -> list[str]:
-    """The TCP stacks of the hosts, in the order of their indices."""
-    return list(dict.fromkeys(_stack(group, network) for group in network.groups.values()))
+def stacks_of(network: NetworkTable, kept: Kept) -> tuple[str, ...]:
+    """The TCP stacks of the hosts by index; one object for all networks that have the same."""
+    named = dict.fromkeys(_stack(group, network) for group in network.groups.values())
+    return kept.same(tuple(named))
 
 
 def _stack(group: Group, network: NetworkTable) -> str:
@@ -63,10 +64,9 @@ def _sites(network: NetworkTable) -> list[_Site]:
     ]
 
 
-def weight(network: NetworkTable) -> int:
+def weight(lowered: Network) -> int:
     """What the network of a plan takes, in hosts: a core has half as much as a host."""
-    hosts = sum(group.hosts for group in network.groups.values())
-    return hosts + len(_sites(network)) ** 2 // 2 * (network.topology is not None)
+    return len(lowered["hosts"]) + len(lowered["cores"]) // 2
 
 
 def lower_network(network: NetworkTable, kept: Kept) -> Network:
@@ -127,7 +127,7 @@ def _hosts(
     network: NetworkTable, here: Sequence[_Site], links: list[Link], traces: Traces, kept: Kept
 ) -> list[Host]:
     hosts: list[Host] = []
-    stacks = stacks_of(network)
+    stacks = stacks_of(network, kept)
     of_group: dict[str, list[int]] = {}
     for index, site in enumerate(here):
         of_group.setdefault(site.name, []).append(index)
@@ -161,7 +161,7 @@ def _line(site: _Site, network: NetworkTable, kept: Kept) -> Line | None:
     """The access line of hosts at a site: that of their group, or else that of their place."""
     if site.group.access is not None or network.topology is None:
         return site.group.access
-    return kept.made(_line_of_place, network.topology.places[site.place], weight=0)
+    return kept.found(_line_of_place, network.topology.places[site.place])
 
 
 def _line_of_place(place: Place) -> Line | None:

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flashcrowd.errors import Problem, StudyError
+from flashcrowd.kept import Kept
 from flashcrowd.plan.digest import digest
 from flashcrowd.plan.format import FORMAT, PlanDict
-from flashcrowd.plan.kept import Kept
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -36,13 +36,8 @@ class Plan:
 
     def to_json(self) -> str:
         """The plan as an engine reads it: one line, the same for equal plans."""
-        texts = (f'"{key}":{self._text(value)}' for key, value in self.data.items())
+        texts = [f'"{key}":{self.kept.text(value)}' for key, value in self.data.items()]
         return "{" + ",".join(texts) + "}"
-
-    def _text(self, value: Any) -> str:
-        if isinstance(value, list):
-            return "[" + ",".join(map(self.kept.text, value)) + "]"
-        return self.kept.text(value)
 
     def digest(self) -> str:
         """Digest of everything but the title, in hexadecimal digits.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from flashcrowd.scenario.arrivals import Arrivals, FlashCrowd, Poisson, Rates
 from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
-from flashcrowd.scenario.hosts import HostNames
+from flashcrowd.scenario.hosts import HostNames, Sizes
 from flashcrowd.scenario.mirror import to_plan
-from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.scenario import stack_of, transports_of
+from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import (
     After,
     AfterShare,
@@ -19,18 +22,68 @@ from flashcrowd.scenario.swarm import (
     Swarm,
     Tracker,
 )
-
-Carrier = Callable[[str | None], dict[str, int] | None]
-"""What carries a connection in the plan, by the name in the scenario."""
+from flashcrowd.scenario.workloads import Workload
 
 
-def lower_swarm(
-    name: str, swarm: Swarm, hosts: HostNames, profile: Callable[[str], int], carrier: Carrier
-) -> dict[str, Any]:
-    """The swarm of a plan; `profile` gives the index of a client profile by its name."""
+@dataclass(frozen=True)
+class Used:
+    """The names of the variants that a plan uses, by index: those of hosts, then of workloads."""
+
+    stacks: tuple[str, ...]
+    utps: tuple[str, ...]
+    profiles: tuple[str, ...]
+
+    @classmethod
+    def by(
+        cls, workloads: Mapping[str, Workload], hosts: Iterable[str], own: Mapping[str, Stack]
+    ) -> Used:
+        """What workloads use and hosts of these TCP stacks; `own` are stacks of the scenario."""
+        stacks, utps = dict.fromkeys(hosts), dict[str, None]()
+        for name in transports_of(workloads):
+            (utps if stack_of(own, name) is None else stacks)[name] = None
+        swarms = [workload for workload in workloads.values() if isinstance(workload, Swarm)]
+        profiles = [it.profile for swarm in swarms for it in swarm.populations.values()]
+        return cls(tuple(stacks), tuple(utps), tuple(dict.fromkeys(profiles)))
+
+    @cached_property
+    def _carriers(self) -> dict[str, dict[str, int]]:
+        return {
+            **{name: {"utp": index} for index, name in enumerate(self.utps)},
+            **{name: {"tcp": index} for index, name in enumerate(self.stacks)},
+        }
+
+    def carrier(self, name: str | None) -> dict[str, int] | None:
+        """What carries a connection in the plan, by the name in the scenario."""
+        return None if name in (None, "inherit") else self._carriers[name]
+
+    def profile(self, name: str) -> int:
+        """The index of a client profile."""
+        return self.profiles.index(name)
+
+
+def lower_workloads(
+    workloads: Mapping[str, Workload], sizes: Sizes, used: Used
+) -> list[dict[str, Any]]:
+    """The workloads of a plan."""
+    hosts, lowered = HostNames(sizes), list[dict[str, Any]]()
+    for name, workload in workloads.items():
+        if isinstance(workload, Swarm):
+            lowered.append(_swarm(name, workload, hosts, used))
+        else:
+            lowered.extend(_flows(name, workload, hosts, used))
+    return lowered
+
+
+def weight(lowered: list[dict[str, Any]]) -> int:
+    """What the workloads of a plan take, in hosts: a flow has half as much, a peer a fiftieth."""
+    peers = sum(len(it["hosts"]) for each in lowered for it in each.get("populations", ()))
+    return 1 + len(lowered) // 2 + peers // 50
+
+
+def _swarm(name: str, swarm: Swarm, hosts: HostNames, used: Used) -> dict[str, Any]:
     taken: set[str] = set()
     populations = [
-        _population(each, population, hosts, profile, carrier, taken)
+        _population(each, population, hosts, used, taken)
         for each, population in swarm.populations.items()
     ]
     return {
@@ -60,8 +113,7 @@ def _population(
     name: str,
     population: Population,
     hosts: HostNames,
-    profile: Callable[[str], int],
-    carrier: Carrier,
+    used: Used,
     taken: set[str],
 ) -> dict[str, Any]:
     groups = [population.group] if isinstance(population.group, str) else population.group
@@ -72,9 +124,9 @@ def _population(
         "name": name,
         "role": population.role,
         "hosts": [hosts.index[host] for host in chosen],
-        "profile": profile(population.profile),
-        "transport": carrier(population.transport),
-        "data": carrier(population.data_transport),
+        "profile": used.profile(population.profile),
+        "transport": used.carrier(population.transport),
+        "data": used.carrier(population.data_transport),
         "upload_bps": None if population.upload is None else population.upload.bps,
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
@@ -115,14 +167,14 @@ def _departure(departure: Departure) -> dict[str, Any]:
     return {"kind": departure.kind}
 
 
-def lower_flow(name: str, flow: Flow, hosts: HostNames, carrier: Carrier) -> list[dict[str, Any]]:
+def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[dict[str, Any]]:
     """The workloads of a plan that are one of a scenario, one for each pair of hosts.
 
     Its keys are those of the scenario, with units, by the rules of `mirror`.
     """
     made = {flow.plan_keys.get(key, key): value for key, value in to_plan(flow).items()}
     if flow.carried_by is not None:
-        made["transport"] = carrier(flow.carried_by)
+        made["transport"] = used.carrier(flow.carried_by)
     return [{**made, **between} for between in _pairs(name, flow, hosts)]
 
 
@@ -142,10 +194,10 @@ def _pairs(name: str, flow: Flow, hosts: HostNames) -> list[dict[str, Any]]:
     ]
 
 
-def by_workload(scenario: Scenario, workloads: list[dict[str, Any]]) -> dict[str, list[int]]:
-    """The indices in the plan of each workload of the scenario."""
-    indices = {name: [] for name in scenario.workloads}
-    for index, workload in enumerate(workloads):
+def by_workload(names: Iterable[str], lowered: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """The indices in the plan of each workload of the scenario, by its name."""
+    indices = {name: [] for name in names}
+    for index, workload in enumerate(lowered):
         name = workload["name"]
         indices[name if name in indices else name.rpartition("-")[0]].append(index)
     return indices

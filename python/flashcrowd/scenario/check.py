@@ -2,58 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec
 
 from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.kept import Kept
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
 from flashcrowd.scenario.capture import Capture
 from flashcrowd.scenario.connections import Connections
 from flashcrowd.scenario.distribution import RttDistribution
 from flashcrowd.scenario.flows import Flow
-from flashcrowd.scenario.hosts import HostNames
-from flashcrowd.scenario.measures import Window
+from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
+from flashcrowd.scenario.measures import Measures, Stop, Window
+from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown
-from flashcrowd.scenario.scenario import Scenario
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.scenario import Scenario, profile_of
+from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import Population, Swarm
+from flashcrowd.scenario.utp import Utp
+from flashcrowd.scenario.workloads import Workload
 from flashcrowd.units import Span
+
+P = ParamSpec("P")
 
 MOST_HOSTS = 100_000
 MOST_PIECES = 1_000_000
 MOST_BLOCKS = 65_535
 
 
-def check(scenario: Scenario) -> list[Problem]:
-    """Every mistake in a scenario whose tables are valid one by one."""
-    total = sum(group.hosts for group in scenario.network.groups.values())
+def check(scenario: Scenario, kept: Kept | None = None) -> list[Problem]:
+    """Every mistake in a scenario whose tables are valid one by one.
+
+    A rule sees the tables that it is about and nothing else, so that what it says of them holds
+    wherever they stand together.
+
+    Args:
+        scenario: what to check.
+        kept: what the rules said of scenarios that share tables with this one.
+    """
+    kept = kept or Kept()
+    network, workloads, measures = scenario.network, scenario.workloads, scenario.measures
+    variants = scenario.stacks, scenario.utp, scenario.profiles
+    sizes = kept.found(sizes_of, network, kept)
+    total = sum(hosts for _, hosts in sizes)
     if total > MOST_HOSTS:
         return [Problem("network.groups", f"{total} hosts", f"at most {MOST_HOSTS} hosts in all")]
-    hosts = HostNames(scenario.network)
-    problems = list(_network(scenario))
-    for name, workload in scenario.workloads.items():
+    return [
+        *kept.found(_network, network, sizes, scenario.stacks),
+        *kept.found(_workloads, workloads, sizes, *variants),
+        *kept.found(_variants, *variants),
+        *kept.found(_capture, measures, scenario.stop, sizes),
+        *kept.found(_windows, measures, scenario.stop),
+        *kept.found(_logs, measures, scenario.stop, workloads, sizes),
+        *kept.found(_ends, workloads, scenario.stop),
+    ]
+
+
+def _rule(told: Callable[P, Iterable[Problem]]) -> Callable[P, list[Problem]]:
+    """A rule: all that it tells, as a list that can be kept."""
+
+    @wraps(told)
+    def all_told(*args: P.args, **kwargs: P.kwargs) -> list[Problem]:
+        return list(told(*args, **kwargs))
+
+    return all_told
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What a workload may name."""
+
+    hosts: HostNames
+    stacks: Mapping[str, Stack]
+    utp: Mapping[str, Utp]
+    profiles: Mapping[str, Profile]
+
+
+@_rule
+def _workloads(
+    workloads: Mapping[str, Workload],
+    sizes: Sizes,
+    stacks: Mapping[str, Stack],
+    utp: Mapping[str, Utp],
+    profiles: Mapping[str, Profile],
+) -> Iterator[Problem]:
+    named = _Named(HostNames(sizes), stacks, utp, profiles)
+    for name, workload in workloads.items():
         place = join(("workloads", name))
         if isinstance(workload, Swarm):
-            problems.extend(_swarm(workload, place, scenario, hosts))
+            yield from _swarm(workload, place, named)
         else:
-            problems.extend(_flow(workload, place, hosts))
+            yield from _flow(workload, place, named.hosts)
             if workload.carried_by is not None:
-                problems.extend(_transport(workload.carried_by, f"{place}.transport", scenario))
+                yield from _transport(workload.carried_by, f"{place}.transport", named)
         stem, _, number = name.rpartition("-")
-        if stem in scenario.workloads and number.isdecimal():
+        if stem in workloads and number.isdecimal():
             allowed = f"a name that no flow of {stem} can have"
-            problems.append(Problem(place, shown(name), allowed, "leave the number out"))
-    problems.extend(_variants(scenario))
-    measures = (*_capture(scenario, hosts), *_windows(scenario), *_logs(scenario, hosts))
-    return [*problems, *measures, *_ends(scenario)]
+            yield Problem(place, shown(name), allowed, "leave the number out")
 
 
-def _windows(scenario: Scenario) -> Iterator[Problem]:
-    measures, end = scenario.measures, scenario.stop.horizon
+@_rule
+def _windows(measures: Measures, stop: Stop) -> Iterator[Problem]:
     places = {f"windows.{table}": window for table, window in measures.windows.items()}
     for place, window in {"window": measures.window, **places}.items():
-        yield from _extent(f"measures.{place}", window, end)
+        yield from _extent(f"measures.{place}", window, stop.horizon)
 
 
 def _extent(place: str, chosen: Window | Capture | Connections, end: Span) -> Iterator[Problem]:
@@ -66,21 +124,26 @@ def _extent(place: str, chosen: Window | Capture | Connections, end: Span) -> It
         yield Problem(f"{place}.to", shown(str(chosen.to)), allowed)
 
 
-def _capture(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
-    chosen, place = scenario.measures.capture, "measures.capture"
+@_rule
+def _capture(measures: Measures, stop: Stop, sizes: Sizes) -> Iterator[Problem]:
+    chosen, place = measures.capture, "measures.capture"
     if chosen is None:
         return
+    hosts = HostNames(sizes)
     for name in chosen.hosts:
         if hosts.find(name) is None:
             yield unknown(f"{place}.hosts", name, "a host or a group", hosts.suggestions())
-    yield from _extent(place, chosen, scenario.stop.horizon)
+    yield from _extent(place, chosen, stop.horizon)
 
 
-def _logs(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
-    chosen, place = scenario.measures.connections, "measures.connections"
+@_rule
+def _logs(
+    measures: Measures, stop: Stop, workloads: Mapping[str, Workload], sizes: Sizes
+) -> Iterator[Problem]:
+    chosen, place = measures.connections, "measures.connections"
     if chosen is None:
         return
-    known = connecting(scenario)
+    known, hosts = connecting(workloads), HostNames(sizes)
     if not known:
         yield Problem(place, MISSING, "a workload that opens connections", "there is none")
     for number, name in enumerate(() if chosen.of == "all" else chosen.of):
@@ -91,14 +154,14 @@ def _logs(scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
         if hosts.find(name) is None:
             what = "a host or a group"
             yield unknown(f"{place}.hosts[{number}]", name, what, hosts.suggestions())
-    yield from _extent(place, chosen, scenario.stop.horizon)
+    yield from _extent(place, chosen, stop.horizon)
 
 
-def connecting(scenario: Scenario) -> list[str]:
+def connecting(workloads: Mapping[str, Workload]) -> list[str]:
     """The workloads that open connections."""
     return [
         name
-        for name, workload in scenario.workloads.items()
+        for name, workload in workloads.items()
         if isinstance(workload, Swarm) or workload.carried_by is not None
     ]
 
@@ -110,12 +173,12 @@ def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
     return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
 
 
-def _network(scenario: Scenario) -> Iterator[Problem]:
-    network = scenario.network
-    stacks = [*shipped.stacks(), *scenario.stacks]
+@_rule
+def _network(network: Network, sizes: Sizes, own: Mapping[str, Stack]) -> Iterator[Problem]:
+    stacks = [*shipped.stacks(), *own]
     if network.stack not in stacks:
         yield unknown("network.stack", network.stack, "a TCP stack", stacks)
-    host_names = HostNames(network).index
+    host_names = HostNames(sizes).index
     for name, group in network.groups.items():
         if group.stack not in ("inherit", *stacks):
             place = join(("network", "groups", name, "stack"))
@@ -123,12 +186,11 @@ def _network(scenario: Scenario) -> Iterator[Problem]:
         if name in host_names:
             allowed = "a name that no host of another group has"
             yield Problem(join(("network", "groups", name)), shown(name), allowed)
-    yield from _paths(scenario)
+    yield from _paths(network)
     yield from placement(network)
 
 
-def _paths(scenario: Scenario) -> Iterator[Problem]:
-    network = scenario.network
+def _paths(network: Network) -> Iterator[Problem]:
     seen: dict[frozenset[str], str] = {}
     for name, path in network.paths.items():
         place = join(("network", "paths", name))
@@ -158,7 +220,7 @@ def _paths(scenario: Scenario) -> Iterator[Problem]:
                 )
 
 
-def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> Iterator[Problem]:
+def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
     pieces = -(-swarm.size.bytes // swarm.piece.bytes)
     if pieces > MOST_PIECES:
         allowed = f"a size of at least 1/{MOST_PIECES} of the file's {swarm.size}"
@@ -172,7 +234,7 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
         allowed = f"a size of at least 1/{MOST_BLOCKS} of a piece, {swarm.piece}"
         yield Problem(f"{place}.block", shown(swarm.block), allowed)
     if swarm.tracker.host is not None:
-        yield from _host(f"{place}.tracker.host", swarm.tracker.host, hosts)
+        yield from _host(f"{place}.tracker.host", swarm.tracker.host, named.hosts)
     populations = swarm.populations
     if not any(population.role == "seed" for population in populations.values()):
         yield Problem(
@@ -187,17 +249,15 @@ def _swarm(swarm: Swarm, place: str, scenario: Scenario, hosts: HostNames) -> It
         yield Problem(f"{place}.populations", ", ".join(populations), allowed)
     taken: set[str] = set()
     for name, population in populations.items():
-        yield from _population(
-            population, join(("populations", name)), place, scenario, hosts, taken
-        )
+        yield from _population(population, join(("populations", name)), place, named, taken)
         if swarm.block <= swarm.piece:
-            yield from _blocks(swarm, population, f"{place}.block", scenario)
+            profile = profile_of(named.profiles, population.profile)
+            yield from _blocks(swarm, population, f"{place}.block", profile)
 
 
 def _blocks(
-    swarm: Swarm, population: Population, path: str, scenario: Scenario
+    swarm: Swarm, population: Population, path: str, profile: Profile | None
 ) -> Iterator[Problem]:
-    profile = scenario.profile(population.profile)
     if profile is not None and swarm.block > profile.requests.max_block:
         yield Problem(
             path,
@@ -211,21 +271,20 @@ def _population(
     population: Population,
     name: str,
     swarm: str,
-    scenario: Scenario,
-    hosts: HostNames,
+    named: _Named,
     taken: set[str],
 ) -> Iterator[Problem]:
-    place = f"{swarm}.{name}"
+    place, hosts = f"{swarm}.{name}", named.hosts
     groups = [population.group] if isinstance(population.group, str) else population.group
-    profiles = list(dict.fromkeys([*shipped.profiles(), *scenario.profiles]))
+    profiles = list(dict.fromkeys([*shipped.profiles(), *named.profiles]))
     if population.profile not in profiles:
         yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
-    yield from _transport(population.transport, f"{place}.transport", scenario)
+    yield from _transport(population.transport, f"{place}.transport", named)
     if population.data_transport is not None:
-        yield from _transport(population.data_transport, f"{place}.data_transport", scenario, ())
-    strangers = [group for group in groups if group not in scenario.network.groups]
+        yield from _transport(population.data_transport, f"{place}.data_transport", named, ())
+    strangers = [group for group in groups if group not in hosts.groups]
     for group in strangers:
-        yield unknown(f"{place}.group", group, "a group", scenario.network.groups)
+        yield unknown(f"{place}.group", group, "a group", hosts.groups)
     if strangers:
         return
     free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
@@ -268,9 +327,9 @@ def _times(population: Population, times: Times, place: str, wanted: int) -> Ite
 
 
 def _transport(
-    name: str, path: str, scenario: Scenario, words: Iterable[str] = ("inherit",)
+    name: str, path: str, named: _Named, words: Iterable[str] = ("inherit",)
 ) -> Iterator[Problem]:
-    stacks, utps = [*shipped.stacks(), *scenario.stacks], [*shipped.utps(), *scenario.utp]
+    stacks, utps = [*shipped.stacks(), *named.stacks], [*shipped.utps(), *named.utp]
     known = list(dict.fromkeys([*words, *stacks, *utps]))
     if name not in known:
         yield unknown(path, name, "a transport", known)
@@ -300,16 +359,19 @@ def _flow(flow: Flow, place: str, hosts: HostNames) -> Iterator[Problem]:
         yield Problem(f"{place}.stop", shown(flow.stop), f"a time after the start, {flow.start}")
 
 
-def _variants(scenario: Scenario) -> Iterator[Problem]:
+@_rule
+def _variants(
+    stacks: Mapping[str, Stack], utp: Mapping[str, Utp], profiles: Mapping[str, Profile]
+) -> Iterator[Problem]:
     others = {
         "stacks": {*shipped.utps()},
-        "utp": {*shipped.stacks(), *scenario.stacks},
+        "utp": {*shipped.stacks(), *stacks},
         "profiles": frozenset[str](),
     }
     for kind, own, ships in (
-        ("stacks", scenario.stacks, shipped.stacks()),
-        ("utp", scenario.utp, shipped.utps()),
-        ("profiles", scenario.profiles, shipped.profiles()),
+        ("stacks", stacks, shipped.stacks()),
+        ("utp", utp, shipped.utps()),
+        ("profiles", profiles, shipped.profiles()),
     ):
         for name, table in own.items():
             path = join((kind, name, "base"))
@@ -326,13 +388,14 @@ def _variants(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem(join((kind, name)), shown(name), allowed, "choose another name")
 
 
-def _ends(scenario: Scenario) -> Iterator[Problem]:
+@_rule
+def _ends(workloads: Mapping[str, Workload], stop: Stop) -> Iterator[Problem]:
     """A run that does not end by itself must say when it is cut off."""
-    if "horizon" in scenario.stop.model_fields_set:
+    if "horizon" in stop.model_fields_set:
         return
     hint = 'write `[stop]` and `horizon = "60 s"`'
     allowed = "a time at which the run ends, since "
-    for name, workload in scenario.workloads.items():
+    for name, workload in workloads.items():
         if (
             isinstance(workload, Swarm)
             and workload.stop_after is None
@@ -343,7 +406,7 @@ def _ends(scenario: Scenario) -> Iterator[Problem]:
                 "stop.horizon", MISSING, allowed + why, f"{hint}, or give it a stop_after"
             )
             return
-    for workload in scenario.workloads.values():
+    for workload in workloads.values():
         if isinstance(workload, Swarm):
             return
         if workload.ends:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
+from flashcrowd.kept import Kept
 from flashcrowd.scenario.network import Network
+
+Sizes = tuple[tuple[str, int], ...]
+"""The groups of a network, each with how many hosts it has: what all hosts' names follow from."""
+
+
+def sizes_of(network: Network, kept: Kept) -> Sizes:
+    """The groups and their sizes; one object for all networks that have the same."""
+    return kept.same(tuple((name, group.hosts) for name, group in network.groups.items()))
 
 
 @lru_cache(maxsize=2)
-def _numbered(
-    sizes: tuple[tuple[str, int], ...],
-) -> tuple[dict[str, list[str]], dict[str, int]]:
+def _numbered(sizes: Sizes) -> tuple[dict[str, list[str]], dict[str, int]]:
     """The hosts of each group, and all hosts with their position; the last ones stay at hand."""
     groups = {name: [f"{name}-{number + 1}" for number in range(hosts)] for name, hosts in sizes}
     names = (host for hosts in groups.values() for host in hosts)
@@ -24,9 +32,13 @@ class HostNames:
         index: position of each host in the plan.
     """
 
-    def __init__(self, network: Network) -> None:
-        sizes = tuple((name, group.hosts) for name, group in network.groups.items())
+    def __init__(self, sizes: Sizes) -> None:
         self._groups, self.index = _numbered(sizes)
+
+    @property
+    def groups(self) -> Collection[str]:
+        """The names of the groups."""
+        return self._groups.keys()
 
     def of_group(self, group: str) -> list[str]:
         """The hosts of a group."""

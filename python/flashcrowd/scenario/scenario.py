@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any
 
@@ -55,6 +55,32 @@ def _shipped_profile(name: str) -> Profile:
     return Profile.model_validate({"base": name, **shipped.profiles()[name]})
 
 
+def stack_of(own: Mapping[str, Stack], name: str) -> Stack | None:
+    """The TCP stack of this name: one of a scenario's own, or one that ships."""
+    return own.get(name) or (_shipped_stack(name) if name in shipped.stacks() else None)
+
+
+def utp_of(own: Mapping[str, Utp], name: str) -> Utp | None:
+    """The uTP configuration of this name: one of a scenario's own, or one that ships."""
+    return own.get(name) or (_shipped_utp(name) if name in shipped.utps() else None)
+
+
+def profile_of(own: Mapping[str, Profile], name: str) -> Profile | None:
+    """The client profile of this name: one of a scenario's own, or one that ships."""
+    return own.get(name) or (_shipped_profile(name) if name in shipped.profiles() else None)
+
+
+def transports_of(workloads: Mapping[str, Workload]) -> Iterator[str]:
+    """The transports that workloads name, in their order."""
+    for workload in workloads.values():
+        if isinstance(workload, Swarm):
+            populations = workload.populations.values()
+            named = [name for p in populations for name in (p.transport, p.data_transport)]
+        else:
+            named = [workload.carried_by]
+        yield from (name for name in named if name not in (None, "inherit"))
+
+
 class Scenario(Table):
     """One situation. Lower it with `flashcrowd.plan.lower`."""
 
@@ -85,37 +111,21 @@ class Scenario(Table):
 
     def stack(self, name: str) -> Stack | None:
         """The TCP stack of this name: one of the scenario's, or one that ships."""
-        if name in self.stacks:
-            return self.stacks[name]
-        return _shipped_stack(name) if name in shipped.stacks() else None
+        return stack_of(self.stacks, name)
 
     def utp_of(self, name: str) -> Utp | None:
         """The uTP configuration of this name: one of the scenario's, or one that ships."""
-        if name in self.utp:
-            return self.utp[name]
-        return _shipped_utp(name) if name in shipped.utps() else None
+        return utp_of(self.utp, name)
 
     def profile(self, name: str) -> Profile | None:
         """The client profile of this name: one of the scenario's, or one that ships."""
-        if name in self.profiles:
-            return self.profiles[name]
-        return _shipped_profile(name) if name in shipped.profiles() else None
-
-    def transports(self) -> Iterator[str]:
-        """The transports that workloads name."""
-        for workload in self.workloads.values():
-            if isinstance(workload, Swarm):
-                populations = workload.populations.values()
-                named = [name for p in populations for name in (p.transport, p.data_transport)]
-            else:
-                named = [workload.carried_by]
-            yield from (name for name in named if name not in (None, "inherit"))
+        return profile_of(self.profiles, name)
 
     def variants(self) -> Iterator[tuple[str, str, Stack | Utp | Profile]]:
         """The variants in use: "stacks", "utp" or "profiles", the name and the table."""
         groups = self.network.groups.values()
         hosts = [self.network.stack, *(group.stack for group in groups)]
-        for name in dict.fromkeys([*hosts, *self.transports()]):
+        for name in dict.fromkeys([*hosts, *transports_of(self.workloads)]):
             stack = self.stack(name)
             if stack is not None:
                 yield "stacks", name, stack

@@ -50,11 +50,11 @@ class Parts:
         self._swept = [[paths.parse(path) or [] for path in axis] for axis in axes]
         self._context = {"directory": directory}
         self._reached: dict[Place, tuple[int, ...]] = {}
-        self._valid: dict[Key, BaseModel | dict[str, BaseModel]] = {}
+        self._valid: dict[Key, Any] = {}
         self._refused: set[frozenset[Key]] = set()
 
     def scenario(self, document: dict[str, Any], rows: Sequence[int]) -> Scenario:
-        """The scenario that a document means.
+        """The scenario that a document means. One whose tables are all known is made of them.
 
         Args:
             document: the content of a study file with the values of one point.
@@ -65,6 +65,8 @@ class Parts:
         """
         new: list[Key] = []
         shared = {key: self._shared((key,), value, rows, new) for key, value in document.items()}
+        if not new:
+            return Scenario.model_construct(_fields_set=set(shared), **shared)
         if self._refused and frozenset(new) in self._refused:
             raise Refused(())
         try:
@@ -74,20 +76,20 @@ class Parts:
             raise Refused(self._problems(document)) from None
         for place, values in new:
             table = _at(made, place)
-            if isinstance(table, BaseModel) or place in _OF_PARTS:
+            if isinstance(table, BaseModel) or place in _OF_PARTS or len(place) == 1:
                 self._valid[place, values] = table
         return made
 
     def _shared(self, place: Place, given: Any, rows: Sequence[int], new: list[Key]) -> Any:
         """What stands at a place, with tables in it that are validated already."""
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) and len(place) > 1:
             return given
         key = (place, tuple([rows[axis] for axis in self._axes_at(place)]))
         known = self._valid.get(key)
         if known is not None:
             return known
         new.append(key)
-        if place not in _OF_PARTS:
+        if not isinstance(given, dict) or place not in _OF_PARTS:
             return given
         return {name: self._shared((*place, name), it, rows, new) for name, it in given.items()}
 

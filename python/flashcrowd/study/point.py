@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from flashcrowd.kept import Kept
 from flashcrowd.plan import Plan, lower
-from flashcrowd.plan.kept import Kept
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 

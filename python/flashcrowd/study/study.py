@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from flashcrowd.errors import Problem, StudyError
-from flashcrowd.plan.kept import Kept
+from flashcrowd.kept import Kept
 from flashcrowd.plan.lower import wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.doubts import doubts, unsaid
