@@ -7,6 +7,7 @@ __all__ = [
     "EngineFault",
     "Lab",
     "PlanError",
+    "PlanReader",
     "RunHandle",
     "Table",
     "UtpServer",
@@ -161,6 +162,14 @@ def plan_need(plan_json: str) -> str:
     Its keys are `events`, `packets`, `seconds` (of one core) and `bytes` (of memory). Raises
     `PlanError` if it is not a plan.
     """
+
+@final
+class PlanReader:
+    """Reads plans one after another: what is as in the plan before is not read again."""
+
+    def __init__(self) -> None: ...
+    def need(self, plan_json: str) -> str:
+        """As `plan_need`."""
 
 def plan_schema() -> str:
     """The JSON Schema of plans, derived from the types that read them."""

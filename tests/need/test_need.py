@@ -122,6 +122,38 @@ def test_whatever_is_accepted_has_a_need_in_numbers(changes: list[tuple[Any, Any
     assert sane(need), need
 
 
+def _asked(need: Any, plan_json: str) -> str:
+    """What a plan needs, or why it cannot be."""
+    try:
+        return need(plan_json)
+    except _core.PlanError as error:
+        return str(error)
+
+
+@given(
+    changes=st.lists(
+        st.tuples(st.sampled_from(PLACES), st.one_of(LARGE, FRACTION, st.none())), max_size=8
+    ),
+    long=st.booleans(),
+)
+def test_a_plan_needs_the_same_whatever_was_read_before(
+    changes: list[tuple[Any, Any]], long: bool
+) -> None:
+    reader, plan = _core.PlanReader(), GOOD
+    plans_json = [json.dumps(GOOD)]
+    for path, value in changes:
+        try:
+            plans_json.append(json.dumps(replaced(GOOD, path, value)))
+            plan = replaced(plan, path, value)
+        except (KeyError, IndexError, TypeError):
+            continue
+        plans_json.append(json.dumps(plan))
+    if long:
+        plans_json.insert(1, json.dumps({**GOOD, "title": "t" * 2**20}))
+    for text in [*plans_json, "{}", *plans_json[::-1]]:
+        assert _asked(reader.need, text) == _asked(_core.plan_need, text)
+
+
 @given(
     flows=LARGE, size=st.one_of(st.none(), LARGE), rate=st.one_of(st.none(), LARGE), horizon=LARGE
 )

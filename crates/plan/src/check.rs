@@ -20,12 +20,16 @@ impl Error {
 }
 
 /// Refuses with this message what does not hold.
-pub(crate) fn require(holds: bool, path: &str, message: impl ToString) -> Result<(), Error> {
-    if holds { Ok(()) } else { Err(Error::new(path, message)) }
+pub(crate) fn require(
+    holds: bool,
+    path: impl ToString,
+    message: impl ToString,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::new(path.to_string(), message)) }
 }
 
 /// Refuses an index beyond what there is.
-pub(crate) fn index(value: u32, len: usize, path: &str) -> Result<(), Error> {
+pub(crate) fn index(value: u32, len: usize, path: impl ToString) -> Result<(), Error> {
     require((value as usize) < len, path, format_args!("{value} does not exist: there are {len}"))
 }
 

@@ -206,7 +206,11 @@ impl Plan {
 }
 
 impl TransportChoice {
-    fn check(choice: Option<TransportChoice>, plan: &Plan, path: &str) -> Result<(), Error> {
+    fn check(
+        choice: Option<TransportChoice>,
+        plan: &Plan,
+        path: impl ToString,
+    ) -> Result<(), Error> {
         match choice {
             None => Ok(()),
             Some(TransportChoice::Tcp(stack)) => index(stack, plan.stacks.len(), path),

@@ -5,6 +5,7 @@ use crate::outlook::losses;
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_link::{Conditions, Queue, Trace};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 
 /// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
 /// `a.up`, the core between their groups, and `b.down`.
@@ -124,17 +125,17 @@ impl Network {
     pub(crate) fn check(&self, stacks: usize) -> Result<(), Error> {
         let groups = self.groups.len();
         for (i, host) in self.hosts.iter().enumerate() {
-            let path = format!("network.hosts[{i}]");
-            index(host.group, groups, &format!("{path}.group"))?;
-            index(host.stack, stacks, &format!("{path}.stack"))?;
+            index(host.group, groups, format_args!("network.hosts[{i}].group"))?;
+            index(host.stack, stacks, format_args!("network.hosts[{i}].stack"))?;
             for link in host.up.iter().chain(&host.down) {
-                index(*link, self.links.len(), &format!("{path} link"))?;
+                index(*link, self.links.len(), format_args!("network.hosts[{i}] link"))?;
             }
             let short = host.up.len() + host.down.len() <= MOST_STEPS;
-            require(short, &path, format_args!("has more than {MOST_STEPS} links"))?;
+            let most = format_args!("has more than {MOST_STEPS} links");
+            require(short, format_args!("network.hosts[{i}]"), most)?;
         }
         for (i, link) in self.links.iter().enumerate() {
-            self.check_link(&link.conditions, link.trace, &format!("network.links[{i}]"))?;
+            self.check_link(&link.conditions, link.trace, format_args!("network.links[{i}]"))?;
         }
         for (i, link) in self.links.iter().enumerate() {
             let Some(delay) = link.delay else { continue };
@@ -145,13 +146,14 @@ impl Network {
             require(sane, &format!("{path}.most_ns"), "must be at most an hour")?;
         }
         for (i, core) in self.cores.iter().enumerate() {
-            let path = format!("network.cores[{i}]");
-            check_core_conditions(&core.conditions, &format!("{path}.conditions"))?;
+            let conditions = format_args!("network.cores[{i}].conditions");
+            check_core_conditions(&core.conditions, conditions)?;
             for link in &core.links {
-                index(*link, self.links.len(), &format!("{path}.links"))?;
+                index(*link, self.links.len(), format_args!("network.cores[{i}].links"))?;
             }
             let short = core.links.len() <= MOST_STEPS;
-            require(short, &path, format_args!("has more than {MOST_STEPS} links"))?;
+            let most = format_args!("has more than {MOST_STEPS} links");
+            require(short, format_args!("network.cores[{i}]"), most)?;
         }
         let square = self.core_of.len() == groups * groups;
         let entries = "must have one entry for each ordered pair of groups";
@@ -164,14 +166,14 @@ impl Network {
         &self,
         conditions: &Conditions,
         trace: Option<u32>,
-        path: &str,
+        path: impl Display,
     ) -> Result<(), Error> {
         if let Some(trace) = trace {
-            index(trace, self.traces.len(), &format!("{path}.trace"))?;
+            index(trace, self.traces.len(), format_args!("{path}.trace"))?;
             let one = conditions.rate_bps.is_none();
-            require(one, &format!("{path}.trace"), "a link has a rate or a trace, not both")?;
+            require(one, format_args!("{path}.trace"), "a link has a rate or a trace, not both")?;
         }
-        check_conditions(conditions, trace.is_some(), &format!("{path}.conditions"))
+        check_conditions(conditions, trace.is_some(), format_args!("{path}.conditions"))
     }
 
     /// The mean rate in bit/s over so many seconds of a link that is like this; none where nothing
@@ -222,20 +224,24 @@ impl Core {
     }
 }
 
-fn check_conditions(conditions: &Conditions, traced: bool, path: &str) -> Result<(), Error> {
+fn check_conditions(
+    conditions: &Conditions,
+    traced: bool,
+    path: impl Display,
+) -> Result<(), Error> {
     let short = conditions.delay_ns <= LONGEST_DELAY
         && conditions.jitter.is_none_or(|jitter| jitter.spread_ns <= LONGEST_DELAY);
-    require(short, path, "delay and jitter must be at most one hour")?;
+    require(short, &path, "delay and jitter must be at most one hour")?;
     let queue = &conditions.queue;
     require(
         traced || conditions.rate_bps.is_some() || *queue == Queue::default(),
-        path,
+        &path,
         "a queue needs a rate: without one nothing ever waits",
     )?;
     queue.check().map_err(|(field, allowed)| Error::new(format!("{path}.queue.{field}"), allowed))
 }
 
-pub(crate) fn check_core_conditions(core: &Conditions, path: &str) -> Result<(), Error> {
-    require(core.rate_bps.is_none(), path, "a pair's own piece of path has no rate: use a link")?;
+pub(crate) fn check_core_conditions(core: &Conditions, path: impl Display) -> Result<(), Error> {
+    require(core.rate_bps.is_none(), &path, "a pair's own piece of path has no rate: use a link")?;
     check_conditions(core, false, path)
 }

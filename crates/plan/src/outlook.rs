@@ -305,10 +305,9 @@ impl<'p> Outlook<'p> {
 
 impl Path {
     /// The mean of several, of which there is at least one.
-    pub(crate) fn mean(paths: impl Iterator<Item = Path> + Clone) -> Path {
-        let count = paths.clone().count().max(1) as f64;
-        let mean =
-            |value: fn(&Path) -> f64| paths.clone().map(|it| value(&it)).sum::<f64>() / count;
+    pub(crate) fn mean(paths: &[Path]) -> Path {
+        let count = paths.len().max(1) as f64;
+        let mean = |value: fn(&Path) -> f64| paths.iter().map(value).sum::<f64>() / count;
         Path {
             stages: mean(|it| it.stages),
             delay_s: mean(|it| it.delay_s),
@@ -317,7 +316,7 @@ impl Path {
             share_bps: mean(|it| it.share_bps),
             rate_bps: mean(|it| it.rate_bps),
             queued: mean(|it| it.queued),
-            own: paths.map(|it| it.own).max().unwrap_or(Own::Nothing),
+            own: paths.iter().map(|it| it.own).max().unwrap_or(Own::Nothing),
         }
     }
 

@@ -223,11 +223,11 @@ impl Swarm {
         require(some, &format!("{path}.populations"), "must not be empty: a swarm has peers")?;
         for (i, population) in self.populations.iter().enumerate() {
             let path = format!("{path}.populations[{i}]");
-            index(population.profile, plan.profiles.len(), &format!("{path}.profile"))?;
-            TransportChoice::check(population.transport, plan, &format!("{path}.transport"))?;
-            TransportChoice::check(population.data, plan, &format!("{path}.data"))?;
+            index(population.profile, plan.profiles.len(), format_args!("{path}.profile"))?;
+            TransportChoice::check(population.transport, plan, format_args!("{path}.transport"))?;
+            TransportChoice::check(population.data, plan, format_args!("{path}.data"))?;
             for host in &population.hosts {
-                index(*host, hosts, &format!("{path}.hosts"))?;
+                index(*host, hosts, format_args!("{path}.hosts"))?;
             }
             population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {
@@ -591,7 +591,7 @@ fn between(hosts: &[u32], outlook: &Outlook<'_>) -> (Path, Path) {
         (hosts[first], hosts[other])
     };
     let pairs: Vec<(u32, u32)> = (0..SAMPLES).map(pair).collect();
-    let forth = pairs.iter().map(|&(from, to)| outlook.path(from, to));
-    let back = pairs.iter().map(|&(from, to)| outlook.path(to, from));
-    (Path::mean(forth), Path::mean(back))
+    let forth: Vec<Path> = pairs.iter().map(|&(from, to)| outlook.path(from, to)).collect();
+    let back: Vec<Path> = pairs.iter().map(|&(from, to)| outlook.path(to, from)).collect();
+    (Path::mean(&forth), Path::mean(&back))
 }

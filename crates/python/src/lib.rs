@@ -5,6 +5,7 @@ mod build;
 #[cfg(target_os = "linux")]
 mod emulation;
 mod faults;
+mod plan_reader;
 mod profiles;
 mod simulate;
 mod table;
@@ -32,6 +33,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::faults::{Cancelled, EngineFault, PlanError};
+    #[pymodule_export]
+    use crate::plan_reader::PlanReader;
     #[pymodule_export]
     use crate::profiles::{
         client_profiles, controllers, ledbat_tables, tcp_profiles, utp_profiles,

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::faults::{Cancelled, PlanError, guarded};
+use crate::plan_reader::need;
 use crate::table::Table;
 
 /// Watches and cancels a run from another thread.
@@ -84,9 +85,7 @@ pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
 /// and `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
 #[pyfunction]
 pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
-    let plan = parse(plan_json)?;
-    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    serde_json::to_string(&plan.need()).map_err(|error| PlanError::new_err(error.to_string()))
+    need(&parse(plan_json)?)
 }
 
 /// The JSON Schema of plans, as the engines read them.

@@ -22,6 +22,7 @@ class Simulator:
 
     def __init__(self) -> None:
         self.force = False
+        self._plans = _core.PlanReader()
 
     def control(self) -> _core.RunHandle:
         """A control for one run."""
@@ -37,7 +38,7 @@ class Simulator:
     def need(self, plan_json: str) -> Need:
         """What a run of a plan is expected to need, see `Engine.need`."""
         try:
-            return Need(**json.loads(_core.plan_need(plan_json)))
+            return Need(**json.loads(self._plans.need(plan_json)))
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
 

@@ -76,9 +76,7 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
     What makes a part of it sees the tables that decide the part, and nothing else.
     """
     network, workloads = scenario.network, scenario.workloads
-    sizes = kept.found(sizes_of, network, kept)
-    of_hosts = kept.found(stacks_of, network, kept)
-    used = kept.found(_used, workloads, of_hosts, scenario.stacks, kept)
+    sizes, used = kept.found(sizes_of, network, kept), used_by(scenario, kept)
     lowered = kept.made(lower_workloads, workloads, sizes, used, weight=weight_of_workloads)
     return {
         "format": FORMAT,
@@ -92,6 +90,12 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
         "measures": kept.made(_measures, scenario.measures, workloads, lowered, sizes),
         "stop": kept.made(_stop, scenario.stop),
     }
+
+
+def used_by(scenario: Scenario, kept: Kept) -> Used:
+    """The variants that a scenario uses; one object for all scenarios that use the same."""
+    of_hosts = kept.found(stacks_of, scenario.network, kept)
+    return kept.found(_used, scenario.workloads, of_hosts, scenario.stacks, kept)
 
 
 def _used(

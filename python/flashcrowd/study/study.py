@@ -12,10 +12,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError
 
 from flashcrowd.errors import Problem, StudyError
 from flashcrowd.kept import Kept
-from flashcrowd.plan.lower import wrong_with
+from flashcrowd.plan.lower import used_by, wrong_with
 from flashcrowd.scenario import paths, shipped
 from flashcrowd.scenario.doubts import doubts, unsaid
 from flashcrowd.scenario.fields import Name, any_lines
+from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.problems import problems_of
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.study import expectation, headline
@@ -225,7 +226,7 @@ class Study(Scenario):
         findings.add(self._unsaid(), {})
         seen: set[tuple[int, ...]] = set()
         for point in self.points():
-            tables = _tables_of(point.scenario)
+            tables = _tables_of(point.scenario, self._kept)
             if tables not in seen:
                 seen.add(tables)
                 findings.add(doubts(point.scenario), point.values)
@@ -292,7 +293,12 @@ class Study(Scenario):
     def _document(self, points: Sequence[Point] = ()) -> dict[str, Any]:
         """The study as a file would have it, with the stacks and clients that `points` use."""
         document = self.model_dump(mode="json", by_alias=True)
+        seen: set[tuple[str, int]] = set()
         for scenario in [self.scenario, *(point.scenario for point in points)]:
+            named = (scenario.network.stack, id(used_by(scenario, self._kept)))
+            if named in seen:
+                continue
+            seen.add(named)
             for kind, name, table in scenario.variants():
                 if name not in document[kind]:
                     document[kind][name] = table.model_dump(mode="json", by_alias=True)
@@ -312,8 +318,15 @@ class Study(Scenario):
         return document
 
 
-def _tables_of(scenario: Scenario) -> tuple[int, ...]:
+def _tables_of(scenario: Scenario, kept: Kept) -> tuple[int, ...]:
     """Which tables doubts are about: points share those in which the sweep replaces nothing."""
-    network = scenario.network
-    named = (network.groups, network.links, network.paths, scenario.workloads)
-    return (id(network.loss), *(id(table) for tables in named for table in tables.values()))
+    return (
+        id(kept.found(_tables_of_network, scenario.network, kept)),
+        *map(id, scenario.workloads.values()),
+    )
+
+
+def _tables_of_network(network: Network, kept: Kept) -> tuple[int, ...]:
+    named = (network.groups, network.links, network.paths)
+    tables = (id(network.loss), *(id(table) for tables in named for table in tables.values()))
+    return kept.same(tables)

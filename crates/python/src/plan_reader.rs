@@ -1,0 +1,141 @@
+//! Reads plans one after another, as the points of a sweep have them.
+
+use flashcrowd_plan::Plan;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::sync::{Mutex, PoisonError};
+
+use crate::faults::PlanError;
+use crate::simulate::parse;
+
+/// A longer plan is not kept: it is no point of thousands, and its run will want the memory.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Reads plans. Those of a sweep are alike: a part with the same text as in the plan before is not
+/// read again.
+#[pyclass(module = "flashcrowd._core", frozen)]
+#[derive(Default)]
+pub(crate) struct PlanReader(Mutex<Option<Read>>);
+
+#[pymethods]
+impl PlanReader {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// As `plan_need`.
+    fn need(&self, plan_json: &str) -> PyResult<String> {
+        // A poisoned lock means that a plan was left half read.
+        let mut last = self.0.lock().unwrap_or_else(|poisoned| {
+            let mut last = PoisonError::into_inner(poisoned);
+            *last = None;
+            last
+        });
+        let alike = last.as_mut().is_some_and(|read| read.renew(plan_json).is_ok());
+        let read = match &mut *last {
+            Some(read) if alike => read,
+            other => other.insert(Read { plan: parse(plan_json)?, texts: Texts::default() }),
+        };
+        let need = need(&read.plan);
+        if plan_json.len() > MOST_BYTES {
+            *last = None;
+        }
+        need
+    }
+}
+
+/// What a run of a plan is expected to need, as a JSON object.
+pub(crate) fn need(plan: &Plan) -> PyResult<String> {
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    serde_json::to_string(&plan.need()).map_err(|error| PlanError::new_err(error.to_string()))
+}
+
+/// A plan, and the texts that its parts were read from; empty where that is not known.
+struct Read {
+    plan: Plan,
+    texts: Texts,
+}
+
+#[derive(Default)]
+struct Texts {
+    network: String,
+    stacks: String,
+    utps: String,
+    profiles: String,
+    workloads: String,
+    timeline: String,
+    measures: String,
+    stop: String,
+}
+
+/// A plan whose parts are not read yet.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unread<'t> {
+    format: u32,
+    title: String,
+    #[serde(borrow)]
+    network: &'t RawValue,
+    #[serde(borrow)]
+    stacks: &'t RawValue,
+    #[serde(borrow)]
+    utps: &'t RawValue,
+    #[serde(borrow)]
+    profiles: &'t RawValue,
+    #[serde(borrow)]
+    workloads: &'t RawValue,
+    #[serde(borrow)]
+    timeline: &'t RawValue,
+    #[serde(borrow)]
+    measures: &'t RawValue,
+    #[serde(borrow)]
+    stop: &'t RawValue,
+}
+
+impl Read {
+    /// Reads those parts of a plan that differ from the plan before.
+    ///
+    /// # Errors
+    /// It is no plan. What is kept is neither plan then, and an error in place is found by `parse`.
+    fn renew(&mut self, plan_json: &str) -> serde_json::Result<()> {
+        let unread: Unread<'_> = serde_json::from_str(plan_json)?;
+        let Plan {
+            format,
+            title,
+            network,
+            stacks,
+            utps,
+            profiles,
+            workloads,
+            timeline,
+            measures,
+            stop,
+        } = &mut self.plan;
+        (*format, *title) = (unread.format, unread.title);
+        let texts = &mut self.texts;
+        part(network, &mut texts.network, unread.network)?;
+        part(stacks, &mut texts.stacks, unread.stacks)?;
+        part(utps, &mut texts.utps, unread.utps)?;
+        part(profiles, &mut texts.profiles, unread.profiles)?;
+        part(workloads, &mut texts.workloads, unread.workloads)?;
+        part(timeline, &mut texts.timeline, unread.timeline)?;
+        part(measures, &mut texts.measures, unread.measures)?;
+        part(stop, &mut texts.stop, unread.stop)
+    }
+}
+
+/// Reads one part, unless it was read from the same text.
+fn part<T: DeserializeOwned>(
+    value: &mut T,
+    text: &mut String,
+    unread: &RawValue,
+) -> serde_json::Result<()> {
+    if text.as_str() != unread.get() {
+        *value = serde_json::from_str(unread.get())?;
+        unread.get().clone_into(text);
+    }
+    Ok(())
+}
