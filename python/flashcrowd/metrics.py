@@ -139,6 +139,9 @@ STATISTICS = {
 }
 """Statistics by name, besides the percentiles `p1` to `p99.9`."""
 
+CASE = "case"
+"""What stands for the first axis of a sweep, in place of a path, where a study names its values."""
+
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 _FORM = 'a measure, as in "mean download time" or "p95 ping of bystander"'
 

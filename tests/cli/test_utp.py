@@ -491,6 +491,17 @@ def test_numbers_keep_their_width():
     ]
     assert lines.rate(1_250_000, 1) == "10 Mbit/s"
     assert lines.rate(1, 0) == "0 bit/s"
+    assert [
+        lines._millis(value) for value in (None, 0.0, 0.0434, 0.9994, 0.9996, 12.34, 999.94)
+    ] == [
+        "    -   ",
+        "  0.0 ms",
+        "0.043 ms",
+        "0.999 ms",
+        "  1.0 ms",
+        " 12.3 ms",
+        "999.9 ms",
+    ]
 
 
 def test_a_signal_before_there_is_a_connection_ends_it():

@@ -124,11 +124,23 @@ def test_cases_have_the_names_that_the_study_gives_them():
     assert (axis.paths, axis.cases) == ((path, same), ("as it is", "the new one"))
 
 
+def test_a_baseline_can_be_a_case():
+    found = transfers({"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}})
+    found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
+    cases = {"cases": ["as it is", "the new one"]}
+    found.study["report"] = {**cases, "baseline": {"case": "the new one"}}
+    (said,) = sentences(found)
+    assert said.startswith("Goodput is 4.2 Mbit/s with as it is and 6.3 Mbit/s with the new one: ")
+    read = points.points_of(found)
+    assert read.chosen("case", "the new one") == read.chosen("transport", "bbr") == (0, [1])
+
+
 def test_names_of_other_cases_are_not_used():
     found = transfers({"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}})
     found.study["sweep"] = [{"workloads.a.transport": ["cubic", "bbr"]}]
-    found.study["report"] = {"cases": ["of another sweep"]}
+    found.study["report"] = {"cases": ["of another sweep"], "baseline": {"case": "as it is"}}
     assert [axis.name for axis in points.points_of(found).axes] == ["a transport"]
+    assert sentences(found)[0].startswith("Goodput is 6.3 Mbit/s with a transport bbr and 4.2 ")
 
 
 def test_the_swept_knob_is_not_the_answer():

@@ -99,6 +99,15 @@ def test_curves_lie_over_each_other(two: list[Side]) -> None:
             assert ">new<" in figure.svg.wide
 
 
+def test_a_point_says_which_setting_its_value_is_of(swarm: Callable) -> None:
+    first = swarm(losses=("0 %",), extras=False)
+    found = compare_sides([Side.of(first, "old"), Side.of(slower(first, 1.02), "new")], 0.01)
+    assert [found.setting(group[0]) for group in found.settings] == [
+        "RTT 0 ms", "RTT 200 ms", "RTT 400 ms",
+    ]  # fmt: skip
+    assert "RTT 200 ms" in shown(found.summary())
+
+
 def test_points_are_matched_by_value_however_written(swarm: Callable) -> None:
     first, second = swarm(extras=False), swarm(rtts_ms=(200, 400, 800), extras=False)
     runs = second.tables["runs"]

@@ -70,6 +70,12 @@ def test_a_headline_is_kept_in_the_resolved_study_and_changes_no_result():
         ({"baseline": {"transports": "libutp"}}, r"report\.baseline\.transports", "a swept path"),
         ({"cases": ["one", "two"]}, r"report\.cases", "as many names"),
         ({"cases": [*"abcdef", "a"]}, r"report\.cases\[6\]", "each name once"),
+        (
+            {"baseline": {"case": "no bakcup"}, "cases": ["no backup", *"abcde"]},
+            r"report\.baseline\.case",
+            'did you mean "no backup"?',
+        ),
+        ({"baseline": {"case": "no backup"}}, r"report\.baseline\.case", "a swept path"),
         ({"by": "host"}, r"report\.by", "group"),
         ({"headlines": []}, r"report\.headlines", "headline"),
     ],
@@ -97,5 +103,8 @@ def test_names_of_cases_go_with_the_axis_that_the_command_line_fixes():
     document = tomllib.loads(STUDY.read_text(encoding="utf-8"))
     rest = {"network.groups.home.access.up_queue": "40 packets"}
     assert Study.from_dict(document, set=rest).report.cases[0] == "no backup"
+    document["report"]["baseline"] = {"case": "no backup"}
+    assert Study.from_dict(document, set=rest).report.baseline == {"case": "no backup"}
     fixed = {"workloads.backup.transport": "libutp", "workloads.backup.flows": 1}
+    assert Study.from_dict(document, set=fixed).report.baseline == {}
     assert Study.from_dict(document, set=fixed).report.cases == []

@@ -43,7 +43,7 @@ impl Call {
         ends(plan, self.from, self.to, path)?;
         datagrams(self.size_bytes, self.interval_ns, path)?;
         let filled = self.every_ns.is_none_or(|every| every >= self.interval_ns);
-        require(filled, &format!("{path}.every_ns"), "must be at least interval_ns")
+        require(filled, format_args!("{path}.every_ns"), "must be at least interval_ns")
     }
 
     /// Both ways, whatever else there is.

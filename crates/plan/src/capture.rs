@@ -42,12 +42,12 @@ impl Capture {
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         for (i, host) in self.hosts.iter().enumerate() {
-            index(*host, plan.network.hosts.len(), &format!("{path}.hosts[{i}]"))?;
+            index(*host, plan.network.hosts.len(), format_args!("{path}.hosts[{i}]"))?;
         }
         let order = self.hosts.is_sorted_by(|a, b| a < b);
-        require(order, &format!("{path}.hosts"), "must be in ascending order, each once")?;
+        require(order, format_args!("{path}.hosts"), "must be in ascending order, each once")?;
         let order = self.to_ns.is_none_or(|to| to > self.from_ns);
-        require(order, &format!("{path}.to_ns"), "must be after from_ns")
+        require(order, format_args!("{path}.to_ns"), "must be after from_ns")
     }
 
     /// Memory for what is seen of a workload that sends so many packets in a run that ends at this

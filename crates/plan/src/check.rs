@@ -36,14 +36,14 @@ pub(crate) fn index(value: u32, len: usize, path: impl ToString) -> Result<(), E
 /// Refuses ends that are no hosts.
 pub(crate) fn ends(plan: &Plan, from: u32, to: u32, path: &str) -> Result<(), Error> {
     let hosts = plan.network.hosts.len();
-    index(from, hosts, &format!("{path}.from"))?;
-    index(to, hosts, &format!("{path}.to"))
+    index(from, hosts, format_args!("{path}.from"))?;
+    index(to, hosts, format_args!("{path}.to"))
 }
 
 /// Refuses datagrams that no IP packet holds, and those that come all at once.
 pub(crate) fn datagrams(size_bytes: u32, interval_ns: Span, path: &str) -> Result<(), Error> {
     let often = interval_ns >= Span::from_micros(1);
-    require(often, &format!("{path}.interval_ns"), "must be at least a microsecond")?;
+    require(often, format_args!("{path}.interval_ns"), "must be at least a microsecond")?;
     let small = size_bytes <= 65_535;
-    require(small, &format!("{path}.size_bytes"), "must be at most 65535")
+    require(small, format_args!("{path}.size_bytes"), "must be at most 65535")
 }

@@ -134,9 +134,9 @@ impl Measures {
         }
         for (i, window) in self.windows.iter().enumerate() {
             let order = window.to_ns.is_none_or(|to| to > window.from_ns);
-            require(order, &format!("measures.windows[{i}].to_ns"), "must be after from_ns")?;
+            require(order, format_args!("measures.windows[{i}].to_ns"), "must be after from_ns")?;
             let once = self.windows[..i].iter().all(|other| other.table != window.table);
-            require(once, &format!("measures.windows[{i}].table"), "has a window already")?;
+            require(once, format_args!("measures.windows[{i}].table"), "has a window already")?;
         }
         if let Some(connections) = &self.connections {
             connections.check(plan)?;

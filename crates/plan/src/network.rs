@@ -141,9 +141,9 @@ impl Network {
             let Some(delay) = link.delay else { continue };
             let path = format!("network.links[{i}].delay");
             let order = delay.least_ns <= delay.most_ns;
-            require(order, &format!("{path}.least_ns"), "must be at most most_ns")?;
+            require(order, format_args!("{path}.least_ns"), "must be at most most_ns")?;
             let sane = delay.most_ns <= LONGEST_DELAY;
-            require(sane, &format!("{path}.most_ns"), "must be at most an hour")?;
+            require(sane, format_args!("{path}.most_ns"), "must be at most an hour")?;
         }
         for (i, core) in self.cores.iter().enumerate() {
             let conditions = format_args!("network.cores[{i}].conditions");

@@ -213,14 +213,14 @@ impl Swarm {
             .map_err(|error| Error::new(path, error))?;
         let Tracker { host, ref rules, .. } = self.tracker;
         if let Some(host) = host {
-            index(host, hosts, &format!("{path}.tracker.host"))?;
+            index(host, hosts, format_args!("{path}.tracker.host"))?;
         }
         // Peers that ask again at once would let no time pass.
         let some = rules.interval_ns >= Span::from_millis(1);
         let place = format!("{path}.tracker.rules.interval_ns");
         require(some, &place, "must be at least a millisecond")?;
         let some = !self.populations.is_empty();
-        require(some, &format!("{path}.populations"), "must not be empty: a swarm has peers")?;
+        require(some, format_args!("{path}.populations"), "must not be empty: a swarm has peers")?;
         for (i, population) in self.populations.iter().enumerate() {
             let path = format!("{path}.populations[{i}]");
             index(population.profile, plan.profiles.len(), format_args!("{path}.profile"))?;
@@ -232,11 +232,11 @@ impl Swarm {
             population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {
                 let sane = share.is_finite() && share >= 0.0;
-                require(sane, &format!("{path}.departure.share"), "must not be negative")?;
+                require(sane, format_args!("{path}.departure.share"), "must not be negative")?;
             }
             if let Departure::Session { stay_s } = &population.departure {
                 let sane = (0..=10).all(|tenths| stay_s.at(f64::from(tenths) / 10.0) >= 0.0);
-                require(sane, &format!("{path}.departure.stay_s"), "must not be negative")?;
+                require(sane, format_args!("{path}.departure.stay_s"), "must not be negative")?;
             }
         }
         Ok(())

@@ -68,15 +68,15 @@ impl Change {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         match &self.what {
             What::Link { link, conditions, trace } => {
-                index(*link, plan.network.links.len(), &format!("{path}.link"))?;
+                index(*link, plan.network.links.len(), format_args!("{path}.link"))?;
                 plan.network.check_link(conditions, *trace, path)?;
                 let rated = conditions.rate_bps.is_some() || trace.is_some();
                 let same = plan.network.links[*link as usize].is_rated() == rated;
                 require(same, path, "a link neither gains nor loses its rate while it runs")
             }
             What::Core { core, conditions } => {
-                index(*core, plan.network.cores.len(), &format!("{path}.core"))?;
-                check_core_conditions(conditions, &format!("{path}.conditions"))
+                index(*core, plan.network.cores.len(), format_args!("{path}.core"))?;
+                check_core_conditions(conditions, format_args!("{path}.conditions"))
             }
             What::Stop { workload } => index(*workload, plan.workloads.len(), path),
             What::Upload { workload, population, .. } => {

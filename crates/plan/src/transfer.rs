@@ -56,13 +56,13 @@ impl Transfer {
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
-        TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;
+        TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
         let few = self.flows <= MOST_FLOWS;
-        require(few, &format!("{path}.flows"), format_args!("must be at most {MOST_FLOWS}"))?;
+        require(few, format_args!("{path}.flows"), format_args!("must be at most {MOST_FLOWS}"))?;
         let some = self.size_bytes != Some(0);
-        require(some, &format!("{path}.size_bytes"), "must not be zero")?;
+        require(some, format_args!("{path}.size_bytes"), "must not be zero")?;
         let order = self.stop_ns.is_none_or(|stop| stop > self.start_ns);
-        require(order, &format!("{path}.stop_ns"), "must be after start_ns")
+        require(order, format_args!("{path}.stop_ns"), "must be after start_ns")
     }
 
     /// A limited application sends what it produces, any other what the network takes.

@@ -93,19 +93,19 @@ impl Web {
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
-        TransportChoice::check(self.transport, plan, &format!("{path}.transport"))?;
+        TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
         let few = self.users <= MOST_USERS;
-        require(few, &format!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
+        require(few, format_args!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
         let some = (1..=MOST_CONNECTIONS).contains(&self.connections);
         let place = format!("{path}.connections");
         require(some, &place, format_args!("must be between 1 and {MOST_CONNECTIONS}"))?;
         let asks = (1..=1 << 20).contains(&self.request_bytes);
         let allowed = "must be between 1 and 1048576";
-        require(asks, &format!("{path}.request_bytes"), allowed)?;
+        require(asks, format_args!("{path}.request_bytes"), allowed)?;
         self.page.check(&format!("{path}.page"))?;
         self.reading.check(&format!("{path}.reading"))?;
         let order = self.stop_ns.is_none_or(|stop| stop > self.start_ns);
-        require(order, &format!("{path}.stop_ns"), "must be after start_ns")
+        require(order, format_args!("{path}.stop_ns"), "must be after start_ns")
     }
 
     /// Pages take what they get, as long as they are fetched.
@@ -153,14 +153,14 @@ impl PageSize {
     const MOST: u64 = 1 << 40;
 
     fn check(&self, path: &str) -> Result<(), Error> {
-        require(self.median_bytes > 0, &format!("{path}.median_bytes"), "must not be zero")?;
+        require(self.median_bytes > 0, format_args!("{path}.median_bytes"), "must not be zero")?;
         let spread = (0.0..=10.0).contains(&self.sigma);
-        require(spread, &format!("{path}.sigma"), "must be between 0 and 10")?;
+        require(spread, format_args!("{path}.sigma"), "must be between 0 and 10")?;
         let begins = self.tail_from_bytes >= self.median_bytes;
         let allowed = "must be at least median_bytes";
-        require(begins, &format!("{path}.tail_from_bytes"), allowed)?;
+        require(begins, format_args!("{path}.tail_from_bytes"), allowed)?;
         let shaped = (0.01..=100.0).contains(&self.tail_shape);
-        require(shaped, &format!("{path}.tail_shape"), "must be between 0.01 and 100")?;
+        require(shaped, format_args!("{path}.tail_shape"), "must be between 0.01 and 100")?;
         let ends = (self.tail_from_bytes..=Self::MOST).contains(&self.largest_bytes);
         let (place, most) = (format!("{path}.largest_bytes"), Self::MOST);
         require(ends, &place, format_args!("must be between tail_from_bytes and {most}"))
@@ -196,16 +196,16 @@ impl Reading {
         let day = Span::from_secs(86_400);
         match self {
             Reading::Exponential { mean_ns } => {
-                require(*mean_ns <= day, &format!("{path}.mean_ns"), "must be at most a day")
+                require(*mean_ns <= day, format_args!("{path}.mean_ns"), "must be at most a day")
             }
             Reading::Pareto { least_ns, shape, longest_ns } => {
                 let some = !least_ns.is_zero();
-                require(some, &format!("{path}.least_ns"), "must be more than zero")?;
+                require(some, format_args!("{path}.least_ns"), "must be more than zero")?;
                 let shaped = (0.01..=100.0).contains(shape);
-                require(shaped, &format!("{path}.shape"), "must be between 0.01 and 100")?;
+                require(shaped, format_args!("{path}.shape"), "must be between 0.01 and 100")?;
                 let order = (*least_ns..=day).contains(longest_ns);
                 let allowed = "must be between least_ns and a day";
-                require(order, &format!("{path}.longest_ns"), allowed)
+                require(order, format_args!("{path}.longest_ns"), allowed)
             }
         }
     }

@@ -220,10 +220,13 @@ def _cores(
     for site in here:
         for other in here:
             path, reverse = paths.get((site.name, other.name), (None, False))
-            device_ns = _device_delay(site.group, other.group, inside=site == other)
+            devices, device_ns = site.group.devices or other.group.devices, 0
+            if devices:
+                inside = (site.name, site.place) == (other.name, other.place)
+                device_ns = _device_delay(site.group, other.group, inside=inside)
             if lowered is not None and path is None:
                 own_pair = (site.place, other.place, device_ns)
-            elif path or site.group.devices or other.group.devices:
+            elif path or devices:
                 own_pair = (site.name, other.name, device_ns)
             else:
                 own_pair = ()

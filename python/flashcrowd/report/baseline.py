@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flashcrowd.metrics import CASE
 from flashcrowd.report.points import Point, Points
 
 
@@ -73,7 +73,7 @@ def baseline(points: Points, wanted: Mapping[str, Any]) -> Baseline | None:
 
     Args:
         points: the points of the study.
-        wanted: swept path or its end to value, as `[report] baseline` has it.
+        wanted: swept path, its end or "case" to value, as `[report] baseline` has it.
 
     Returns:
         `None` if there is only one point.
@@ -82,11 +82,11 @@ def baseline(points: Points, wanted: Mapping[str, Any]) -> Baseline | None:
         return None
     levels = {}
     for name, value in wanted.items():
-        number, place = points.setting(name)
-        written = json.dumps(value) if isinstance(value, Mapping) else value
-        values = [level[place] for level in points.axes[number].levels]
-        if written in values:
-            levels[number] = values.index(written)
+        if name == CASE and not any(axis.cases for axis in points.axes):
+            continue  # names of another sweep, as where folders are compared
+        number, found = points.chosen(name, value)
+        if found:
+            levels[number] = found[0]
     if not levels:
         first = next(i for i, axis in enumerate(points.axes) if len(axis.levels) > 1)
         levels = {first: 0}

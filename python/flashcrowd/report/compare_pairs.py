@@ -102,7 +102,7 @@ class Pairs:
     def setting(self, point: Point) -> str:
         """A point in words, without its folder; empty if nothing was swept."""
         swept = [
-            axis.label(level) if len(self._swept) == 1 else axis.said(level)
+            axis.said(level)
             for axis, level in zip(self.points.axes, point.levels, strict=True)
             if axis in self._swept
         ]

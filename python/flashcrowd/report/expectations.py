@@ -127,12 +127,9 @@ def _judge(
 
 def _chosen(points: Points, at: Mapping[str, Any]) -> Iterator[Point]:
     """The points that have these sweep values."""
-    wanted = []
-    for path, value in at.items():
-        number, place = points.setting(path)
-        wanted.append((number, place, value))
+    wanted = [points.chosen(path, value) for path, value in at.items()]
     for point in points.points:
-        if all(points.axes[n].levels[point.levels[n]][place] == v for n, place, v in wanted):
+        if all(point.levels[number] in levels for number, levels in wanted):
             yield point
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd.metrics import CASE
 from flashcrowd.report.quantity import Scale, scale, shown
 from flashcrowd.report.source import Source
 from flashcrowd.store.assemble import as_written
@@ -131,6 +133,24 @@ class Points:
                     return number, place
         known = ", ".join(path for axis in self.axes for path in axis.paths)
         raise KeyError(f"{name!r} is not swept; swept are {known}")
+
+    def chosen(self, name: str, value: object) -> tuple[int, list[int]]:
+        """The axis of a swept setting, and the levels of it that have this value.
+
+        Args:
+            name: a swept path or its end, or "case" where the study names its levels.
+            value: as the study has it, or the name of a case.
+
+        Raises:
+            KeyError: no such setting is swept.
+        """
+        for number, axis in enumerate(self.axes):
+            if name == CASE and axis.cases:
+                return number, [i for i, case in enumerate(axis.cases) if case == value]
+        number, place = self.setting(name)
+        written = json.dumps(value) if isinstance(value, Mapping) else value
+        levels = self.axes[number].levels
+        return number, [i for i, level in enumerate(levels) if level[place] == written]
 
     @cached_property
     def runs(self) -> dict[int, Run]:
@@ -264,7 +284,7 @@ def _named(axis: Axis, first: Mapping[str, Sequence[Any]], cases: Sequence[str])
     found = [known.get(tuple(map(as_written, level))) for level in axis.levels]
     if len(set(found)) < len(found) or None in found:
         return axis
-    return replace(axis, name="case", cases=tuple(str(name) for name in found))
+    return replace(axis, name=CASE, cases=tuple(str(name) for name in found))
 
 
 def _axis_name(group: Sequence[str], every: Sequence[str], names: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from flashcrowd.report import (
     wording,
     words,
 )
-from flashcrowd.report.blocks import Block, Facts, Page, Section, Table, Text
+from flashcrowd.report.blocks import Block, Facts, Page, Reasons, Section, Table, Text
 from flashcrowd.report.charts import (
     capacity,
     completion,
@@ -143,13 +143,19 @@ def _what(results: Source, points: Points) -> Iterator[Block]:
     yield Facts(words.facts(results, points))
 
 
+MOST_IN_A_ROW = 2
+"""More reasons than these are a list, and no paragraph."""
+
+
 def _why(results: Source, points: Points, decisive: Headline) -> Iterator[Block]:
     """What held up the runs of the first point, and those of the one that differs most from it."""
     for point in _telling(points, decisive):
         sentences = diagnosis.sentences(results, point)
-        if sentences:
-            name = f"At {point.label}: " if len(points.points) > 1 else ""
-            yield Text(name + " ".join(sentences))
+        name = f"At {point.label}:" if len(points.points) > 1 else ""
+        if len(sentences) > MOST_IN_A_ROW:
+            yield Reasons(name, sentences)
+        elif sentences:
+            yield Text(" ".join([name, *sentences]).strip())
 
 
 def _telling(points: Points, decisive: Headline) -> list[Point]:

@@ -75,6 +75,7 @@ def problems_of(
     expectations: Mapping[str, Expectation],
     scenarios: Sequence[Scenario],
     axes: Sequence[Axis],
+    cases: Sequence[str] = (),
 ) -> Iterator[Problem]:
     """What in `[expect]` speaks of nothing that the study has.
 
@@ -82,6 +83,7 @@ def problems_of(
         expectations: the tables by name.
         scenarios: the situations that the study has; a measure must exist in one of them.
         axes: the sweep.
+        cases: what the study calls the values of its first axis.
     """
     for name, expectation in expectations.items():
         place = paths.join(("expect", name))
@@ -90,8 +92,8 @@ def problems_of(
         except UnitError as error:
             value = shown(expectation.measure)
             yield Problem(f"{place}.measure", value, error.allowed, error.hint)
-        yield from setting_problems(f"{place}.baseline", expectation.baseline, axes)
-        yield from setting_problems(f"{place}.at", expectation.at, axes)
+        yield from setting_problems(f"{place}.baseline", expectation.baseline, axes, cases)
+        yield from setting_problems(f"{place}.at", expectation.at, axes, cases)
         changes = any(getattr(expectation, key) is not None for key in bounds.CHANGES)
         if changes and not any(len(v) > 1 for axis in axes for v in axis.values()):
             hint = "sweep what is compared, or compare folders with `flashcrowd compare`"

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from flashcrowd import metrics
 from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
+from flashcrowd.metrics import CASE
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.fields import Table, one_line
 from flashcrowd.scenario.problems import shown
@@ -45,8 +46,9 @@ class Headline(Table):
     by: Literal["none", "group", "population"] = "none"
     """Whether measures of swarms are given for each group or population as well."""
     baseline: Annotated[dict[str, Any], BeforeValidator(_setting)] = Field(default_factory=dict)
-    """Swept path (or its end) to value: each point is compared with the one that has this value
-    and is like it otherwise. Without, the first value of the first axis of the sweep."""
+    """Swept path (or its end) to value, or `case` to one of `cases`: each point is compared with
+    the one that has this value and is like it otherwise. Without, the first value of the first
+    axis of the sweep."""
     cases: Annotated[list[CaseText], Field(max_length=100)] = Field(default_factory=list)
     """What to call the values of the first axis of the sweep, in their order: where several
     settings vary side by side, as in "server alone". Without, the values themselves."""
@@ -68,7 +70,7 @@ def problems_of(
         except UnitError as error:
             place = paths.join(("report", "headline", index))
             yield Problem(place, shown(text), error.allowed, error.hint)
-    yield from setting_problems("report.baseline", headline.baseline, axes)
+    yield from setting_problems("report.baseline", headline.baseline, axes, headline.cases)
     yield from _case_problems(headline.cases, axes)
 
 
@@ -106,6 +108,8 @@ def without(document: dict[str, Any], fixed: Iterable[str], axes: Sequence[Axis]
         }
     if axes and any(path in axes[0] for path in fixed):
         kept.pop("cases", None)
+        if isinstance(kept.get("baseline"), dict):
+            kept["baseline"] = {k: value for k, value in kept["baseline"].items() if k != CASE}
     return {**document, "report": kept}
 
 
@@ -147,14 +151,22 @@ def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
 
 
 def setting_problems(
-    table: str, settings: dict[str, Any], axes: Sequence[Axis]
+    table: str, settings: dict[str, Any], axes: Sequence[Axis], cases: Sequence[str]
 ) -> Iterator[Problem]:
-    """What is not swept in a `table` (its path) of swept paths, or their ends, and values."""
+    """What is not swept in a `table` (its path) of swept paths, or their ends, and values.
+
+    Where the first axis has `cases`, "case" may stand for it.
+    """
     swept = {path: values for axis in axes for path, values in axis.items()}
     for key, value in settings.items():
         place = f"{table}.{paths.join((key,))}"
         found = [path for path in swept if path == key or path.endswith(f".{key}")]
-        if len(found) != 1:
+        if key == CASE and cases:
+            if value not in cases:
+                near = nearest(str(value), cases)
+                hint = f"did you mean {shown(near)}?" if near else ""
+                yield Problem(place, shown(value), one_of(map(shown, cases)), hint)
+        elif len(found) != 1:
             allowed = f"a swept path, or the end of one; swept: {one_of(swept)}"
             yield Problem(place, shown(key), allowed, did_you_mean(key, swept))
         elif value not in swept[found[0]]:

@@ -207,7 +207,8 @@ class Study(Scenario):
             findings.add(wrong_with(point.scenario, kept), point.values)
         situations = self._situations(points)
         findings.add(headline.problems_of(self.report, situations, self.sweep), {})
-        findings.add(expectation.problems_of(self.expect, situations, self.sweep), {})
+        expected = expectation.problems_of(self.expect, situations, self.sweep, self.report.cases)
+        findings.add(expected, {})
         findings.raise_any(self._place)
         return points
 

@@ -78,4 +78,7 @@ def _since(before: Mapping[str, Any], now: Mapping[str, Any], counter: str) -> i
 
 
 def _millis(value: float | None) -> str:
-    return f"{'-':>5}   " if value is None else f"{value:5.1f} ms"
+    """A time in milliseconds, with microseconds where it is less than one: as on a loopback."""
+    if value is None:
+        return f"{'-':>5}   "
+    return f"{value:5.3f} ms" if 0 < value < 0.9995 else f"{value:5.1f} ms"

@@ -48,6 +48,18 @@ class Log:
         return int(sent or (acked.max() if len(acked) else 0))
 
 
+@dataclass(frozen=True)
+class _End:
+    """Where a line ends, what it is called there, and how it looks."""
+
+    t_s: float
+    value: float
+    name: str
+    color: str
+    dashes: tuple[float, tuple[float, ...]]
+    width: float
+
+
 def over_time(results: source.Source, points: Points) -> list[Figure]:
     """A figure for the busiest connection of each point, or for those of the only point."""
     ends, events = source.table(results, "connections"), source.table(results, "connection_events")
@@ -114,8 +126,8 @@ def _delays(panel: Axes, log: Log, metrics: pa.Table) -> None:
     target = log.row["target_delay_s"]
     if isinstance(target, float):
         panel.axhline(1e3 * target, color=INK, linewidth=0.9, linestyle=DASHES[2])
-        last = max((end[0] for end in ends if end), default=0.0)
-        ends.append((last, 1e3 * target, "target", INK))
+        last = max((end.t_s for end in ends if end), default=0.0)
+        ends.append(_End(last, 1e3 * target, "target", INK, DASHES[2], 0.9))
     panel.set_ylim(bottom=0)
     _label(panel, [end for end in ends if end])
 
@@ -123,7 +135,7 @@ def _delays(panel: Axes, log: Log, metrics: pa.Table) -> None:
 def _line(
     panel: Axes, metrics: pa.Table, column: str, name: str, color: str, dashes: int, width: float,
     *, factor: float,
-) -> tuple[float, float, str, str] | None:  # fmt: skip
+) -> _End | None:  # fmt: skip
     """Draws a column; where its line ends, and what it is called there."""
     t_s, values = source.numbers(metrics, "t_s"), source.numbers(metrics, column) * factor
     known = ~np.isnan(values)
@@ -134,7 +146,7 @@ def _line(
         t_s, values, color=color, linewidth=width, linestyle=DASHES[dashes],
         drawstyle="steps-post",
     )  # fmt: skip
-    return float(t_s[-1]), float(values[-1]), name, color
+    return _End(float(t_s[-1]), float(values[-1]), name, color, DASHES[dashes], width)
 
 
 def _thinned(t_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -151,22 +163,29 @@ def _thinned(t_s: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return t_s[chosen], values[chosen]
 
 
-def _label(panel: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names at the ends of the lines, moved apart where they would cover each other."""
+def _label(panel: Axes, ends: Sequence[_End]) -> None:
+    """Names at the ends of the lines, moved apart where they would cover each other.
+
+    Each stands in ink behind a piece of its line: some of the lines' colours are too light to read.
+    """
     low, high = panel.get_ylim()
-    last = max((end[0] for end in ends), default=0.0)
-    ordered = sorted(ends, key=lambda end: end[1])
-    places = [(value - low) / (high - low) for _, value, _, _ in ordered]
+    last = max((end.t_s for end in ends), default=0.0)
+    ordered = sorted(ends, key=lambda end: end.value)
+    places = [(end.value - low) / (high - low) for end in ordered]
     for number in range(1, len(places)):
         places[number] = max(places[number], places[number - 1] + _APART)
     above = 0.96 + _APART
     for number in reversed(range(len(places))):
         above = places[number] = min(places[number], above - _APART)
-    for (_, _, name, color), place in zip(ordered, places, strict=True):
+    for end, place in zip(ordered, places, strict=True):
+        piece = {
+            "arrowstyle": "-", "color": end.color, "linestyle": end.dashes,
+            "linewidth": end.width, "shrinkA": 2, "shrinkB": 3, "relpos": (0, 0.5),
+        }  # fmt: skip
         panel.annotate(
-            name, (last, place), xycoords=("data", "axes fraction"), xytext=(5, 0),
-            textcoords="offset points", va="center", fontsize=8.5, color=color,
-            annotation_clip=False,
+            end.name, (last, place), xycoords=("data", "axes fraction"), xytext=(21, 0),
+            textcoords="offset points", va="center", fontsize=8.5, color=INK,
+            annotation_clip=False, arrowprops=piece,
         )  # fmt: skip
     panel.set_xlim(right=last)
 
