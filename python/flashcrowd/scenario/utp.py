@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from flashcrowd.scenario.fields import (
     Natural,
@@ -42,11 +42,17 @@ class PathMtu(Table):
     """Search between the two until they are this close."""
     interval: PositiveSpan
     """Search anew after this long."""
+    endless: bool
+    """Each round trip has a probe, and one lost when all is known starts over from half-way down."""
+    probe_window_datagrams: Annotated[int, Field(ge=0, le=1000)]
+    """Probes are sent while the window holds more than so many datagrams known to pass; 0: always."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.ceiling < self.floor:
             raise UnitError(f"a size of at least floor, {self.floor}", key="ceiling")
+        if self.endless and self.begin != "floor":
+            raise UnitError('false where a connection does not begin with "floor"', key="endless")
         return self
 
 
@@ -117,6 +123,15 @@ def _fill_from_plan(given: Any) -> Any:
     return given if isinstance(given, str) else str(Size.of(given["exact"]["least_bytes"]))
 
 
+def _was_bool(off: str, on: str, kinds: Any) -> BeforeValidator:
+    """Takes true and false, which the key once had, for two of its words."""
+
+    def word(given: Any) -> Any:
+        return given if not isinstance(given, bool) else on if given else off
+
+    return BeforeValidator(word, json_schema_input_type=bool | kinds)
+
+
 def _sack_to_plan(value: Any) -> Any:
     return {"fixed": {"bytes": value.bytes}} if isinstance(value, Size) else value
 
@@ -134,6 +149,8 @@ class LossDetection(Table):
     """A packet is lost when at least this many later ones have arrived; 0 reads no masks."""
     resends_per_ack: Annotated[int, Field(ge=1, le=64)]
     """Packets resent for one acknowledgement at most."""
+    after_timeout: bool
+    """Whether a packet resent for a timeout may be found lost before the next."""
 
 
 class DelayedAck(Table):
@@ -166,8 +183,12 @@ class Utp(Table):
     """Packets are whole, or are cut to this size at least so that they fill the window."""
     small_window: Literal["wait", "paced"]
     """What happens when the window is smaller than one packet and nothing is in flight."""
-    nagle: bool
-    """Hold back a packet that is not full while anything is unacknowledged."""
+    nagle: Annotated[
+        Literal["off", "classic", "minshall"],
+        _was_bool("off", "classic", Literal["off", "classic", "minshall"]),
+    ]
+    """Hold back a packet that is not full: never, while anything is unacknowledged, or only while
+    another that was not full is ("minshall")."""
     controller: Controller
     """The congestion controller."""
     ledbat: Annotated[Ledbat | None, Word("none")]
@@ -176,12 +197,19 @@ class Utp(Table):
     """How slow start ends before a loss ends it; CUBIC only."""
     pacing: Literal["off", "fq"]
     """Spread packets over the round trip; "fq" as Linux does. BBR paces with either."""
+    window_packet: Literal["payload", "probe"]
+    """What the controller takes for a packet: a full one's payload, or the datagram that a probe of
+    the path would have."""
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)]
     """Initial window, in packets."""
+    initial_window_bytes: Annotated[int, Field(ge=0, le=1 << 24)]
+    """The same in bytes, if that is more."""
     send_buffer: Size
     """How much unacknowledged and unsent data the sender holds."""
     receive_buffer: Annotated[Size, within(Size("1 B"), Size("1 GiB"))]
     """How much the receiver offers to hold for the application."""
+    rtt_estimator: Literal["rfc6298", "sliding-average"]
+    """Gains of 1/8 and 1/4 for packets sent once, or of 1/16 at last for all packets."""
     initial_rto: Timeout
     """Retransmission timeout before the first round-trip sample."""
     min_rto: Timeout
@@ -194,18 +222,27 @@ class Utp(Table):
     """What one timeout after another adds: twice as long each time, or 1, 2, 4 ... seconds."""
     keep_backoff: bool
     """Keep the longer timeout until a packet that was sent once is acknowledged (RFC 6298)."""
+    timer_restart: Literal["progress", "any-packet"]
+    """What starts the retransmission timer anew and ends its back-off: an acknowledgement of
+    something new, or any packet."""
     timer_grain: Annotated[Span, within(Span("0 ms"), Span("10 s"))]
     """Timers are examined only at multiples of this; "0 ms" examines them in time."""
     syn_retries: Retries
     """How often a SYN is repeated before the connection fails."""
     data_retries: Retries
     """How often in a row data may time out and be sent again before the connection fails."""
+    max_transmissions: Annotated[int, Field(ge=0, le=1000)]
+    """The connection fails when a packet times out that was sent so often in all; 0: never."""
     loss_detection: LossDetection
     """How losses are found before the timer finds them."""
     stale_acks: Annotated[int, Field(ge=0, le=1024)]
     """How far behind the oldest unacknowledged packet an acknowledgement number may lie."""
-    idle_timer: bool
-    """Whether the timer goes on when nothing is in flight, and the controller hears of it."""
+    idle_timer: Annotated[
+        Literal["off", "backing-off", "steady"],
+        _was_bool("off", "backing-off", Literal["off", "backing-off", "steady"]),
+    ]
+    """Whether the timer goes on when nothing is in flight and the controller hears of it, at
+    intervals that grow or at equal ones."""
     sack: Annotated[
         Literal["off", "as-needed"] | Size,
         Mirror(_sack_to_plan, _sack_from_plan),

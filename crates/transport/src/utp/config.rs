@@ -1,6 +1,7 @@
 use super::packet::HEADER_BYTES;
 use super::sack::MAX_SACK_BYTES;
 use crate::congestion::{HyStartKind, Kind, Ledbat, Pacing};
+use crate::tcp::Nagle;
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +27,8 @@ pub struct Config {
     pub window_fill: WindowFill,
     /// What happens when the window is smaller than one packet.
     pub small_window: SmallWindow,
-    /// Hold back a packet that is not full while anything is unacknowledged; the FIN too, but not
-    /// what is before it.
-    pub nagle: bool,
+    /// When a packet that is not full is held back; the FIN too, but not what is before it.
+    pub nagle: Nagle,
     /// The congestion controller.
     pub controller: Kind,
     /// What a controller of the LEDBAT family needs; the others do not read it.
@@ -37,12 +37,18 @@ pub struct Config {
     pub hystart: HyStartKind,
     /// Whether packets are spread over the round trip where the controller has no rate of its own.
     pub pacing: Pacing,
+    /// What the controller takes for a packet.
+    pub window_packet: WindowPacket,
     /// Initial window, in packets.
     pub initial_window_packets: u32,
+    /// Initial window in bytes, if that is more; 0 for packets alone.
+    pub initial_window_bytes: u32,
     /// How much unacknowledged and unsent data the sender holds.
     pub send_buffer_bytes: u64,
     /// How much the receiver offers to hold for the application.
     pub receive_buffer_bytes: u64,
+    /// How round trips are smoothed, and which are sampled.
+    pub rtt_estimator: RttEstimator,
     /// Retransmission timeout before the first round-trip sample.
     pub initial_rto_ns: Span,
     /// Least retransmission timeout.
@@ -56,21 +62,25 @@ pub struct Config {
     /// Keep the longer timeout until a packet that was sent once is acknowledged (Karn's algorithm,
     /// RFC 6298); otherwise any acknowledgement ends it.
     pub keep_backoff: bool,
+    /// What starts the retransmission timer anew.
+    pub timer_restart: TimerRestart,
     /// Timers are examined only at multiples of this (libutp: 500 ms); 0 examines them in time.
     pub timer_grain_ns: Span,
     /// How often a SYN is repeated before the connection fails.
     pub syn_retries: u32,
     /// How often in a row data may time out and be resent before the connection fails.
     pub data_retries: u32,
+    /// The connection fails when the oldest packet times out and was sent so often, fast
+    /// retransmissions included; 0 does not count them. `data_retries` holds as well.
+    pub max_transmissions: u32,
     /// How losses are found before the timer finds them.
     pub loss_detection: LossDetection,
     /// How far behind the oldest unacknowledged packet an acknowledgement number may lie: packets
     /// with others are ignored, as forged. A small value rejects forged acknowledgements; with much
     /// reordering and data both ways, it also drops genuine packets that were overtaken.
     pub stale_acks: u32,
-    /// The retransmission timer goes on when nothing is in flight, and the controller hears of it
-    /// (libutp, whose window decays then).
-    pub idle_timer: bool,
+    /// Whether the retransmission timer goes on when nothing is in flight.
+    pub idle_timer: IdleTimer,
     /// What the receiver says of packets that arrived out of order.
     pub sack: SackPolicy,
     /// When the receiver acknowledges data that arrives in order.
@@ -107,6 +117,13 @@ pub struct PathMtu {
     pub tolerance_bytes: u32,
     /// Search anew after this long.
     pub interval_ns: Span,
+    /// The search never ends: every round trip has a probe, and one that is lost when nothing is left
+    /// to be found begins a search from half-way down (libtorrent). `tolerance_bytes` and
+    /// `interval_ns` are not read then. With `begin` at the floor only.
+    pub endless: bool,
+    /// Packets measure the path only while the window holds more than so many datagrams of the
+    /// size that is known to pass; 0 for any window.
+    pub probe_window_datagrams: u32,
 }
 
 /// With which size a search for the path's maximum begins.
@@ -184,6 +201,56 @@ pub enum SmallWindow {
     Paced,
 }
 
+/// What the controller takes for a packet: the least window, what it has to be short of to count as
+/// used, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowPacket {
+    /// Payload of a full packet.
+    Payload,
+    /// The datagram half-way between the bounds of the search for the path's maximum, header
+    /// included (libtorrent: `m_mtu`).
+    Probe,
+}
+
+/// How round trips are smoothed, and which are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RttEstimator {
+    /// Gains of an eighth and a quarter, of packets that were sent once (RFC 6298, Karn's rule).
+    Rfc6298,
+    /// The mean of what there was, then a gain of a sixteenth; of all packets, since the last time
+    /// that each was sent, in whole milliseconds (libtorrent: `sliding_average<int, 16>`).
+    SlidingAverage,
+}
+
+/// What starts the retransmission timer anew, and ends its back-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerRestart {
+    /// An acknowledgement of something new (RFC 6298, 5.3).
+    Progress,
+    /// Any packet of the other end that is plausible (libtorrent).
+    AnyPacket,
+}
+
+/// Whether the retransmission timer goes on when nothing is in flight, and the controller hears of
+/// it: the window decays then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleTimer {
+    /// It stands still.
+    Off,
+    /// Each interval is longer, as with packets that time out (libutp).
+    BackingOff,
+    /// Each interval is a timeout (libtorrent).
+    Steady,
+}
+
 /// What timeouts in a row add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -208,6 +275,8 @@ pub struct LossDetection {
     pub sacked_after: u32,
     /// Packets resent for one acknowledgement at most.
     pub resends_per_ack: u32,
+    /// Whether a packet that was resent for a timeout can be found lost before the timer finds it.
+    pub after_timeout: bool,
 }
 
 /// What the receiver says of packets that arrived out of order, in STATE packets.
@@ -288,6 +357,21 @@ impl Config {
                 "must be at least one second",
             ),
             (
+                !mtu.endless || mtu.begin == SearchBegin::Floor,
+                "path_mtu.endless",
+                "goes with a search that begins with the floor",
+            ),
+            (
+                mtu.probe_window_datagrams <= 1000,
+                "path_mtu.probe_window_datagrams",
+                "must be at most 1000",
+            ),
+            (
+                self.initial_window_bytes <= 1 << 24,
+                "initial_window_bytes",
+                "must be at most 16777216",
+            ),
+            (
                 (1..=1000).contains(&self.initial_window_packets),
                 "initial_window_packets",
                 "must lie between 1 and 1000",
@@ -328,6 +412,7 @@ impl Config {
             (self.stale_acks <= 1024, "stale_acks", "must be at most 1024"),
             (self.syn_retries <= 100, "syn_retries", "must be at most 100"),
             (self.data_retries <= 100, "data_retries", "must be at most 100"),
+            (self.max_transmissions <= 1000, "max_transmissions", "must be at most 1000"),
             (
                 (1..=64).contains(&self.loss_detection.resends_per_ack),
                 "loss_detection.resends_per_ack",

@@ -92,8 +92,9 @@ mod state;
 pub mod wire;
 
 pub use config::{
-    Backoff, Config, ConfigError, DelayedAck, Ladder, LossDetection, PacketSize, PathMtu,
-    SackPolicy, SearchBegin, SmallWindow, WindowFill,
+    Backoff, Config, ConfigError, DelayedAck, IdleTimer, Ladder, LossDetection, PacketSize,
+    PathMtu, RttEstimator, SackPolicy, SearchBegin, SmallWindow, TimerRestart, WindowFill,
+    WindowPacket,
 };
 pub use connection::Connection;
 pub use endpoint::{Endpoint, Route};

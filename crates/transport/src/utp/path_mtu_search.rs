@@ -31,7 +31,7 @@ impl PathMtuSearch {
             probe: None,
             again_at: now + config.interval_ns,
         };
-        if search.ceiling - search.floor <= config.tolerance_bytes {
+        if !config.endless && search.ceiling - search.floor <= config.tolerance_bytes {
             search.finish();
         }
         search
@@ -48,19 +48,37 @@ impl PathMtuSearch {
         self.current
     }
 
+    /// Half-way between what is known to pass and what is not known to be too large.
+    #[inline]
+    pub(super) fn midpoint_bytes(&self) -> u32 {
+        (self.floor + self.ceiling) / 2
+    }
+
+    /// Whether a `window` is large enough for a probe among other packets.
+    #[inline]
+    fn is_wide_enough(&self, config: &PathMtu, window: u64) -> bool {
+        let datagrams = config.probe_window_datagrams;
+        datagrams == 0 || window > u64::from(datagrams) * u64::from(self.floor)
+    }
+
     /// Size of the datagram to be sent now if there is that much to say: larger than ordinary if a
     /// probe is wanted.
     #[inline]
-    pub(super) fn wanted_bytes(&self, config: &PathMtu) -> u32 {
+    pub(super) fn wanted_bytes(&self, config: &PathMtu, window: u64) -> u32 {
         let searching = self.floor < self.ceiling && self.probe.is_none();
-        if searching && config.begin == SearchBegin::Floor {
-            (self.floor + self.ceiling).div_ceil(2)
+        if searching && config.begin == SearchBegin::Floor && self.is_wide_enough(config, window) {
+            if config.endless {
+                self.midpoint_bytes()
+            } else {
+                (self.floor + self.ceiling).div_ceil(2)
+            }
         } else {
             self.current
         }
     }
 
-    /// The new packet `seq` is sent in a datagram of so many bytes. Whether it measures the path.
+    /// The new packet `seq` is sent in a datagram of so many bytes, in a `window`. Whether it measures
+    /// the path.
     #[inline]
     pub(super) fn on_sent(
         &mut self,
@@ -68,7 +86,17 @@ impl PathMtuSearch {
         now: Time,
         seq: u64,
         datagram_bytes: u32,
+        window: u64,
     ) -> bool {
+        if config.endless {
+            let measures = self.probe.is_none()
+                && datagram_bytes >= self.floor
+                && self.is_wide_enough(config, window);
+            if measures {
+                self.probe = Some((seq, datagram_bytes));
+            }
+            return measures;
+        }
         if now >= self.again_at {
             self.floor = config.floor_bytes;
             self.ceiling = config.ceiling_bytes;
@@ -76,7 +104,8 @@ impl PathMtuSearch {
         }
         let measures = self.probe.is_none()
             && (self.floor + 1..=self.ceiling).contains(&datagram_bytes)
-            && self.floor < self.ceiling;
+            && self.floor < self.ceiling
+            && self.is_wide_enough(config, window);
         if measures {
             self.probe = Some((seq, datagram_bytes));
         }
@@ -102,7 +131,14 @@ impl PathMtuSearch {
     /// The probe was lost and other packets were not: the probe was too large.
     pub(super) fn on_too_large(&mut self, config: &PathMtu, now: Time) {
         if let Some((_, size)) = self.probe {
-            self.ceiling = (size - 1).max(self.floor);
+            if config.endless && size <= self.floor {
+                // There was nothing left to be found, so the loss proves little; the path may have
+                // changed.
+                self.ceiling = self.floor;
+                self.floor = (config.floor_bytes + self.ceiling) / 2;
+            } else {
+                self.ceiling = (size - 1).max(self.floor);
+            }
             self.bisect(config, now);
         }
     }
@@ -119,7 +155,7 @@ impl PathMtuSearch {
             self.floor = self.floor.min(bytes);
             self.ceiling = self.ceiling.min(bytes).max(self.floor);
             self.bisect(config, now);
-            self.current = self.ceiling;
+            self.current = if config.endless { self.floor } else { self.ceiling };
         } else {
             self.ceiling = (self.floor + self.ceiling) / 2;
             self.bisect(config, now);
@@ -136,7 +172,9 @@ impl PathMtuSearch {
 
     fn bisect(&mut self, config: &PathMtu, now: Time) {
         self.probe = None;
-        if self.ceiling - self.floor <= config.tolerance_bytes {
+        if config.endless {
+            self.current = self.floor;
+        } else if self.ceiling - self.floor <= config.tolerance_bytes {
             self.finish();
             self.again_at = now + config.interval_ns;
         } else {
@@ -159,8 +197,8 @@ mod tests {
         let mut search = PathMtuSearch::new(config, Time::START);
         let mut tried = Vec::new();
         for seq in 0..100 {
-            let bytes = search.wanted_bytes(config);
-            if search.on_sent(config, Time::START, seq, bytes) {
+            let bytes = search.wanted_bytes(config, u64::MAX);
+            if search.on_sent(config, Time::START, seq, bytes, u64::MAX) {
                 tried.push(bytes);
             }
             if bytes <= limit {
@@ -184,11 +222,41 @@ mod tests {
 
     #[test]
     fn from_the_floor_only_probes_are_larger() {
-        let config = profiles::libtorrent().path_mtu;
+        let endless = profiles::libtorrent().path_mtu;
+        let config = PathMtu { endless: false, tolerance_bytes: 10, ..endless.clone() };
         let (tried, found) = search(&config, 1000);
         assert_eq!(tried[..3], [1010, 779, 894]);
         assert!((990..=1000).contains(&found), "{found}");
         assert!(search(&config, 2000).1 > 1460);
+        // libtorrent rounds down, and is content only where nothing lies between the two.
+        let (tried, found) = search(&endless, 1000);
+        assert_eq!((&tried[..3], found), (&[1010, 778, 893][..], 999));
+        assert_eq!(search(&endless, 2000).1, 1471);
+    }
+
+    /// libtorrent: `update_mtu_limits` and the condition of a probe in `send_pkt`.
+    #[test]
+    fn a_search_without_an_end_takes_a_late_loss_for_a_new_path() {
+        let config = profiles::libtorrent().path_mtu;
+        let mut search = PathMtuSearch::new(&config, Time::START);
+        let send = |search: &mut PathMtuSearch, seq, window| {
+            let bytes = search.wanted_bytes(&config, window);
+            (bytes, search.on_sent(&config, Time::START, seq, bytes, window))
+        };
+        assert_eq!(send(&mut search, 1, 3 * 548), (548, false), "the window is too small");
+        for seq in 2..20 {
+            assert!(send(&mut search, seq, 1 << 20).1, "each time, even when all is known");
+            search.on_delivered(&config, Time::START, seq);
+        }
+        assert_eq!((search.datagram_bytes(), search.midpoint_bytes()), (1471, 1471));
+        assert_eq!(send(&mut search, 20, 1 << 20), (1471, true));
+        search.on_too_large(&config, Time::START);
+        assert_eq!(search.datagram_bytes(), (548 + 1471) / 2);
+        assert_eq!((search.ceiling, search.midpoint_bytes()), (1471, (1009 + 1471) / 2));
+        // In the search, a loss is evidence, for good.
+        send(&mut search, 21, 1 << 20);
+        search.on_too_large(&config, Time::START);
+        assert_eq!((search.floor, search.ceiling), (1009, 1239));
     }
 
     #[test]
@@ -197,13 +265,13 @@ mod tests {
         let mut search = PathMtuSearch::new(&config, Time::START);
         search.on_limit(&config, Time::START, 1100);
         assert_eq!(search.datagram_bytes(), 1100);
-        assert!(search.on_sent(&config, Time::START, 1, 1100));
+        assert!(search.on_sent(&config, Time::START, 1, 1100, u64::MAX));
         search.on_delivered(&config, Time::START, 1);
         assert_eq!((search.datagram_bytes(), search.floor, search.ceiling), (1100, 1100, 1100));
         search.on_limit(&config, Time::START, 0);
         search.fall_to_floor(&config, Time::START);
         assert_eq!(search.datagram_bytes(), 576);
         let later = Time::START + config.interval_ns;
-        assert!(search.on_sent(&config, later, 2, 577), "the search begins anew");
+        assert!(search.on_sent(&config, later, 2, 577, u64::MAX), "the search begins anew");
     }
 }

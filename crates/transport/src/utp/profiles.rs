@@ -1,10 +1,11 @@
 //! uTP as people run or ran it, as complete configurations.
 
 use super::config::{
-    Backoff, Config, DelayedAck, Ladder, LossDetection, PacketSize, PathMtu, SackPolicy,
-    SearchBegin, SmallWindow, WindowFill,
+    Backoff, Config, DelayedAck, IdleTimer, Ladder, LossDetection, PacketSize, PathMtu,
+    RttEstimator, SackPolicy, SearchBegin, SmallWindow, TimerRestart, WindowFill, WindowPacket,
 };
 use crate::congestion::{HyStartKind, Kind, Pacing, ledbat};
+use crate::tcp::Nagle;
 use flashcrowd_base::Span;
 
 /// The profile of this name.
@@ -40,22 +41,28 @@ pub fn libutp() -> Config {
             // mtu_search_update
             tolerance_bytes: 16,
             interval_ns: Span::from_secs(30 * 60),
+            endless: false,
+            probe_window_datagrams: 0,
         },
         packet_size: PacketSize::PathMtu,
         // is_full
         window_fill: WindowFill::Whole,
         small_window: SmallWindow::Wait,
         // flush_packets
-        nagle: true,
+        nagle: Nagle::Classic,
         controller: Kind::Libutp,
         ledbat: Some(ledbat::libutp()),
         hystart: HyStartKind::None,
         pacing: Pacing::Off,
+        window_packet: WindowPacket::Payload,
         // utp_initialize_socket: max_window is one packet
         initial_window_packets: 1,
+        initial_window_bytes: 0,
         // opt_sndbuf, opt_rcvbuf
         send_buffer_bytes: 1 << 20,
         receive_buffer_bytes: 1 << 20,
+        // ack_packet
+        rtt_estimator: RttEstimator::Rfc6298,
         // rto, and its floor in ack_packet; there is no ceiling
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_secs(1),
@@ -64,21 +71,24 @@ pub fn libutp() -> Config {
         backoff: Backoff::Doubling,
         // ack_packet: retransmit_timeout = rto
         keep_backoff: false,
+        timer_restart: TimerRestart::Progress,
         // TIMEOUT_CHECK_INTERVAL
         timer_grain_ns: Span::from_millis(500),
         // check_timeouts: retransmit_count >= 2 in CS_SYN_SENT, >= 4 otherwise
         syn_retries: 2,
         data_retries: 4,
+        max_transmissions: 0,
         loss_detection: LossDetection {
             // There is no resending on plain duplicates, only on masks (selective_ack).
             duplicate_acks: 0,
             // DUPLICATE_ACKS_BEFORE_RESEND
             sacked_after: 3,
             resends_per_ack: 4,
+            after_timeout: true,
         },
         // ACK_NR_ALLOWED_WINDOW
         stale_acks: 3,
-        idle_timer: true,
+        idle_timer: IdleTimer::BackingOff,
         // send_ack: four bytes, 14 + 16 packets
         sack: SackPolicy::Fixed { bytes: 4 },
         // utp_issue_deferred_acks
@@ -128,34 +138,59 @@ fn doubling(target: Span) -> Ladder {
     }
 }
 
-/// Libtorrent's own implementation (`arvidn/libtorrent`, RC_2_1, utp_stream.cpp and settings).
+/// Libtorrent's own implementation (`arvidn/libtorrent`, RC_2_0 and RC_2_1, utp_stream.cpp and
+/// settings; the name of the member or function in each comment).
 pub fn libtorrent() -> Config {
     Config {
         name: "libtorrent".into(),
         controller: Kind::Libtorrent,
         ledbat: Some(ledbat::libtorrent()),
         path_mtu: PathMtu {
-            // 576 less IPv4 and UDP
+            // m_mtu_floor: 576 less IPv4 and UDP
             floor_bytes: 548,
-            // 1500 less IPv4 and UDP
+            // mtu_for_dest: 1500 less IPv4 and UDP
             ceiling_bytes: 1472,
             begin: SearchBegin::Floor,
-            tolerance_bytes: 10,
+            tolerance_bytes: 0,
             interval_ns: Span::from_secs(30 * 60),
+            // update_mtu_limits
+            endless: true,
+            // send_pkt: m_cwnd > m_mtu_floor * 3
+            probe_window_datagrams: 3,
         },
+        // m_nagle_seq_nr: one undersized packet at a time, since 2.0.8
+        nagle: Nagle::Minshall,
+        // do_ledbat, tick: m_mtu
+        window_packet: WindowPacket::Probe,
+        // m_cwnd: TORRENT_ETHERNET_MTU
+        initial_window_bytes: 1500,
+        // ack_packet: m_rtt
+        rtt_estimator: RttEstimator::SlidingAverage,
         // utp_connect_timeout, utp_min_timeout; packet_timeout for the rest
         initial_rto_ns: Span::from_secs(3),
         min_rto_ns: Span::from_millis(500),
         max_rto_ns: Span::from_secs(60),
         rto_deviations: 2,
         backoff: Backoff::Seconds,
-        timer_grain_ns: Span::ZERO,
-        // utp_syn_resends, utp_num_resends
-        syn_retries: 2,
+        // incoming_packet: m_num_timeouts = 0, m_timeout
+        timer_restart: TimerRestart::AnyPacket,
+        // session_impl::on_tick, tick_interval
+        timer_grain_ns: Span::from_millis(500),
+        // tick: a socket that is not m_confirmed fails with the first timeout, whatever utp_syn_resends
+        syn_retries: 0,
+        // tick: m_num_timeouts, and num_transmissions of the oldest packet, by utp_num_resends
         data_retries: 3,
-        // dup_ack_limit 3; a mask must show more than 3; five packets of one mask
-        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 4, resends_per_ack: 5 },
-        idle_timer: false,
+        max_transmissions: 3,
+        loss_detection: LossDetection {
+            // dup_ack_limit; parse_sack: more than so many of a mask; five packets of one
+            duplicate_acks: 3,
+            sacked_after: 4,
+            resends_per_ack: 5,
+            // send_pkt, tick: m_fast_resend_seq_nr goes past what is resent
+            after_timeout: false,
+        },
+        // tick: with nothing in flight, m_num_timeouts stays
+        idle_timer: IdleTimer::Steady,
         // write_sack: as long as the buffer of disorder
         sack: SackPolicy::AsNeeded,
         acknowledge_end_twice: false,
@@ -181,8 +216,13 @@ pub fn rfc6817() -> Config {
         timer_grain_ns: Span::ZERO,
         syn_retries: 6,
         data_retries: 15,
-        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 3, resends_per_ack: 4 },
-        idle_timer: false,
+        loss_detection: LossDetection {
+            duplicate_acks: 3,
+            sacked_after: 3,
+            resends_per_ack: 4,
+            after_timeout: true,
+        },
+        idle_timer: IdleTimer::Off,
         sack: SackPolicy::AsNeeded,
         acknowledge_end_twice: false,
         linger_ns: Span::from_secs(60),
@@ -209,7 +249,12 @@ pub fn alpha1() -> Config {
         name: "alpha1".into(),
         ledbat: Some(ledbat::alpha1()),
         packet_size: PacketSize::Fixed { bytes: 350 },
-        loss_detection: LossDetection { duplicate_acks: 3, sacked_after: 3, resends_per_ack: 4 },
+        loss_detection: LossDetection {
+            duplicate_acks: 3,
+            sacked_after: 3,
+            resends_per_ack: 4,
+            after_timeout: true,
+        },
         ..libutp_2010()
     }
 }
@@ -236,7 +281,12 @@ pub fn beta1() -> Config {
         // BEP 29: no packet of less than 150 bytes
         window_fill: WindowFill::Exact { least_bytes: 150 },
         // Reordering by 40 ms left it unmoved (rossi2010, figure 3b).
-        loss_detection: LossDetection { duplicate_acks: 0, sacked_after: 32, resends_per_ack: 4 },
+        loss_detection: LossDetection {
+            duplicate_acks: 0,
+            sacked_after: 32,
+            resends_per_ack: 4,
+            after_timeout: true,
+        },
         ..libutp_2010()
     }
 }

@@ -1,8 +1,10 @@
 //! Single rules, one packet at a time.
 
 use flashcrowd_base::{Span, Time};
+use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
-    CloseReason, Config, Connection, Packet, PacketKind, Payload, Sack, SackPolicy, State, profiles,
+    CloseReason, Config, Connection, Packet, PacketKind, Payload, Sack, SackPolicy, State,
+    TimerRestart, profiles,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,7 +90,12 @@ fn wide() -> Config {
 
 fn small(packets: u32) -> Config {
     let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 100 };
-    Config { initial_window_packets: packets, packet_size, nagle: false, ..profiles::rfc6817() }
+    Config {
+        initial_window_packets: packets,
+        packet_size,
+        nagle: Nagle::Off,
+        ..profiles::rfc6817()
+    }
 }
 
 #[test]
@@ -592,8 +599,117 @@ fn each_timeout_in_a_row_waits_longer() {
     assert_eq!(millis(silences(profiles::rfc6817())), seconds.map(|second| 1000 * second));
     // libutp looks at its timers every 500 ms; the packet is sent 40 ms after one of these.
     assert_eq!(millis(silences(profiles::libutp())), [1460, 2000, 4000, 8000]);
-    // libtorrent (packet_timeout): half a second, and 1, 2, ... seconds more.
-    assert_eq!(millis(silences(profiles::libtorrent())), [500, 1500, 2500]);
+    // libtorrent (packet_timeout): half a second, and 1, 2, ... seconds more; looked at every 500 ms,
+    // and over when the packet was sent three times (utp_num_resends).
+    assert_eq!(millis(silences(profiles::libtorrent())), [960, 1500]);
+    let patient =
+        Config { max_transmissions: 0, timer_grain_ns: Span::ZERO, ..profiles::libtorrent() };
+    assert_eq!(millis(silences(patient)), [500, 1500, 2500]);
+}
+
+/// libtorrent (`m_nagle_seq_nr`): a block's last packet does not wait for the packets before it.
+#[test]
+fn minshall_holds_a_small_packet_for_another_small_one_only() {
+    for (nagle, tail, second) in
+        [(Nagle::Off, 1, 1), (Nagle::Minshall, 1, 0), (Nagle::Classic, 0, 0)]
+    {
+        let mut pair = Pair::new(Config { nagle, ..small(20) });
+        assert_eq!(pair.write(250).len(), 2 + tail, "{nagle:?}");
+        assert_eq!(pair.write(30).len(), second, "{nagle:?}");
+    }
+}
+
+fn libtorrent_with(packets: u32) -> Config {
+    let packet_size = flashcrowd_transport::utp::PacketSize::Fixed { bytes: 100 };
+    Config { initial_window_packets: packets, packet_size, ..profiles::libtorrent() }
+}
+
+#[test]
+fn any_packet_starts_the_timer_anew_in_libtorrent_alone() {
+    for (rule, again) in [(TimerRestart::Progress, 1), (TimerRestart::AnyPacket, 0)] {
+        let config =
+            Config { timer_restart: rule, timer_grain_ns: Span::ZERO, ..libtorrent_with(20) };
+        let mut pair = Pair::new(config);
+        let lost = pair.write(100);
+        assert_eq!(lost.len(), 1);
+        assert_eq!(pair.wait(Span::from_millis(300)).len(), 0);
+        // The other end has something to say, and has not heard of the packet.
+        pair.answerer.write(pair.now, 100);
+        for packet in said(&mut pair.answerer, pair.now) {
+            pair.caller.receive(pair.now, &packet);
+        }
+        said(&mut pair.caller, pair.now);
+        let repeated = pair.wait(Span::from_millis(300));
+        assert_eq!(repeated.len(), again, "{rule:?}");
+    }
+}
+
+/// Ten packets of which the first arrives in none of its transmissions; the times that it was sent.
+fn transmissions_of_a_lost_packet(config: Config) -> usize {
+    let mut pair = Pair::new(config);
+    let data = pair.write(1000);
+    pair.now += RTT;
+    let mut sent = 1;
+    for reply in data[1..].iter().flat_map(|packet| pair.answer(&[*packet])).collect::<Vec<_>>() {
+        pair.caller.receive(pair.now, &reply);
+        sent += said(&mut pair.caller, pair.now).len();
+    }
+    assert_eq!(sent, 2, "found by masks");
+    while pair.caller.next_timer().is_some() && !pair.caller.is_closed() {
+        sent += pair.wait(Span::from_millis(500)).len();
+    }
+    sent
+}
+
+#[test]
+fn fast_retransmissions_count_towards_the_end() {
+    let config = libtorrent_with(20);
+    assert_eq!(transmissions_of_a_lost_packet(config.clone()), 3);
+    assert_eq!(transmissions_of_a_lost_packet(Config { max_transmissions: 0, ..config }), 5);
+}
+
+#[test]
+fn what_a_timeout_repeats_waits_for_the_next() {
+    for after_timeout in [false, true] {
+        let mut config = libtorrent_with(20);
+        config.loss_detection.after_timeout = after_timeout;
+        let mut pair = Pair::new(config);
+        let data = pair.write(1000);
+        let first = pair.wait(Span::from_secs(1));
+        assert_eq!(first[0].seq_nr, data[0].seq_nr, "all are lost, the first is repeated");
+        // It is lost again. The others were not lost, but late.
+        let mut repeated = Vec::new();
+        for packet in &data[1..] {
+            for reply in pair.answer(&[*packet]) {
+                pair.caller.receive(pair.now, &reply);
+                repeated.extend(said(&mut pair.caller, pair.now));
+            }
+        }
+        let repeats = repeated.iter().filter(|packet| packet.seq_nr == data[0].seq_nr).count();
+        assert_eq!(repeats, usize::from(after_timeout));
+    }
+}
+
+/// libtorrent (`tick`): with nothing in flight, two thirds of the window each time, down to a packet.
+#[test]
+fn an_idle_window_decays_without_a_timer() {
+    let mut pair = Pair::new(libtorrent_with(50));
+    let data = pair.write(5000);
+    pair.now += RTT;
+    pair.deliver(&data);
+    let full = pair.caller.stats().cwnd;
+    assert!(pair.caller.stats().in_flight == 0 && full > 5000, "{full}");
+    let quiet = pair.caller.next_timer().expect("keep-alives");
+    assert!(quiet > pair.now + Span::from_secs(20), "nothing wakes up for it");
+    for (seconds, thirds) in [(1, 2.0 / 3.0), (1, 8.0 / 27.0)] {
+        pair.now += Span::from_secs(seconds);
+        said(&mut pair.caller, pair.now);
+        let cwnd = pair.caller.stats().cwnd as f64;
+        assert!((cwnd / full as f64 - thirds).abs() < 0.001, "{cwnd} of {full}");
+    }
+    pair.now += Span::from_secs(100);
+    said(&mut pair.caller, pair.now);
+    assert_eq!(pair.caller.stats().cwnd, (548 + 1472) / 2);
 }
 
 #[test]

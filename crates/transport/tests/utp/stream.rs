@@ -4,9 +4,10 @@ use super::host::{Application, Close, Host, Ours, message};
 use super::world::{Clock, Storm, World};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::congestion::{Kind, Pacing, ledbat};
+use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
-    Backoff, Config, DelayedAck, PacketKind, PacketSize, SackPolicy, SmallWindow, WindowFill,
-    profiles, wire,
+    Backoff, Config, DelayedAck, IdleTimer, PacketKind, PacketSize, SackPolicy, SmallWindow,
+    WindowFill, profiles, wire,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -45,9 +46,9 @@ fn config() -> impl Strategy<Value = Config> {
             config.loss_detection.duplicate_acks = duplicates;
             config.loss_detection.sacked_after = sacked;
             config.timer_grain_ns = Span::from_millis(grain);
-            config.nagle = on[1];
+            config.nagle = if on[1] { Nagle::Minshall } else { Nagle::Off };
             config.pacing = if on[6] { Pacing::Fq } else { Pacing::Off };
-            config.idle_timer = on[2];
+            config.idle_timer = if on[2] { IdleTimer::BackingOff } else { IdleTimer::Steady };
             config.keep_backoff = on[1] ^ on[2];
             config.acknowledge_end_twice = on[3];
             config.backoff = if on[4] { Backoff::Doubling } else { Backoff::Seconds };
@@ -64,6 +65,7 @@ fn config() -> impl Strategy<Value = Config> {
         // Patient with the storm, and with a reader that sleeps.
         config.data_retries = 100;
         config.syn_retries = 100;
+        config.max_transmissions = 0;
         config.max_rto_ns = Span::from_secs(60);
         config.half_open_ns = Span::from_secs(3600);
         // Longer than any timeout, so that the last FIN is always answered.

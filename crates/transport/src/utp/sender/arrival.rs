@@ -1,4 +1,4 @@
-use super::super::config::Config;
+use super::super::config::{Config, IdleTimer, RttEstimator, TimerRestart};
 use super::super::packet::{Packet, PacketKind};
 use super::super::sack::Sack;
 use super::super::send_queue::Fate;
@@ -30,6 +30,9 @@ impl Sender {
         packet: &Packet,
         opposite_delay: Option<u32>,
     ) {
+        if now >= self.idle_at {
+            self.catch_up(config, now);
+        }
         let first = self.send_queue.first();
         let ack = sequence::unwrap(first, packet.ack_nr);
         self.count_duplicates(config, now, packet, ack);
@@ -68,15 +71,18 @@ impl Sender {
             // The other end is alive and has no room: no timeout counts (RFC 9293, 3.8.6.1).
             self.retries = 0;
         }
-        if delivery.any {
+        if delivery.any || config.timer_restart == TimerRestart::AnyPacket {
             if !config.keep_backoff || delivery.rtt.is_some() {
                 self.timeouts = 0;
             }
             self.retries = 0;
-            if self.send_queue.is_empty() && !config.idle_timer {
-                self.rto_at = Time::NEVER;
-            } else {
+            if !self.send_queue.is_empty() || config.idle_timer == IdleTimer::BackingOff {
                 self.arm(config, now);
+            } else {
+                self.rto_at = Time::NEVER;
+                if config.idle_timer == IdleTimer::Steady {
+                    self.idle_at = config.examined(now + self.rtt.timeout(config, 0));
+                }
             }
         }
     }
@@ -88,9 +94,10 @@ impl Sender {
         delivery.any = true;
         delivery.bytes += u64::from(packet.len);
         delivery.newest = delivery.newest.max(Some((packet.sent_at, seq)));
-        if packet.transmissions == 1 {
+        let sent_once = packet.transmissions == 1;
+        if sent_once || config.rtt_estimator == RttEstimator::SlidingAverage {
             let sample = now.since(packet.sent_at);
-            self.rtt.sample(config, sample);
+            self.rtt.sample(config, sample, sent_once);
             delivery.rtt = Some(delivery.rtt.map_or(sample, |least| least.min(sample)));
         }
         if self.mtu_search.probe() == Some(seq) {
@@ -163,7 +170,7 @@ impl Sender {
                 self.lose_probe(config, now);
                 self.send_queue.retransmit_now(first);
                 self.resend_from = self.resend_from.max(first + 1);
-            } else {
+            } else if !config.path_mtu.endless {
                 self.mtu_search.forget_probe();
             }
         }
@@ -200,7 +207,10 @@ impl Sender {
                     }
                     self.send_queue.retransmit_now(seq);
                     if self.mtu_search.probe() == Some(seq) {
-                        self.lose_probe(config, now);
+                        // libtorrent (resend_packet) asks only whether the oldest is the probe.
+                        if !config.path_mtu.endless || seq == first {
+                            self.lose_probe(config, now);
+                        }
                     } else {
                         worst = worst.or(Some(seq));
                     }

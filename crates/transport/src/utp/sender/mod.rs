@@ -6,7 +6,7 @@ mod peer_window;
 mod timer;
 mod transmit;
 
-use super::config::{Config, PacketSize};
+use super::config::{Config, PacketSize, WindowPacket};
 use super::packet::{HEADER_BYTES, Packet};
 use super::packet_size_steps::PacketSizeSteps;
 use super::path_mtu_search::PathMtuSearch;
@@ -15,6 +15,7 @@ use super::sack::Sack;
 use super::send_queue::SendQueue;
 use crate::congestion::{AnyController, Controller, Pacing, Params};
 use crate::pacing::Paced;
+use crate::tcp::Nagle;
 use flashcrowd_base::{Span, Time};
 use peer_window::PeerWindow;
 
@@ -71,8 +72,13 @@ pub(super) struct Sender {
     resend_from: u64,
     /// Recovery point (RFC 6582): losses before this number belong to a reduction that was made.
     recover: u64,
+    /// Number of the last packet that was not full (libtorrent: `m_nagle_seq_nr`); 0 before the first.
+    small: u64,
     /// Deadline of the retransmission timer.
     rto_at: Time,
+    /// With nothing in flight, when the controller hears of it next. That is found out when something
+    /// happens: nothing else would come of a timer.
+    idle_at: Time,
     /// Timeouts in a row that the back-off counts.
     timeouts: u32,
     /// Timeouts in a row since anything was acknowledged, after so many of which the connection fails.
@@ -93,10 +99,11 @@ impl Sender {
         let packet = packet_bytes(config, &mtu_search, &size_steps);
         let params = Params {
             now,
-            mss: packet,
+            mss: window_packet(config, &mtu_search, packet),
             least_window: 0,
             ledbat: config.ledbat,
-            initial_window: u64::from(config.initial_window_packets) * u64::from(packet),
+            initial_window: (u64::from(config.initial_window_packets) * u64::from(packet))
+                .max(u64::from(config.initial_window_bytes)),
             hystart: config.hystart,
             count_acks: false,
             paced: config.pacing == Pacing::Fq,
@@ -124,7 +131,9 @@ impl Sender {
             limited_at: Time::START,
             masked: (0, Sack::NONE),
             duplicates: 0,
+            small: 0,
             rto_at: Time::NEVER,
+            idle_at: Time::NEVER,
             timeouts: 0,
             retries: 0,
             pace_at: Time::START,
@@ -137,9 +146,21 @@ impl Sender {
     /// The size of a full packet may have changed.
     fn resize(&mut self, config: &Config) {
         let packet = packet_bytes(config, &self.mtu_search, &self.size_steps);
-        if packet != self.packet {
+        if packet != self.packet || config.window_packet == WindowPacket::Probe {
             self.packet = packet;
-            self.controller.on_packet_size(packet);
+            self.controller.on_packet_size(window_packet(config, &self.mtu_search, packet));
+        }
+    }
+
+    /// Nagle's question: whether a packet that is not full must wait.
+    #[inline]
+    fn must_wait(&self, config: &Config) -> bool {
+        match config.nagle {
+            Nagle::Off => false,
+            Nagle::Classic => !self.send_queue.is_empty(),
+            Nagle::Minshall => {
+                self.send_queue.in_flight > 0 && self.small >= self.send_queue.first()
+            }
         }
     }
 
@@ -271,9 +292,18 @@ impl Sender {
     /// Nothing is sent any more.
     pub(super) fn stop(&mut self) {
         self.rto_at = Time::NEVER;
+        self.idle_at = Time::NEVER;
         self.peer_window.stop();
         self.pace_wake = Time::NEVER;
         self.paced = None;
+    }
+}
+
+/// What the controller takes for a packet, if a full one has so much payload.
+fn window_packet(config: &Config, mtu_search: &PathMtuSearch, payload: u32) -> u32 {
+    match config.window_packet {
+        WindowPacket::Payload => payload,
+        WindowPacket::Probe => mtu_search.midpoint_bytes(),
     }
 }
 

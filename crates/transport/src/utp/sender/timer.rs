@@ -1,4 +1,4 @@
-use super::super::config::Config;
+use super::super::config::{Config, IdleTimer};
 use super::super::packet::HEADER_BYTES;
 use super::Sender;
 use crate::congestion::{Controller, Loss};
@@ -8,6 +8,9 @@ use flashcrowd_base::Time;
 /// smaller ones are sent.
 const BLACK_HOLE: u32 = 2;
 
+/// So many timeouts with nothing in flight leave of any window no more than the least.
+const MOST_IDLE_TIMEOUTS: u32 = 64;
+
 impl Sender {
     /// (Re)starts the retransmission timer.
     #[inline]
@@ -16,6 +19,21 @@ impl Sender {
             self.timeouts = 0;
         }
         self.rto_at = config.examined(now + self.rtt.timeout(config, self.timeouts));
+        self.idle_at = Time::NEVER;
+    }
+
+    /// Tells the controller of each timeout that has passed with nothing in flight.
+    #[cold]
+    pub(super) fn catch_up(&mut self, config: &Config, now: Time) {
+        let mut left = MOST_IDLE_TIMEOUTS;
+        while now >= self.idle_at && left > 0 {
+            self.controller.on_idle(self.idle_at);
+            self.idle_at = config.examined(self.idle_at + self.rtt.timeout(config, 0));
+            left -= 1;
+        }
+        if left == 0 {
+            self.idle_at = config.examined(now + self.rtt.timeout(config, 0));
+        }
     }
 
     /// When [`on_timer`](Sender::on_timer) wants to be called.
@@ -38,8 +56,9 @@ impl Sender {
     fn on_timeout(&mut self, config: &Config, now: Time) -> bool {
         if self.send_queue.is_empty() {
             self.controller.on_idle(now);
-            self.timeouts += u32::from(config.idle_timer);
-            self.rto_at = if config.idle_timer {
+            let goes_on = config.idle_timer == IdleTimer::BackingOff;
+            self.timeouts += u32::from(goes_on);
+            self.rto_at = if goes_on {
                 config.examined(now + self.rtt.timeout(config, self.timeouts))
             } else {
                 Time::NEVER
@@ -49,6 +68,10 @@ impl Sender {
         let first = self.send_queue.first();
         let calls = first == self.syn;
         if self.retries >= if calls { config.syn_retries } else { config.data_retries } {
+            return false;
+        }
+        let sent = self.send_queue.front().map_or(0, |packet| u32::from(packet.transmissions));
+        if !calls && config.max_transmissions > 0 && sent >= config.max_transmissions {
             return false;
         }
         self.retries += 1;
@@ -65,7 +88,7 @@ impl Sender {
         let oversize = self.send_queue.front().is_some_and(|packet| {
             u32::from(packet.len) + HEADER_BYTES > config.path_mtu.floor_bytes
         });
-        if oversize && self.retries >= BLACK_HOLE {
+        if oversize && self.retries >= BLACK_HOLE && !config.path_mtu.endless {
             self.mtu_search.fall_to_floor(&config.path_mtu, now);
             self.resize(config);
         }

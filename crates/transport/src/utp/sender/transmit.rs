@@ -35,13 +35,16 @@ impl Sender {
     ) -> Option<OutgoingPacket> {
         self.pace_wake = Time::NEVER;
         self.blocked = false;
+        if now >= self.idle_at {
+            self.catch_up(config, now);
+        }
         if self.paced.is_some() && open && self.waits_for_its_time(now) {
             return None;
         }
         if self.send_queue.has_retransmissions()
             && let Some(seq) = self.poll_retransmission()
         {
-            return self.retransmit(now, seq);
+            return self.retransmit(config, now, seq);
         }
         if !open || self.send_queue.has_lost() {
             return None;
@@ -49,7 +52,7 @@ impl Sender {
         if self.snd_nxt < self.write_end {
             return self.poll_data(config, now);
         }
-        let small = config.nagle && !self.send_queue.is_empty();
+        let small = self.must_wait(config);
         let room = self.send_queue.len() < MAX_PACKETS as usize;
         if self.closed && self.fin == UNSENT && room && !small {
             if self.send_queue.is_empty() {
@@ -76,8 +79,13 @@ impl Sender {
         None
     }
 
-    fn retransmit(&mut self, now: Time, seq: u64) -> Option<OutgoingPacket> {
+    fn retransmit(&mut self, config: &Config, now: Time, seq: u64) -> Option<OutgoingPacket> {
         let packet = self.send_queue.resend(now, seq)?;
+        if !config.loss_detection.after_timeout
+            && seq == self.resend_from.max(self.send_queue.first())
+        {
+            self.resend_from = seq + 1;
+        }
         self.counters.packets_retransmitted += 1;
         self.counters.bytes_retransmitted += u64::from(packet.len);
         if seq != self.syn && self.paced.is_some() {
@@ -91,11 +99,7 @@ impl Sender {
     fn poll_data(&mut self, config: &Config, now: Time) -> Option<OutgoingPacket> {
         let unsent = self.write_end - self.snd_nxt;
         let mut len = unsent.min(u64::from(self.packet));
-        if len < u64::from(self.packet)
-            && config.nagle
-            && !self.closed
-            && !self.send_queue.is_empty()
-        {
+        if len < u64::from(self.packet) && !self.closed && self.must_wait(config) {
             return None;
         }
         // One number is kept for the FIN.
@@ -104,7 +108,9 @@ impl Sender {
         } else {
             0
         };
-        let wanted = u64::from(self.mtu_search.wanted_bytes(&config.path_mtu) - HEADER_BYTES);
+        let window = self.controller.window();
+        let wanted =
+            u64::from(self.mtu_search.wanted_bytes(&config.path_mtu, window) - HEADER_BYTES);
         if wanted > len && unsent.min(room) >= wanted && self.uses_all_of_the_path(config) {
             len = wanted;
         }
@@ -171,8 +177,11 @@ impl Sender {
         if self.paced.is_some() {
             self.pace_new(now, seq, u64::from(len));
         }
+        if len < self.packet {
+            self.small = seq;
+        }
         let datagram = len + HEADER_BYTES;
-        let measures = self.mtu_search.on_sent(&config.path_mtu, now, seq, datagram);
+        let measures = self.mtu_search.on_sent(&config.path_mtu, now, seq, datagram, window);
         if let PacketSize::Ladder(ladder) = &config.packet_size {
             let most = self.mtu_search.datagram_bytes() - HEADER_BYTES;
             if self.size_steps.on_sent(ladder, now, len, window, most) {
