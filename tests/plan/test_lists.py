@@ -60,7 +60,17 @@ PYTHON: dict[str, set[str]] = {
     },
     **{
         f"utps.{name}": field(Utp, name)
-        for name in ("backoff", "hystart", "pacing", "small_window")
+        for name in (
+            "backoff",
+            "hystart",
+            "idle_timer",
+            "nagle",
+            "pacing",
+            "rtt_estimator",
+            "small_window",
+            "timer_restart",
+            "window_packet",
+        )
     },
     "workloads.kind": words(Workload),
     "workloads.reading.kind": words(web.ReadingTable),
