@@ -418,7 +418,10 @@ impl Conn {
             let statistics = &mut extras.statistics;
             if part.of_block { &mut statistics.up } else { &mut statistics.up_protocol }
                 .add(part.bytes);
-            if let Some(Message::Piece { piece, length, .. }) = part.completes {
+            if let Some(message @ &Message::Piece { piece, length, .. }) = part.completes.as_ref() {
+                let header = message.size() - length;
+                statistics.up.take_back(header);
+                statistics.up_protocol.add(header);
                 block(piece, length);
             }
             way.write(channel, id, part.bytes, part.completes, out);

@@ -311,10 +311,10 @@ impl Peer {
         self.now = now;
         let Some(c) = self.conns.get_mut(conn) else { return };
         c.last_heard = now;
-        if let Some(extras) = &mut c.extras
-            && !matches!(message, Message::Piece { .. })
-        {
-            extras.statistics.down.take_back(message.size());
+        if let Some(extras) = &mut c.extras {
+            // Rates are of payload: a block, not the header of its PIECE (`stat::received_bytes`).
+            let payload = if let Message::Piece { length, .. } = message { length } else { 0 };
+            extras.statistics.down.take_back(message.size() - payload);
         }
         if !c.is_open() {
             let fast = message == Message::FastHandshake;

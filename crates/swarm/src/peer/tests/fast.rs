@@ -157,3 +157,36 @@ fn the_queue_grows_by_one_for_each_block_and_then_follows_the_rate() {
     };
     assert_eq!(said(&mut leecher, conn, Message::Piece { piece, begin, length }), []);
 }
+
+/// libtorrent's rates are of payload. With the header of its PIECE, a block a second would look like a
+/// little more than one, and three seconds of it like three requests and not two.
+#[test]
+fn a_block_counts_without_its_header() {
+    let mut leecher = libtorrent(Role::Leecher, |_| {});
+    let (conn, _) = meet(&mut leecher, 1, Message::FastHandshake);
+    said(&mut leecher, conn, Message::HaveAll);
+    let asked = said(&mut leecher, conn, Message::Unchoke);
+    let Some(Message::Request { piece, begin, length, .. }) =
+        asked.into_iter().find(|message| matches!(message, Message::Request { .. }))
+    else {
+        panic!("nothing is asked for")
+    };
+    let block = Message::Piece { piece, begin, length };
+    let have = Message::Have { piece: 0 };
+    for message in [&block, &have] {
+        leecher.peer.on_received(leecher.now, conn, u64::from(message.size()));
+        said(&mut leecher, conn, message.clone());
+    }
+    let counted =
+        leecher.peer.conns.get(conn).and_then(|c| c.extras.as_ref()).map(|it| it.statistics);
+    assert_eq!(counted.map(|it| it.down.this_second()), Some(length));
+
+    let mut seed = libtorrent(Role::Seed, |_| {});
+    let (conn, _) = meet(&mut seed, 1, Message::FastHandshake);
+    said(&mut seed, conn, Message::Interested);
+    assert!(
+        said(&mut seed, conn, request(0, 0)).iter().any(|m| matches!(m, Message::Piece { .. }))
+    );
+    let counted = seed.peer.conns.get(conn).and_then(|c| c.extras.as_ref()).map(|it| it.statistics);
+    assert_eq!(counted.map(|it| it.up.this_second()), Some(1000));
+}
