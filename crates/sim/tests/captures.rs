@@ -157,7 +157,13 @@ fn one_transfer(bytes: u64, stack: &str, loss: f64, spread_ms: u64) -> Plan {
 }
 
 fn over_utp(mut plan: Plan) -> Plan {
-    plan.utps = vec![utp::profiles::named("libtorrent").expect("the configuration exists")];
+    // Patient with losses: libtorrent itself ends a connection with the first SYN that is lost.
+    plan.utps = vec![utp::Config {
+        syn_retries: 100,
+        data_retries: 100,
+        max_transmissions: 0,
+        ..utp::profiles::named("libtorrent").expect("the configuration exists")
+    }];
     let Workload::Transfer(flow) = &mut plan.workloads[0] else { panic!("it is a transfer") };
     flow.transport = Some(TransportChoice::Utp(0));
     plan

@@ -170,6 +170,8 @@ fn bytes_per_second(rate: Rate) -> i64 {
 mod tests {
     use super::*;
     use crate::profile::named;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn bandwidth(change: impl FnOnce(&mut LimiterRules)) -> Bandwidth {
         let mut rules = named("libtorrent").unwrap().limiter;
@@ -248,5 +250,83 @@ mod tests {
         assert_eq!(given, [(ConnId(2), 100_000)]);
         assert!(all.request(at(700), ConnId(2), 1 << 30));
         assert_eq!(all.waiting(), 0);
+    }
+
+    /// What a driver may do, in any order.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Wait(u64),
+        Request(u32, u32),
+        Remove(u32),
+        Charge(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (1u64..3000).prop_map(Step::Wait),
+            (0u32..6, 1u32..60_000).prop_map(|(conn, bytes)| Step::Request(conn, bytes)),
+            (0u32..6).prop_map(Step::Remove),
+            (0u32..3000).prop_map(Step::Charge),
+        ]
+    }
+
+    proptest! {
+        /// Nobody gets more than it asked for, nor anything twice or after it is gone; all together
+        /// get no more than was earned; and who waits does not wait for ever.
+        #[test]
+        fn no_order_makes_more_of_the_limit_than_there_is(
+            steps in prop::collection::vec(step(), 1..80),
+            whole: bool,
+            ticks in 1u32..25,
+        ) {
+            let mut all = bandwidth(|rules| {
+                rules.quota.whole_requests = whole;
+                rules.quota.request_ticks = ticks;
+            });
+            let (mut now, mut given) = (Time::START, Vec::new());
+            let mut waiting: BTreeMap<u32, u32> = BTreeMap::new();
+            let (mut spent, mut charged) = (0u64, 0u64);
+            let rest = [Step::Wait(400_000)];
+            for step in steps.iter().chain(&rest) {
+                match *step {
+                    Step::Wait(millis) => {
+                        let until = now + Span::from_millis(millis);
+                        while all.wake() <= until {
+                            now = all.wake();
+                            all.settle_overhead(now.since(Time::START).nanos() / 1_000_000_000);
+                            all.tick(now, &mut given);
+                            for (conn, bytes) in given.drain(..) {
+                                let asked = waiting.remove(&conn.0);
+                                prop_assert!(asked.is_some_and(|asked| (1..=asked).contains(&bytes)));
+                                spent += u64::from(bytes);
+                            }
+                        }
+                        now = until;
+                    }
+                    Step::Request(conn, bytes) if !waiting.contains_key(&conn) => {
+                        if all.request(now, ConnId(conn), bytes) {
+                            spent += u64::from(bytes);
+                        } else {
+                            waiting.insert(conn, bytes);
+                        }
+                    }
+                    Step::Request(..) => {}
+                    Step::Remove(conn) => {
+                        all.remove(ConnId(conn));
+                        waiting.remove(&conn);
+                    }
+                    Step::Charge(bytes) => {
+                        all.charge(now.since(Time::START).nanos() / 1_000_000_000, bytes);
+                        charged += u64::from(bytes);
+                    }
+                }
+                prop_assert_eq!(all.waiting(), waiting.len());
+                // A tick may count as waited for whole that was waited for in part.
+                let earned = 10 * (now.since(Time::START).nanos() / 1_000_000) + 5000;
+                prop_assert!(spent <= earned, "{spent} of {earned}");
+            }
+            // 400 s are worth far more than all that six can ask for and 80 charges take.
+            prop_assert!(charged < 400_000 && waiting.is_empty(), "{waiting:?}");
+        }
     }
 }

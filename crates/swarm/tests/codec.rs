@@ -175,9 +175,39 @@ fn a_handshake_offers_what_its_bits_say() {
     assert_eq!(offered([0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xEF, 0xFF, 0xFA]), [false; 3]);
 }
 
-/// A message of a type that BEP 3 does not have.
-fn unknown() -> impl Strategy<Value = (u8, Vec<u8>)> {
-    (9u8.., prop::collection::vec(any::<u8>(), 0..200))
+/// The types that BEP 6 adds to those of BEP 3.
+const FAST: std::ops::RangeInclusive<u8> = 13..=17;
+
+/// A message of a type that BEP 3 does not have, nor BEP 6 if `fast`.
+fn unknown(fast: bool) -> impl Strategy<Value = (u8, Vec<u8>)> {
+    let kind = (9u8..).prop_filter("a known type", move |kind| !fast || !FAST.contains(kind));
+    (kind, prop::collection::vec(any::<u8>(), 0..200))
+}
+
+/// A message of BEP 6.
+fn fast_message() -> impl Strategy<Value = (Message, Vec<u8>)> {
+    let numbers = (0..PIECES, any::<u32>(), any::<u32>());
+    let message = prop_oneof![
+        Just(Message::HaveAll),
+        Just(Message::HaveNone),
+        (0..PIECES).prop_map(|piece| Message::Suggest { piece }),
+        (0..PIECES).prop_map(|piece| Message::AllowedFast { piece }),
+        numbers.prop_map(|(piece, begin, length)| Message::Reject { piece, begin, length }),
+    ];
+    message.prop_map(|message| (message, Vec::new()))
+}
+
+/// Messages, and before some of them one of an unknown type; and whether those of BEP 6 are among the
+/// known ones.
+#[expect(clippy::type_complexity)]
+fn conversation() -> impl Strategy<Value = (bool, Vec<((Message, Vec<u8>), Option<(u8, Vec<u8>)>)>)>
+{
+    any::<bool>().prop_flat_map(|fast| {
+        let known =
+            if fast { prop_oneof![message(), fast_message()].boxed() } else { message().boxed() };
+        let pair = (known, prop::option::weighted(0.3, unknown(fast)));
+        (Just(fast), prop::collection::vec(pair, 0..30))
+    })
 }
 
 fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
@@ -214,7 +244,7 @@ fn message() -> impl Strategy<Value = (Message, Vec<u8>)> {
 proptest! {
     #[test]
     fn any_messages_in_any_cuts_come_out_as_they_went_in(
-        messages in prop::collection::vec((message(), prop::option::weighted(0.3, unknown())), 0..30),
+        (fast, messages) in conversation(),
         cuts in prop::collection::vec(1usize..40, 1..20),
     ) {
         let mut bytes = Vec::new();
@@ -230,6 +260,9 @@ proptest! {
             prop_assert_eq!((bytes.len() - before) as u32, message.size());
         }
         let mut decoder = greeted();
+        if fast {
+            decoder.allow_fast();
+        }
         let (mut out, mut skipped) = (Vec::new(), None);
         let mut rest = &bytes[..];
         for cut in cuts.iter().cycle() {
@@ -256,10 +289,14 @@ proptest! {
 
     #[test]
     fn garbage_ends_in_an_error_or_in_waiting_with_little_kept(
-        bytes in prop::collection::vec(prop_oneof![Just(0u8), 0u8..10, any::<u8>()], 0..400),
+        bytes in prop::collection::vec(prop_oneof![Just(0u8), 0u8..20, any::<u8>()], 0..400),
         chunk in 1usize..50,
+        fast: bool,
     ) {
         let mut decoder = greeted();
+        if fast {
+            decoder.allow_fast();
+        }
         for chunk in bytes.chunks(chunk) {
             decoder.feed(chunk);
             while let Ok(Some(_)) = decoder.next() {}
