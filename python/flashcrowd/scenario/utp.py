@@ -43,9 +43,9 @@ class PathMtu(Table):
     interval: PositiveSpan
     """Search anew after this long."""
     endless: bool
-    """Each round trip has a probe, and one lost when all is known starts over from half-way down."""
+    """Each round trip has a probe; one lost when all is known starts over from half-way down."""
     probe_window_datagrams: Annotated[int, Field(ge=0, le=1000)]
-    """Probes are sent while the window holds more than so many datagrams known to pass; 0: always."""
+    """A probe needs a window of more than so many datagrams known to pass; 0: always."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
