@@ -1,6 +1,7 @@
 """Logs of connections as tables, as files of qlog and as a figure: one run, seen three times."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from flashcrowd.qlog import write
 from flashcrowd.qlog.acknowledged import Acknowledged, ranges
 from flashcrowd.report.charts.connections import over_time
 from flashcrowd.report.points import read
+from flashcrowd.report.style import INK
 from flashcrowd.store.schema import ENGINE_TABLES
 from flashcrowd.study import Study
 
@@ -182,6 +184,9 @@ def test_the_figure_shows_what_happened(tcp: Results, utp: Results) -> None:
         for text in (*words, "window", "smoothed RTT"):
             assert f">{text}</text>" in figure.svg.wide
             assert f">{text}</text>" in figure.svg.narrow
+            # In ink, whatever the colour of its line, of which a piece stands before it.
+            (label,) = re.findall(rf'<text style="([^"]*)"[^>]*>{text}</text>', figure.svg.wide)
+            assert f"fill: {INK}" in label
     repairs = sum(
         row["new"] in ("recovery", "cwr", "loss") and row["old"] not in ("recovery", "cwr", "loss")
         for row in tcp.rows("congestion_state_updated")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from flashcrowd.report import page, style, write
+from flashcrowd.report import diagnosis, page, study_page, style, write
 from flashcrowd.report.arrange import layout
 from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, from_zero
@@ -286,3 +286,22 @@ def test_instants_are_numbered_and_their_words_stand_in_the_caption(swarm: Swarm
     assert "Marks: (1) at 5 s network.rtt: 1 s; (2) at 5 s network.loss: 5 %." in figure.caption
     assert ">1, 2</text>" in figure.svg.wide
     assert ">1, 2</text>" in figure.svg.narrow
+
+
+def test_a_table_of_many_columns_is_set_closer() -> None:
+    def drawn(columns: int) -> str:
+        header, row = [f"c{i}" for i in range(columns)], ["1"] * columns
+        return page.html(Page("T", "L", [Section("S", "s", [Table(header, [row], "All.")])]))
+
+    assert '<table class="dense">' in drawn(9)
+    assert '<table class="dense">' not in drawn(8)
+
+
+def test_more_than_two_reasons_are_a_list(monkeypatch: pytest.MonkeyPatch, swarm: Swarm) -> None:
+    results = swarm(rtts_ms=(0,), losses=("0 %",), extras=False)
+    for reasons in (["One.", "Two."], ["One.", "Two.", "<b>Three</b>."]):
+        monkeypatch.setattr(diagnosis, "sentences", lambda *_, told=reasons: told)
+        drawn = page.html(study_page.build(results))
+        items = re.findall(r"<li>((?:One|Two|&lt;b&gt;Three).*?)</li>", drawn)
+        assert items == (["One.", "Two.", "&lt;b&gt;Three&lt;/b&gt;."] if len(reasons) > 2 else [])
+        assert ("<p>One. Two.</p>" in drawn) == (len(reasons) == 2)
