@@ -204,11 +204,14 @@ def build_info() -> dict[str, str | None]:
 class Lab:
     """An emulated network (Linux). Everything of it is gone with this process."""
 
-    def __new__(cls, plan_json: str, seed: int, settings_json: str) -> Lab:
+    def __new__(
+        cls, plan_json: str, seed: int, settings_json: str, attachment: str | None = None
+    ) -> Lab:
         """The hosts of a plan (JSON), each in a namespace.
 
         Their settings are a JSON list of `address`, `mtu`, `initial_window`, `controller` (null for
-        the machine's) and `sysctls`. Raises `PlanError` or `OSError`.
+        the machine's) and `sysctls`. They are attached by `"tun"` or `"veth"`; without a word by
+        TUN where it is allowed. Raises `PlanError` or `OSError`.
         """
     def namespaces(self) -> list[int]:
         """The file descriptors of the hosts' namespaces, in the order of the plan."""

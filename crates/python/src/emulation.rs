@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::Request;
-use flashcrowd_emulation::linux::{self, HostSettings};
+use flashcrowd_emulation::linux::{self, Attachment, HostSettings};
 use flashcrowd_plan::Workload;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -38,9 +38,17 @@ impl Lab {
 #[pymethods]
 impl Lab {
     /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
-    /// `mtu`, `initial_window`, `controller` and `sysctls`). Raises `PlanError` or `OSError`.
+    /// `mtu`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
+    /// word by TUN where it is allowed. Raises `PlanError` or `OSError`.
     #[new]
-    fn new(py: Python<'_>, plan_json: &str, seed: u64, settings_json: &str) -> PyResult<Lab> {
+    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None))]
+    fn new(
+        py: Python<'_>,
+        plan_json: &str,
+        seed: u64,
+        settings_json: &str,
+        attachment: Option<&str>,
+    ) -> PyResult<Lab> {
         let plan = crate::simulate::parse(plan_json)?;
         plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
         let settings: Vec<Settings> = serde_json::from_str(settings_json)
@@ -48,6 +56,12 @@ impl Lab {
         if settings.len() != plan.network.hosts.len() {
             return Err(PyValueError::new_err("settings: not one for each host"));
         }
+        let attachment = match attachment {
+            Some("tun") => Attachment::Tun,
+            Some("veth") => Attachment::Veth,
+            Some(other) => return Err(PyValueError::new_err(format!("attachment: {other}"))),
+            None => Attachment::possible(),
+        };
         let host = |it: Settings| HostSettings {
             address: it.address,
             mtu: it.mtu,
@@ -56,7 +70,7 @@ impl Lab {
             sysctls: it.sysctls,
         };
         let hosts: Vec<HostSettings> = settings.into_iter().map(host).collect();
-        let lab = py.detach(|| linux::Lab::new(&plan, seed, &hosts))?;
+        let lab = py.detach(|| linux::Lab::new(&plan, seed, &hosts, attachment))?;
         Ok(Lab(Mutex::new(lab)))
     }
 

@@ -1,9 +1,10 @@
 """The process of one run: `python -m flashcrowd.emulation.lab`.
 
-It reads an order (a line of JSON with `plan`, `seed`, a `folder` for what programs write, and
-whether to `probe` the network only), makes the network in namespaces of its own, lets the run
-happen, and writes what came of it as JSON, a line at a time: `progress`, and at last `tables` or
-`failed`. It ends when its standard input ends, or whoever started it.
+It reads an order: a line of JSON with `plan`, `seed`, a `folder` for what programs write, whether
+to `probe` the network only, and the `attachment` of hosts, `tun`, `veth` or null for what this
+machine allows. It makes the network in namespaces of its own, lets the run happen, and writes what
+came of it as JSON, a line at a time: `progress`, and at last `tables` or `failed`. It ends when its
+standard input ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -81,7 +82,8 @@ def _first(order: bytes) -> int:
         asked = json.loads(order)
         plan = with_tracker_host(json.loads(asked["plan"]))
         work = probe if asked["probe"] else run
-        _say({"tables": work(plan, asked["seed"], Path(asked["folder"]))})
+        where = (Path(asked["folder"]), asked["attachment"])
+        _say({"tables": work(plan, asked["seed"], *where)})
         return 0
     except Exception as error:
         known = isinstance(error, OSError)
@@ -92,13 +94,15 @@ def _first(order: bytes) -> int:
         sys.stdout.flush()
 
 
-def run(plan: Mapping[str, Any], seed: int, folder: Path) -> dict[str, Any]:
+def run(
+    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None
+) -> dict[str, Any]:
     """One run's tables, as lists of rows by name.
 
     Raises:
         OSError: what the kernel refused.
     """
-    played = perform(plan, seed, folder)
+    played = perform(plan, seed, folder, attachment)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
     wrong = violations(report, least_rtt_s(plan, tables))
@@ -126,14 +130,16 @@ def run(plan: Mapping[str, Any], seed: int, folder: Path) -> dict[str, Any]:
     return tables
 
 
-def probe(plan: Mapping[str, Any], seed: int, folder: Path) -> dict[str, Any]:
+def probe(
+    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None
+) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
     Raises:
         OSError: what the kernel refused.
     """
     probes = self_test.probe_plan(plan)
-    stage = perform(probes, seed, folder).stage
+    stage = perform(probes, seed, folder, attachment).stage
     found = {index: echo.echoes for index, echo in stage.echoes.items()}
     return {"probes": self_test.judged(json.dumps(probes), seed, found)}
 
@@ -157,7 +163,9 @@ class Played:
     report: dict[str, Any]
 
 
-def perform(plan: Mapping[str, Any], seed: int, folder: Path) -> Played:
+def perform(
+    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None = None
+) -> Played:
     """Let a run happen.
 
     Raises:
@@ -165,7 +173,7 @@ def perform(plan: Mapping[str, Any], seed: int, folder: Path) -> Played:
     """
     plan_json = json.dumps(plan)
     addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
-    lab = _core.Lab(plan_json, seed, settings(plan, addresses))
+    lab = _core.Lab(plan_json, seed, settings(plan, addresses), attachment)
     hosts = Hosts(plan, addresses, lab.namespaces())
     stage = Stage(plan, seed, _core.transfer_starts(plan_json, seed), hosts, folder)
     try:

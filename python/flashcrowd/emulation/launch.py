@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
@@ -42,7 +42,11 @@ class LabHandle:
 
 
 def in_lab(
-    plan_json: str, seed: int, handle: LabHandle, probe: bool = False
+    plan_json: str,
+    seed: int,
+    handle: LabHandle,
+    probe: bool = False,
+    attachment: Literal["tun", "veth"] | None = None,
 ) -> Mapping[str, list[dict[str, Any]]]:
     """One run's tables, as lists of rows by name, from a process of its own.
 
@@ -51,6 +55,7 @@ def in_lab(
         seed: the run's.
         handle: watches and cancels it.
         probe: no run, but the self-test of the plan's network.
+        attachment: how hosts are attached; by default by TUN where it is allowed, or else by veth.
 
     Raises:
         Cancelled: the handle was used.
@@ -65,6 +70,7 @@ def in_lab(
             start_new_session=True,  # Ctrl-C is for the engine, which then ends the lab
         )
         asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
+        asked["attachment"] = attachment
         try:
             answer = _attend(lab, asked, handle)
         finally:

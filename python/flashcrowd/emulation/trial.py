@@ -36,7 +36,7 @@ def main() -> None:
         _core.try_tun()
     except OSError as error:
         found["tun"] = error.strerror or str(error)
-    if found["namespaces"] is None and found["tun"] is None:
+    if found["namespaces"] is None:
         try:
             found["controllers"] = _in_a_host(sys.argv[1:])
         except OSError as error:

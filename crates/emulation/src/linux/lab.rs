@@ -1,6 +1,7 @@
 use super::clock::{Clock, monotonic_ns, set_real_time, thread_time, wake_punctually};
+use super::host::HostSettings;
+use super::interfaces::{Attachment, Interfaces};
 use super::namespace::Namespace;
-use super::tun::{self, HostSettings, Tun};
 use crate::header::Header;
 use crate::lateness::Lateness;
 use crate::network::{Delivery, Network, Totals};
@@ -34,6 +35,7 @@ const REAL_TIME_AGAIN: f64 = 0.88;
 /// it.
 #[derive(Debug)]
 pub struct Lab {
+    attachment: Attachment,
     namespaces: Vec<Namespace>,
     ready: Option<Ready>,
     running: Option<Running>,
@@ -42,7 +44,7 @@ pub struct Lab {
 #[derive(Debug)]
 struct Ready {
     network: Network,
-    tuns: Vec<Tun>,
+    interfaces: Interfaces,
     addresses: Vec<[u8; 4]>,
 }
 
@@ -58,8 +60,8 @@ struct Running {
 #[derive(Debug)]
 struct Driven {
     network: Network,
-    /// The interfaces, which are gone with them, and with them what they have counted.
-    tuns: Vec<Tun>,
+    /// With what they have counted.
+    interfaces: Interfaces,
     seconds: Vec<Second>,
     real_time: bool,
     refused_writes: u64,
@@ -89,6 +91,8 @@ pub struct Second {
 /// What a lab says at its end.
 #[derive(Clone, Debug, Serialize)]
 pub struct LabReport {
+    /// How hosts were attached.
+    pub attachment: Attachment,
     /// What the network did.
     pub totals: Totals,
     /// Rows of the tables about links.
@@ -107,22 +111,21 @@ pub struct LabReport {
 }
 
 impl Lab {
-    /// Makes the namespaces of a plan that has passed its check, with settings for each host. The
-    /// calling thread is where it was before.
+    /// Makes the namespaces of a plan that has passed its check, with settings for each host, which are
+    /// attached in one way. The calling thread is where it was before.
     ///
     /// # Errors
     /// What the system refused.
-    pub fn new(plan: &Plan, seed: u64, settings: &[HostSettings]) -> io::Result<Lab> {
-        let mut namespaces = Vec::with_capacity(settings.len());
-        let mut tuns = Vec::with_capacity(settings.len());
-        for host in settings {
-            let (namespace, tun) = Namespace::make(|| Tun::new(host))?;
-            namespaces.push(namespace);
-            tuns.push(tun);
-        }
+    pub fn new(
+        plan: &Plan,
+        seed: u64,
+        settings: &[HostSettings],
+        attachment: Attachment,
+    ) -> io::Result<Lab> {
+        let (namespaces, interfaces) = Interfaces::new(attachment, settings)?;
         let addresses = settings.iter().map(|host| host.address).collect();
-        let ready = Ready { network: Network::new(plan, seed), tuns, addresses };
-        Ok(Lab { namespaces, ready: Some(ready), running: None })
+        let ready = Ready { network: Network::new(plan, seed), interfaces, addresses };
+        Ok(Lab { attachment, namespaces, ready: Some(ready), running: None })
     }
 
     /// The namespaces of the hosts, in the order of the plan.
@@ -173,10 +176,10 @@ impl Lab {
         for (second, span) in driven.seconds.iter_mut().zip(oversleeps) {
             second.oversleep_p99_s = span.seconds();
         }
-        let drops = self.namespaces.iter().map(|namespace| namespace.within(tun::dropped));
-        let interface_drops = drops.sum::<io::Result<u64>>()?;
-        drop(driven.tuns);
+        let interface_drops = driven.interfaces.dropped(&self.namespaces)?;
+        drop(driven.interfaces);
         Ok(LabReport {
+            attachment: self.attachment,
             totals: driven.network.totals(),
             report: driven.network.report(),
             seconds: driven.seconds,
@@ -192,7 +195,7 @@ impl Lab {
 struct Driver {
     clock: Clock,
     network: Network,
-    tuns: Vec<Tun>,
+    interfaces: Interfaces,
     /// Where addresses lead.
     hosts: BTreeMap<[u8; 4], u32>,
     outlet: Outlet,
@@ -209,9 +212,9 @@ struct Outlet {
 }
 
 impl Outlet {
-    fn deliver(&mut self, clock: Clock, tuns: &[Tun], delivery: &Delivery<'_>) {
+    fn deliver(&mut self, clock: Clock, interfaces: &Interfaces, delivery: &Delivery<'_>) {
         self.lateness.add(clock.now().since(delivery.due));
-        if !tuns[delivery.host as usize].write(delivery.packet) {
+        if !interfaces.write(delivery.host, delivery.packet) {
             self.refused_writes += 1;
         }
     }
@@ -223,7 +226,7 @@ impl Driver {
         Driver {
             clock,
             network: ready.network,
-            tuns: ready.tuns,
+            interfaces: ready.interfaces,
             hosts: numbered.map(|(address, host)| (*address, host)).collect(),
             outlet: Outlet { lateness: Lateness::new(), refused_writes: 0 },
             seconds: Vec::new(),
@@ -240,9 +243,7 @@ impl Driver {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let stopping = u64::MAX;
         epoll::add(&poll, stop, epoll::EventData::new_u64(stopping), epoll::EventFlags::IN)?;
-        for (tun, host) in self.tuns.iter().zip(0..) {
-            epoll::add(&poll, tun, epoll::EventData::new_u64(host), epoll::EventFlags::IN)?;
-        }
+        self.interfaces.watch(&poll)?;
         let mut watch = Watch { next: Time::START + Span::from_secs(1), used: thread_time() };
         let mut ready = [MaybeUninit::uninit(); READY];
         loop {
@@ -263,26 +264,26 @@ impl Driver {
                 Err(error) => return Err(error.into()),
             };
             for event in events.iter() {
-                let host = event.data.u64();
-                if host == stopping {
+                let number = event.data.u64();
+                if number == stopping {
                     return Ok(self.ended());
                 }
-                self.take_in(host as u32)?;
+                self.take_in(number)?;
             }
         }
     }
 
     /// Does what is due by now.
     fn advance(&mut self, now: Time) {
-        let (clock, tuns, outlet) = (self.clock, &self.tuns, &mut self.outlet);
-        self.network.run(now, &mut |delivery| outlet.deliver(clock, tuns, &delivery));
+        let (clock, interfaces, outlet) = (self.clock, &self.interfaces, &mut self.outlet);
+        self.network.run(now, &mut |delivery| outlet.deliver(clock, interfaces, &delivery));
     }
 
-    /// Reads what a host has sent; what falls due meanwhile goes out between.
-    fn take_in(&mut self, host: u32) -> io::Result<()> {
+    /// Reads what hosts have sent; what falls due meanwhile goes out between.
+    fn take_in(&mut self, number: u64) -> io::Result<()> {
         for _ in 0..READS {
-            let read = self.tuns[host as usize].read(self.network.buffer())?;
-            let Some(bytes) = read else { break };
+            let read = self.interfaces.read(number, self.network.buffer())?;
+            let Some((host, bytes)) = read else { break };
             let now = self.clock.now();
             self.advance(now);
             let header = Header::of(&self.network.buffer()[..bytes]);
@@ -325,7 +326,7 @@ impl Driver {
         self.advance(now);
         Driven {
             network: self.network,
-            tuns: self.tuns,
+            interfaces: self.interfaces,
             seconds: self.seconds,
             real_time: self.real_time,
             refused_writes: self.outlet.refused_writes,

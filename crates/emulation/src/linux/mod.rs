@@ -1,12 +1,18 @@
 //! What this system offers: namespaces, interfaces, clocks.
 
 mod clock;
+mod host;
+mod interfaces;
 mod lab;
 mod namespace;
 mod netlink;
+mod packet_ring;
 mod tun;
+mod veth;
 
 pub use clock::{monotonic_ns, set_real_time};
+pub use host::HostSettings;
+pub use interfaces::Attachment;
 pub use lab::{Lab, LabReport, Second};
 pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, set_apart};
-pub use tun::{HostSettings, open_tun};
+pub use tun::open_tun;

@@ -17,8 +17,16 @@ const NLMSG_HEADER_BYTES: usize = 16;
 
 const AF_INET: u8 = 2;
 const IFF_UP: u32 = 1;
+const IFF_NOARP: u32 = 0x80;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_NET_NS_FD: u16 = 28;
+const VETH_INFO_PEER: u16 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const RTA_OIF: u16 = 4;
@@ -32,15 +40,49 @@ const RTN_UNICAST: u8 = 1;
 
 /// Sets an interface up; its MTU and the packets that may wait in it for their driver, if given.
 pub(crate) fn set_up(index: u32, sizes: Option<(u32, u32)>) -> io::Result<()> {
-    let mut body = vec![0, 0, 0, 0];
-    body.extend(index.to_ne_bytes());
-    body.extend(IFF_UP.to_ne_bytes());
-    body.extend(IFF_UP.to_ne_bytes());
+    let mut body = interface(index, IFF_UP);
     if let Some((mtu, queue)) = sizes {
         attribute(&mut body, IFLA_MTU, &mtu.to_ne_bytes());
         attribute(&mut body, IFLA_TXQLEN, &queue.to_ne_bytes());
     }
     request(RTM_NEWLINK, 0, &body)
+}
+
+/// Has an interface neither ask for nor tell addresses (ARP).
+pub(crate) fn set_silent(index: u32) -> io::Result<()> {
+    request(RTM_NEWLINK, 0, &interface(index, IFF_NOARP))
+}
+
+/// Makes a pair of virtual Ethernet interfaces, each with its name and address: one end in the calling
+/// thread's namespace, the other in that of an open file.
+pub(crate) fn add_veth(
+    (here, own): (&str, [u8; 6]),
+    (there, other): (&str, [u8; 6]),
+    namespace: i32,
+) -> io::Result<()> {
+    let mut peer = interface(0, 0);
+    attribute(&mut peer, IFLA_IFNAME, there.as_bytes());
+    attribute(&mut peer, IFLA_ADDRESS, &other);
+    attribute(&mut peer, IFLA_NET_NS_FD, &namespace.to_ne_bytes());
+    let mut data = Vec::new();
+    attribute(&mut data, VETH_INFO_PEER, &peer);
+    let mut info = Vec::new();
+    attribute(&mut info, IFLA_INFO_KIND, b"veth");
+    attribute(&mut info, IFLA_INFO_DATA, &data);
+    let mut body = interface(0, 0);
+    attribute(&mut body, IFLA_IFNAME, here.as_bytes());
+    attribute(&mut body, IFLA_ADDRESS, &own);
+    attribute(&mut body, IFLA_LINKINFO, &info);
+    request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &body)
+}
+
+/// The head of a request about an interface: which one, and flags to be set.
+fn interface(index: u32, flags: u32) -> Vec<u8> {
+    let mut body = vec![0, 0, 0, 0];
+    body.extend(index.to_ne_bytes());
+    body.extend(flags.to_ne_bytes());
+    body.extend(flags.to_ne_bytes());
+    body
 }
 
 /// Gives an interface an IPv4 address that is nobody else's.

@@ -1,20 +1,12 @@
-use super::netlink;
+use super::host::{self, HostSettings, NAME};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, SocketType, socket};
-use std::fs;
 use std::io;
-
-/// What the interface is called in every namespace.
-const NAME: &str = "net0";
-/// Packets that may wait between the kernel's stack and the emulator: what it takes in long before
-/// it is full even if it sleeps for 10 ms at 1 Gbit/s.
-const QUEUE_PACKETS: u32 = 10_000;
 
 /// linux/if_tun.h: the request, a device of IP packets, without a header of its own before them.
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+const TUNGETFEATURES: libc::c_ulong = 0x8004_54cf;
 const IFF_TUN: u16 = 1;
 const IFF_NO_PI: u16 = 0x1000;
 
@@ -26,28 +18,18 @@ pub(crate) struct Tun {
     file: OwnedFd,
 }
 
-/// What a host's kernel is set to.
-#[derive(Clone, Debug)]
-pub struct HostSettings {
-    /// Its IPv4 address.
-    pub address: [u8; 4],
-    /// Its largest IP packet.
-    pub mtu: u32,
-    /// TCP's initial window, in segments.
-    pub initial_window: u32,
-    /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
-    pub controller: Option<String>,
-    /// Other settings of the namespace: a path below `/proc/sys/net`, and its value.
-    pub sysctls: Vec<(String, String)>,
-}
-
 /// Opens the device that makes interfaces.
 ///
 /// # Errors
-/// There is none, or this user may not.
+/// There is none, it is something else, or this user may not.
+#[allow(unsafe_code, reason = "no safe crate without an event loop of its own asks TUN devices")]
 pub fn open_tun() -> io::Result<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(rustix::fs::open("/dev/net/tun", flags, Mode::empty())?)
+    let file = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
+    let mut features = 0u32;
+    // SAFETY: the file is open, and the kernel writes one word, which lives until it returns.
+    let failed = unsafe { libc::ioctl(file.as_raw_fd(), TUNGETFEATURES, &raw mut features) };
+    if failed == 0 { Ok(file) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Tun {
@@ -55,20 +37,8 @@ impl Tun {
     pub(crate) fn new(settings: &HostSettings) -> io::Result<Tun> {
         let file = open_tun()?;
         set_interface(file.as_fd())?;
-        let control = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-        // No packet of IPv6 leaves, not even one that looks for routers.
-        write_if_there("ipv6/conf/all/disable_ipv6", "1")?;
-        write_if_there("ipv6/conf/default/disable_ipv6", "1")?;
-        for (path, value) in &settings.sysctls {
-            write(path, value)?;
-        }
-        let loopback = name_to_index(&control, "lo")?;
-        netlink::set_up(loopback, None)?;
-        let index = name_to_index(&control, NAME)?;
-        netlink::set_up(index, Some((settings.mtu, QUEUE_PACKETS)))?;
-        netlink::add_address(index, settings.address)?;
-        let controller = settings.controller.as_deref();
-        netlink::add_default_route(index, settings.initial_window, controller)?;
+        host::without_ipv6()?;
+        host::configure(settings)?;
         Ok(Tun { file })
     }
 
@@ -103,28 +73,4 @@ fn set_interface(file: BorrowedFd<'_>) -> io::Result<()> {
     // are 40 bytes.
     let failed = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETIFF, request.as_mut_ptr()) };
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-fn write(path: &str, value: &str) -> io::Result<()> {
-    let path = format!("/proc/sys/net/{path}");
-    fs::write(&path, value)
-        .map_err(|error| io::Error::new(error.kind(), format!("{path} = {value}: {error}")))
-}
-
-fn write_if_there(path: &str, value: &str) -> io::Result<()> {
-    match write(path, value) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Packets that the calling thread's namespace wanted to send and its interface dropped, as no reader
-/// came in time.
-pub(crate) fn dropped() -> io::Result<u64> {
-    let text = fs::read_to_string("/proc/thread-self/net/dev")?;
-    let line =
-        text.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'));
-    // Eight columns of what it received, then bytes, packets, errors and drops of what it sent.
-    let drops = line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok());
-    drops.ok_or_else(|| io::Error::other("/proc/net/dev does not say what the interface dropped"))
 }

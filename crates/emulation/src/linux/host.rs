@@ -1,0 +1,76 @@
+use super::netlink;
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
+use std::fs;
+use std::io;
+
+/// What the interface is called in every namespace.
+pub(crate) const NAME: &str = "net0";
+/// Packets that may wait between the kernel's stack and the emulator: what it takes in long before
+/// it is full even if it sleeps for 10 ms at 1 Gbit/s.
+const QUEUE_PACKETS: u32 = 10_000;
+
+/// What a host's kernel is set to.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Its IPv4 address.
+    pub address: [u8; 4],
+    /// Its largest IP packet.
+    pub mtu: u32,
+    /// TCP's initial window, in segments.
+    pub initial_window: u32,
+    /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
+    pub controller: Option<String>,
+    /// Other settings of the namespace: a path below `/proc/sys/net`, and its value.
+    pub sysctls: Vec<(String, String)>,
+}
+
+/// Gives the calling thread's network namespace, a new one with the interface [`NAME`], a host's
+/// settings.
+pub(crate) fn configure(settings: &HostSettings) -> io::Result<()> {
+    for (path, value) in &settings.sysctls {
+        write(path, value)?;
+    }
+    netlink::set_up(index_of("lo")?, None)?;
+    let index = index_of(NAME)?;
+    netlink::set_up(index, Some((settings.mtu, QUEUE_PACKETS)))?;
+    netlink::add_address(index, settings.address)?;
+    let controller = settings.controller.as_deref();
+    netlink::add_default_route(index, settings.initial_window, controller)
+}
+
+/// The number of an interface of the calling thread's namespace.
+pub(crate) fn index_of(name: &str) -> io::Result<u32> {
+    Ok(name_to_index(socket(AddressFamily::INET, SocketType::DGRAM, None)?, name)?)
+}
+
+/// Keeps IPv6 silent in the calling thread's namespace: no packet of it leaves, not even one that
+/// looks for routers.
+pub(crate) fn without_ipv6() -> io::Result<()> {
+    write_if_there("ipv6/conf/all/disable_ipv6", "1")?;
+    write_if_there("ipv6/conf/default/disable_ipv6", "1")
+}
+
+fn write(path: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/net/{path}");
+    fs::write(&path, value)
+        .map_err(|error| io::Error::new(error.kind(), format!("{path} = {value}: {error}")))
+}
+
+fn write_if_there(path: &str, value: &str) -> io::Result<()> {
+    match write(path, value) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Packets that the calling thread's namespace wanted to send and its interface dropped, as no reader
+/// came in time.
+pub(crate) fn dropped() -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/thread-self/net/dev")?;
+    let line =
+        text.lines().find_map(|line| line.trim_start().strip_prefix(NAME)?.strip_prefix(':'));
+    // Eight columns of what it received, then bytes, packets, errors and drops of what it sent.
+    let drops = line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok());
+    drops.ok_or_else(|| io::Error::other("/proc/net/dev does not say what the interface dropped"))
+}

@@ -1,0 +1,104 @@
+use super::host::{self, HostSettings};
+use super::namespace::Namespace;
+use super::tun::{self, Tun};
+use super::veth::Patchbay;
+use rustix::event::epoll;
+use rustix::fd::OwnedFd;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// How hosts are attached to the emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Attachment {
+    /// A TUN device for each host.
+    Tun,
+    /// A pair of virtual Ethernet interfaces for each host, whose other ends one raw socket reads
+    /// and writes: where `/dev/net/tun` is missing or not allowed.
+    Veth,
+}
+
+impl Attachment {
+    /// What this system allows: TUN if it can be opened.
+    pub fn possible() -> Attachment {
+        if tun::open_tun().is_ok() { Attachment::Tun } else { Attachment::Veth }
+    }
+}
+
+/// The interfaces of all hosts, as the emulator reads and writes them.
+#[derive(Debug)]
+pub(crate) enum Interfaces {
+    Tun(Vec<Tun>),
+    Veth(Patchbay),
+}
+
+impl Interfaces {
+    /// A namespace with an interface for each host. The calling thread is where it was before.
+    pub(crate) fn new(
+        attachment: Attachment,
+        settings: &[HostSettings],
+    ) -> io::Result<(Vec<Namespace>, Interfaces)> {
+        match attachment {
+            Attachment::Tun => {
+                let made = settings.iter().map(|host| Namespace::make(|| Tun::new(host)));
+                let made: Vec<(Namespace, Tun)> = made.collect::<io::Result<_>>()?;
+                let (namespaces, tuns) = made.into_iter().unzip();
+                Ok((namespaces, Interfaces::Tun(tuns)))
+            }
+            Attachment::Veth => {
+                let (namespaces, patchbay) = Patchbay::new(settings)?;
+                Ok((namespaces, Interfaces::Veth(patchbay)))
+            }
+        }
+    }
+
+    /// Has an epoll tell when there is something to [`read`](Interfaces::read), and with which number.
+    pub(crate) fn watch(&self, poll: &OwnedFd) -> io::Result<()> {
+        let add = |file, number| {
+            epoll::add(poll, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
+        };
+        match self {
+            Interfaces::Tun(tuns) => {
+                for (tun, host) in tuns.iter().zip(0..) {
+                    add(rustix::fd::AsFd::as_fd(tun), host)?;
+                }
+            }
+            Interfaces::Veth(patchbay) => add(rustix::fd::AsFd::as_fd(patchbay), 0)?,
+        }
+        Ok(())
+    }
+
+    /// The next packet of what the epoll told of by that number: the host that sent it, and its
+    /// bytes. `None` if there is none.
+    pub(crate) fn read(
+        &mut self,
+        number: u64,
+        buffer: &mut [u8],
+    ) -> io::Result<Option<(u32, usize)>> {
+        match self {
+            Interfaces::Tun(tuns) => {
+                let read = tuns[number as usize].read(buffer)?;
+                Ok(read.map(|bytes| (number as u32, bytes)))
+            }
+            Interfaces::Veth(patchbay) => patchbay.read(buffer),
+        }
+    }
+
+    /// Hands a packet to a host. Whether the kernel took it.
+    pub(crate) fn write(&self, host: u32, packet: &[u8]) -> bool {
+        match self {
+            Interfaces::Tun(tuns) => tuns[host as usize].write(packet),
+            Interfaces::Veth(patchbay) => patchbay.write(host, packet),
+        }
+    }
+
+    /// Packets that hosts sent and nobody took in time.
+    pub(crate) fn dropped(&self, namespaces: &[Namespace]) -> io::Result<u64> {
+        let drops = namespaces.iter().map(|namespace| namespace.within(host::dropped));
+        let before = match self {
+            Interfaces::Tun(_) => 0,
+            Interfaces::Veth(patchbay) => patchbay.dropped()?,
+        };
+        Ok(drops.sum::<io::Result<u64>>()? + before)
+    }
+}
