@@ -35,3 +35,18 @@ def test_what_a_study_lacks_is_named_with_the_remedy(
     study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "bbr"\n')
     assert _status(["doctor", str(study)]) == 2
     assert "modprobe tcp_bbr" in capsys.readouterr().out
+
+
+def test_hosts_with_different_mtus_need_tun(
+    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = Capability("TUN device", "limited", "Permission denied", "as root: chmod 0666")
+    others = [it for it in capabilities.capabilities() if it.name != closed.name]
+    monkeypatch.setattr(capabilities, "capabilities", lambda: [*others, closed])
+    assert _status(["doctor", str(study)]) == 0, "veth serves hosts with one MTU"
+    capsys.readouterr()
+    text = study.read_text()
+    text = text.replace("[network.groups.right]\n", '[network.groups.right]\nstack = "short"\n')
+    study.write_text(f'{text}\n[stacks.short]\nbase = "linux-6"\nmtu = "1400 B"\n')
+    assert _status(["doctor", str(study)]) == 2
+    assert "different MTUs need TUN; as root: chmod 0666" in capsys.readouterr().out

@@ -114,7 +114,15 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
             most = _tried()["descriptors"] // _DESCRIPTORS_A_HOST
             if hosts > most:
                 yield f"network: {hosts} hosts; {found.said}; {found.remedy}"
+        if found.name == "TUN device" and found.state != "works" and len(_mtus(plan)) > 1:
+            yield f"network: hosts with different MTUs need TUN; {found.remedy}"
     yield from _missing_clients(plan)
+
+
+def _mtus(plan: Mapping[str, Any]) -> set[int]:
+    """The MTUs of a plan's hosts."""
+    stacks = plan["stacks"]
+    return {stacks[host["stack"]]["mtu_bytes"] for host in plan["network"]["hosts"]}
 
 
 def _missing_clients(plan: Mapping[str, Any]) -> Iterator[str]:

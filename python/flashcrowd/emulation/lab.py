@@ -94,9 +94,7 @@ def _first(order: bytes) -> int:
         sys.stdout.flush()
 
 
-def run(
-    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None
-) -> dict[str, Any]:
+def run(plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None) -> dict[str, Any]:
     """One run's tables, as lists of rows by name.
 
     Raises:
