@@ -22,7 +22,8 @@ fn main() -> std::io::Result<()> {
 mod carry {
     use flashcrowd_base::{Rate, Span};
     use flashcrowd_emulation::linux::{
-        Attachment, HostSettings, Lab, LabReport, Namespace, become_root_of_own, set_real_time,
+        Attachment, HostSettings, Lab, LabReport, Namespace, become_root_of_own, monotonic_ns,
+        set_real_time,
     };
     use flashcrowd_link::{Conditions, Queue};
     use flashcrowd_plan::{Core, FORMAT, Host, Link, Measures, Network, Plan, Stop};
@@ -35,7 +36,7 @@ mod carry {
     use std::io::{self, ErrorKind, Read, Write};
     use std::mem::MaybeUninit;
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     const PORT: u16 = 10_000;
     /// The receiving application waits until so many bytes are there.
@@ -82,7 +83,7 @@ mod carry {
             lab.start(Span::ZERO)?;
             let flows = self.flows(&lab, home)?;
             let begin = processor();
-            let bytes = drive(flows, Duration::from_secs(seconds))?;
+            let bytes = drive(flows, Span::from_secs(seconds))?;
             let programs = (processor() - begin) / seconds as f64;
             let report = lab.stop()?;
             tell(name, &report, bytes as f64 * 8.0 / seconds as f64, programs);
@@ -108,7 +109,7 @@ mod carry {
                 name: format!("host-{host}"),
                 group: 0,
                 stack: 0,
-                up: if host % 2 == 0 { vec![host / 2] } else { Vec::new() },
+                up: if host.is_multiple_of(2) { vec![host / 2] } else { Vec::new() },
                 down: Vec::new(),
             };
             let core = Conditions { delay_ns: self.delay, ..Conditions::default() };
@@ -189,7 +190,7 @@ mod carry {
     }
 
     /// Sends all that sockets take for a while; the bytes that arrived.
-    fn drive(flows: Vec<(TcpStream, TcpStream)>, span: Duration) -> io::Result<u64> {
+    fn drive(flows: Vec<(TcpStream, TcpStream)>, span: Span) -> io::Result<u64> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for ((sender, receiver), index) in flows.iter().zip(0u64..) {
             let edge = epoll::EventFlags::ET;
@@ -199,10 +200,10 @@ mod carry {
         }
         let mut bytes = vec![0; 1 << 18];
         let mut received = 0;
-        let end = Instant::now() + span;
+        let end = monotonic_ns() + span.nanos();
         let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let mut ready = [MaybeUninit::uninit(); 64];
-        while Instant::now() < end {
+        while monotonic_ns() < end {
             let (events, _) = epoll::wait(&poll, &mut ready[..], Some(&wait))?;
             for event in events.iter() {
                 let number = event.data.u64();
@@ -263,16 +264,17 @@ mod carry {
     /// them a tenth.
     fn unsteady() -> f64 {
         set_real_time(true);
-        let (turn, work) = (Duration::from_millis(10), Duration::from_millis(9));
-        let begin = Instant::now();
+        let (turn, work) = (10_000_000, 9_000_000);
+        let begin = monotonic_ns();
         let mut done = vec![0u32; 150];
-        for (index, count) in (0u32..).zip(&mut done) {
+        for (index, count) in (0u64..).zip(&mut done) {
             let until = begin + turn * index + work;
-            while Instant::now() < until {
+            while monotonic_ns() < until {
                 black_box((0..2000u64).fold(1u64, |sum, it| sum.wrapping_mul(it | 1)));
                 *count += 1;
             }
-            std::thread::sleep((begin + turn * (index + 1)).duration_since(Instant::now()));
+            let rest = (begin + turn * (index + 1)).saturating_sub(monotonic_ns());
+            std::thread::sleep(Duration::from_nanos(rest));
         }
         set_real_time(false);
         let best = f64::from(done.iter().copied().max().unwrap_or(1));
