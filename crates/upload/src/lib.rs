@@ -10,6 +10,7 @@
 
 mod adaptive_drc;
 mod auto_speed;
+mod autolimit;
 mod bandwidth_management;
 mod controller;
 mod fixed;
@@ -27,6 +28,7 @@ pub use controller::{Answer, Controller, Event, Probe, RATES_PERIOD, Rates, Setu
 pub use limit::Limit;
 pub use parameter::{Parameter, Refusal};
 pub use registry::{
-    AutoSpeedV1, AutoSpeedV2, Chebyshev, Deviation, Fixed, Unlimited, UploadControl,
+    AutoSpeedV1, AutoSpeedV2, Baseline, Capacity, Chebyshev, Deviation, Fixed, Gradient, Unlimited,
+    UploadControl,
 };
 pub use state::{Phase, State};

@@ -34,10 +34,6 @@ impl Pinger {
     pub(crate) fn next(&self) -> Time {
         self.next
     }
-
-    pub(crate) fn set_period(&mut self, period: Span) {
-        self.period = period;
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 use crate::adaptive_drc::{self, AdaptiveDrc, Increase};
 use crate::auto_speed::{v1, v2};
+use crate::autolimit::{baseline, capacity, gradient};
 use crate::bandwidth_management::{chebyshev, deviation};
 use crate::{Controller, Parameter, Refusal, Setup, fixed, unlimited};
 
 pub use crate::auto_speed::v1::AutoSpeedV1;
 pub use crate::auto_speed::v2::AutoSpeedV2;
+pub use crate::autolimit::baseline::Baseline;
+pub use crate::autolimit::capacity::Capacity;
+pub use crate::autolimit::gradient::Gradient;
 pub use crate::bandwidth_management::chebyshev::Chebyshev;
 pub use crate::bandwidth_management::deviation::Deviation;
 pub use crate::fixed::Fixed;
@@ -93,6 +97,12 @@ controllers! {
     Deviation, "mainline-5-deviation", Deviation, deviation::Control::new;
     /// Bandwidth management in mainline 5's tree: a fifth less of the measured rate after several round trips in a row above a threshold by Chebyshev's inequality.
     Chebyshev, "mainline-5-chebyshev", Chebyshev, chebyshev::Control::new;
+    /// Candidate without knobs: the standing delay that our upload adds, against a reference taken while the upload rests.
+    AutolimitBaseline, "autolimit-baseline", Baseline, baseline::Control::new;
+    /// Candidate without knobs: a standing delay that rises under our upload, as in congestion control for real-time media.
+    AutolimitGradient, "autolimit-gradient", Gradient, gradient::Control::new;
+    /// Candidate without knobs: trials below and above the limit teach the capacity, of which a part is used.
+    AutolimitCapacity, "autolimit-capacity", Capacity, capacity::Control::new;
 }
 
 #[cfg(test)]

@@ -1,0 +1,213 @@
+//! Delay against a baseline that is our own. A round trip cannot tell an uplink's queue from a downlink's, so what is
+//! controlled is not the delay but what *our upload adds* to it: the standing delay less a reference that was taken while the
+//! upload rested. The reference is taken at the start, every minute or less often, and whenever a delay stays although the
+//! upload was cut: then it was not ours, and the limit comes back.
+
+use super::senses::{Sensed, Senses, Window};
+use super::{BOUND, CUT, FIRST, FLOOR, bounded, limit_of, threshold};
+use crate::parameter::parameters;
+use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use flashcrowd_base::{Span, Time};
+
+parameters! {
+    /// No limit to set by hand.
+    Baseline {}
+}
+
+/// How long a reference holds at first; twice as long after each that agrees, up to the longest.
+const REFRESH: Span = Span::from_secs(60);
+const LONGEST_REFRESH: Span = Span::from_secs(300);
+
+/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
+const MOST_REST: u32 = 5;
+
+/// Windows that are not judged after a cut: the client's limiter and meter take 3 s, old data a while longer.
+const AFTER_CUT: u32 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    /// The upload rests for the reference; windows so far, and the standing delay of the last one. `back` is the limit
+    /// to which it returns if the delay was not ours.
+    Rest { windows: u32, last: f64, back: f64, suspected: bool },
+    /// Under control; windows until the next decision.
+    Control { skip: u32 },
+}
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    senses: Senses,
+    mode: Mode,
+    /// The standing delay without our upload, in seconds.
+    reference: f64,
+    refresh: Span,
+    refresh_at: Time,
+    /// The rates at which the queue stood, latest last: the capacity that is left to us.
+    full: Vec<f64>,
+    /// Windows in a row with a delay that a cut did not end, or that came without our upload.
+    unexplained: u32,
+    /// Windows until the next raise near the capacity.
+    patience: u32,
+    limit: f64,
+    state: State,
+}
+
+impl Control {
+    pub(crate) fn new(_parameters: &Baseline, setup: &Setup) -> Control {
+        Control {
+            senses: Senses::new(setup),
+            mode: Mode::Rest { windows: 0, last: f64::INFINITY, back: FIRST, suspected: false },
+            reference: 0.0,
+            refresh: REFRESH,
+            refresh_at: Time::NEVER,
+            full: Vec::new(),
+            unexplained: 0,
+            patience: 0,
+            limit: FLOOR,
+            state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
+        }
+    }
+
+    fn capacity(&self) -> Option<f64> {
+        let mut rates = self.full.clone();
+        crate::moments::quantile(&mut rates, 0.5)
+    }
+
+    fn rest(&mut self, back: f64, suspected: bool, reason: &'static str) {
+        self.limit = self.capacity().map_or(FLOOR, |capacity| bounded(0.1 * capacity)).min(back);
+        self.mode = Mode::Rest { windows: 0, last: f64::INFINITY, back, suspected };
+        self.state = State::new(Phase::Draining, reason);
+    }
+
+    fn judge(&mut self, now: Time, window: Window) {
+        let sensed = match window {
+            Window::Heard(sensed) => sensed,
+            Window::Silent => {
+                self.state = State::new(Phase::Waiting, "no answers: the limit stays");
+                return;
+            }
+            Window::Back(outage) => {
+                if outage {
+                    self.limit = bounded(0.7 * self.limit);
+                }
+                self.state = State::new(Phase::Waiting, "answers are back: one window is let pass");
+                return;
+            }
+        };
+        match self.mode {
+            Mode::Rest { windows, last, back, suspected } => {
+                let bound = threshold(self.capacity().unwrap_or(self.limit), sensed.noise);
+                let falling = sensed.standing < last - 0.5 * bound;
+                if windows < 2 || (falling && windows < MOST_REST) {
+                    let (windows, last) = (windows + 1, sensed.standing);
+                    self.mode = Mode::Rest { windows, last, back, suspected };
+                    return;
+                }
+                self.resume(now, sensed, back, suspected, bound);
+            }
+            Mode::Control { skip: 0 } => self.control(now, sensed),
+            Mode::Control { skip } => self.mode = Mode::Control { skip: skip - 1 },
+        }
+    }
+
+    /// The upload has rested: what stands now is not ours.
+    fn resume(&mut self, now: Time, sensed: Sensed, back: f64, suspected: bool, bound: f64) {
+        let agrees = (sensed.standing - self.reference).abs() < 0.5 * bound;
+        self.refresh =
+            if agrees && !suspected { (self.refresh * 2).min(LONGEST_REFRESH) } else { REFRESH };
+        self.refresh_at = now + self.refresh;
+        self.reference = sensed.standing;
+        self.unexplained = 0;
+        self.limit = bounded(back);
+        // The meter still sees the rest; one window for the limiter, one for the meter.
+        self.mode = Mode::Control { skip: 2 };
+        self.state = State::new(Phase::Holding, "the reference was renewed, the limit is back");
+    }
+
+    fn control(&mut self, now: Time, sensed: Sensed) {
+        let Some(upload) = sensed.upload else { return };
+        let capacity = self.capacity();
+        let bound = threshold(capacity.unwrap_or(upload), sensed.noise).max(0.3 * self.reference);
+        let added = sensed.standing - self.reference;
+        let state = |phase, reason| State::new(phase, reason).with(added, bound);
+        let loaded = upload >= BOUND * self.limit;
+        if added > bound {
+            self.unexplained += 1;
+            if self.unexplained >= 3 {
+                // Cuts did not help, or it came without our upload: is it ours at all?
+                let back = if loaded { self.limit } else { self.limit.max(upload) };
+                return self.rest(back, true, "a delay stays: does it go when the upload rests?");
+            }
+            if loaded {
+                self.full.push(upload);
+                if self.full.len() > 5 {
+                    self.full.remove(0);
+                }
+                self.limit = bounded(CUT * upload);
+                self.mode = Mode::Control { skip: AFTER_CUT };
+                self.patience = 5;
+                self.state = state(Phase::Lowering, "our upload queues");
+            } else {
+                self.state = state(Phase::Holding, "a delay that is not of our upload");
+            }
+            return;
+        }
+        self.unexplained = 0;
+        self.senses.calm(sensed.standing);
+        if now >= self.refresh_at && loaded {
+            return self.rest(self.limit, false, "the reference is renewed");
+        }
+        if !loaded {
+            self.state =
+                state(Phase::Holding, "the upload is below its limit, and no queue stands");
+            return;
+        }
+        if self.patience > 0 {
+            self.patience -= 1;
+            self.state = state(Phase::Holding, "the last cut is young");
+            return;
+        }
+        let near = capacity.is_some_and(|capacity| self.limit >= 0.7 * capacity);
+        let at = capacity.is_some_and(|capacity| self.limit >= CUT * capacity);
+        let (factor, patience) = match (near, at) {
+            (false, _) => (1.25, 0),
+            (true, false) => (1.05, 1),
+            (true, true) => (1.01, 1),
+        };
+        self.limit = bounded(self.limit * factor);
+        self.patience = patience;
+        self.state = state(Phase::Raising, "the upload is at its limit, and no queue stands");
+    }
+}
+
+impl Controller for Control {
+    fn on_answer(&mut self, now: Time, answer: &Answer) {
+        self.senses.answer(now, answer);
+    }
+    fn on_rates(&mut self, now: Time, rates: &Rates) {
+        self.senses.rates(now, rates);
+        // After a step back of the clock no date from before is to be waited for.
+        self.refresh_at = self.refresh_at.min(now + LONGEST_REFRESH);
+    }
+    fn on_event(&mut self, now: Time, event: Event) {
+        self.senses.event(now, event);
+        if event == Event::PathChanged {
+            self.full.clear();
+            self.rest(FIRST, true, "another path: everything is learnt anew");
+        }
+    }
+    fn probe(&mut self, now: Time) -> Option<Probe> {
+        if let Some(window) = self.senses.window(now) {
+            self.judge(now, window);
+        }
+        self.senses.probe(now)
+    }
+    fn deadline(&self) -> Time {
+        self.senses.deadline()
+    }
+    fn limit(&self) -> Limit {
+        limit_of(self.limit)
+    }
+    fn state(&self) -> State {
+        self.state
+    }
+}

@@ -1,0 +1,234 @@
+use crate::meter::Meter;
+use crate::moments::quantile;
+use crate::pinger::Pinger;
+use crate::{Answer, Event, Probe, Rates, Setup};
+use flashcrowd_base::{Span, Time};
+
+/// A probe every 400 ms over all reflectors: 1.7 kbit/s with 84-byte packets.
+const PROBE_PERIOD: Span = Span::from_millis(400);
+
+/// Longer than what modems of these lines queue, shorter than two windows.
+const PROBE_TIMEOUT: Span = Span::from_secs(3);
+
+/// Windows hold four ticks of the usual limiter (0.5 s), whose bursts make a queue that comes and goes.
+const WINDOW: Span = Span::from_secs(2);
+
+/// The quantile of a window's delays that is called standing: what a queue does not fall below. A minimum
+/// of five samples would hang on one of them, and on one lying reflector.
+const STANDING: f64 = 0.3;
+
+/// The base of a reflector is the least round trip of so many minutes.
+const MINUTES: usize = 10;
+
+/// So long without an answer is an outage.
+const OUTAGE: Span = Span::from_secs(10);
+
+/// What was sensed in a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Window {
+    /// Answers came.
+    Heard(Sensed),
+    /// None came, or too many are missing to tell.
+    Silent,
+    /// The first answers after a silence: what queued up meanwhile says nothing of now. True after an outage.
+    Back(bool),
+}
+
+/// Delays and rates of a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sensed {
+    /// The standing delay over the base, in seconds.
+    pub(super) standing: f64,
+    /// Payload of ours over the last two windows, bytes per second; nothing before two readings.
+    pub(super) upload: Option<f64>,
+    /// Noise of the standing delay from window to window while our upload did not change, in seconds.
+    pub(super) noise: f64,
+}
+
+/// The base of one reflector.
+#[derive(Clone, Debug)]
+struct Reflector {
+    /// The least round trip of each minute, the latest one last.
+    minutes: Vec<f64>,
+}
+
+/// What every candidate hears.
+#[derive(Debug)]
+pub(super) struct Senses {
+    pinger: Pinger,
+    upload: Meter,
+    reflectors: Vec<Reflector>,
+    minute_ends: Time,
+    /// Round trips of this window.
+    answers: Vec<(usize, f64)>,
+    lost: usize,
+    window_ends: Time,
+    heard_at: Time,
+    silent: bool,
+    /// The last standing delays of windows that were alike, for the noise.
+    calm: Vec<f64>,
+}
+
+impl Senses {
+    pub(super) fn new(setup: &Setup) -> Senses {
+        let reflectors = setup.reflectors.max(1);
+        Senses {
+            pinger: Pinger::new(setup.now, PROBE_PERIOD, PROBE_TIMEOUT, reflectors),
+            upload: Meter::new(),
+            reflectors: vec![Reflector { minutes: Vec::new() }; reflectors],
+            minute_ends: setup.now + Span::from_secs(60),
+            answers: Vec::new(),
+            lost: 0,
+            window_ends: setup.now + WINDOW,
+            heard_at: setup.now,
+            silent: false,
+            calm: Vec::new(),
+        }
+    }
+
+    pub(super) fn answer(&mut self, now: Time, answer: &Answer) {
+        let Some(rtt) = answer.rtt.map(Span::seconds) else {
+            self.lost += 1;
+            return;
+        };
+        self.heard_at = now;
+        let Some(reflector) = self.reflectors.get_mut(answer.reflector) else { return };
+        match reflector.minutes.last_mut() {
+            Some(least) => *least = least.min(rtt),
+            None => reflector.minutes.push(rtt),
+        }
+        self.answers.push((answer.reflector, rtt));
+    }
+
+    pub(super) fn rates(&mut self, now: Time, rates: &Rates) {
+        self.upload.note(now, rates.uploaded);
+    }
+
+    /// Another path, or time of which nothing is known: bases and this window are forgotten.
+    pub(super) fn event(&mut self, now: Time, event: Event) {
+        self.answers.clear();
+        self.silent = true;
+        self.window_ends = now + WINDOW;
+        if matches!(event, Event::PathChanged | Event::Up) {
+            self.reflectors.iter_mut().for_each(|reflector| reflector.minutes.clear());
+            self.calm.clear();
+        }
+    }
+
+    pub(super) fn probe(&mut self, now: Time) -> Option<Probe> {
+        self.pinger.poll(now)
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        self.pinger.next().min(self.window_ends)
+    }
+
+    /// What the window says, if one is over.
+    pub(super) fn window(&mut self, now: Time) -> Option<Window> {
+        if now + WINDOW < self.window_ends {
+            // The clock went back.
+            self.window_ends = now;
+        }
+        if now < self.window_ends {
+            return None;
+        }
+        self.window_ends = now + WINDOW;
+        let answers = std::mem::take(&mut self.answers);
+        let lost = std::mem::take(&mut self.lost);
+        if answers.len() < 2 || answers.len() < lost {
+            self.silent = true;
+            return Some(Window::Silent);
+        }
+        if std::mem::take(&mut self.silent) {
+            return Some(Window::Back(now.since(self.heard_at) > OUTAGE));
+        }
+        self.turn_minute(now);
+        let mut delays: Vec<f64> = answers
+            .iter()
+            .map(|(reflector, rtt)| rtt - self.reflectors[*reflector].base().unwrap_or(*rtt))
+            .collect();
+        let standing = quantile(&mut delays, STANDING)?;
+        let upload = self.upload.rate(WINDOW * 2);
+        Some(Window::Heard(Sensed { standing, upload, noise: self.noise() }))
+    }
+
+    /// A window in which our upload did not change had this standing delay.
+    pub(super) fn calm(&mut self, standing: f64) {
+        self.calm.push(standing);
+        if self.calm.len() > 15 {
+            self.calm.remove(0);
+        }
+    }
+
+    /// The median step between calm windows.
+    fn noise(&self) -> f64 {
+        let mut steps: Vec<f64> =
+            self.calm.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+        // A few windows say nothing.
+        if steps.len() < 5 { 0.0 } else { quantile(&mut steps, 0.5).unwrap_or(0.0) }
+    }
+
+    fn turn_minute(&mut self, now: Time) {
+        if now < self.minute_ends && now + Span::from_secs(60) >= self.minute_ends {
+            return;
+        }
+        self.minute_ends = now + Span::from_secs(60);
+        for reflector in &mut self.reflectors {
+            if !reflector.minutes.is_empty() {
+                reflector.minutes.push(f64::INFINITY);
+            }
+            if reflector.minutes.len() > MINUTES {
+                reflector.minutes.remove(0);
+            }
+        }
+    }
+}
+
+impl Reflector {
+    fn base(&self) -> Option<f64> {
+        let least = self.minutes.iter().copied().fold(f64::INFINITY, f64::min);
+        least.is_finite().then_some(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limit;
+
+    /// What a window says in which each reflector of the list answered so in turn; `None` was lost.
+    fn windows(rounds: &[&[Option<u64>]]) -> Vec<Option<i64>> {
+        let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
+        let mut senses = Senses::new(&setup);
+        let mut said = Vec::new();
+        for (round, answers) in rounds.iter().enumerate() {
+            let now = Time::START + WINDOW * (round as u64 + 1);
+            for (index, rtt) in answers.iter().enumerate() {
+                let rtt = rtt.map(Span::from_millis);
+                senses.answer(now, &Answer { reflector: index % 4, rtt });
+            }
+            said.push(match senses.window(now) {
+                Some(Window::Heard(sensed)) => Some((sensed.standing * 1e3 + 0.5) as i64),
+                _ => None,
+            });
+        }
+        said
+    }
+
+    #[test]
+    fn one_congested_reflector_of_four_and_a_burst_do_not_make_a_standing_queue() {
+        let idle: &[_] = &[Some(20), Some(30), Some(40), Some(50), Some(20)];
+        let one_bad: &[_] = &[Some(20), Some(130), Some(40), Some(50), Some(20)];
+        let bursts: &[_] = &[Some(20), Some(30), Some(140), Some(150), Some(120)];
+        let queue: &[_] = &[Some(70), Some(80), Some(90), Some(100), Some(70)];
+        assert_eq!(windows(&[idle, one_bad, bursts, queue]), [Some(0), Some(0), Some(0), Some(50)]);
+    }
+
+    #[test]
+    fn silence_is_said_and_what_queued_up_in_it_is_not_believed() {
+        let idle: &[_] = &[Some(20), Some(30), Some(40), Some(50), Some(20)];
+        let silence: &[_] = &[None, None, None, None];
+        let late: &[_] = &[Some(900), Some(500), Some(100), Some(50), Some(20)];
+        assert_eq!(windows(&[idle, silence, late, idle]), [Some(0), None, None, Some(0)]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Whatever happens to a controller, in whatever order: it does not panic, its limit is a limit, it asks for a bounded
+//! number of probes, and the same happens again if the same is done again.
+
+use flashcrowd_base::{Span, Time};
+use flashcrowd_upload::{Answer, Controller, Event, Limit, Phase, Rates, Setup, UploadControl};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Input {
+    /// Time passes, or steps back.
+    Wait(i64),
+    Answer(usize, Option<u64>),
+    Rates(u64, u64, Option<u64>),
+    Event(u8),
+    Poll,
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    let millis = prop_oneof![
+        8 => 0i64..3000,
+        1 => 0i64..10_000_000,
+        1 => -10_000_000i64..0,
+    ];
+    let rtt = prop_oneof![
+        2 => Just(None),
+        8 => (0u64..500_000_000).prop_map(Some),
+        1 => any::<u64>().prop_map(Some),
+    ];
+    let bytes = || prop_oneof![4 => 0u64..100_000_000, 1 => any::<u64>()];
+    prop_oneof![
+        4 => millis.prop_map(Input::Wait),
+        4 => (0usize..6, rtt).prop_map(|(reflector, rtt)| Input::Answer(reflector, rtt)),
+        3 => (bytes(), bytes(), proptest::option::of(bytes())).prop_map(|(u, d, s)| Input::Rates(u, d, s)),
+        1 => (0u8..4).prop_map(Input::Event),
+        4 => Just(Input::Poll),
+    ]
+}
+
+/// Does all of it; the limits and states in between, as text.
+fn drive(control: &mut dyn Controller, reflectors: usize, inputs: &[Input]) -> Vec<String> {
+    let mut now = Time::from_nanos(1 << 50);
+    let mut said = Vec::new();
+    for input in inputs {
+        match *input {
+            Input::Wait(millis) => {
+                let span = Span::from_millis(millis.unsigned_abs());
+                now = if millis < 0 {
+                    Time::from_nanos(now.nanos().saturating_sub(span.nanos()))
+                } else {
+                    now + span
+                };
+            }
+            Input::Answer(reflector, rtt) => {
+                let rtt = rtt.map(Span::from_nanos);
+                control.on_answer(now, &Answer { reflector, rtt });
+            }
+            Input::Rates(uploaded, downloaded, sent) => {
+                let rates = Rates { uploaded, downloaded, sent, limit: control.limit() };
+                control.on_rates(now, &rates);
+            }
+            Input::Event(which) => {
+                let event = [Event::Down, Event::Up, Event::PathChanged, Event::Resumed];
+                control.on_event(now, event[usize::from(which)]);
+            }
+            Input::Poll => {
+                let mut probes = 0;
+                while let Some(probe) = control.probe(now) {
+                    assert!(probe.reflector < reflectors, "{probe:?}");
+                    assert!(!probe.timeout.is_zero());
+                    probes += 1;
+                    assert!(probes <= 3, "no more than a group of three at one instant");
+                }
+                assert!(control.deadline() > now, "or a driver would spin");
+            }
+        }
+        let state = control.state();
+        assert!(!state.reason.is_empty());
+        if let Limit::At(rate) = control.limit() {
+            assert!(rate.bytes_per_second() >= 1.0, "{rate:?} after {input:?}");
+        }
+        said.push(format!("{:?} {state}", control.limit()));
+    }
+    said
+}
+
+fn build(name: &str, reflectors: usize, limit: Limit) -> Box<dyn Controller> {
+    let now = Time::from_nanos(1 << 50);
+    UploadControl::named(name).unwrap().build(&Setup { now, reflectors, limit })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_breaks_a_controller(
+        inputs in prop::collection::vec(input(), 0..200),
+        reflectors in 1usize..6,
+        bytes in proptest::option::of(1u32..10_000_000),
+    ) {
+        let limit = bytes.map_or(Limit::Unlimited, |b| Limit::from_bytes_per_second(f64::from(b)));
+        for name in UploadControl::NAMES {
+            let mut control = build(name, reflectors, limit);
+            let said = drive(control.as_mut(), reflectors, &inputs);
+            let again = drive(build(name, reflectors, limit).as_mut(), reflectors, &inputs);
+            prop_assert_eq!(said, again, "{} is not deterministic", name);
+        }
+    }
+
+    /// Silence is no reason to cut: without an answer, or with all probes lost, a candidate leaves its limit.
+    #[test]
+    fn candidates_hold_on_silence(seconds in 1u64..600, uploaded in 0u64..10_000_000) {
+        for name in UploadControl::NAMES.iter().filter(|name| name.starts_with("autolimit")) {
+            let mut control = build(name, 4, Limit::Unlimited);
+            let before = control.limit();
+            let mut now = Time::from_nanos(1 << 50);
+            for second in 0..seconds {
+                now += Span::from_secs(1);
+                let rates = Rates { uploaded: uploaded * second, ..Rates::default() };
+                control.on_rates(now, &rates);
+                while let Some(probe) = control.probe(now) {
+                    control.on_answer(now, &Answer { reflector: probe.reflector, rtt: None });
+                }
+            }
+            prop_assert_eq!(control.limit(), before);
+            prop_assert!(seconds < 3 || control.state().phase == Phase::Waiting);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Every controller on every trap, as numbers: a changed behaviour is a changed table. What the traps are and why they
+//! matter stands at each; the aims are the last test's.
+
+mod line;
+
+use flashcrowd_upload::UploadControl;
+use line::{Outcome, Pilot, Scenario, oracle, run};
+use std::fmt::Write;
+
+/// Whether `t` lies in a part of each period.
+fn within(t: f64, period: f64, from: f64, to: f64) -> bool {
+    let phase = t - period * libm::floor(t / period);
+    (from..to).contains(&phase)
+}
+
+fn traps() -> Vec<Scenario> {
+    let line = Scenario::default();
+    vec![
+        Scenario { name: "the paper's line 7: 8 and 1 Mbit/s", ..line.clone() },
+        Scenario {
+            name: "the paper's line 2: 1 Mbit/s and 64 kbit/s",
+            up: |_| 64e3,
+            down: 1e6,
+            up_buffer: 32e3,
+            down_buffer: 64e3,
+            ..line.clone()
+        },
+        Scenario {
+            name: "the paper's line 6: 8 Mbit/s and 640 kbit/s",
+            up: |_| 640e3,
+            ..line.clone()
+        },
+        Scenario {
+            name: "a line of today: 100 and 20 Mbit/s, uploads only",
+            up: |_| 20e6,
+            down: 100e6,
+            up_buffer: 512e3,
+            download: |_| false,
+            ..line.clone()
+        },
+        // Nothing to be cut, and nothing to be blamed for.
+        Scenario {
+            name: "nothing to upload for 150 s, then plenty",
+            demand: |t| if t < 150.0 { 0.0 } else { f64::INFINITY },
+            ..line.clone()
+        },
+        Scenario { name: "uploads of 100 kbit/s only", demand: |_| 100e3, ..line.clone() },
+        Scenario { name: "only uploads", download: |_| false, ..line.clone() },
+        Scenario {
+            name: "a download of 30 s in each minute",
+            download: |t| within(t, 60.0, 0.0, 30.0),
+            ..line.clone()
+        },
+        Scenario {
+            name: "capacity halves at 120 s and is back at 210 s",
+            up: |t| if (120.0..210.0).contains(&t) { 0.5e6 } else { 1e6 },
+            ..line.clone()
+        },
+        Scenario {
+            name: "capacity doubles at 120 s",
+            up: |t| if t < 120.0 { 1e6 } else { 2e6 },
+            ..line.clone()
+        },
+        Scenario {
+            name: "the route is 40 ms longer at 120 s",
+            base: |t| if t < 120.0 { 0.04 } else { 0.08 },
+            ..line.clone()
+        },
+        Scenario {
+            name: "the route is 20 ms shorter at 120 s",
+            base: |t| if t < 120.0 { 0.04 } else { 0.02 },
+            ..line.clone()
+        },
+        Scenario {
+            name: "a radio: 10 ms of jitter, one second of silence in 20",
+            jitter: 0.01,
+            silent: |t| within(t, 20.0, 5.0, 6.0),
+            ..line.clone()
+        },
+        Scenario {
+            name: "all reflectors stop at 120 s for 30 s",
+            reflector: |_, t| if (120.0..150.0).contains(&t) { None } else { Some(0.0) },
+            ..line.clone()
+        },
+        Scenario {
+            name: "one reflector stops, one answers once in 5 s",
+            reflector: |index, t| match index {
+                0 => None,
+                1 if !within(t, 5.0, 0.0, 0.5) => None,
+                _ => Some(0.0),
+            },
+            ..line.clone()
+        },
+        Scenario {
+            name: "one reflector is congested from 120 s: 50 to 150 ms more",
+            reflector: |index, t| {
+                let wave = 0.1 + 0.05 * libm::sin(t);
+                Some(if index == 1 && t >= 120.0 { wave } else { 0.0 })
+            },
+            ..line.clone()
+        },
+        Scenario { name: "uTP uploads only", utp: true, ..line.clone() },
+        Scenario { name: "a modem with fair queueing", fair: true, ..line.clone() },
+        Scenario { name: "two controlled clients", clients: 2, ..line.clone() },
+        // The delay is the downlink's: uploads are innocent.
+        Scenario {
+            name: "a downlink that others fill, and a light upload",
+            demand: |_| 300e3,
+            others_down: |t| if within(t, 60.0, 20.0, 50.0) { 8.2e6 } else { 0.0 },
+            download: |_| false,
+            ..line.clone()
+        },
+        Scenario {
+            name: "web-like bursts of others: 600 kbit/s up for 2 s in 10",
+            others_up: |t| if within(t, 10.0, 4.0, 6.0) { 600e3 } else { 0.0 },
+            ..line.clone()
+        },
+        Scenario {
+            name: "a video call: 500 kbit/s both ways from 100 s to 200 s",
+            others_up: |t| if (100.0..200.0).contains(&t) { 500e3 } else { 0.0 },
+            others_down: |t| if (100.0..200.0).contains(&t) { 500e3 } else { 0.0 },
+            ..line
+        },
+    ]
+}
+
+fn row(table: &mut String, name: &str, outcome: &Outcome, pair: bool) {
+    let Outcome { upload, worst, download, half, most, changes, share } = outcome;
+    let down = download.map_or("   -".to_owned(), |part| format!("{part:4.2}"));
+    let share = if pair { format!("  share {share:4.2}") } else { String::new() };
+    let line = format!(
+        "  {name:24} up {upload:4.2} worst {worst:4.2}  down {down}  delay {half:5.0} {most:5.0} ms  {changes:5.1}/min{share}"
+    );
+    writeln!(table, "{}", line.trim_end()).unwrap();
+}
+
+/// Upload and download as parts of what others leave, from the first minute on, with the worst ten seconds of the upload;
+/// queueing delay of a bystander, half and 95 %; changes of the limit.
+#[test]
+fn every_controller_on_every_trap() {
+    let mut table = String::new();
+    for scenario in traps() {
+        writeln!(table, "{}", scenario.name).unwrap();
+        let pair = scenario.clients > 1;
+        let (part, best) = oracle(&scenario);
+        row(&mut table, &format!("oracle: {part:4.2} of the line"), &best, pair);
+        for name in UploadControl::NAMES {
+            let control = UploadControl::named(name).unwrap();
+            row(&mut table, name, &run(&scenario, &Pilot::Control(&control)), pair);
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// The line itself is believable: without a limit an upload fills the queue and ruins the download (the finding that
+/// all of this rests on), at four fifths of the line it does neither, and uTP keeps the queue near its 100 ms.
+#[test]
+fn the_line_shows_what_the_paper_found() {
+    let scenario = Scenario::default();
+    let unlimited = UploadControl::named("unlimited").unwrap();
+    let without = run(&scenario, &Pilot::Control(&unlimited));
+    assert!(without.download.unwrap() < 0.6 && without.half > 500.0, "{without:?}");
+    let with = run(&scenario, &Pilot::Control(&line::fixed(0.7)));
+    assert!(with.download.unwrap() > 0.9, "{with:?}");
+    let utp = Scenario { utp: true, download: |_| false, ..Scenario::default() };
+    let yields = run(&utp, &Pilot::Control(&unlimited));
+    assert!((60.0..160.0).contains(&yields.half) && yields.upload > 0.9, "{yields:?}");
+}
