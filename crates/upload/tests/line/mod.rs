@@ -198,12 +198,10 @@ pub fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
                     };
                     controller.on_rates(now, &rates);
                 }
-                while now >= controller.deadline()
-                    && let Some(probe) = controller.probe(now)
-                {
+                let due_now = now >= controller.deadline();
+                while let Some(probe) = due_now.then(|| controller.probe(now)).flatten() {
                     let reflection = (scenario.reflector)(probe.reflector, t);
-                    let jitter =
-                        noise.exponential(Span::from_seconds(scenario.jitter)).seconds();
+                    let jitter = noise.exponential(Span::from_seconds(scenario.jitter)).seconds();
                     let full = up_queue >= scenario.up_buffer && !scenario.fair;
                     let rtt = reflection.filter(|_| !silent && !full).map(|extra| {
                         base + jitter + sparse_delay + down_delay + extra + 0.5 * PACKET / up
