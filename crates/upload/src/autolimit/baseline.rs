@@ -4,7 +4,7 @@
 //! upload was cut: then it was not ours, and the limit comes back.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, CUT, FIRST, FLOOR, bounded, limit_of, threshold};
+use super::{BOUND, CUT, FIRST, FLOOR, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
@@ -17,6 +17,10 @@ parameters! {
 /// How long a reference holds at first; twice as long after each that agrees, up to the longest.
 const REFRESH: Span = Span::from_secs(60);
 const LONGEST_REFRESH: Span = Span::from_secs(300);
+
+/// The upload rests at this part of the capacity: a queue drains at the other half, and peers still get something. A limiter that
+/// bursts leaves the queue empty half of the time then.
+const REST: f64 = 0.5;
 
 /// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
 const MOST_REST: u32 = 5;
@@ -73,7 +77,7 @@ impl Control {
     }
 
     fn rest(&mut self, back: f64, suspected: bool, reason: &'static str) {
-        self.limit = self.capacity().map_or(FLOOR, |capacity| bounded(0.1 * capacity)).min(back);
+        self.limit = self.capacity().map_or(FLOOR, |capacity| bounded(REST * capacity)).min(back);
         self.mode = Mode::Rest { windows: 0, last: f64::INFINITY, back, suspected };
         self.state = State::new(Phase::Draining, reason);
     }
@@ -169,6 +173,7 @@ impl Control {
         let near = capacity.is_some_and(|capacity| self.limit >= 0.7 * capacity);
         let at = capacity.is_some_and(|capacity| self.limit >= CUT * capacity);
         let (factor, patience) = match (near, at) {
+            (false, _) if capacity.is_none() => (SEARCH, 0),
             (false, _) => (1.25, 0),
             (true, false) => (1.05, 1),
             (true, true) => (1.01, 1),

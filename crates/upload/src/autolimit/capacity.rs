@@ -6,7 +6,7 @@
 //! The trials are those of PCC (Dong et al. 2015) and of BBR's gain cycle, at the pace of a client's limiter.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, FIRST, bounded, limit_of, threshold};
+use super::{BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::Time;
@@ -19,12 +19,6 @@ parameters! {
 /// Below and above the limit during a trial.
 const LOW: f64 = 0.7;
 const HIGH: f64 = 1.1;
-
-/// While no queue was ever seen.
-const SEARCH: f64 = 1.5;
-
-/// Which part of the capacity is used between trials: a queue drains, and acknowledgements and others find room.
-const USED: f64 = 0.92;
 
 /// Windows between two trials at first; twice as many after each that confirmed the capacity.
 const CRUISE: u32 = 8;
@@ -125,7 +119,7 @@ impl Control {
                 }
                 if queued >= 2 {
                     // What leaves while a queue stands is all there is.
-                    self.found(upload);
+                    self.found(upload, 0.0, 1);
                     self.cruise = CRUISE;
                     return self.try_low("a queue stands: does it go with our upload?");
                 }
@@ -144,7 +138,7 @@ impl Control {
             let confirmed =
                 self.capacity.is_some_and(|capacity| (upload - capacity).abs() < 0.1 * capacity);
             self.cruise = if confirmed { (self.cruise * 2).min(LONGEST_CRUISE) } else { CRUISE };
-            self.found(upload);
+            self.found(upload, added, windows);
             return self
                 .cruise_at(low, state(Phase::Lowering, "the trial queued: that is the capacity"));
         }
@@ -168,10 +162,13 @@ impl Control {
         self.state = state(Phase::Raising, "the trial did not queue: there is more");
     }
 
-    /// The capacity is what left while a queue stood.
-    fn found(&mut self, upload: f64) {
-        self.capacity = Some(upload);
-        self.centre = bounded(USED * upload);
+    /// The capacity is what left the modem while a queue stood. The client counts what *entered*: a delay that grew
+    /// by `added` seconds in so many windows is that much too much.
+    fn found(&mut self, upload: f64, added: f64, windows: u32) {
+        let seconds = 2.0 * f64::from(windows.max(1));
+        let capacity = upload * seconds / (seconds + added.max(0.0));
+        self.capacity = Some(capacity);
+        self.centre = bounded(CUT * capacity);
     }
 }
 

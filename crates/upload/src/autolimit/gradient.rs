@@ -3,7 +3,7 @@
 //! No base is needed, so a shifted route is one false alarm and not a lasting one; a queue that stands without moving is not seen.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, CUT, FIRST, FLOOR, bounded, limit_of, threshold};
+use super::{BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::Time;
@@ -16,7 +16,7 @@ parameters! {
 /// Windows over which the gradient is taken: one more than the limiter and the meter need.
 const SPAN: usize = 3;
 
-/// Without an idea of the capacity the limit grows by the draft's 8 % per second, which is 1.17 per window.
+/// Far from the capacity the limit grows by the draft's 8 % per second, which is 1.17 per window.
 const FAR: f64 = 1.17;
 
 /// Near the capacity by this part of it: the draft's three standard deviations, of rates that a client measures.
@@ -96,9 +96,10 @@ impl Control {
             // Near the capacity a full packet per response time; here 1 % of it.
             let next = match self.capacity {
                 Some(capacity) if near => self.limit + 0.01 * capacity,
-                _ => self.limit * FAR,
+                Some(_) => self.limit * FAR,
+                None => self.limit * SEARCH,
             };
-            self.limit = bounded(next.max(FLOOR));
+            self.limit = bounded(next);
             self.state = state(Phase::Raising, "the delay is level");
         }
     }

@@ -19,8 +19,11 @@ const FLOOR: f64 = 2048.0;
 /// The highest one: what every client takes (32 signed bits).
 const CEILING: f64 = 2_147_482_624.0;
 
-/// Where a search begins without any knowledge: below every ADSL line but the slowest.
-const FIRST: f64 = 8192.0;
+/// Where a search begins without any knowledge: half of the slowest line in use.
+const FIRST: f64 = 4096.0;
+
+/// The raise while no queue was ever seen: from 4 KiB/s to 20 Mbit/s in sixteen windows.
+const SEARCH: f64 = 1.5;
 
 /// What congestion leaves of the rate that was achieved. The departures during a queue *are* the capacity that is left to
 /// us, so one step is enough; 0.85 is what real-time congestion control takes (GCC), and empties a queue of

@@ -7,15 +7,11 @@ use flashcrowd_base::{Span, Time};
 /// A probe every 400 ms over all reflectors: 1.7 kbit/s with 84-byte packets.
 const PROBE_PERIOD: Span = Span::from_millis(400);
 
-/// Longer than what modems of these lines queue, shorter than two windows.
-const PROBE_TIMEOUT: Span = Span::from_secs(3);
+/// Longer than what modems queue: 32 kB are 4 s at 64 kbit/s, and answers of a full queue are late, not lost.
+const PROBE_TIMEOUT: Span = Span::from_secs(10);
 
 /// Windows hold four ticks of the usual limiter (0.5 s), whose bursts make a queue that comes and goes.
 const WINDOW: Span = Span::from_secs(2);
-
-/// The quantile of a window's delays that is called standing: what a queue does not fall below. A minimum
-/// of five samples would hang on one of them, and on one lying reflector.
-const STANDING: f64 = 0.3;
 
 /// The base of a reflector is the least round trip of so many minutes.
 const MINUTES: usize = 10;
@@ -37,7 +33,7 @@ pub(super) enum Window {
 /// Delays and rates of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sensed {
-    /// The standing delay over the base, in seconds.
+    /// The standing delay over the base, in seconds: what it did not fall below in this window and the one before.
     pub(super) standing: f64,
     /// Payload of ours over the last two windows, bytes per second; nothing before two readings.
     pub(super) upload: Option<f64>,
@@ -59,8 +55,9 @@ pub(super) struct Senses {
     upload: Meter,
     reflectors: Vec<Reflector>,
     minute_ends: Time,
-    /// Round trips of this window.
+    /// Round trips of this window, and of the one before.
     answers: Vec<(usize, f64)>,
+    before: Vec<(usize, f64)>,
     lost: usize,
     window_ends: Time,
     heard_at: Time,
@@ -78,6 +75,7 @@ impl Senses {
             reflectors: vec![Reflector { minutes: Vec::new() }; reflectors],
             minute_ends: setup.now + Span::from_secs(60),
             answers: Vec::new(),
+            before: Vec::new(),
             lost: 0,
             window_ends: setup.now + WINDOW,
             heard_at: setup.now,
@@ -107,6 +105,7 @@ impl Senses {
     /// Another path, or time of which nothing is known: bases and this window are forgotten.
     pub(super) fn event(&mut self, now: Time, event: Event) {
         self.answers.clear();
+        self.before.clear();
         self.silent = true;
         self.window_ends = now + WINDOW;
         if matches!(event, Event::PathChanged | Event::Up) {
@@ -137,19 +136,32 @@ impl Senses {
         let lost = std::mem::take(&mut self.lost);
         if answers.len() < 2 || answers.len() < lost {
             self.silent = true;
+            self.before.clear();
             return Some(Window::Silent);
         }
         if std::mem::take(&mut self.silent) {
+            self.before.clear();
             return Some(Window::Back(now.since(self.heard_at) > OUTAGE));
         }
         self.turn_minute(now);
-        let mut delays: Vec<f64> = answers
-            .iter()
-            .map(|(reflector, rtt)| rtt - self.reflectors[*reflector].base().unwrap_or(*rtt))
-            .collect();
-        let standing = quantile(&mut delays, STANDING)?;
+        let standing = self.standing(&answers)?;
+        self.before = answers;
         let upload = self.upload.rate(WINDOW * 2);
         Some(Window::Heard(Sensed { standing, upload, noise: self.noise() }))
+    }
+
+    /// The least delay of each reflector, and of these the second: with a limiter that bursts twice a second the queue comes
+    /// and goes, and only its least says whether it stands. The second, so that one reflector that is not behind
+    /// the line cannot hide a queue; one that is congested itself cannot feign one.
+    fn standing(&self, answers: &[(usize, f64)]) -> Option<f64> {
+        let mut least: Vec<f64> = vec![f64::INFINITY; self.reflectors.len()];
+        for &(reflector, rtt) in self.before.iter().chain(answers) {
+            let delay = rtt - self.reflectors[reflector].base().unwrap_or(rtt);
+            least[reflector] = least[reflector].min(delay);
+        }
+        least.retain(|delay| delay.is_finite());
+        least.sort_by(f64::total_cmp);
+        least.get(1).or(least.first()).copied()
     }
 
     /// A window in which our upload did not change had this standing delay.
@@ -221,7 +233,10 @@ mod tests {
         let one_bad: &[_] = &[Some(20), Some(130), Some(40), Some(50), Some(20)];
         let bursts: &[_] = &[Some(20), Some(30), Some(140), Some(150), Some(120)];
         let queue: &[_] = &[Some(70), Some(80), Some(90), Some(100), Some(70)];
-        assert_eq!(windows(&[idle, one_bad, bursts, queue]), [Some(0), Some(0), Some(0), Some(50)]);
+        let one_blind: &[_] = &[Some(20), Some(80), Some(90), Some(100), Some(20)];
+        let said = windows(&[idle, one_bad, bursts, queue, queue, one_blind, one_blind]);
+        // A queue is believed when nothing of the last two windows is below it.
+        assert_eq!(said, [0, 0, 0, 0, 50, 50, 50].map(Some));
     }
 
     #[test]

@@ -18,39 +18,39 @@ const ACKS: f64 = 40.0 / (2.0 * PACKET);
 const TICK_STEPS: u64 = 50;
 const LAN: f64 = 12.5e6;
 
-/// Windows of all connections of one direction together, in bytes: four of 256 KiB at most.
-const GREATEST_WINDOW: f64 = 4.0 * 262_144.0;
+/// Four connections in either direction, each with a window of 64 KiB at most, as the paper's time had them.
 const CONNECTIONS: f64 = 4.0;
+const GREATEST_WINDOW: f64 = CONNECTIONS * 65_536.0;
 
 /// How a reflector answers: with so many seconds more, or not at all.
-pub type Reflection = Option<f64>;
+pub(crate) type Reflection = Option<f64>;
 
 /// A line and what happens on it. Times in seconds, rates in bits per second.
 #[derive(Clone)]
-pub struct Scenario {
-    pub name: &'static str,
-    pub seconds: u64,
-    pub up: fn(f64) -> f64,
-    pub down: f64,
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) seconds: u64,
+    pub(crate) up: fn(f64) -> f64,
+    pub(crate) down: f64,
     /// Of either queue, in bytes.
-    pub up_buffer: f64,
-    pub down_buffer: f64,
-    pub base: fn(f64) -> f64,
+    pub(crate) up_buffer: f64,
+    pub(crate) down_buffer: f64,
+    pub(crate) base: fn(f64) -> f64,
     /// Mean of what a radio adds to a round trip, exponential.
-    pub jitter: f64,
+    pub(crate) jitter: f64,
     /// What the client could upload at most, whatever its limit.
-    pub demand: fn(f64) -> f64,
-    pub download: fn(f64) -> bool,
-    pub others_up: fn(f64) -> f64,
-    pub others_down: fn(f64) -> f64,
+    pub(crate) demand: fn(f64) -> f64,
+    pub(crate) download: fn(f64) -> bool,
+    pub(crate) others_up: fn(f64) -> f64,
+    pub(crate) others_down: fn(f64) -> f64,
     /// Whether nothing passes, either way.
-    pub silent: fn(f64) -> bool,
-    pub reflector: fn(usize, f64) -> Reflection,
+    pub(crate) silent: fn(f64) -> bool,
+    pub(crate) reflector: fn(usize, f64) -> Reflection,
     /// Whether the modem queues each flow by itself.
-    pub fair: bool,
+    pub(crate) fair: bool,
     /// Whether the upload yields at 100 ms of queue, as uTP does.
-    pub utp: bool,
-    pub clients: usize,
+    pub(crate) utp: bool,
+    pub(crate) clients: usize,
 }
 
 impl Default for Scenario {
@@ -79,7 +79,7 @@ impl Default for Scenario {
 }
 
 /// Who sets a limit.
-pub enum Pilot<'a> {
+pub(crate) enum Pilot<'a> {
     Control(&'a UploadControl),
     /// This part of what the line leaves to the client at each instant.
     Oracle(f64),
@@ -87,20 +87,21 @@ pub enum Pilot<'a> {
 
 /// What a run showed, from the first minute on.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Upload, as a part of what others left of the uplink, and as a part of the demand where that is less.
-    pub upload: f64,
+    pub(crate) upload: f64,
     /// The worst ten seconds of it.
-    pub worst: f64,
+    pub(crate) worst: f64,
     /// Download, as a part of what others left of the downlink; nothing without a download.
-    pub download: Option<f64>,
-    /// Queueing delay of a bystander in milliseconds, half and 95 %.
-    pub half: f64,
-    pub most: f64,
+    pub(crate) download: Option<f64>,
+    /// Queueing delay of a bystander in milliseconds: what stands (10 %), half, and 95 %.
+    pub(crate) standing: f64,
+    pub(crate) half: f64,
+    pub(crate) most: f64,
     /// Changes of the limit per minute.
-    pub changes: f64,
+    pub(crate) changes: f64,
     /// The smaller client's part of the larger one's upload.
-    pub share: f64,
+    pub(crate) share: f64,
 }
 
 /// A window of TCP, or of uTP, for all connections together.
@@ -138,7 +139,7 @@ struct Client {
 }
 
 /// Runs a scenario for `seconds`; all clients have the same pilot.
-pub fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
+pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     let reflectors = 4;
     let at = |step: u64| Time::START + Span::from_millis(STEP_MS) * step;
     let mut noise = RandomStream::new(1, "jitter", 0);
@@ -323,6 +324,7 @@ pub fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
         upload: if room_sum > 0.0 { up_sum / room_sum } else { 0.0 },
         worst: tens.fold(f64::INFINITY, f64::min).min(9.99),
         download: (down_room > 0.0).then(|| down_sum / down_room),
+        standing: delays[delays.len() / 10],
         half: delays[delays.len() / 2],
         most: delays[delays.len() * 95 / 100],
         changes: f64::from(changes) * 60.0 / scenario.seconds as f64,
@@ -330,22 +332,23 @@ pub fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     }
 }
 
-/// The best limit that moves with the line: by Kleinrock's power, what passes in both directions for
-/// the delay that it costs (against 50 ms; half of the bystander's packets).
-pub fn oracle(scenario: &Scenario) -> (f64, Outcome) {
-    let power = |outcome: &Outcome| {
-        outcome.upload * outcome.download.unwrap_or(1.0) / (1.0 + outcome.half / 50.0)
-    };
-    (1..=22)
+/// The best limit that moves with the line, found by a sweep: the highest that does no harm, which leaves the download at 97 % of its
+/// best, and the standing delay within 10 ms of its least.
+pub(crate) fn oracle(scenario: &Scenario) -> (f64, Outcome) {
+    let sweep: Vec<(f64, Outcome)> = (1..=22)
         .map(|part| f64::from(part) * 0.05)
         .map(|part| (part, run(scenario, &Pilot::Oracle(part))))
-        .max_by(|one, two| power(&one.1).total_cmp(&power(&two.1)))
-        .unwrap()
+        .collect();
+    let download = |outcome: &Outcome| outcome.download.unwrap_or(1.0);
+    let best = sweep.iter().fold(0.0f64, |best, (_, outcome)| best.max(download(outcome)));
+    let least = sweep.iter().fold(f64::INFINITY, |least, (_, outcome)| least.min(outcome.standing));
+    let harmless =
+        |outcome: &Outcome| download(outcome) >= 0.97 * best && outcome.standing <= least + 10.0;
+    sweep.iter().rev().find(|(_, outcome)| harmless(outcome)).unwrap_or(&sweep[0]).clone()
 }
 
 /// A fixed limit of this part of 1 Mbit/s.
-#[allow(dead_code)]
-pub fn fixed(part: f64) -> UploadControl {
+pub(crate) fn fixed(part: f64) -> UploadControl {
     let limit_bps = Rate::at_least_one((part * 1e6) as u64);
     UploadControl::Fixed(flashcrowd_upload::Fixed { limit_bps })
 }
