@@ -120,6 +120,7 @@ impl Control {
             if agrees && !suspected { (self.refresh * 2).min(LONGEST_REFRESH) } else { REFRESH };
         self.refresh_at = now + self.refresh;
         self.reference = sensed.standing;
+        self.senses.calm(sensed.standing);
         self.unexplained = 0;
         self.limit = bounded(back);
         // The meter still sees the rest; one window for the limiter, one for the meter.
@@ -156,7 +157,6 @@ impl Control {
             return;
         }
         self.unexplained = 0;
-        self.senses.calm(sensed.standing);
         if now >= self.refresh_at && loaded {
             return self.rest(self.limit, false, "the reference is renewed");
         }

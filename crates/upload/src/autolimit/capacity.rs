@@ -106,6 +106,7 @@ impl Control {
                 if windows < FEWEST || (falling && windows < MOST) {
                     self.mode = Mode::Low { windows, last: sensed.standing };
                 } else {
+                    self.senses.calm(sensed.standing);
                     self.try_high(sensed.standing);
                 }
             }
@@ -114,9 +115,6 @@ impl Control {
                 let added = sensed.standing - low;
                 let loaded = upload >= BOUND * self.limit;
                 let queued = if added > bound && loaded { queued + 1 } else { 0 };
-                if queued == 0 {
-                    self.senses.calm(sensed.standing);
-                }
                 if queued >= 2 {
                     // What leaves while a queue stands is all there is.
                     self.found(upload, 0.0, 1);
@@ -157,7 +155,6 @@ impl Control {
             self.capacity = None;
             self.cruise = CRUISE;
         }
-        self.senses.calm(sensed.standing);
         self.try_high(low);
         self.state = state(Phase::Raising, "the trial did not queue: there is more");
     }

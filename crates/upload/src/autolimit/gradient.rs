@@ -87,9 +87,9 @@ impl Control {
         } else if rise.abs() > bound {
             self.state = state(Phase::Holding, "the delay falls, or rises without our upload");
         } else if !loaded {
+            self.senses.calm(sensed.standing);
             self.state = state(Phase::Holding, "the upload is below its limit");
         } else {
-            self.senses.calm(sensed.standing);
             let near = self
                 .capacity
                 .is_some_and(|capacity| (self.limit - capacity).abs() < NEAR * capacity);

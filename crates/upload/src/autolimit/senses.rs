@@ -24,7 +24,7 @@ const OUTAGE: Span = Span::from_secs(10);
 pub(super) enum Window {
     /// Answers came.
     Heard(Sensed),
-    /// None came, or too many are missing to tell.
+    /// None came.
     Silent,
     /// The first answers after a silence: what queued up meanwhile says nothing of now. True after an outage.
     Back(bool),
@@ -37,7 +37,7 @@ pub(super) struct Sensed {
     pub(super) standing: f64,
     /// Payload of ours over the last two windows, bytes per second; nothing before two readings.
     pub(super) upload: Option<f64>,
-    /// Noise of the standing delay from window to window while our upload did not change, in seconds.
+    /// Noise of the standing delay from window to window while our upload cannot have moved it, in seconds.
     pub(super) noise: f64,
 }
 
@@ -58,11 +58,10 @@ pub(super) struct Senses {
     /// Round trips of this window, and of the one before.
     answers: Vec<(usize, f64)>,
     before: Vec<(usize, f64)>,
-    lost: usize,
     window_ends: Time,
     heard_at: Time,
     silent: bool,
-    /// The last standing delays of windows that were alike, for the noise.
+    /// The last standing delays of windows without a queue of ours, for the noise.
     calm: Vec<f64>,
 }
 
@@ -76,7 +75,6 @@ impl Senses {
             minute_ends: setup.now + Span::from_secs(60),
             answers: Vec::new(),
             before: Vec::new(),
-            lost: 0,
             window_ends: setup.now + WINDOW,
             heard_at: setup.now,
             silent: false,
@@ -85,10 +83,8 @@ impl Senses {
     }
 
     pub(super) fn answer(&mut self, now: Time, answer: &Answer) {
-        let Some(rtt) = answer.rtt.map(Span::seconds) else {
-            self.lost += 1;
-            return;
-        };
+        // Absence is seen at the end of a window.
+        let Some(rtt) = answer.rtt.map(Span::seconds) else { return };
         self.heard_at = now;
         let Some(reflector) = self.reflectors.get_mut(answer.reflector) else { return };
         match reflector.minutes.last_mut() {
@@ -133,8 +129,8 @@ impl Senses {
         }
         self.window_ends = now + WINDOW;
         let answers = std::mem::take(&mut self.answers);
-        let lost = std::mem::take(&mut self.lost);
-        if answers.len() < 2 || answers.len() < lost {
+        // Single answers are those of a line that just came or went; two windows together tell more.
+        if answers.is_empty() || answers.len() + self.before.len() < 2 {
             self.silent = true;
             self.before.clear();
             return Some(Window::Silent);
@@ -164,7 +160,8 @@ impl Senses {
         least.get(1).or(least.first()).copied()
     }
 
-    /// A window in which our upload did not change had this standing delay.
+    /// This was the standing delay while our upload rested or was small. Delays under load are no noise: they would
+    /// raise the threshold, which would let them rise further.
     pub(super) fn calm(&mut self, standing: f64) {
         self.calm.push(standing);
         if self.calm.len() > 15 {
