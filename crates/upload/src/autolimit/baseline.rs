@@ -4,7 +4,7 @@
 //! upload was cut: then it was not ours, and the limit comes back.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, CUT, FIRST, FLOOR, SEARCH, bounded, limit_of, threshold};
+use super::{BLAMED, BOUND, CUT, FIRST, FLOOR, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
@@ -31,10 +31,17 @@ const AFTER_CUT: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     /// The upload rests for the reference; windows so far, and the standing delay of the last one. `back` is the limit
-    /// to which it returns if the delay was not ours.
-    Rest { windows: u32, last: f64, back: f64, suspected: bool },
+    /// to which it returns, unless the delay that was suspected proves to be ours.
+    Rest { windows: u32, last: f64, back: f64, suspect: Option<Suspect> },
     /// Under control; windows until the next decision.
     Control { skip: u32 },
+}
+
+/// A delay that may be ours: the standing delay in seconds, and the upload under which it stood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Suspect {
+    standing: f64,
+    upload: f64,
 }
 
 #[derive(Debug)]
@@ -59,7 +66,7 @@ impl Control {
     pub(crate) fn new(_parameters: &Baseline, setup: &Setup) -> Control {
         Control {
             senses: Senses::new(setup),
-            mode: Mode::Rest { windows: 0, last: f64::INFINITY, back: FIRST, suspected: false },
+            mode: Mode::Rest { windows: 0, last: f64::INFINITY, back: FIRST, suspect: None },
             reference: 0.0,
             refresh: REFRESH,
             refresh_at: Time::NEVER,
@@ -76,9 +83,17 @@ impl Control {
         crate::moments::quantile(&mut rates, 0.5)
     }
 
-    fn rest(&mut self, back: f64, suspected: bool, reason: &'static str) {
+    /// A queue stood at this upload.
+    fn full(&mut self, upload: f64) {
+        self.full.push(upload);
+        if self.full.len() > 5 {
+            self.full.remove(0);
+        }
+    }
+
+    fn rest(&mut self, back: f64, suspect: Option<Suspect>, reason: &'static str) {
         self.limit = self.capacity().map_or(FLOOR, |capacity| bounded(REST * capacity)).min(back);
-        self.mode = Mode::Rest { windows: 0, last: f64::INFINITY, back, suspected };
+        self.mode = Mode::Rest { windows: 0, last: f64::INFINITY, back, suspect };
         self.state = State::new(Phase::Draining, reason);
     }
 
@@ -98,15 +113,15 @@ impl Control {
             }
         };
         match self.mode {
-            Mode::Rest { windows, last, back, suspected } => {
+            Mode::Rest { windows, last, back, suspect } => {
                 let bound = threshold(self.capacity().unwrap_or(self.limit), sensed.noise);
                 let falling = sensed.standing < last - 0.5 * bound;
                 if windows < 2 || (falling && windows < MOST_REST) {
                     let (windows, last) = (windows + 1, sensed.standing);
-                    self.mode = Mode::Rest { windows, last, back, suspected };
+                    self.mode = Mode::Rest { windows, last, back, suspect };
                     return;
                 }
-                self.resume(now, sensed, back, suspected, bound);
+                self.resume(now, sensed, back, suspect, bound);
             }
             Mode::Control { skip: 0 } => self.control(now, sensed),
             Mode::Control { skip } => self.mode = Mode::Control { skip: skip - 1 },
@@ -114,18 +129,42 @@ impl Control {
     }
 
     /// The upload has rested: what stands now is not ours.
-    fn resume(&mut self, now: Time, sensed: Sensed, back: f64, suspected: bool, bound: f64) {
+    fn resume(
+        &mut self,
+        now: Time,
+        sensed: Sensed,
+        back: f64,
+        suspect: Option<Suspect>,
+        bound: f64,
+    ) {
         let agrees = (sensed.standing - self.reference).abs() < 0.5 * bound;
-        self.refresh =
-            if agrees && !suspected { (self.refresh * 2).min(LONGEST_REFRESH) } else { REFRESH };
+        self.refresh = if agrees && suspect.is_none() {
+            (self.refresh * 2).min(LONGEST_REFRESH)
+        } else {
+            REFRESH
+        };
         self.refresh_at = now + self.refresh;
+        // Half of what was added is gone: it went with our upload, so it was ours.
+        let ours = suspect.filter(|suspect| {
+            let added = suspect.standing - self.reference;
+            suspect.standing - sensed.standing > 0.5 * added.max(bound)
+        });
         self.reference = sensed.standing;
         self.senses.calm(sensed.standing);
         self.unexplained = 0;
-        self.limit = bounded(back);
+        self.limit = match ours {
+            Some(suspect) => {
+                self.full(suspect.upload);
+                bounded(CUT * suspect.upload).min(back)
+            }
+            None => bounded(back),
+        };
         // The meter still sees the rest; one window for the limiter, one for the meter.
         self.mode = Mode::Control { skip: 2 };
-        self.state = State::new(Phase::Holding, "the reference was renewed, the limit is back");
+        self.state = match ours {
+            Some(_) => State::new(Phase::Lowering, "the delay went with our upload: it was ours"),
+            None => State::new(Phase::Holding, "the reference was renewed, the limit is back"),
+        };
     }
 
     fn control(&mut self, now: Time, sensed: Sensed) {
@@ -140,13 +179,12 @@ impl Control {
             if self.unexplained >= 3 {
                 // Cuts did not help, or it came without our upload: is it ours at all?
                 let back = if loaded { self.limit } else { self.limit.max(upload) };
-                return self.rest(back, true, "a delay stays: does it go when the upload rests?");
+                let suspect = Some(Suspect { standing: sensed.standing, upload });
+                let reason = "a delay stays: does it go when the upload rests?";
+                return self.rest(back, suspect, reason);
             }
-            if loaded {
-                self.full.push(upload);
-                if self.full.len() > 5 {
-                    self.full.remove(0);
-                }
+            if upload >= BLAMED * self.limit {
+                self.full(upload);
                 self.limit = bounded(CUT * upload);
                 self.mode = Mode::Control { skip: AFTER_CUT };
                 self.patience = 5;
@@ -158,7 +196,7 @@ impl Control {
         }
         self.unexplained = 0;
         if now >= self.refresh_at && loaded {
-            return self.rest(self.limit, false, "the reference is renewed");
+            return self.rest(self.limit, None, "the reference is renewed");
         }
         if !loaded {
             self.state =
@@ -197,7 +235,7 @@ impl Controller for Control {
         self.senses.event(now, event);
         if event == Event::PathChanged {
             self.full.clear();
-            self.rest(FIRST, true, "another path: everything is learnt anew");
+            self.rest(FIRST, None, "another path: everything is learnt anew");
         }
     }
     fn probe(&mut self, now: Time) -> Option<Probe> {

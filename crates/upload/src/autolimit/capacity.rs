@@ -6,7 +6,7 @@
 //! The trials are those of PCC (Dong et al. 2015) and of BBR's gain cycle, at the pace of a client's limiter.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::Time;
@@ -114,7 +114,8 @@ impl Control {
             Mode::Cruise { left, low, queued } => {
                 let added = sensed.standing - low;
                 let loaded = upload >= BOUND * self.limit;
-                let queued = if added > bound && loaded { queued + 1 } else { 0 };
+                let ours = added > bound && upload >= BLAMED * self.limit;
+                let queued = if ours { queued + 1 } else { 0 };
                 if queued >= 2 {
                     // What leaves while a queue stands is all there is.
                     self.found(upload, 0.0, 1);

@@ -3,7 +3,7 @@
 //! No base is needed, so a shifted route is one false alarm and not a lasting one; a queue that stands without moving is not seen.
 
 use super::senses::{Sensed, Senses, Window};
-use super::{BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
 use crate::parameter::parameters;
 use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
 use flashcrowd_base::Time;
@@ -72,7 +72,7 @@ impl Control {
         let bound = threshold(self.capacity.unwrap_or(upload), sensed.noise);
         let state = |phase, reason| State::new(phase, reason).with(rise.max(0.0), bound);
         let loaded = upload >= BOUND * self.limit;
-        if rise > bound && loaded {
+        if rise > bound && upload >= BLAMED * self.limit {
             // Far above the old estimate, or below: another line than before.
             self.capacity = Some(match self.capacity {
                 Some(capacity) if (upload - capacity).abs() < NEAR * capacity => {

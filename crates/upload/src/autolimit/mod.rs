@@ -33,6 +33,10 @@ const CUT: f64 = 0.85;
 /// From this part on the limit is what holds the upload; below, the client has nothing more to upload.
 const BOUND: f64 = 0.75;
 
+/// From this part on a queue can be ours. Lower than the one above: a search that overshot by half meets its queue with two thirds
+/// of the limit in use.
+const BLAMED: f64 = 0.6;
+
 fn bounded(limit: f64) -> f64 {
     limit.clamp(FLOOR, CEILING)
 }
