@@ -85,7 +85,7 @@ fn drive(control: &mut dyn Controller, reflectors: usize, inputs: &[Input]) -> V
 
 fn build(name: &str, reflectors: usize, limit: Limit) -> Box<dyn Controller> {
     let now = Time::from_nanos(1 << 50);
-    UploadControl::named(name).unwrap().build(&Setup { now, reflectors, limit })
+    UploadControl::named(name).expect("a listed name").build(&Setup { now, reflectors, limit })
 }
 
 proptest! {

@@ -131,7 +131,8 @@ fn row(table: &mut String, name: &str, outcome: &Outcome, pair: bool) {
     let line = format!(
         "  {name:24} up {upload:4.2} worst {worst:4.2}  down {down}  delay {standing:4.0} {half:4.0} {most:4.0} ms  {changes:5.1}/min{share}"
     );
-    writeln!(table, "{}", line.trim_end()).unwrap();
+    *table += line.trim_end();
+    table.push('\n');
 }
 
 /// What is aimed at, beside the oracle: the download, the upload, the bystander's 95 %, and the worst ten seconds.
@@ -189,4 +190,20 @@ fn the_line_shows_what_the_paper_found() {
     let utp = Scenario { utp: true, download: |_| false, ..Scenario::default() };
     let yields = run(&utp, &Pilot::Control(&unlimited));
     assert!((60.0..160.0).contains(&yields.half) && yields.upload > 0.9, "{yields:?}");
+}
+
+/// What must stay true whatever is tuned, on the paper's line 7: the candidate with a reference leaves more to the download
+/// than doubling the rate does, and that more than no limit; and it uploads more than adding 1 KiB/s does in five minutes.
+#[test]
+fn controllers_stand_in_the_order_that_their_rules_give() {
+    let scenario = Scenario::default();
+    let outcome = |name| {
+        let control = UploadControl::named(name).unwrap();
+        run(&scenario, &Pilot::Control(&control))
+    };
+    let [ours, aimd, mimd, none] =
+        ["autolimit-baseline", "adaptive-drc-aimd", "adaptive-drc-mimd", "unlimited"].map(outcome);
+    let download = |outcome: &Outcome| outcome.download.unwrap();
+    assert!(download(&ours) > download(&mimd) && download(&mimd) > download(&none), "{mimd:?}");
+    assert!(ours.upload > aimd.upload && mimd.upload > aimd.upload, "{ours:?} {aimd:?}");
 }

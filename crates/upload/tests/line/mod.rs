@@ -231,7 +231,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
         let mut room = (scenario.up_buffer - up_queue).max(0.0);
         for client in &mut clients {
             let outstanding = client.queued + client.in_flight;
-            let wanted = (client.window.bytes - outstanding).max(0.0).min(LAN * STEP);
+            let wanted = (client.window.bytes - outstanding).clamp(0.0, LAN * STEP);
             let demand = (scenario.demand)(t) / 8.0 / scenario.clients as f64 * STEP;
             let payload = wanted.min(client.quota).min(demand) * PAYLOAD / PACKET;
             let wire = (payload * PACKET / PAYLOAD).min(room);
