@@ -13,6 +13,9 @@ EXTRAS = {
     "scipy": "report",
     "networkx": "topology",
     "libtorrent": "emulation",
+    "dask": "cluster",
+    "distributed": "cluster",
+    "dask_jobqueue": "cluster",
 }
 """Module to the extra that installs it."""
 

@@ -49,7 +49,7 @@ def wait_until_opened(folder: Path, child: subprocess.Popen[bytes]) -> None:
     """Until a process has the folder for itself, or has ended."""
     lock = folder / ".lock"
     while child.poll() is None:
-        if lock.exists() and f"process {child.pid}\n" in lock.read_text():
+        if lock.exists() and f"process {child.pid} on " in lock.read_text():
             return
         time.sleep(0.001)
 

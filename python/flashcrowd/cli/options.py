@@ -58,6 +58,12 @@ Jobs = Annotated[
         converter=whole,
     ),
 ]
+On = Annotated[
+    str | None,
+    Parameter(
+        help="Other machines: dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml."
+    ),
+]
 EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(ENGINES) + ".")]
 
 

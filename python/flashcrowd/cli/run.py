@@ -10,8 +10,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import Jobs, On, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.cli.output import console
+from flashcrowd.cli.where import admitted, carried
+from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.place import Place
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
@@ -20,8 +23,7 @@ from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.progress import Lines
-from flashcrowd.study.runner import admit, both_folder, default_folder, prepare
-from flashcrowd.study.threads import Threads
+from flashcrowd.study.runner import both_folder, default_folder, prepare
 
 BOTH = "both"
 """In place of an engine's name: all of them, compared."""
@@ -43,6 +45,7 @@ def run(
         ),
     ] = None,
     jobs: Jobs = None,
+    on: On = None,
     engine: Annotated[
         str,
         Parameter(
@@ -81,8 +84,9 @@ def run(
 ) -> int:
     """Run a study; a second call does what is missing.
 
-    Runs on all cores. After Ctrl-C or a crash, and with more --repeats, the same command goes on
-    where it stopped. Results of another study or version of the engine are never mixed in.
+    Runs on all cores, or on other machines with --on. After Ctrl-C or a crash, and with more
+    --repeats, the same command goes on where it stopped. Results of another study or version of the
+    engine are never mixed in.
 
     Before anything runs, what it will need is compared with the memory of this machine. A terminal
     is shown a bar; elsewhere a line comes at the start, every 10 s and at the end.
@@ -100,8 +104,9 @@ def run(
     folder = base = out or (both_folder if both else default_folder)(loaded)
     found: list[Results] = []
     try:
+        place = None if on is None else Place.parse(on)
         parts = [
-            _part(loaded, name, base / name if both else base, jobs, force, fresh)
+            _part(loaded, name, base / name if both else base, jobs, place, force, fresh)
             for name in (registry.ENGINES if both else [engine])
         ]
         for part in parts:
@@ -109,7 +114,8 @@ def run(
             if both and not quiet:
                 print(f"{part.engine.name} into {folder}", file=sys.stderr)
             lines = Lines(part.need, again())
-            done = conduct(part.campaign, part.engine, folder, Threads(jobs), not quiet, lines)
+            with carried(place, part.engine, jobs, force) as pool:
+                done = conduct(part.campaign, part.engine, folder, pool, not quiet, lines)
             found.append(done)
             if not (quiet or both):
                 _show(done)
@@ -118,7 +124,7 @@ def run(
         comparison = _compare(found, base / COMPARISON, quiet) if both else 0
     except KeyboardInterrupt:
         return _stopped(folder)
-    except (registry.UnknownEngine, ResultsError) as error:
+    except (registry.UnknownEngine, ResultsError, ClusterError) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:
@@ -147,11 +153,17 @@ class _Part:
 
 
 def _part(
-    study: Study, name: str, folder: Path, jobs: int | None, force: bool, fresh: bool
+    study: Study,
+    name: str,
+    folder: Path,
+    jobs: int | None,
+    place: Place | None,
+    force: bool,
+    fresh: bool,
 ) -> _Part:
     chosen = registry.engine(name)
     campaign = prepare(study, chosen)
-    need = admit(campaign, chosen, jobs, force)
+    need = admitted(campaign, chosen, jobs, force, place)
     return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)
 
 

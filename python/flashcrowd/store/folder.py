@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -318,6 +319,6 @@ def _only_writer(path: Path) -> Iterator[None]:
                     "Wait for it, or use another --out.",
                 ) from None
         lock.truncate(0)
-        lock.write(f"process {os.getpid()}\n")
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         lock.flush()
         yield

@@ -24,7 +24,12 @@ def now() -> str:
 
 
 def record(
-    folder: Path, build: Mapping[str, Any], seeds: Sequence[int], started: str, added: int
+    folder: Path,
+    build: Mapping[str, Any],
+    seeds: Sequence[int],
+    started: str,
+    added: int,
+    more: Mapping[str, Any],
 ) -> None:
     """Write `provenance.json` anew, with one more session.
 
@@ -34,6 +39,7 @@ def record(
         seeds: distinct seeds of all runs, in order of use.
         started: when this session began.
         added: how many runs it finished.
+        more: what else there is to say of it, such as the machines of its workers.
     """
     sessions = _sessions(folder)
     session = {
@@ -43,7 +49,8 @@ def record(
         "argv": list(sys.argv),
         "python": platform.python_version(),
         "pyarrow": pa.__version__,
-        "machine": _machine(),
+        "machine": machine(),
+        **more,
     }
     sessions.append(session)
     head = {key: build.get(key) for key in ("version", "commit", "engine", "profile", "rustc")}
@@ -73,7 +80,8 @@ def _sessions(folder: Path) -> list[Any]:
         return [{"started": now(), "finished": now(), "runs": 0, "lost": error.what}]
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """What this machine is."""
     return {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),

@@ -19,7 +19,7 @@ from flashcrowd.store.folder import Folder, Tell, changes_of
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
-from flashcrowd.study.pool import Done, Job, Pool, Watch
+from flashcrowd.study.pool import Done, Elsewhere, Job, Pool, Watch
 from flashcrowd.study.progress import Lines, shown
 from flashcrowd.study.until import conduct_until, kept_repeats, with_repeats
 
@@ -160,9 +160,12 @@ def _carry_out(
         kept = len(folder.places) - before
         whole = (folder.path / provenance.FILE).exists() and not provenance.damage(folder.path)
         if kept or not whole:
-            _record(folder, engine, started, kept)
+            more = {"workers": list(pool.machines)} if isinstance(pool, Elsewhere) else {}
+            _record(folder, engine, started, kept, more)
 
 
-def _record(folder: Folder, engine: Engine, started: str, kept: int) -> None:
+def _record(
+    folder: Folder, engine: Engine, started: str, kept: int, more: Mapping[str, Any] | None = None
+) -> None:
     seeds = list(dict.fromkeys(run.seed for run in folder.manifest.runs))
-    provenance.record(folder.path, engine.build(), seeds, started, kept)
+    provenance.record(folder.path, engine.build(), seeds, started, kept, more or {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -45,8 +45,29 @@ class Done:
 Keep = Callable[[Sequence[Done]], None]
 """Called with each batch of finished runs, always in the thread that called `execute`."""
 
-Watch = Callable[[int, float], None]
-"""Called with the number of finished runs, and the work done as a number of runs."""
+
+class Watch(Protocol):
+    """Is told how far the runs are."""
+
+    def __call__(self, finished: int, work: float, workers: int | None = None) -> None:
+        """Called every so often.
+
+        Args:
+            finished: number of finished runs.
+            work: the work done, as a number of runs.
+            workers: how many other processes work now; None where there are none.
+        """
+        ...
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """A pool whose runs are carried out on other machines."""
+
+    @property
+    def machines(self) -> Sequence[Mapping[str, Any]]:
+        """The machines that have given results, as plain values."""
+        ...
 
 
 class Pool(Protocol):

@@ -70,13 +70,14 @@ class Lines:
         begin = last = self.clock()
         state = (0, 0.0)
 
-        def watch(finished: int, work: float) -> None:
+        def watch(finished: int, work: float, workers: int | None = None) -> None:
             nonlocal last, state
             state = (finished, work)
             now = self.clock()
             if now - last >= self.every_s:
                 last = now
-                self.tell(self._beat(now - begin, done, finished, work, total))
+                beat = self._beat(now - begin, done, finished, work, total)
+                self.tell(beat + _workers(workers))
 
         yield watch
         finished, seconds = state[0], self.clock() - begin
@@ -90,6 +91,11 @@ class Lines:
             parts.append(rate)
             parts.append(f"about {duration((total - done - work) * seconds / work)} left")
         return ", ".join(parts)
+
+
+def _workers(count: int | None) -> str:
+    """How many workers there are, after a comma; nothing where there is no such number."""
+    return "" if count is None else f", {count} {'worker' if count == 1 else 'workers'}"
 
 
 @contextmanager
@@ -127,7 +133,7 @@ def _bar(console: Console, title: str, done: int, total: int) -> Iterator[Watch]
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[runs]}/{task.total:.0f} runs"),
+        TextColumn("{task.fields[runs]}/{task.total:.0f} runs{task.fields[workers]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -138,10 +144,11 @@ def _bar(console: Console, title: str, done: int, total: int) -> Iterator[Watch]
     room = max(4, console.width - 2 * len(str(total)) - (22 if narrow else 60))
     name = title if len(title) <= room else f"{title[: room - 1]}…"
     with Progress(*columns, console=console, transient=False) as progress:
-        task = progress.add_task(_plain(name), total=total, completed=done, runs=done)
+        task = progress.add_task(_plain(name), total=total, completed=done, runs=done, workers="")
 
-        def watch(finished: int, work: float) -> None:
-            progress.update(task, completed=done + work, runs=done + finished)
+        def watch(finished: int, work: float, workers: int | None = None) -> None:
+            told = "" if narrow else _workers(workers)
+            progress.update(task, completed=done + work, runs=done + finished, workers=told)
 
         yield watch
         progress.refresh()  # the end, which a notebook is not shown otherwise

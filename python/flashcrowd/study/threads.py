@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flashcrowd.cores import cores
-from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle
+from flashcrowd.engines import Cancelled, Engine, RunHandle
+from flashcrowd.study.execution import carry_out
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
 TICK_S = 0.1
@@ -142,7 +142,9 @@ class _Execution:
                 job = self.waiting.pop()
                 control = self.running[worker] = self.engine.control()
             try:
-                done = self._one(worker, job, control)
+                done = carry_out(self.engine, job, control, worker)
+                with self.lock:
+                    self.finished += 1
             except Cancelled:
                 break
             except Exception as error:
@@ -157,26 +159,3 @@ class _Execution:
             batch.append(done)
             size += sum(table.nbytes for table in done.tables.values())
         return batch
-
-    def _one(self, worker: int, job: Job, control: RunHandle) -> Done:
-        begin = time.perf_counter()
-        try:
-            tables = self.engine.run(job.plan, job.run.seed, control)
-        except EngineError as error:
-            place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
-            raise type(error)(f"{place}: {error}") from error
-        wall_s = time.perf_counter() - begin
-        with self.lock:
-            self.finished += 1
-        cost = {"wall_s": wall_s, "worker": worker, "peak_bytes": _peak_bytes()}
-        return Done(job.run, tables, cost)
-
-
-def _peak_bytes() -> float | None:
-    """Most memory that this process has had, if the system says it."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return float(peak if sys.platform == "darwin" else peak * 1024)

@@ -1,0 +1,155 @@
+"""The workers of a scheduler: who they are, and whether each may carry out runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.identity import Identity, differing, own, question
+from flashcrowd.engines import Engine
+from flashcrowd.study.need import size
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ANSWER_S = 60.0
+"""How long a worker has for an answer, in seconds; it may import the package meanwhile."""
+
+PROTOCOL = ("python", "distributed")
+"""Packages whose versions must be equal for messages to be understood; Python's up to the minor."""
+
+FREE = 0.95
+"""The part of a worker's memory limit beyond which Dask ends the worker."""
+
+
+class Crew:
+    """The workers that were looked at.
+
+    Attributes:
+        machines: what machines they are on, one entry each host.
+    """
+
+    def __init__(self, client: Client, engine: Engine, run_bytes: int) -> None:
+        """A crew without workers.
+
+        Args:
+            client: of the scheduler.
+            engine: what runs the study.
+            run_bytes: memory that the largest run is expected to need; 0 to compare nothing.
+        """
+        self.machines: dict[str, Mapping[str, Any]] = {}
+        self._client = client
+        self._engine = engine
+        self._wanted = own(engine)
+        self._run_bytes = run_bytes
+        self._known: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        self.workers = 0
+        self.slots = 0
+
+    def look(self) -> None:
+        """Count the workers, and ask those that are new who they are.
+
+        Raises:
+            ClusterError: one of them cannot take part.
+        """
+        found = self._client.scheduler_info()["workers"]
+        new = sorted(found.keys() - self._known)
+        if new:
+            self._check_versions(new)
+            self._check_answers(new, found)
+            self._known |= set(new)
+        self.workers = len(found)
+        self.slots = sum(one["nthreads"] for one in found.values())
+
+    def number(self, address: str) -> int:
+        """The number of a worker, by the order of first results."""
+        return self._numbers.setdefault(address, len(self._numbers))
+
+    def _check_versions(self, new: Sequence[str]) -> None:
+        """By what each process says of itself, which takes no code of ours."""
+        said = self._client.get_versions()
+        client = said["client"]["packages"]
+        scheduler = (said.get("scheduler") or {}).get("packages")
+        others = {"the scheduler": scheduler}
+        others |= {
+            f"worker {address}": (said["workers"].get(address) or {}).get("packages")
+            for address in new
+        }
+        for who, packages in others.items():
+            for name in PROTOCOL if packages else ():
+                here, there = (_version(name, str(it.get(name))) for it in (client, packages))
+                if here != there:
+                    raise ClusterError(
+                        f"{who} has {name} {there}, this process has {here}: "
+                        "use the same environment on all machines"
+                    )
+
+    def _check_answers(self, new: Sequence[str], found: Mapping[str, Any]) -> None:
+        answers = ask(self._client, question(), self._engine.name, workers=list(new))
+        for address in new:
+            said = answers.get(address)
+            if said is not None:  # None: it has gone meanwhile
+                self._check(address, said, found[address])
+                self.machines.setdefault(said["host"], {"host": said["host"], **said["machine"]})
+
+    def _check(self, address: str, said: Mapping[str, Any], worker: Mapping[str, Any]) -> None:
+        who = f"worker {address} on {said['host']}"
+        version = self._wanted.flashcrowd
+        if "error" in said:
+            raise ClusterError(
+                f"{who} cannot run this engine ({said['error']}): "
+                f"install flashcrowd {version} in its environment"
+            )
+        wrong = differing(self._wanted, Identity(**said["identity"]))
+        if wrong:
+            raise ClusterError(
+                f"{who} has other code ({wrong}): install the same build on all machines"
+            )
+        needed = self._run_bytes * worker["nthreads"]
+        limits = {
+            f"its memory limit is {size(worker['memory_limit'])}": worker["memory_limit"] * FREE,
+            f"{size(said['available'] or 0)} are available there": said["available"] or 0,
+        }
+        for limit, count in limits.items():
+            if 0 < count < needed:
+                raise ClusterError(
+                    f"{who} has too little memory: {limit}, its {worker['nthreads']} runs at a "
+                    f"time are expected to need {size(needed)}; give it more or fewer threads, "
+                    "or begin all the same with --force"
+                )
+
+
+def ask(
+    client: Client, function: Callable[..., Any], *given: Any, **options: Any
+) -> dict[str, Any]:
+    """What workers answer to a function, by their address; in time, or not at all.
+
+    Asked in a thread of its own, since a worker that hangs never answers.
+
+    Raises:
+        ClusterError: no answer came in time.
+    """
+    answers: dict[str, Any] = {}
+    failed: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            answers.update(client.run(function, *given, on_error="ignore", **options) or {})
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=wait, name="ask-workers", daemon=True)
+    thread.start()
+    thread.join(ANSWER_S)
+    if thread.is_alive():
+        raise ClusterError(f"no answer of all workers within {ANSWER_S:.0f} s: look at their logs")
+    if failed:
+        raise ClusterError(f"workers could not be asked: {failed[0]}")
+    return answers
+
+
+def _version(name: str, text: str) -> str:
+    return ".".join(text.split(".")[:2]) if name == "python" else text

@@ -1,0 +1,7 @@
+"""What can be wrong with other machines, in one line with the remedy."""
+
+from __future__ import annotations
+
+
+class ClusterError(Exception):
+    """Runs cannot be carried out where they were to be; the message names the remedy."""

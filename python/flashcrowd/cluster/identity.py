@@ -1,0 +1,68 @@
+"""What a worker's code must be for its runs to be this study's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from flashcrowd.engines import Engine
+from flashcrowd.store import schema
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What decides the bytes of a run's tables, and how tasks are understood.
+
+    Attributes:
+        flashcrowd: version of the package.
+        engine: digest of the engine's sources.
+        tables: version of the tables.
+    """
+
+    flashcrowd: str
+    engine: str
+    tables: int
+
+
+def own(engine: Engine) -> Identity:
+    """The identity of this process with an engine."""
+    build = engine.build()
+    return Identity(str(build["version"]), str(build["engine"]), schema.VERSION)
+
+
+def differing(wanted: Identity, found: Identity) -> str:
+    """How a worker's code differs, in words; nothing where it does not."""
+    for one in fields(Identity):
+        here, there = getattr(wanted, one.name), getattr(found, one.name)
+        if here != there:
+            return f"{one.name} {there} there, {here} here"
+    return ""
+
+
+def question() -> Callable[[str], Mapping[str, Any]]:
+    """A function that a worker can be asked, also one that has no flashcrowd, or another.
+
+    It travels by value, as it has no name in a module, and imports what it needs where it is.
+    """
+
+    def answer(engine: str) -> Mapping[str, Any]:
+        import socket
+
+        said: dict[str, Any] = {"host": socket.gethostname()}
+        try:
+            from dataclasses import asdict
+
+            from flashcrowd import _core
+            from flashcrowd.cluster.identity import own
+            from flashcrowd.engines import registry
+            from flashcrowd.store.provenance import machine
+
+            said["identity"] = asdict(own(registry.engine(engine)))
+            said["available"] = _core.available_memory()
+            said["machine"] = machine()
+        except Exception as error:
+            said["error"] = f"{type(error).__name__}: {error}"
+        return said
+
+    return answer

@@ -1,0 +1,133 @@
+"""Where runs are carried out, as `--on` says it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.extras import named
+from flashcrowd.study.progress import say
+
+if TYPE_CHECKING:
+    from flashcrowd.cluster.pool import Dask
+
+FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml or oar:FILE.toml"
+"""What `--on` may say."""
+
+CONNECT_S = 10.0
+"""How long a scheduler has to answer, in seconds."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are carried out.
+
+    Attributes:
+        text: as it was written.
+        kind: `dask`, `local`, `slurm` or `oar`.
+        address: of the scheduler, for `dask`.
+        workers: how many, for `local`.
+        file: options of the queue, for `slurm` and `oar`.
+    """
+
+    text: str
+    kind: str
+    address: str = ""
+    workers: int = 0
+    file: Path = Path()
+
+    @classmethod
+    def parse(cls, text: str) -> Place:
+        """Reads what `--on` says.
+
+        Raises:
+            ClusterError: it is none of `FORMS`.
+        """
+        if match := re.fullmatch(r"dask://([^\s/:]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})/?", text):
+            return cls(text, "dask", address=f"tcp://{match[1]}:{match[2]}")
+        if match := re.fullmatch(r"local:([1-9][0-9]{0,3})", text):
+            return cls(text, "local", workers=int(match[1]))
+        if match := re.fullmatch(r"(slurm|oar):(.+)", text):
+            return cls(text, match[1], file=Path(match[2]))
+        raise ClusterError(f"--on {text}: {FORMS} is needed")
+
+    @property
+    def here(self) -> bool:
+        """Whether all workers share this machine's memory."""
+        return self.kind == "local"
+
+
+@contextmanager
+def opened(
+    place: Place,
+    engine: str,
+    force: bool = False,
+    tell: Callable[[str], None] = say,
+) -> Iterator[Dask]:
+    """The pool of a place; its connections and its own workers end with the block.
+
+    Args:
+        place: where runs are carried out.
+        engine: name of what runs them.
+        force: compare no need of memory with the limits of workers.
+        tell: is told what delays the runs.
+
+    Raises:
+        ClusterError: nothing can be carried out there.
+        ModuleNotFoundError: an extra is missing; the message names it.
+    """
+    if engine == "emulation":
+        raise ClusterError(
+            "emulation runs in real time and wants a machine for itself: "
+            "use --shard on each machine instead of --on"
+        )
+    with named():
+        import distributed  # noqa: F401
+
+        from flashcrowd.cluster.pool import Dask
+    with ExitStack() as ends, _silent():
+        if place.kind == "dask":
+            client = ends.enter_context(_connected(place.address))
+        elif place.kind == "local":
+            from flashcrowd.cluster.local import local_workers
+
+            client = ends.enter_context(local_workers(place.workers))
+        else:
+            from flashcrowd.cluster.queues import queued_workers
+
+            with named():
+                client = ends.enter_context(queued_workers(place.kind, place.file))
+        yield Dask(client, place.text, force=force, tell=tell)
+
+
+@contextmanager
+def _connected(address: str):
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address}: start one there with `dask scheduler`, "
+            f"or see whether this machine may reach it"
+        ) from error
+    with client:
+        yield client
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Dask says on standard error what we say in one line."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,283 @@
+"""The pool of runs on the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from flashcrowd.cluster import task as tasks
+from flashcrowd.cluster.crew import Crew, ask
+from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.groups import TASK_S, Groups
+from flashcrowd.cluster.identity import own
+from flashcrowd.cluster.task import Outcome, Task
+from flashcrowd.engines import Engine
+from flashcrowd.study.need import size
+from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
+from flashcrowd.study.progress import say
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+TICK_S = 0.1
+"""How often the display is told, in seconds of wall-clock time."""
+
+LOOK_S = 1.0
+"""How often the workers are counted."""
+
+KEEP_S = 1.0
+"""Runs that came within such a time are kept as one file."""
+
+KEEP_BYTES = 1 << 25
+"""… or as soon as their tables are so large."""
+
+AHEAD = 2
+"""Tasks for each thread of a worker: one under way, one that waits there."""
+
+DEATHS = 3
+"""How often a run alone may take all its workers with it. Dask counts the deaths of each time."""
+
+
+class Dask:
+    """Runs on the workers of a scheduler.
+
+    Attributes:
+        where: what a person calls the scheduler.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        where: str,
+        *,
+        force: bool = False,
+        task_s: float = TASK_S,
+        tell: Callable[[str], None] = say,
+    ) -> None:
+        """A pool.
+
+        Args:
+            client: of the scheduler; the caller closes it.
+            where: what a person calls the scheduler.
+            force: compare no need of memory with the limits of workers.
+            task_s: how long a task is meant to last, in seconds of one core.
+            tell: is told what delays the runs.
+        """
+        self.where = where
+        self._client = client
+        self._force = force
+        self._task_s = task_s
+        self._tell = tell
+        self._machines: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def machines(self) -> Sequence[Mapping[str, Any]]:
+        """The machines of the workers."""
+        return [self._machines[host] for host in sorted(self._machines)]
+
+    def execute(
+        self, engine: Engine, jobs: Sequence[Job], keep: Keep, watch: Watch | None = None
+    ) -> None:
+        """Do all jobs, see `Pool.execute`.
+
+        Raises:
+            ClusterError: a worker cannot take part, or the scheduler was lost.
+        """
+        needs = {plan: engine.need(plan) for plan in {job.plan for job in jobs}}
+        largest = max((need.bytes for need in needs.values() if need is not None), default=0)
+        crew = Crew(self._client, engine, 0 if self._force else largest)
+
+        def predict(job: Job) -> float | None:
+            need = needs[job.plan]
+            return None if need is None else need.seconds
+
+        groups = Groups(jobs, predict, self._task_s)
+        try:
+            _Execution(self, self._client, crew, engine, groups, keep, largest).execute(watch)
+        finally:
+            self._machines |= crew.machines
+
+
+class _Execution:
+    """One call of `execute`: the tasks under way, and what came back and is not yet kept."""
+
+    def __init__(
+        self,
+        pool: Dask,
+        client: Client,
+        crew: Crew,
+        engine: Engine,
+        groups: Groups,
+        keep: Keep,
+        largest: int,
+    ) -> None:
+        self.pool = pool
+        self.client = client
+        self.crew = crew
+        self.engine = engine
+        self.groups = groups
+        self.keep = keep
+        self.largest = largest
+        self.campaign = uuid.uuid4().hex
+        self.identity = own(engine)
+        self.compressed = cache(tasks.compressed)
+        self.under_way: dict[int, tuple[Future[Outcome], list[Job]]] = {}
+        self.ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.submitted = 0
+        self.deaths: dict[Job, int] = {}
+        self.waiting: list[Done] = []
+        self.waiting_bytes = 0
+        self.kept_at = time.monotonic()
+        self.looked_at = -LOOK_S
+        self.finished = 0
+        self.alone = False
+
+    def execute(self, watch: Watch | None) -> None:
+        try:
+            while self.groups or self.under_way:
+                self._look()
+                self._feed()
+                self._take(self._wait())
+                if self._full():
+                    self._keep()
+                if watch is not None:
+                    watch(self.finished, float(self.finished), self.crew.workers)
+            self._keep()
+        except KeyboardInterrupt:
+            self._stop()
+            self._keep()
+            raise Interrupted from None
+        except BaseException:
+            self._stop()
+            raise
+
+    def _look(self) -> None:
+        """Count the workers from time to time."""
+        now = time.monotonic()
+        if now - self.looked_at < LOOK_S:
+            return
+        if self.client.status != "running":
+            raise self._lost()
+        self.looked_at = now
+        self.crew.look()
+        if not self.crew.workers and not self.alone:
+            self.pool._tell(f"{self.pool.where} has no worker: waiting for one")
+        self.alone = not self.crew.workers
+
+    def _feed(self) -> None:
+        """Give the workers tasks ahead."""
+        while self.groups and len(self.under_way) < AHEAD * self.crew.slots:
+            jobs = self.groups.take(self.crew.slots)
+            number = self.submitted
+            self.submitted += 1
+            places = {plan: place for place, plan in enumerate({job.plan: 0 for job in jobs})}
+            task = Task(
+                number,
+                self.campaign,
+                self.engine.name,
+                self.identity,
+                tuple(self.compressed(plan) for plan in places),
+                tuple((job.run, places[job.plan]) for job in jobs),
+            )
+            key = f"flashcrowd-{self.campaign}-{number}"
+            future = self.client.submit(tasks.perform, task, key=key, pure=False, retries=0)
+            self.under_way[number] = (future, jobs)
+            future.add_done_callback(lambda _, number=number: self.ended.put(number))
+
+    def _wait(self) -> list[int]:
+        """The numbers of tasks that have ended; waits for a tick if there are none."""
+        try:
+            ended = [self.ended.get(timeout=TICK_S)]
+        except queue.Empty:
+            return []
+        while not self.ended.empty():
+            ended.append(self.ended.get_nowait())
+        return ended
+
+    def _take(self, ended: Sequence[int]) -> None:
+        """Take up what became of tasks."""
+        failures: list[BaseException] = []
+        whole = [number for number in ended if self.under_way[number][0].status == "finished"]
+        outcomes = self.client.gather([self.under_way[number][0] for number in whole])
+        for outcome in outcomes:
+            del self.under_way[outcome.number]
+            worker = self.crew.number(outcome.worker)
+            for one in outcome.finished:
+                done = one.done(worker)
+                self.groups.learn(one.run.point, one.cost["wall_s"])
+                self.waiting.append(done)
+                self.waiting_bytes += sum(table.nbytes for table in done.tables.values())
+                self.finished += 1
+            if outcome.failure is not None:
+                failures.append(outcome.failure)
+        for number in set(ended) - set(whole):
+            future, jobs = self.under_way.pop(number)
+            try:
+                self._gone(future, jobs)
+            except ClusterError as error:
+                failures.append(error)
+        if failures:
+            self._keep()
+            raise failures[0]
+
+    def _gone(self, future: Future[Outcome], jobs: Sequence[Job]) -> None:
+        """A task has no outcome: do its runs again, each alone, unless that makes no sense.
+
+        Raises:
+            ClusterError: it makes none.
+        """
+        from distributed.scheduler import KilledWorker
+
+        if future.status != "error":
+            raise self._lost()
+        error = future.exception()
+        if not isinstance(error, KilledWorker):
+            who = f"a worker of {self.pool.where}"
+            if isinstance(error, tasks.OtherCode):
+                raise ClusterError(
+                    f"{who} has other code ({error}): install the same build on all machines"
+                )
+            raise ClusterError(
+                f"{who} cannot carry out runs ({type(error).__name__}: {error}): "
+                f"install flashcrowd {self.identity.flashcrowd} in its environment"
+            )
+        if len(jobs) == 1:
+            job = jobs[0]
+            self.deaths[job] = self.deaths.get(job, 0) + 1
+            if self.deaths[job] == DEATHS:
+                raise ClusterError(
+                    f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}: "
+                    "each worker that took this run was killed; the largest run of this study is "
+                    f"expected to need {size(self.largest)} of memory: look at the workers' logs"
+                )
+        self.groups.give_back(jobs)
+
+    def _full(self) -> bool:
+        late = time.monotonic() - self.kept_at >= KEEP_S
+        return self.waiting_bytes >= KEEP_BYTES or (late and bool(self.waiting))
+
+    def _keep(self) -> None:
+        """Hand over what waits; what was being handed over when a key was pressed, once more."""
+        if self.waiting:
+            self.keep(self.waiting)
+        self.waiting, self.waiting_bytes = [], 0
+        self.kept_at = time.monotonic()
+
+    def _stop(self) -> None:
+        """Leave nothing under way, as far as workers can be reached."""
+        futures = [future for future, _ in self.under_way.values()]
+        self.under_way = {}
+        if self.client.status != "running" or not futures:
+            return
+        self.client.cancel(futures)
+        try:
+            ask(self.client, tasks.stop, self.campaign)
+        except ClusterError as error:
+            self.pool._tell(str(error))
+
+    def _lost(self) -> ClusterError:
+        return ClusterError(f"lost {self.pool.where}: see that it runs; the same command goes on")

@@ -1,0 +1,165 @@
+"""What a worker carries out: a task of several runs, and stopping it.
+
+Plans travel compressed, tables as streams of Arrow's IPC format. A task has no effect but its
+outcome, so that one may be carried out again, elsewhere, or by two workers at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from flashcrowd.cluster.identity import Identity, differing, own
+from flashcrowd.engines import Cancelled, Engine, EngineError, RunHandle, registry
+from flashcrowd.store.manifest import Run
+from flashcrowd.study.execution import carry_out
+from flashcrowd.study.pool import Done, Job
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs that one worker carries out, one after the other.
+
+    Attributes:
+        number: the task's, in this campaign.
+        campaign: a name that no other campaign has.
+        engine: name of the engine.
+        identity: what a worker's code must be.
+        plans: the plans of these runs, each once, as compressed JSON.
+        runs: each run, and the place of its plan in `plans`.
+    """
+
+    number: int
+    campaign: str
+    engine: str
+    identity: Identity
+    plans: tuple[bytes, ...] = field(repr=False)
+    runs: tuple[tuple[Run, int], ...]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended well: each of its tables that has rows as an Arrow IPC stream."""
+
+    run: Run
+    tables: Mapping[str, bytes] = field(repr=False)
+    cost: Mapping[str, Any]
+
+    def done(self, worker: int) -> Done:
+        """As a pool hands it over, by the worker of this number."""
+        tables = {name: pa.ipc.open_stream(data).read_all() for name, data in self.tables.items()}
+        return Done(self.run, tables, {**self.cost, "worker": worker})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task.
+
+    Attributes:
+        number: the task's.
+        worker: address of the worker.
+        finished: its runs up to the first that failed.
+        failure: why that one failed.
+    """
+
+    number: int
+    worker: str
+    finished: Sequence[Finished]
+    failure: EngineError | None = None
+
+
+class OtherCode(Exception):
+    """A worker's code is another; the message says how it differs."""
+
+
+def perform(task: Task) -> Outcome:
+    """Carry out a task, in a thread of a worker.
+
+    Raises:
+        Cancelled: the campaign was stopped.
+        OtherCode: this worker's results would be another engine's.
+    """
+    from distributed import get_worker
+
+    engine = _engine(task.engine)
+    wrong = differing(task.identity, own(engine))
+    if wrong:
+        raise OtherCode(wrong)
+    plans = [zlib.decompress(plan).decode() for plan in task.plans]
+    address = get_worker().address
+    finished: list[Finished] = []
+    for run, place in task.runs:
+        with _LIVE.control(task.campaign, engine) as control:
+            try:
+                done = carry_out(engine, Job(run, plans[place]), control, 0)
+            except EngineError as error:
+                return Outcome(task.number, address, finished, error)
+        tables = {name: _stream(table) for name, table in done.tables.items() if table.num_rows}
+        finished.append(Finished(run, tables, done.cost))
+    return Outcome(task.number, address, finished)
+
+
+def stop(campaign: str) -> None:
+    """End all runs of a campaign on this worker soon; called in its event loop."""
+    _LIVE.stop(campaign)
+
+
+def compressed(plan: str) -> bytes:
+    """A plan as tasks carry it."""
+    return zlib.compress(plan.encode(), 1)
+
+
+class _Live:
+    """The runs under way in this process, so that they can be cancelled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._controls: dict[str, list[RunHandle]] = {}
+        self._stopped: set[str] = set()
+
+    @contextmanager
+    def control(self, campaign: str, engine: Engine) -> Iterator[RunHandle]:
+        """A control that `stop` reaches until the block ends."""
+        control = engine.control()
+        with self._lock:
+            if campaign in self._stopped:
+                raise Cancelled
+            self._controls.setdefault(campaign, []).append(control)
+        try:
+            yield control
+        finally:
+            with self._lock:
+                left = [one for one in self._controls[campaign] if one is not control]
+                self._controls[campaign] = left
+                if not left:
+                    del self._controls[campaign]
+
+    def stop(self, campaign: str) -> None:
+        with self._lock:
+            self._stopped.add(campaign)
+            for control in self._controls.get(campaign, ()):
+                control.cancel()
+
+
+_LIVE = _Live()
+
+
+@cache
+def _engine(name: str) -> Engine:
+    engine = registry.engine(name)
+    engine.force = True  # the client has compared what runs need with this worker's memory
+    return engine
+
+
+def _stream(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()

@@ -1,0 +1,43 @@
+"""One run of a job, in whichever thread or process."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from flashcrowd.engines import Engine, EngineError, RunHandle
+from flashcrowd.study.pool import Done, Job
+
+
+def carry_out(engine: Engine, job: Job, control: RunHandle, worker: int) -> Done:
+    """Carry out one run.
+
+    Args:
+        engine: what runs it.
+        job: which run, and its plan.
+        control: from the engine.
+        worker: number of the worker, for the run's cost.
+
+    Raises:
+        Cancelled: the control was used.
+        EngineError: the engine failed; the message names the run.
+    """
+    begin = time.perf_counter()
+    try:
+        tables = engine.run(job.plan, job.run.seed, control)
+    except EngineError as error:
+        place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
+        raise type(error)(f"{place}: {error}") from error
+    wall_s = time.perf_counter() - begin
+    cost = {"wall_s": wall_s, "worker": worker, "peak_bytes": _peak_bytes()}
+    return Done(job.run, tables, cost)
+
+
+def _peak_bytes() -> float | None:
+    """Most memory that this process has had, if the system says it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if sys.platform == "darwin" else peak * 1024)

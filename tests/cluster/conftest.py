@@ -1,0 +1,61 @@
+"""A scheduler with two worker processes on loopback, once for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+from distributed import Client
+
+from flashcrowd.cluster.local import local_workers
+
+STUDY = """
+format = 1
+title = "Small"
+repeats = {repeats}
+[network]
+rtt = "20 ms"
+loss = "1 %"
+[network.groups.seed]
+hosts = 1
+[network.groups.leechers]
+hosts = {leechers}
+[workloads.swarm]
+kind = "swarm"
+size = "{size}"
+[workloads.swarm.populations.seed]
+role = "seed"
+group = "seed"
+upload = "100 KiB/s"
+[workloads.swarm.populations.leechers]
+role = "leecher"
+group = "leechers"
+upload = "100 KiB/s"
+[sweep]
+network.rtt = ["20 ms", "200 ms"]
+"""
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Client]:
+    with local_workers(2) as found:
+        found.wait_for_workers(2, timeout=60)
+        yield found
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Eight runs of about 20 ms."""
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY.format(repeats=4, leechers=8, size="2 MB"))
+    return path
+
+
+@pytest.fixture
+def long_study(tmp_path: Path) -> Path:
+    """Eight runs of about 100 ms."""
+    path = tmp_path / "long.toml"
+    path.write_text(STUDY.format(repeats=4, leechers=20, size="6 MB"))
+    return path
