@@ -30,6 +30,7 @@ app = App(
 for _name, _help in {
     "init": "Write a first study: three questions, or a template.",
     "run": "Run a study; a second call does what is missing.",
+    "merge": "Put the shards of a study together.",
     "report": "Make the report of a results folder: one HTML page, and figures.",
     "expect": "Judge what a study expects of its results; the exit status says it.",
     "compare": "Put results folders side by side: differences, equivalence, curves.",

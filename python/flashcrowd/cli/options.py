@@ -64,6 +64,9 @@ On = Annotated[
         help="Other machines: dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml."
     ),
 ]
+ShardOf = Annotated[
+    str | None, Parameter(help="Only a share of the runs, as in 2/8; see `flashcrowd merge`.")
+]
 EngineName = Annotated[str, Parameter(help="What runs the study: " + ", ".join(ENGINES) + ".")]
 
 

@@ -10,15 +10,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, On, Repeats, Seed, Settings, StudyFile, load
+from flashcrowd.cli.options import Jobs, On, Repeats, Seed, Settings, ShardOf, StudyFile, load
 from flashcrowd.cli.output import console
-from flashcrowd.cli.where import admitted, carried
+from flashcrowd.cli.where import admitted, carried, share, share_of
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
 from flashcrowd.extras import remedy
 from flashcrowd.store import IncompleteResults, Results, ResultsError
 from flashcrowd.store import open as open_results
+from flashcrowd.store.shard import Shard
 from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct, fitting_folder
 from flashcrowd.study.need import StudyNeed
@@ -46,6 +47,7 @@ def run(
     ] = None,
     jobs: Jobs = None,
     on: On = None,
+    shard: ShardOf = None,
     engine: Annotated[
         str,
         Parameter(
@@ -101,7 +103,15 @@ def run(
     """
     loaded = load(study, set, seed, repeats)
     both = engine == BOTH
-    folder = base = out or (both_folder if both else default_folder)(loaded)
+    try:
+        split = None if shard is None else Shard.parse(shard)
+    except ValueError as error:
+        print(f"--shard: {error}", file=sys.stderr)
+        return 2
+    if both and split is not None:
+        print("--shard: needs one engine; run a shard of each and merge them apart", file=sys.stderr)
+        return 2
+    folder = base = out or share_of((both_folder if both else default_folder)(loaded), split)
     found: list[Results] = []
     try:
         place = None if on is None else Place.parse(on)
@@ -115,6 +125,8 @@ def run(
                 print(f"{part.engine.name} into {folder}", file=sys.stderr)
             lines = Lines(part.need, again())
             with carried(place, part.engine, jobs, force) as pool:
+                if split is not None:
+                    return share(part.campaign, part.engine, folder, pool, split, quiet, lines)
                 done = conduct(part.campaign, part.engine, folder, pool, not quiet, lines)
             found.append(done)
             if not (quiet or both):

@@ -1,15 +1,19 @@
-"""Where the runs of `flashcrowd run` are carried out."""
+"""Where the runs of `flashcrowd run` are carried out, and which share of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from flashcrowd.cluster.place import Place, opened
 from flashcrowd.engines import Engine
-from flashcrowd.study.campaign import Campaign
+from flashcrowd.store.shard import Shard
+from flashcrowd.study.campaign import Campaign, conduct_shard
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.pool import Pool
+from flashcrowd.study.progress import Lines
 from flashcrowd.study.runner import admit
 from flashcrowd.study.threads import Threads
 
@@ -36,3 +40,33 @@ def carried(place: Place | None, engine: Engine, jobs: int | None, force: bool) 
         return
     with opened(place, engine.name, force) as pool:
         yield pool
+
+
+def share_of(folder: Path, shard: Shard | None) -> Path:
+    """The folder of a shard beside that of the whole study."""
+    if shard is None:
+        return folder
+    return folder.with_name(f"{folder.name}-{shard.number}-of-{shard.of}")
+
+
+def share(
+    campaign: Campaign,
+    engine: Engine,
+    folder: Path,
+    pool: Pool,
+    shard: Shard,
+    quiet: bool,
+    lines: Lines,
+) -> int:
+    """Do a shard of a study; gives the exit status."""
+    if campaign.looks is not None:
+        text = (
+            "--shard: repeats are a number then, as with --repeats 20: who repeats until the mean"
+        )
+        print(f"{text} is known looks at all runs", file=sys.stderr)
+        return 2
+    runs = conduct_shard(campaign, engine, folder, pool, shard, not quiet, lines)
+    if not quiet:
+        print(f"Shard {shard}, {runs} of {len(campaign.manifest.runs)} runs: {folder}")
+        print("With all shards: flashcrowd merge OUT FOLDER...")
+    return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.identity import Identity, differing, own, question
@@ -70,7 +70,7 @@ class Crew:
 
     def _check_versions(self, new: Sequence[str]) -> None:
         """By what each process says of itself, which takes no code of ours."""
-        said = self._client.get_versions()
+        said = cast("dict[str, Any]", self._client.get_versions())
         client = said["client"]["packages"]
         scheduler = (said.get("scheduler") or {}).get("packages")
         others = {"the scheduler": scheduler}
@@ -79,7 +79,9 @@ class Crew:
             for address in new
         }
         for who, packages in others.items():
-            for name in PROTOCOL if packages else ():
+            if packages is None:  # it has gone meanwhile
+                continue
+            for name in PROTOCOL:
                 here, there = (_version(name, str(it.get(name))) for it in (client, packages))
                 if here != there:
                     raise ClusterError(
@@ -135,9 +137,11 @@ def ask(
     answers: dict[str, Any] = {}
     failed: list[BaseException] = []
 
+    options["on_error"] = "ignore"
+
     def wait() -> None:
         try:
-            answers.update(client.run(function, *given, on_error="ignore", **options) or {})
+            answers.update(cast("dict[str, Any]", client.run(function, *given, **options)))
         except Exception as error:
             failed.append(error)
 

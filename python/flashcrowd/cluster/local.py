@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from flashcrowd.cluster.errors import ClusterError
 
@@ -51,15 +51,15 @@ def local_workers(count: int) -> Iterator[Client]:
     Raises:
         ClusterError: none of them started.
     """
-    import dask
+    from dask import config
     from distributed import Client, LocalCluster
 
     with (
-        dask.config.set(QUIET),
+        config.set(QUIET),
         tempfile.TemporaryDirectory(prefix="flashcrowd-", ignore_cleanup_errors=True) as scratch,
-        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=cast("str", None)) as cluster,
         Client(cluster, set_as_default=False) as client,
-        _started(cluster.scheduler_address, count, Path(scratch)) as workers,
+        _started(str(client.scheduler_info()["address"]), count, Path(scratch)) as workers,
     ):
         _wait(client, workers, Path(scratch))
         yield client

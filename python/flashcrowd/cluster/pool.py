@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flashcrowd.cluster import task as tasks
 from flashcrowd.cluster.crew import Crew, ask
@@ -202,8 +202,8 @@ class _Execution:
         """Take up what became of tasks."""
         failures: list[BaseException] = []
         whole = [number for number in ended if self.under_way[number][0].status == "finished"]
-        outcomes = self.client.gather([self.under_way[number][0] for number in whole])
-        for outcome in outcomes:
+        futures = [self.under_way[number][0] for number in whole]
+        for outcome in cast("list[Outcome]", self.client.gather(futures)):
             del self.under_way[outcome.number]
             worker = self.crew.number(outcome.worker)
             for one in outcome.finished:

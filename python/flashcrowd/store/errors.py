@@ -70,7 +70,12 @@ class ResultsDiffer(ResultsError):
         changes: what differs, one line each.
     """
 
-    def __init__(self, path: Path, changes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        changes: Sequence[str],
+        remedy: str = "Nothing was run. Use --fresh for a new folder beside it, or another --out.",
+    ) -> None:
         shown = list(changes[:12])
         if len(changes) > len(shown):
             shown.append(f"… and {len(changes) - len(shown)} more")
@@ -78,6 +83,6 @@ class ResultsDiffer(ResultsError):
         super().__init__(
             path,
             what + "\n".join(f"    {change}" for change in shown),
-            "Nothing was run. Use --fresh for a new folder beside it, or another --out.",
+            remedy,
         )
         self.changes = tuple(changes)

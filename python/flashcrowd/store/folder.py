@@ -194,6 +194,22 @@ class Folder:
         name = f"{done[0].run.key}{more}"
         self._enter(batch.write(self.path, name, cards, runs, self.manifest.engine.digest), cards)
 
+    def adopt(self, file: Path, cards: Sequence[Card]) -> None:
+        """Keep the runs of a file of another folder of this study, whole or not at all.
+
+        Args:
+            file: the file, which was looked at and belongs to this study.
+            cards: what it says of its runs.
+
+        Raises:
+            ResultsError: the disk is full, or the like.
+        """
+        with digests.reading(file, file.parent.parent):
+            data = file.read_bytes()
+        path = self.path / "runs" / file.name
+        atomic.write_bytes(path, data)
+        self._enter(path, cards)
+
     def _plan(self, run: Run) -> str:
         return self.manifest.points[run.point].plan
 
@@ -212,7 +228,7 @@ class Folder:
                 with atomic.naming(path):
                     path.unlink()
                 continue
-            if not _belongs(engine, cards, self.manifest, wanted):
+            if not belongs(engine, cards, self.manifest, wanted):
                 raise ResultsError(
                     path,
                     "has runs of another plan, seed or engine",
@@ -254,7 +270,7 @@ def _strange(
     known, wanted = False, frozenset(manifest.runs)
     for file in batch.files(path):
         with suppress(DamagedResults):
-            if not _belongs(*Batch(file).cards(), manifest, wanted):
+            if not belongs(*Batch(file).cards(), manifest, wanted):
                 return [str(damage.what), f"{file}: has runs of another plan, seed or engine"]
             known = True
     if known or not (path / "tables").is_dir():
@@ -267,9 +283,7 @@ def _strange(
     return [str(damage.what), *changes] if changes else []
 
 
-def _belongs(
-    engine: str, cards: Sequence[Card], manifest: Manifest, wanted: frozenset[Run]
-) -> bool:
+def belongs(engine: str, cards: Sequence[Card], manifest: Manifest, wanted: frozenset[Run]) -> bool:
     """Whether all runs of a file are among those that are wanted."""
     return manifest.engine.digest == engine and all(
         Run(card.point, card.repeat, card.seed) in wanted

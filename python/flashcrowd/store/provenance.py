@@ -41,7 +41,7 @@ def record(
         added: how many runs it finished.
         more: what else there is to say of it, such as the machines of its workers.
     """
-    sessions = _sessions(folder)
+    sessions = sessions_of(folder)
     session = {
         "started": started,
         "finished": now(),
@@ -70,7 +70,30 @@ def damage(folder: Path) -> DamagedResults | None:
     return None
 
 
-def _sessions(folder: Path) -> list[Any]:
+def whole(folder: Path) -> bool:
+    """Whether `provenance.json` is there, and what was written."""
+    return (folder / FILE).exists() and damage(folder) is None
+
+
+def join(folder: Path, parts: Sequence[Path], joined: str) -> None:
+    """Write `provenance.json` of a folder whose runs are those of others, with their sessions.
+
+    Args:
+        folder: the results folder.
+        parts: the folders, which have the same engine.
+        joined: when they were put together.
+    """
+    heads = [digests.read_sealed(part / FILE, part) for part in parts if whole(part)]
+    head = {key: value for key, value in (heads[0] if heads else {}).items() if key != "sessions"}
+    sessions = [session for part in parts for session in sessions_of(part)]
+    for session in sessions_of(folder):
+        if session not in sessions:
+            sessions.append(session)
+    text = digests.sealed({**head, "joined": joined, "sessions": sessions})
+    atomic.write_bytes(folder / FILE, text.encode())
+
+
+def sessions_of(folder: Path) -> list[Any]:
     """What earlier sessions said; a note in their place if that is lost."""
     if not (folder / FILE).exists():
         return []

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import Engine
 from flashcrowd.looks import Looks
 from flashcrowd.store import provenance
-from flashcrowd.store.assemble import Assembly, assembling
+from flashcrowd.store.assemble import assembling
 from flashcrowd.store.errors import OtherFormat
 from flashcrowd.store.folder import Folder, Tell, changes_of
 from flashcrowd.store.manifest import Manifest
 from flashcrowd.store.results import Results
 from flashcrowd.store.results import open as open_results
-from flashcrowd.study.pool import Done, Elsewhere, Job, Pool, Watch
+from flashcrowd.store.shard import Shard
+from flashcrowd.study.pool import Done, Elsewhere, Job, Pool
 from flashcrowd.study.progress import Lines, shown
 from flashcrowd.study.until import conduct_until, kept_repeats, with_repeats
 
@@ -110,6 +110,39 @@ def conduct(
     return conduct_until(campaign.manifest, seed, campaign.looks, path, once)
 
 
+def conduct_shard(
+    campaign: Campaign,
+    engine: Engine,
+    path: Path,
+    pool: Pool,
+    shard: Shard,
+    progress: bool = False,
+    lines: Lines | None = None,
+    tell: Tell = say,
+) -> int:
+    """Do those runs of a shard that the folder does not have; gives how many the shard has.
+
+    The folder is that of the whole study, unfinished: `store.merge` puts such folders together.
+    The rest is as with `conduct`.
+
+    Raises:
+        ValueError: how many runs there are is not known beforehand.
+    """
+    if campaign.looks is not None:
+        raise ValueError("a study that repeats until it is sure has no shards")
+    with _opened(campaign, path, tell) as folder:
+        wanted = shard.of_runs(campaign.manifest.runs)
+        done = sum(run in folder.places for run in wanted)
+        todo = [job for job in _todo(campaign, folder) if job.run in set(wanted)]
+        title = f"{campaign.title}, shard {shard}"
+        with (
+            _recording(folder, engine, pool, {"shard": str(shard)}),
+            shown(title, done, len(wanted), progress and bool(todo), lines) as watch,
+        ):
+            pool.execute(engine, todo, folder.add, watch)
+    return len(wanted)
+
+
 def _conduct(
     campaign: Campaign,
     engine: Engine,
@@ -119,53 +152,61 @@ def _conduct(
     lines: Lines | None,
     tell: Tell,
 ) -> Results:
+    with _opened(campaign, path, tell) as folder:
+        todo = _todo(campaign, folder)
+        done, total = len(folder.places), len(campaign.manifest.runs)
+        if not folder.assembled or todo:
+            with assembling(folder) as assembly:
+
+                def keep(batch: Sequence[Done]) -> None:
+                    folder.add(batch)
+                    assembly.advance()
+
+                with (
+                    _recording(folder, engine, pool),
+                    shown(campaign.title, done, total, progress and bool(todo), lines) as watch,
+                ):
+                    pool.execute(engine, todo, keep, watch)
+                assembly.finish()
+        elif not provenance.whole(path):
+            _record(folder, engine, provenance.now(), 0, {})
+    return open_results(path)
+
+
+@contextmanager
+def _opened(campaign: Campaign, path: Path, tell: Tell) -> Iterator[Folder]:
+    """The campaign's folder; says what of earlier sessions is lost."""
     with Folder.opened(
         path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
     ) as folder:
         lost = provenance.damage(path)
         if lost is not None:
             tell(f"{lost.path} is damaged ({lost.why}): what it said of earlier sessions is lost")
-        todo = [Job(run, campaign.plans[run.point]) for run in folder.missing()]
-        if not folder.assembled or todo:
-            with assembling(folder) as assembly:
-                watching = partial(shown, wanted=progress and bool(todo), lines=lines)
-                _carry_out(todo, campaign, engine, folder, assembly, pool, watching)
-                assembly.finish()
-        elif lost is not None or not (path / provenance.FILE).exists():
-            _record(folder, engine, provenance.now(), 0)
-    return open_results(path)
+        yield folder
 
 
-def _carry_out(
-    todo: Sequence[Job],
-    campaign: Campaign,
-    engine: Engine,
-    folder: Folder,
-    assembly: Assembly,
-    pool: Pool,
-    watching: Callable[[str, int, int], AbstractContextManager[Watch | None]],
-) -> None:
+def _todo(campaign: Campaign, folder: Folder) -> list[Job]:
+    return [Job(run, campaign.plans[run.point]) for run in folder.missing()]
+
+
+@contextmanager
+def _recording(
+    folder: Folder, engine: Engine, pool: Pool, more: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """Record a session that lasts as long as the block, however that ends."""
     started = provenance.now()
-    total = len(campaign.manifest.runs)
     before = len(folder.places)
-
-    def keep(batch: Sequence[Done]) -> None:
-        folder.add(batch)
-        assembly.advance()
-
     try:
-        with watching(campaign.title, before, total) as watch:
-            pool.execute(engine, todo, keep, watch)
+        yield
     finally:
         kept = len(folder.places) - before
-        whole = (folder.path / provenance.FILE).exists() and not provenance.damage(folder.path)
-        if kept or not whole:
-            more = {"workers": list(pool.machines)} if isinstance(pool, Elsewhere) else {}
-            _record(folder, engine, started, kept, more)
+        if kept or not provenance.whole(folder.path):
+            machines = {"workers": list(pool.machines)} if isinstance(pool, Elsewhere) else {}
+            _record(folder, engine, started, kept, {**(more or {}), **machines})
 
 
 def _record(
-    folder: Folder, engine: Engine, started: str, kept: int, more: Mapping[str, Any] | None = None
+    folder: Folder, engine: Engine, started: str, kept: int, more: Mapping[str, Any]
 ) -> None:
     seeds = list(dict.fromkeys(run.seed for run in folder.manifest.runs))
-    provenance.record(folder.path, engine.build(), seeds, started, kept, more or {})
+    provenance.record(folder.path, engine.build(), seeds, started, kept, more)

@@ -1,0 +1,123 @@
+"""Workers that wait in the queue of a cluster: Slurm and OAR, through dask-jobqueue."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.local import QUIET, environment
+
+if TYPE_CHECKING:
+    from dask_jobqueue.core import JobQueueCluster
+    from distributed import Client
+
+PREEMPTED = {"distributed.scheduler.allowed-failures": 20}
+"""Jobs that are preempted take tasks with them, which are innocent of that."""
+
+SUBMIT = {"slurm": "sbatch", "oar": "oarsub"}
+"""The command that gives a job to a queue."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the file of options says.
+
+    Attributes:
+        jobs: how many jobs wait or run at a time.
+        options: of `SLURMCluster` or `OARCluster` of dask-jobqueue, by their names there.
+    """
+
+    jobs: int
+    options: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, file: Path) -> Options:
+        """Reads a TOML file.
+
+        Raises:
+            ClusterError: it cannot be read, or says something else.
+        """
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise ClusterError(f"{file}: cannot be read: {reason}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ClusterError(f"{file}: is no TOML: {error}") from error
+        jobs, options = given.pop("jobs", None), given.pop("options", {})
+        if given:
+            raise ClusterError(f"{file}: {next(iter(given))}: `jobs` and [options] may stand here")
+        if type(jobs) is not int or jobs < 1:
+            raise ClusterError(f"{file}: jobs: how many jobs there are to be, as in jobs = 8")
+        if not isinstance(options, dict):
+            raise ClusterError(f"{file}: options: a table is needed, [options]")
+        return cls(jobs, options)
+
+
+@contextmanager
+def queued_workers(kind: str, file: Path) -> Iterator[Client]:
+    """Jobs of a queue as workers, replaced where they end early; all end with the block.
+
+    Args:
+        kind: `slurm` or `oar`.
+        file: options, see `Options`.
+
+    Raises:
+        ClusterError: the queue's commands are not here, or the options are wrong.
+    """
+    from dask import config
+    from distributed import Client
+
+    options = Options.read(file)
+    with config.set(QUIET | PREEMPTED), cluster(kind, options.options, file) as queued:
+        command = SUBMIT[kind]
+        if shutil.which(command) is None:
+            raise ClusterError(
+                f"{command} is not on this machine: give this command where jobs are submitted"
+            )
+        with Client(queued, set_as_default=False) as client:
+            # Not `scale`: jobs that are cancelled would not be replaced.
+            queued.adapt(minimum_jobs=options.jobs, maximum_jobs=options.jobs, interval="1s")
+            yield client
+
+
+@contextmanager
+def cluster(kind: str, options: Mapping[str, Any], source: Path) -> Iterator[JobQueueCluster]:
+    """A cluster of dask-jobqueue that has no jobs yet.
+
+    What the options do not say: one process a core, so that what kills one run kills no other; no
+    dashboards; and Dask's settings for processes that are ours alone.
+
+    Raises:
+        ClusterError: an option is unknown, or one is missing.
+    """
+    from dask_jobqueue.oar import OARCluster
+    from dask_jobqueue.slurm import SLURMCluster
+
+    given = dict(options)
+    given.setdefault("processes", given.get("cores"))
+    given["scheduler_options"] = {"dashboard": False, **given.get("scheduler_options", {})}
+    given["worker_extra_args"] = ["--no-dashboard", *given.get("worker_extra_args", [])]
+    given["job_script_prologue"] = [
+        *(f"export {name}={value}" for name, value in sorted(environment().items())),
+        *given.get("job_script_prologue", []),
+    ]
+    make = {"slurm": SLURMCluster, "oar": OARCluster}[kind]
+    try:
+        queued = make(**given)
+    except (TypeError, ValueError) as error:
+        (line, *_) = str(error).splitlines()
+        raise ClusterError(f"{source}: options: {line}") from error
+    except (OSError, RuntimeError) as error:
+        raise ClusterError(
+            f"{source}: no scheduler can listen here: {error}; see `interface` and "
+            "`scheduler_options`"
+        ) from error
+    with queued:
+        yield queued
