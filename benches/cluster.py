@@ -2,9 +2,10 @@
 
     python benches/cluster.py [ROUNDS] [REPEATS]
 
-Two threads of this process against two worker processes on this machine, with the scheduler in this
-process. Processor seconds of all processes are counted from the first run to the last; what starting
-the workers costs is told beside them. Wall-clock times say little where others use the machine.
+Two threads of this process against two worker processes on this machine, with the scheduler in
+this process. Processor seconds of all processes are counted from the first run to the last; what
+starting the workers costs is told beside them. Wall-clock times say little where others use the
+machine.
 """
 
 from __future__ import annotations

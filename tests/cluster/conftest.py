@@ -8,34 +8,9 @@ import pytest
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from distributed import Client
+from tests.runner.test_command import STUDY
 
 from flashcrowd.cluster.local import local_workers
-
-STUDY = """
-format = 1
-title = "Small"
-repeats = {repeats}
-[network]
-rtt = "20 ms"
-loss = "1 %"
-[network.groups.seed]
-hosts = 1
-[network.groups.leechers]
-hosts = {leechers}
-[workloads.swarm]
-kind = "swarm"
-size = "{size}"
-[workloads.swarm.populations.seed]
-role = "seed"
-group = "seed"
-upload = "100 KiB/s"
-[workloads.swarm.populations.leechers]
-role = "leecher"
-group = "leechers"
-upload = "100 KiB/s"
-[sweep]
-network.rtt = ["20 ms", "200 ms"]
-"""
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +24,7 @@ def client() -> Iterator[Client]:
 def study(tmp_path: Path) -> Path:
     """Eight runs of about 20 ms."""
     path = tmp_path / "small.toml"
-    path.write_text(STUDY.format(repeats=4, leechers=8, size="2 MB"))
+    path.write_text(STUDY.format(leechers=8, size="2 MB"))
     return path
 
 
@@ -57,5 +32,5 @@ def study(tmp_path: Path) -> Path:
 def long_study(tmp_path: Path) -> Path:
     """Eight runs of about 100 ms."""
     path = tmp_path / "long.toml"
-    path.write_text(STUDY.format(repeats=4, leechers=20, size="6 MB"))
+    path.write_text(STUDY.format(leechers=20, size="6 MB"))
     return path

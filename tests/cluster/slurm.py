@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def slurm(folder: Path) -> Iterator[dict[str, str]]:
                 process = subprocess.Popen(words, env=environment, stdout=out, stderr=out)
             started.append(process)
             if words[0] == "munged":
-                _until(lambda: (folder / "munge.sock").exists(), "munge does not listen")
+                _until((folder / "munge.sock").exists, "munge does not listen")
         _until(lambda: b"idle" in _said(["sinfo", "-h", "-o", "%T"], environment), "no idle node")
         yield environment
     finally:
@@ -130,7 +130,7 @@ def _said(words: list[str], environment: dict[str, str]) -> bytes:
     return subprocess.run(words, env=environment, check=False, capture_output=True).stdout
 
 
-def _until(condition, what: str) -> None:
+def _until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, what

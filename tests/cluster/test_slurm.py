@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.cluster import slurm
-from tests.cluster.conftest import STUDY
 from tests.runner.bytes import tables
-from tests.runner.test_command import command, done, wait_for_runs
+from tests.runner.test_command import STUDY, command, done, wait_for_runs
 
 OPTIONS = """
 jobs = 2
@@ -30,14 +29,15 @@ PYTHON = Path(__file__).parents[2] / "python"
 @pytest.mark.skipif(bool(slurm.absent()), reason=slurm.absent() or "-")
 def test_a_cancelled_job_is_replaced(tmp_path: Path) -> None:
     study = tmp_path / "long.toml"
-    study.write_text(STUDY.format(repeats=40, leechers=40, size="20 MB"))
+    study.write_text(STUDY.format(leechers=40, size="20 MB"))
     queue = tmp_path / "queue.toml"
     queue.write_text(OPTIONS.format(folder=tmp_path, python=PYTHON))
     scratch = tmp_path / "slurm"
     scratch.mkdir()
     with slurm.slurm(scratch) as environment:
-        words = ("run", study, "--on", f"slurm:{queue}", "--out", tmp_path / "r")
-        process = command(*words, env=environment)
+        words = ("run", study, "--repeats", 40, "--out")
+        where = ("--on", f"slurm:{queue}")
+        process = command(*words, tmp_path / "r", *where, env=environment)
         wait_for_runs(tmp_path / "r")
         first = slurm.jobs(environment, "RUNNING")
         assert first
@@ -51,5 +51,5 @@ def test_a_cancelled_job_is_replaced(tmp_path: Path) -> None:
             time.sleep(0.2)
         logs = list(tmp_path.glob("dask-worker-*.out")) + list(tmp_path.glob("dask-worker-*.err"))
         assert len({log.stem for log in logs}) >= 3, "the cancelled job was not replaced"
-    assert done("run", study, "--quiet", "--out", tmp_path / "calm")[0] == 0
+    assert done(*words, tmp_path / "calm", "--quiet")[0] == 0
     assert tables(tmp_path / "r") == tables(tmp_path / "calm")

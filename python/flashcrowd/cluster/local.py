@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from flashcrowd.cluster.errors import ClusterError
 
@@ -24,6 +24,9 @@ START_S = 60.0
 
 END_S = 5.0
 """How long workers have to end, in seconds."""
+
+ANY_PORT = "127.0.0.1:0"
+"""Where a scheduler in this process answers browsers: nobody asks, and others may have one too."""
 
 QUIET = {
     # The statistical profiler takes a quarter of a core beside a busy worker where system calls
@@ -57,7 +60,7 @@ def local_workers(count: int) -> Iterator[Client]:
     with (
         config.set(QUIET),
         tempfile.TemporaryDirectory(prefix="flashcrowd-", ignore_cleanup_errors=True) as scratch,
-        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=cast("str", None)) as cluster,
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=ANY_PORT) as cluster,
         Client(cluster, set_as_default=False) as client,
         _started(str(client.scheduler_info()["address"]), count, Path(scratch)) as workers,
     ):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import queue
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -139,8 +141,9 @@ class _Execution:
     def execute(self, watch: Watch | None) -> None:
         try:
             while self.groups or self.under_way:
-                self._look()
-                self._feed()
+                with self._reached():
+                    self._look()
+                    self._feed()
                 self._take(self._wait())
                 if self._full():
                     self._keep()
@@ -151,6 +154,10 @@ class _Execution:
             self._stop()
             self._keep()
             raise Interrupted from None
+        except ClusterError:
+            self._stop()
+            self._keep()
+            raise
         except BaseException:
             self._stop()
             raise
@@ -202,8 +209,7 @@ class _Execution:
         """Take up what became of tasks."""
         failures: list[BaseException] = []
         whole = [number for number in ended if self.under_way[number][0].status == "finished"]
-        futures = [self.under_way[number][0] for number in whole]
-        for outcome in cast("list[Outcome]", self.client.gather(futures)):
+        for outcome in self._outcomes([self.under_way[number][0] for number in whole]):
             del self.under_way[outcome.number]
             worker = self.crew.number(outcome.worker)
             for one in outcome.finished:
@@ -223,6 +229,27 @@ class _Execution:
         if failures:
             self._keep()
             raise failures[0]
+
+    def _outcomes(self, futures: Sequence[Future[Outcome]]) -> list[Outcome]:
+        """What became of tasks that have an outcome, brought here."""
+        if not futures:
+            return []
+        with self._reached():
+            return cast("list[Outcome]", self.client.gather(list(futures)))
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Turn what Dask says when its scheduler has gone into one line."""
+        try:
+            yield
+        except (OSError, CancelledError) as error:
+            raise self._lost() from error
+        except ClusterError:
+            raise
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise self._lost() from error
 
     def _gone(self, future: Future[Outcome], jobs: Sequence[Job]) -> None:
         """A task has no outcome: do its runs again, each alone, unless that makes no sense.

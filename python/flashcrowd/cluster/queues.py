@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd.cluster.errors import ClusterError
-from flashcrowd.cluster.local import QUIET, environment
+from flashcrowd.cluster.local import ANY_PORT, QUIET, environment
 
 if TYPE_CHECKING:
     from dask_jobqueue.core import JobQueueCluster
@@ -102,7 +102,8 @@ def cluster(kind: str, options: Mapping[str, Any], source: Path) -> Iterator[Job
 
     given = dict(options)
     given.setdefault("processes", given.get("cores"))
-    given["scheduler_options"] = {"dashboard": False, **given.get("scheduler_options", {})}
+    scheduler = {"dashboard": False, "dashboard_address": ANY_PORT}
+    given["scheduler_options"] = scheduler | given.get("scheduler_options", {})
     given["worker_extra_args"] = ["--no-dashboard", *given.get("worker_extra_args", [])]
     given["job_script_prologue"] = [
         *(f"export {name}={value}" for name, value in sorted(environment().items())),
@@ -115,8 +116,9 @@ def cluster(kind: str, options: Mapping[str, Any], source: Path) -> Iterator[Job
         (line, *_) = str(error).splitlines()
         raise ClusterError(f"{source}: options: {line}") from error
     except (OSError, RuntimeError) as error:
+        (line, *_) = str(error).splitlines()
         raise ClusterError(
-            f"{source}: no scheduler can listen here: {error}; see `interface` and "
+            f"{source}: no scheduler can listen here: {line}; see `interface` and "
             "`scheduler_options`"
         ) from error
     with queued:
