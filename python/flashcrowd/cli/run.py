@@ -109,7 +109,7 @@ def run(
         print(f"--shard: {error}", file=sys.stderr)
         return 2
     if both and split is not None:
-        print("--shard: needs one engine; run a shard of each and merge them apart", file=sys.stderr)
+        print("--shard: needs one engine; run and merge the shards of each", file=sys.stderr)
         return 2
     folder = base = out or share_of((both_folder if both else default_folder)(loaded), split)
     found: list[Results] = []
@@ -160,7 +160,7 @@ class _Part:
 
     engine: Engine
     campaign: Campaign
-    need: StudyNeed
+    need: StudyNeed | None
     folder: Path
 
 
