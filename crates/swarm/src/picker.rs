@@ -2,6 +2,7 @@
 
 use crate::profile::{BegunOrder, Picker as Rules, PieceOrder};
 use flashcrowd_base::RandomStream;
+use std::ops::Range;
 
 /// Availability counters, kept as buckets of pieces with as many owners, each in random order.
 #[derive(Clone, Debug)]
@@ -135,6 +136,20 @@ impl Picker {
     pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
         self.started.iter().copied()
     }
+    /// `piece` with neighbours by number that can be begun, `most` pieces together: first those below it,
+    /// then those above (`piece_picker::expand_piece`).
+    pub fn run_around(&self, piece: u32, most: u32, want: impl Fn(u32) -> bool) -> Range<u32> {
+        let fresh = |piece: u32| !self.started.contains(&piece) && want(piece);
+        let (mut start, mut end) = (piece, piece + 1);
+        while start > 0 && end - start < most && fresh(start - 1) {
+            start -= 1;
+        }
+        let pieces = self.owners.len() as u32;
+        while end < pieces && end - start < most && fresh(end) {
+            end += 1;
+        }
+        start..end
+    }
     /// The same as [`next`](Picker::next) with what libtorrent's picker adds
     /// (`piece_picker::pick_pieces`, `piece_pos::priority`): begun pieces come before others that are as
     /// rare, or first, or last.
@@ -246,6 +261,17 @@ mod tests {
         assert_eq!(picker.next(false, &mut stream, |piece| piece > 2 && piece < 6, |_| 0), Some(3));
     }
 
+    #[test]
+    fn a_run_grows_down_and_then_up_to_the_next_piece_that_is_begun_or_unwanted() {
+        let (mut picker, _) = graded(rules(), 0);
+        assert_eq!(picker.run_around(5, 3, |_| true), 3..6);
+        assert_eq!(picker.run_around(1, 3, |_| true), 0..3);
+        assert_eq!(picker.run_around(9, 20, |_| true), 0..10);
+        assert_eq!(picker.run_around(5, 1, |_| true), 5..6);
+        picker.requested(4, false);
+        assert_eq!(picker.run_around(5, 3, |_| true), 5..8);
+        assert_eq!(picker.run_around(5, 3, |piece| piece != 7), 5..7);
+    }
     #[test]
     fn begun_pieces_come_first_the_rarest_of_them() {
         let (mut picker, mut stream) = graded(rules(), 4);

@@ -241,6 +241,9 @@ pub struct Picker {
     /// A neighbour whose rate brings a whole piece in this time is asked for whole pieces, and begun ones
     /// are left to others; 0: never. libtorrent `whole_pieces_threshold` 20 s.
     pub whole_pieces_ns: Span,
+    /// A neighbour that brings several whole pieces in that time is asked for so many that lie side by
+    /// side, whatever the owners of the others. libtorrent `piece_picker::expand_piece`.
+    pub adjacent_pieces: bool,
 }
 
 /// Which of the pieces already begun comes first.

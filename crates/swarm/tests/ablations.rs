@@ -143,6 +143,7 @@ const LIBTORRENT: &[Ablation] = &[
     ("first pieces are not finished", |p| p.picker.finish_first = false),
     ("few pieces at a time", |p| p.picker.partials_per_neighbour = 0.1),
     ("no whole pieces", |p| p.picker.whole_pieces_ns = Span::ZERO),
+    ("no pieces side by side", |p| p.picker.adjacent_pieces = false),
     ("silent ones are waited for", |p| p.requests.block_timeout_ns = None),
     ("silent for 5 s", |p| p.requests.block_timeout_ns = Some(Span::from_secs(5))),
     ("no second attempt", |p| p.connections.reconnect_ns = None),

@@ -116,7 +116,7 @@ impl Peer {
         let mut contiguous = if too_many { 0 } else { pace.contiguous };
         let of_seed = self.conns.get(id).is_some_and(|c| c.have.is_full());
         while lacking > 0
-            && let Some(c) = self.conns.get_mut(id)
+            && let Some(c) = self.conns.get(id)
         {
             let block_map = &self.block_map;
             let want =
@@ -130,18 +130,29 @@ impl Peer {
             let asked = |piece| block_map.asked(piece);
             let piece = self.picker.pick(look, &mut self.stream, want, asked);
             let Some(piece) = piece else { break };
-            self.picker.requested(piece, of_seed);
-            let Some(extras) = &mut c.extras else { break };
-            while (lacking > 0 || contiguous > 0)
-                && let Some(block) = self.block_map.take(piece)
-            {
-                extras.reserved.push_back(block);
-                lacking -= 1;
-                contiguous = contiguous.saturating_sub(1);
-            }
-            if !self.block_map.has_free(piece) {
-                for (_, c) in self.conns.iter_mut() {
-                    c.requestable_pieces -= u32::from(c.have.has(piece));
+            let begun = self.picker.begun_pieces().any(|other| other == piece);
+            let run = if self.profile.picker.adjacent_pieces && contiguous > 0 && !begun {
+                let most = contiguous.div_ceil(self.block_map.torrent().blocks(0));
+                self.picker.run_around(piece, most, want)
+            } else {
+                piece..piece + 1
+            };
+            for piece in run {
+                self.picker.requested(piece, of_seed);
+                let Some(extras) = self.conns.get_mut(id).and_then(|c| c.extras.as_mut()) else {
+                    break;
+                };
+                while (lacking > 0 || contiguous > 0)
+                    && let Some(block) = self.block_map.take(piece)
+                {
+                    extras.reserved.push_back(block);
+                    lacking -= 1;
+                    contiguous = contiguous.saturating_sub(1);
+                }
+                if !self.block_map.has_free(piece) {
+                    for (_, c) in self.conns.iter_mut() {
+                        c.requestable_pieces -= u32::from(c.have.has(piece));
+                    }
                 }
             }
         }

@@ -74,6 +74,7 @@ fn mainline() -> Profile {
             finish_first: false,
             partials_per_neighbour: 0.0,
             whole_pieces_ns: Span::ZERO,
+            adjacent_pieces: false,
         },
         meter: MeterRules {
             window_ns: Span::from_secs(20),
@@ -216,6 +217,7 @@ fn libtorrent() -> Profile {
             finish_first: true,
             partials_per_neighbour: 1.5,
             whole_pieces_ns: Span::from_secs(20),
+            adjacent_pieces: true,
         },
         limiter: LimiterRules { sharing: Sharing::Quota, ..modern.limiter },
         ..modern
