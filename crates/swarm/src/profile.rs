@@ -141,6 +141,10 @@ pub struct Requests {
     /// others that unchoke us (A.7). If not, they wait until one of those brings a block, says HAVE
     /// or unchokes us anew.
     pub reoffer: bool,
+    /// Whether somebody interesting is asked for more when it says HAVE. If not, it is asked when its HAVE
+    /// makes it interesting, and when a piece that it has, too, is whole here. libtorrent
+    /// `peer_connection::incoming_have`, `do_update_interest`.
+    pub ask_on_have: bool,
     /// Whether requests are [stamped](crate::Message::StampedRequest) with the UNCHOKE that they follow,
     /// and a stamped one that was made before the last UNCHOKE arrived is ignored. The module for ns-2
     /// puts the time of the UNCHOKE into each request; no wire format has such a field. A request

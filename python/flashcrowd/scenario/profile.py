@@ -186,6 +186,8 @@ class Requests(Table):
     """In whom: those with blocks that nobody was asked for, or with any piece that is lacking."""
     reoffer: bool
     """Whether requests that a choke leaves unanswered are made at once to others."""
+    ask_on_have: bool
+    """Whether somebody interesting is asked for more when it says HAVE."""
     stamped: bool
     """Whether a request that was made before the last UNCHOKE arrived is ignored."""
 

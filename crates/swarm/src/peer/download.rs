@@ -35,7 +35,8 @@ impl Peer {
             c.requestable_pieces += u32::from(self.block_map.has_free(piece));
             if !self.block_map.have().has(piece) {
                 c.missing_pieces += 1;
-                let asks = c.may_request(piece);
+                let anew = self.profile.requests.ask_on_have || !c.interested;
+                let asks = anew && c.may_request(piece);
                 self.show_interest(id, true);
                 if asks {
                     self.request_more(now, id, None);
@@ -164,6 +165,9 @@ impl Peer {
             if self.profile.requests.interest == Interest::MissingPieces {
                 self.lose_interest(piece);
             }
+            if !self.profile.requests.ask_on_have {
+                self.ask_owners(now, piece);
+            }
         }
         if complete {
             self.check_announce(now);
@@ -176,6 +180,16 @@ impl Peer {
             c.missing_pieces -= 1;
             if c.missing_pieces == 0 && c.set_interested(false, &mut self.wants) {
                 c.send(id, Message::NotInterested, behind, &mut self.actions);
+            }
+        }
+    }
+    /// A piece is here: whoever has it, too, and is still interesting is looked at again.
+    fn ask_owners(&mut self, now: Time, piece: u32) {
+        for number in 0..self.conns.end() {
+            let id = ConnId(number);
+            let stays = |c: &Conn| c.is_open() && c.interested && c.have.has(piece);
+            if self.conns.get(id).is_some_and(|c| stays(c) && !c.choking_us) {
+                self.request_more(now, id, None);
             }
         }
     }

@@ -62,6 +62,7 @@ fn mainline() -> Profile {
             strict_end_game: false,
             interest: Interest::FreeBlocks,
             reoffer: true,
+            ask_on_have: true,
             stamped: false,
         },
         fast: FastExtension { enabled: false, allowed_set: 0, choked_request_ns: None },
@@ -201,6 +202,9 @@ fn libtorrent() -> Profile {
             },
             block_timeout_ns: Some(Span::from_secs(20)),
             strict_end_game: true,
+            // `incoming_choke`, `incoming_reject_request`: blocks are free again, and nobody is asked.
+            reoffer: false,
+            ask_on_have: false,
             ..modern.requests
         },
         fast: FastExtension {
