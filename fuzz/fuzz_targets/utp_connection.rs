@@ -7,6 +7,7 @@
 use arbitrary::Arbitrary;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::congestion::Kind;
+use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
     Config, Connection, Extension, Packet, PacketKind, PacketSize, Payload, Sack, profiles,
 };
@@ -100,7 +101,9 @@ fn config(choice: &Choice) -> Arc<Config> {
     if choice.switches[1] {
         config.packet_size = PacketSize::Fixed { bytes: u32::from(choice.size % 1400).max(1) };
     }
-    config.nagle ^= choice.switches[2];
+    if choice.switches[2] {
+        config.nagle = [Nagle::Off, Nagle::Classic, Nagle::Minshall][usize::from(choice.size % 3)];
+    }
     assert_eq!(config.check(), Ok(()));
     Arc::new(config)
 }

@@ -202,8 +202,8 @@ class Utp(Table):
     the path would have."""
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)]
     """Initial window, in packets."""
-    initial_window_bytes: Annotated[int, Field(ge=0, le=1 << 24)]
-    """The same in bytes, if that is more."""
+    initial_window: Annotated[Size, within(Size("0 B"), Size("16 MiB"))]
+    """The same as a size, if that is more."""
     send_buffer: Size
     """How much unacknowledged and unsent data the sender holds."""
     receive_buffer: Annotated[Size, within(Size("1 B"), Size("1 GiB"))]
