@@ -109,6 +109,7 @@ enum Outcome {
 fn judge<A: Host, B: Host>(
     world: &World<A, B, Storm>,
     messages: [&[u8]; 2],
+    config: &Config,
     libutp_answers: bool,
 ) -> Outcome {
     let intact = (0..2).all(|who| world.peek(who).received() == messages[1 - who]);
@@ -131,19 +132,26 @@ fn judge<A: Host, B: Host>(
         return Outcome::AnswerLost;
     }
     let failures: [Option<String>; 2] = [0, 1].map(|who| world.peek(who).failure());
-    // libutp sends a SYN three times, and anything else once and four times more.
-    let patience = if libutp_answers { [4, 4] } else { [3, 4] };
+    let ours = usize::from(!libutp_answers);
+    let patience = |who, kind| match kind {
+        // libutp sends a SYN three times, and anything else once and four times more.
+        PacketKind::Syn if who != ours => 3,
+        PacketKind::Syn => config.syn_retries as usize + 1,
+        _ if who == ours && config.max_transmissions > 0 => config.max_transmissions as usize,
+        _ => 4,
+    };
     if (0..2).any(|who| {
-        failures[who].as_deref() == Some("TimedOut") && is_out_of_luck(log, who, patience[who])
+        failures[who].as_deref() == Some("TimedOut")
+            && is_out_of_luck(log, who, |kind| patience(who, kind))
     }) {
         return Outcome::OutOfLuck;
     }
     Outcome::Unexplained(format!("{failures:?}"))
 }
 
-/// Whether the last packet that `who` sent was sent at least so many `times`, and each of the last
+/// Whether the last packet that `who` sent was sent at least so many `times`, by its kind, and each of the last
 /// times either it was lost, or the other end answered and all of that was lost.
-fn is_out_of_luck(log: &[Sent], who: usize, times: usize) -> bool {
+fn is_out_of_luck(log: &[Sent], who: usize, times: impl Fn(PacketKind) -> usize) -> bool {
     let packets: Vec<(&Sent, Packet)> =
         log.iter().map(|sent| (sent, wire::decode(&sent.bytes).expect("uTP").0)).collect();
     let numbered = |kind| matches!(kind, PacketKind::Data | PacketKind::Fin | PacketKind::Syn);
@@ -151,7 +159,7 @@ fn is_out_of_luck(log: &[Sent], who: usize, times: usize) -> bool {
     else {
         return false;
     };
-    let seq = last.1.seq_nr;
+    let (seq, times) = (last.1.seq_nr, times(last.1.kind));
     let sendings: Vec<usize> = (0..packets.len())
         .filter(|&i| {
             let (sent, p) = packets[i];
@@ -182,7 +190,7 @@ fn run<A: Host, B: Host>(
     let mut world = World::new(hosts, plan.storms.clone(), plan.clocks);
     world.log = Some(Vec::new());
     world.run(Time::START + Span::from_secs(100_000));
-    let outcome = judge(&world, messages, libutp_answers);
+    let outcome = judge(&world, messages, &plan.config, libutp_answers);
     let trace = if outcome == Outcome::Intact { String::new() } else { world.trace() };
     (outcome, world.now, trace)
 }
