@@ -25,8 +25,7 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
-# What is held against the clock wants the machine for itself. These two wait most of their time, so
-# they go on side by side.
+# What is held against the clock wants the machine for itself.
 REAL_TIME := kernel emulation
 
 .DEFAULT_GOAL := help
@@ -60,7 +59,7 @@ test-rust: ## cargo test
 
 test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(REAL_TIME:%=--ignore tests/%)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(REAL_TIME:%=test-%)
+	@$(MAKE) --no-print-directory $(REAL_TIME:%=test-%)
 
 $(REAL_TIME:%=test-%): test-%: build
 	$(BIN)/pytest -m "not slow" tests/$*

@@ -15,13 +15,20 @@ from flashcrowd.emulation.self_test import failures
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
+TRIES = 3
+
 
 def test_the_network_is_the_same_by_veth(study: Path) -> None:
     (run,) = Study.load(study).runs()
     plan = run.point.plan().to_json()
-    found = in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth")
-    assert found["probes"]
-    assert failures(found["probes"]) == []
+    # A machine with neighbours may be late once; a network that is not the plan's is so each time.
+    for _ in range(TRIES):
+        found = in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth")
+        assert found["probes"]
+        wrong = failures(found["probes"])
+        if not wrong:
+            break
+    assert wrong == []
     tables = in_lab(plan, run.seed, LabHandle(), attachment="veth")
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000
