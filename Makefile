@@ -68,7 +68,7 @@ kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
 
 packetdrill: ## Our TCP against the packetdrill scripts below DIR
-	PACKETDRILL_SCRIPTS=$(abspath $(DIR)) cargo test -q -p flashcrowd-transport --test packetdrill --locked -- \
+	PACKETDRILL_SCRIPTS=$(abspath $(DIR)) cargo test -q -p flashcrowd-transport --test all --locked -- \
 	    --nocapture scripts_of_a_given_folder
 
 test-slow: build ## The tests marked slow

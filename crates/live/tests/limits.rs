@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(unreachable_pub)]
 
-#[path = "../../transport/tests/limits/mod.rs"]
+#[path = "../../transport/tests/all/limits/mod.rs"]
 mod limits;
 
 use flashcrowd_live::{Options, Socket};

@@ -1,0 +1,39 @@
+//! When a run is over, and when it is not.
+
+use crate::common::*;
+use flashcrowd_base::{Rate, Span};
+use flashcrowd_plan::{Change, Plan, What, Workload};
+use flashcrowd_sim::{RunHandle, Table, simulate};
+
+fn run(plan: &Plan) -> Vec<Table> {
+    simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
+}
+fn outcome(tables: &[Table]) -> (String, f64) {
+    (texts(tables, "run", "outcome").swap_remove(0), numbers(tables, "run", "end_s")[0])
+}
+
+/// Only what can finish ends a run early: an endless flow that the timeline stops is no such thing.
+#[test]
+fn a_run_in_which_nothing_can_finish_goes_on_until_the_horizon() {
+    let mut plan = plan(2, "linux-6", path(Span::from_millis(20), 0.0));
+    plan.workloads = vec![Workload::Transfer(transfer(0, 1))];
+    plan.timeline = vec![Change { at_ns: Span::from_secs(5), what: What::Stop { workload: 0 } }];
+    plan.stop.horizon_ns = Span::from_secs(10);
+    assert_eq!(outcome(&run(&plan)), ("completed".to_owned(), 10.0));
+}
+
+/// A download that takes several times the stall time, and never pauses for as long.
+#[test]
+fn a_swarm_that_gets_on_slowly_is_not_stalled() {
+    let mut slow = flash_crowd(1, 1 << 20, kilobytes(10), path(Span::from_millis(50), 0.0));
+    slow.stop.stall_ns = Span::from_secs(20);
+    let (how, end) = outcome(&run(&slow));
+    assert_eq!(how, "completed");
+    assert!(end > 5.0 * 20.0, "{end}");
+    // One that gets nothing for as long is.
+    let Workload::Swarm(swarm) = &mut slow.workloads[0] else { panic!("it is a swarm") };
+    swarm.populations[0].upload_bps = Rate::from_bps(8).into();
+    let (how, end) = outcome(&run(&slow));
+    assert_eq!(how, "stalled");
+    assert!((20.0..60.0).contains(&end), "{end}");
+}

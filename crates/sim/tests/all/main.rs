@@ -1,0 +1,18 @@
+//! The simulator from outside: one program, so that what the tests share is compiled and linked once.
+
+mod by_hand;
+mod calls;
+mod captures;
+mod connections;
+mod data_connections;
+mod disciplines;
+mod ends;
+mod pages;
+mod populations;
+mod round_trips;
+mod runs;
+mod unmeasured;
+mod windows;
+
+#[path = "../common/mod.rs"]
+mod common;

@@ -1,0 +1,475 @@
+//! How losses are found and repaired.
+
+use crate::script::{Script, full, linux, profile};
+use flashcrowd_base::Span;
+use flashcrowd_transport::congestion::Kind;
+use flashcrowd_transport::tcp::{CloseReason, Config, Reduction, State, profiles};
+
+const RTT: Span = Span::from_millis(100);
+
+fn reno_without_sack() -> Config {
+    let mut config = linux();
+    config.sack = false;
+    config.controller = Kind::NewReno;
+    config.reduction = Reduction::Classic;
+    config.tail_loss_probe = false;
+    config
+}
+
+/// packetdrill, prr-ss-10pkt-lost-1: threshold and window 7 all through, one new segment for each
+/// one SACKed.
+#[test]
+fn prr_sends_one_segment_per_sack() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.sent(), full(0, 10));
+    script.quiet(110).sack(0, &[(1000, 2000)]);
+    assert_eq!(script.sent(), []);
+    script.quiet(10).sack(0, &[(1000, 3000)]);
+    assert_eq!(script.sent(), []);
+    script.quiet(10).sack(0, &[(1000, 4000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (7, Some(7)));
+    script.quiet(20).write(7000);
+    for segment in 5..=10 {
+        assert_eq!(script.sent(), [], "nothing before the SACK");
+        script.quiet(10).sack(0, &[(1000, segment * 1000)]);
+        assert_eq!(script.sent(), full(segment + 5, 1));
+        assert_eq!(script.cwnd(), 7);
+    }
+    script.quiet(20).ack(10_000);
+    assert_eq!(script.sent(), full(16, 1));
+    assert_eq!((script.cwnd(), script.ssthresh()), (7, Some(7)));
+}
+
+/// RFC 3042: one new segment for each of the first two duplicates.
+#[test]
+fn limited_transmit_sends_two() {
+    for limited in [true, false] {
+        let mut config = reno_without_sack();
+        config.limited_transmit = limited;
+        let mut script = Script::new(config, RTT);
+        script.write(100_000);
+        assert_eq!(script.count(), 10);
+        script.quiet(100);
+        let mut sent = Vec::new();
+        for _ in 0..2 {
+            sent.extend(script.ack(0).sent());
+        }
+        assert_eq!(sent, if limited { full(10, 2) } else { vec![] });
+        let third = script.ack(0).sent();
+        assert_eq!(third[0], (0, 1000), "the third is a loss");
+    }
+}
+
+/// RFC 6582 by hand: ten in flight, 0 and 4000 lost. Window 5 after three duplicates, inflated by
+/// each further one; the partial acknowledgement repeats the next hole.
+#[test]
+fn new_reno_repairs_one_hole_per_round_trip() {
+    let mut config = reno_without_sack();
+    config.limited_transmit = false;
+    let mut script = Script::new(config, RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(0).ack(0);
+    assert_eq!(script.sent(), []);
+    script.ack(0);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    assert_eq!(script.ssthresh(), Some(5));
+    // Eight duplicates in all (segments 1 to 3 and 5 to 9 arrived). Window 5 + 8, flight 10.
+    let mut new = 0;
+    for _ in 0..5 {
+        new += script.ack(0).count();
+    }
+    assert_eq!(new, 3);
+    // The repeat of 0 arrives: everything below 4000.
+    script.quiet(100).ack(4000);
+    let sent = script.sent();
+    assert_eq!(sent[0], (4000, 1000));
+    // 13 - 4 + 1 = 10 of window, flight 9: one new segment.
+    assert_eq!(sent[1..], full(13, 1));
+    // The rest: out of recovery, min(ssthresh, flight + 1).
+    script.quiet(100).ack(14_000);
+    assert_eq!((script.cwnd(), script.ssthresh()), (2, Some(5)));
+    assert_eq!(script.stats().timeouts, 0);
+    assert_eq!(script.stats().recoveries, 1);
+}
+
+/// RFC 6675: a segment with three SACKed above it is lost, and only that one.
+#[test]
+fn sacked_segments_are_never_repeated() {
+    for rack in [false, true] {
+        let mut config = linux();
+        config.rack = rack;
+        let mut script = Script::new(config, RTT);
+        script.write(10_000);
+        assert_eq!(script.count(), 10);
+        script.quiet(100).sack(0, &[(1000, 3000), (5000, 6000)]);
+        let mut repeated: Vec<_> = script.sent();
+        script.quiet(1).sack(0, &[(7000, 10_000), (5000, 6000), (1000, 3000)]);
+        repeated.extend(script.sent());
+        for step in 0..4 {
+            script.quiet(20);
+            let next = [(0, 3000), (4000, 6000), (4000, 6000), (4000, 6000)][step];
+            if next.0 == 0 {
+                script.sack(3000, &[(7000, 10_000), (5000, 6000)]);
+            }
+            repeated.extend(script.sent());
+        }
+        repeated.sort_unstable();
+        repeated.dedup();
+        assert!(
+            repeated.iter().all(|(seq, _)| [0, 3000, 4000, 6000].contains(seq)),
+            "{repeated:?}"
+        );
+        assert!(repeated.contains(&(0, 1000)) && repeated.contains(&(3000, 1000)), "{repeated:?}");
+    }
+}
+
+/// RFC 6298: the timeout doubles, to the limit, and then the connection gives up.
+#[test]
+fn the_timer_backs_off_and_gives_up() {
+    let mut config = linux();
+    config.tail_loss_probe = false;
+    config.data_retries = 5;
+    config.max_rto_ns = Span::from_secs(2);
+    let mut script = Script::new(config, RTT);
+    script.write(1000);
+    assert_eq!(script.count(), 1);
+    // srtt 100 ms, and the floor of 200 ms under the variance.
+    let at: Vec<u64> = script.wait(Span::from_secs(30)).into_iter().map(|sent| sent.0).collect();
+    assert_eq!(at, [400, 1000, 2200, 4200, 6200]);
+    assert_eq!(script.server.state(), State::Closed { reason: CloseReason::TimedOut });
+    assert_eq!(script.server.next_timer(), None);
+}
+
+/// After a timeout what was SACKed is not sent again, and the threshold falls once.
+#[test]
+fn a_timeout_does_not_go_back_over_sacked_data() {
+    let mut config = linux();
+    config.tail_loss_probe = false;
+    config.rack = false;
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).sack(0, &[(8000, 10_000)]);
+    assert_eq!(script.count(), 0);
+    let repeats = script.wait(Span::from_millis(301));
+    assert_eq!(repeats.iter().map(|r| r.1).collect::<Vec<_>>(), [0]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(7)));
+    script.quiet(100).sack(1000, &[(8000, 10_000)]);
+    assert_eq!(script.sent(), full(1, 2));
+    script.quiet(100).sack(3000, &[(8000, 10_000)]);
+    assert_eq!(script.sent(), full(3, 4));
+    script.quiet(100).sack(7000, &[(8000, 10_000)]);
+    assert_eq!(script.sent(), full(7, 1));
+    script.quiet(100).ack(10_000);
+    assert_eq!(script.stats().bytes_retransmitted, 8000);
+    assert_eq!(script.ssthresh(), Some(7));
+}
+
+/// RFC 8985, section 7: two round trips after the last segment a probe goes out; its SACK reveals
+/// the hole, and the loss is repaired without a timeout.
+#[test]
+fn a_lost_tail_is_probed() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(5000);
+    assert_eq!(script.count(), 5);
+    // 0 and 1000 arrive, the rest is lost.
+    script.quiet(100).ack(2000);
+    assert_eq!(script.wait(Span::from_millis(302)), [(402, 4000, 1000)]);
+    script.sack(2000, &[(4000, 5000)]);
+    assert_eq!(script.sent(), [(2000, 1000)], "the first repeat");
+    assert_eq!(script.stats().recoveries, 1);
+    script.quiet(100).sack(3000, &[(4000, 5000)]);
+    assert_eq!(script.sent(), [(3000, 1000)]);
+    script.quiet(100).ack(5000);
+    assert_eq!(script.stats().timeouts, 0);
+    assert_eq!(script.server.next_timer(), None);
+}
+
+/// RFC 8985: late by less than a quarter of the least round trip is not lost; later is.
+#[test]
+fn rack_waits_for_reordered_segments() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(3000);
+    assert_eq!(script.count(), 3);
+    script.quiet(100).sack(0, &[(1000, 2000)]);
+    assert_eq!(script.sent(), []);
+    script.quiet(10).ack(3000);
+    assert_eq!(script.stats().bytes_retransmitted, 0);
+    script.write(3000);
+    assert_eq!(script.count(), 3);
+    script.quiet(100).sack(3000, &[(4000, 5000)]);
+    assert_eq!(script.sent(), []);
+    // 100 ms of round trip and 25 ms of patience have passed 25 ms from now, and the grain.
+    assert_eq!(script.wait(Span::from_millis(30)), [(310 + 27, 3000, 1000)]);
+}
+
+/// RACK finds a repeat that is lost again; counting does not, and needs the timer.
+#[test]
+fn a_lost_repeat_is_repeated() {
+    for rack in [true, false] {
+        let mut config = linux();
+        config.rack = rack;
+        config.tail_loss_probe = false;
+        let mut script = Script::new(config, RTT);
+        script.write(30_000);
+        assert_eq!(script.count(), 10);
+        script.quiet(100).sack(0, &[(1000, 10_000)]);
+        let first = script.sent();
+        assert_eq!(first[0], (0, 1000));
+        let new = first.len() as u64 - 1;
+        // What was sent after the repeat arrives, the repeat does not.
+        let mut repeats = 0;
+        let mut edge = 10_000 + new * 1000;
+        for _ in 0..6 {
+            script.wait(Span::from_millis(40));
+            script.sack(0, &[(1000, edge)]);
+            for (seq, len) in script.sent() {
+                repeats += u32::from(seq == 0);
+                if seq > 0 {
+                    edge = seq + u64::from(len);
+                }
+            }
+        }
+        assert_eq!(repeats > 0, rack, "{repeats}");
+    }
+}
+
+/// Rate halving (Linux 2.6): a segment goes out for every second acknowledgement.
+#[test]
+fn rate_halving_paces_recovery() {
+    let mut config = profile(profiles::linux_2_6());
+    config.initial_window_segments = 20;
+    config.controller = Kind::NewReno;
+    let mut script = Script::new(config, RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 20);
+    script.quiet(100);
+    let mut sent = Vec::new();
+    for segment in 2..=20 {
+        script.quiet(1).sack(0, &[(1000, segment * 1000)]);
+        sent.extend(script.sent());
+    }
+    assert!(sent.contains(&(0, 1000)));
+    let new = sent.iter().filter(|(seq, _)| *seq >= 20_000).count();
+    // About half of nineteen acknowledgements, and the limited transmit at first.
+    assert!((8..=13).contains(&new), "{sent:?}");
+    assert_eq!(script.ssthresh(), Some(10));
+}
+
+/// RFC 3522: the acknowledgement echoes a timestamp from before the repeat, so that nothing was
+/// lost, and the window comes back.
+#[test]
+fn a_spurious_recovery_is_taken_back() {
+    use flashcrowd_base::{RandomStream, Time};
+    // Reordering beyond three segments, and no loss at all.
+    for undo in [true, false] {
+        let mut config = profiles::linux_6();
+        config.undo = undo;
+        config.rack = false;
+        let mut pair = reorder::pair(&config, RandomStream::new(7, "reorder", 0));
+        pair.bulk_until(Time::START + Span::from_secs(5));
+        let stats = pair.end(0).stats();
+        assert!(stats.recoveries > 0, "{stats:?}");
+        assert_eq!(stats.undone > 0, undo, "{stats:?}");
+    }
+}
+
+mod reorder {
+    use crate::pipe::{Fate, Network, Pair};
+    use flashcrowd_base::{RandomStream, Span, Time};
+    use flashcrowd_transport::tcp::{Config, Segment};
+
+    pub(super) struct Reordering(RandomStream);
+
+    impl Network for Reordering {
+        fn carry(&mut self, _: Time, segment: &Segment) -> Fate {
+            let late = segment.len > 0 && self.0.unit() < 0.01;
+            Fate::Arrives(Span::from_millis(if late { 35 } else { 20 }))
+        }
+    }
+
+    pub(super) fn pair(config: &Config, stream: RandomStream) -> Pair<Reordering> {
+        Pair::new(config, config, [Reordering(stream.clone()), Reordering(stream)])
+    }
+}
+
+/// Without SACK a duplicate announces a segment that was delivered; the acknowledgement that covers it
+/// later does not deliver it again (Linux: tcp_remove_reno_sacks).
+#[test]
+fn what_duplicates_announced_does_not_grow_the_window() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(100_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(0).ack(0);
+    assert_eq!(script.count(), 2, "limited transmit");
+    script.ack(10_000);
+    assert_eq!(script.cwnd(), 18, "eight of the ten are news");
+    script.count();
+    script.quiet(100).ack(20_000);
+    assert_eq!(script.cwnd(), 28, "all ten are");
+}
+
+/// Ten in flight, and a delay of the first that looks like a loss; nobody has timestamps. At last the
+/// window is what this is after everything has arrived and the duplicate was reported.
+fn repeated_for_nothing(config: Config) -> Script {
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).sack(0, &[(1000, 5000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    // The original arrives, and everything is acknowledged.
+    script.quiet(30).ack(10_000);
+    assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (7, Some(7), 0));
+    // The repeat arrives.
+    script.quiet(70).sack(10_000, &[(0, 1000)]);
+    script
+}
+
+/// RFC 3708, as Linux does it (tcp_try_undo_dsack): every repeat arrived twice, so nothing was lost.
+#[test]
+fn a_duplicate_takes_a_recovery_back() {
+    let script = repeated_for_nothing(linux());
+    assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (10, None, 1));
+    for (dsack, undo) in [(false, true), (true, false)] {
+        let mut config = linux();
+        (config.dsack, config.undo) = (dsack, undo);
+        let script = repeated_for_nothing(config);
+        assert_eq!((script.cwnd(), script.ssthresh(), script.stats().undone), (7, Some(7), 0));
+    }
+}
+
+/// Two segments were repeated, and one of them was needed: the reduction stands. So it does when more
+/// is reported than was ever repeated.
+#[test]
+fn a_duplicate_of_one_of_two_repeats_proves_nothing() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).sack(0, &[(2000, 6000)]);
+    let mut repeats = script.sent();
+    script.quiet(10).sack(0, &[(2000, 10_000)]);
+    repeats.extend(script.sent());
+    assert_eq!(repeats, [(0, 1000), (1000, 1000)]);
+    script.quiet(90).ack(10_000);
+    script.quiet(10).sack(10_000, &[(0, 1000)]);
+    assert_eq!((script.cwnd(), script.stats().undone), (7, 0));
+    // A range of four was never repeated: it is not believed.
+    script.quiet(10).sack(10_000, &[(0, 4000)]);
+    assert_eq!((script.cwnd(), script.stats().undone), (7, 0));
+}
+
+/// A timeout that was too early: the acknowledgement of the whole window was late. Without timestamps
+/// the duplicate shows it.
+#[test]
+fn a_duplicate_takes_a_timeout_back() {
+    let mut config = linux();
+    config.tail_loss_probe = false;
+    let mut script = Script::new(config, RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    let repeats = script.wait(Span::from_millis(310));
+    assert_eq!(repeats.iter().map(|sent| sent.1).collect::<Vec<_>>(), [0]);
+    assert_eq!((script.cwnd(), script.ssthresh()), (1, Some(7)));
+    script.quiet(10).ack(10_000);
+    assert_eq!(script.ssthresh(), Some(7));
+    script.quiet(90).sack(10_000, &[(0, 1000)]);
+    assert_eq!((script.stats().undone, script.ssthresh()), (1, None));
+    assert!(script.cwnd() >= 10, "{}", script.cwnd());
+}
+
+/// RFC 8985, section 6.2, step 4: each round with a D-SACK widens the reordering window by a quarter of
+/// the least round trip, once reordering has been seen.
+#[test]
+fn duplicates_widen_the_reordering_window() {
+    let mut script = Script::new(linux(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    // Reordering: 0 arrives after 1000.
+    script.quiet(100).sack(0, &[(1000, 2000)]);
+    script.quiet(5).ack(10_000);
+    let mut at = 10_000;
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        script.write(3000);
+        script.count();
+        let sent = script.now;
+        // The first is late by more than RACK waits: 100 ms and a step of 25 ms for each duplicate.
+        script.quiet(100).sack(at, &[(at + 1000, at + 3000)]);
+        let repeats = script.wait(Span::from_millis(200));
+        assert_eq!((repeats[0].1, repeats[0].2), (at, 1000));
+        waits.push(repeats[0].0 - sent.nanos() / 1_000_000);
+        script.ack(at + 3000);
+        script.quiet(10).sack(at + 3000, &[(at, at + 1000)]);
+        script.quiet(300);
+        at += 3000;
+    }
+    // 127, 152, 177, and the smoothed round trip is the limit.
+    assert_eq!(waits[..3], [127, 152, 177]);
+    assert!((200..=230).contains(&waits[3]), "{waits:?}");
+}
+
+/// packetdrill, prr-ss-ack-below-snd_una-cubic: SACKs of an acknowledgement that was overtaken count, and
+/// the ambiguous round trip of a repeat does not.
+#[test]
+fn an_old_acknowledgement_brings_new_sacks() {
+    let mut script = Script::new(linux(), Span::from_millis(10));
+    script.window(320 << 8).write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(10).sack(0, &[(1000, 2000)]).sack(0, &[(1000, 3000)]);
+    assert_eq!(script.sent(), []);
+    script.sack(0, &[(1000, 3000), (8000, 9000)]);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    script.quiet(12).sack(4000, &[(8000, 9000)]);
+    assert_eq!(script.sent(), full(4, 3));
+    script.write(10_000);
+    assert_eq!(script.sent(), []);
+    script.quiet(2).sack(3000, &[(5000, 7000)]);
+    assert_eq!(script.sent(), [(7000, 1000), (10_000, 1000)]);
+}
+
+/// Karn's rule (RFC 6298, section 3): an acknowledgement that covers a retransmitted segment gives no sample,
+/// not even of the segments behind it, which waited for the repair.
+#[test]
+fn a_repaired_hole_gives_no_sample() {
+    let mut script = Script::new(reno_without_sack(), RTT);
+    script.write(10_000);
+    assert_eq!(script.count(), 10);
+    script.quiet(100).ack(0).ack(0).ack(0);
+    assert_eq!(script.sent(), [(0, 1000)]);
+    script.quiet(90).ack(10_000);
+    assert_eq!((script.stats().srtt, script.stats().rtt), (RTT, RTT));
+    // The next one is a sample again.
+    script.write(1000).count();
+    script.quiet(180).ack(11_000);
+    assert_eq!(script.stats().rtt, Span::from_millis(180));
+}
+
+/// RFC 8985, section 7.4: the probe of the tail repaired a loss, which is known when something later is
+/// acknowledged, and the window pays for it. Unless a D-SACK says that the probe was needless.
+#[test]
+fn a_loss_that_a_probe_repaired_reduces_the_window() {
+    for (needless, threshold) in [(false, Some(9)), (true, None)] {
+        let mut script = Script::new(linux(), RTT);
+        script.write(5000);
+        assert_eq!(script.count(), 5);
+        script.quiet(100).ack(4000);
+        let probe = script.wait(Span::from_millis(400));
+        assert_eq!((probe.len(), probe[0].1), (1, 4000));
+        script.ack(5000);
+        assert_eq!(script.ssthresh(), None, "nothing is known yet");
+        if needless {
+            script.sack(5000, &[(4000, 5000)]);
+        }
+        let cwnd = script.cwnd();
+        script.write(1000).count();
+        script.quiet(50).ack(6000);
+        assert_eq!(script.ssthresh().is_some(), threshold.is_some(), "{cwnd}");
+        if let Some(ssthresh) = script.ssthresh() {
+            assert_eq!(ssthresh, cwnd * 7 / 10);
+        }
+        assert_eq!(script.stats().timeouts, 0);
+    }
+}

@@ -1,0 +1,9 @@
+//! uTP: what it says on the wire, and that streams arrive. How it gets on with libutp is in the oracle's
+//! tests.
+
+mod golden;
+mod host;
+mod rules;
+mod stream;
+#[allow(dead_code)] // The oracle's tests use the rest.
+mod world;
