@@ -168,8 +168,12 @@ class PlanReader:
     """Reads plans one after another: what is as in the plan before is not read again."""
 
     def __init__(self) -> None: ...
-    def need(self, plan_json: str) -> str:
-        """As `plan_need`."""
+    def needs(self, plans_json: list[str]) -> list[tuple[int, int, float, int]]:
+        """What runs of plans (JSON) are expected to need, each as `plan_need` says it.
+
+        Its events, packets, seconds and bytes. Other Python threads go on meanwhile. Raises
+        `PlanError` if one of them is not a plan.
+        """
 
 def plan_schema() -> str:
     """The JSON Schema of plans, derived from the types that read them."""

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from flashcrowd import _core
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.scenario import LINES, shipped
+from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.discipline import DISCIPLINES
 from flashcrowd.scenario.measures import Measures
 from flashcrowd.scenario.queue import Queue
@@ -107,8 +108,8 @@ def _workloads() -> Entries:
 
 
 def _measures() -> Entries:
-    fields = Measures.model_fields.items()
-    return {name: first_sentence(info.description) for name, info in fields}
+    said = descriptions(Measures)
+    return {name: first_sentence(said.get(name)) for name in Measures.model_fields}
 
 
 def _studies() -> Entries:

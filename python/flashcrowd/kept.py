@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -62,6 +63,8 @@ class Kept:
 
     def text(self, part: Any) -> str:
         """A part of a plan as JSON, kept where the part is."""
+        if isinstance(part, str | int):
+            return _scalar(part)
         text = self._texts.get(id(part))
         if text is None:
             return as_json(part)
@@ -76,3 +79,6 @@ _encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 def as_json(part: Any) -> str:
     """JSON without spaces."""
     return _encoder.encode(part)
+
+
+_scalar = lru_cache(maxsize=16, typed=True)(as_json)

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -122,8 +122,8 @@ class OtherSources(Simulator):
 
 
 class Large(Simulator):
-    def need(self, plan_json: str) -> Need:
-        return Need(1, 1, 1.0, 1 << 50)
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        return [Need(1, 1, 1.0, 1 << 50) for _ in plans]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_a_fault_names_the_run_and_keeps_others(
     jobs = [type(job)(job.run, plans[job.run.point]) for job in jobs_of(wanted)]
 
     class Blind(Simulator):
-        def need(self, plan_json: str) -> Need:
-            return Need(1, 1, 0.02, 1)
+        def needs(self, plans: Sequence[str]) -> list[Need | None]:
+            return [Need(1, 1, 0.02, 1) for _ in plans]
 
     kept = []
     with pytest.raises(Exception, match=r"point 1, repeat 0, seed [0-9]+: ") as caught:

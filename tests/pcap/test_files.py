@@ -213,7 +213,9 @@ def test_the_need_of_memory_counts_packets():
     def need(**measures: Any) -> int:
         document = study(**measures)
         document["workloads"]["fetch"]["size"] = "100 MB"
-        return Simulator().need(Study.from_dict(document).points()[0].plan().to_json()).bytes
+        (found,) = Simulator().needs([Study.from_dict(document).points()[0].plan().to_json()])
+        assert found is not None
+        return found.bytes
 
     plain, some = need(), need(capture={"hosts": "server"})
     packets = 2 * 100e6 / 1448 * 1.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -47,8 +47,8 @@ class FakeEngine:
     def check(self, plan_json: str) -> None:
         json.loads(plan_json)
 
-    def need(self, plan_json: str) -> None:
-        return None
+    def needs(self, plans: Sequence[str]) -> list[None]:
+        return [None for _ in plans]
 
     def build(self) -> Mapping[str, Any]:
         return {"version": "0.0", "engine": self.digest, "commit": None}

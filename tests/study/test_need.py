@@ -1,5 +1,7 @@
 """Studies that do not fit into memory are refused in words, with the number of jobs that would."""
 
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ from tests.runner.fake import FakeEngine
 
 import flashcrowd
 from flashcrowd.cli import main
-from flashcrowd.engines import registry
+from flashcrowd.engines import PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import StudyError
 from flashcrowd.study import Study, need
@@ -53,6 +55,53 @@ def test_the_point_is_named_that_does_not_fit_alone() -> None:
     found = problem(of(GB, 3 * GB), 2 * GB)
     assert found is not None
     assert (found.path, found.value) == ("point 1", "a run needs 3 GB of memory")
+
+
+class Slow(FakeEngine):
+    """Notes how many plans it is asked about at a time, and in which thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[int, str]] = []
+
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:  # type: ignore[override]
+        if "wrong" in plans:
+            raise PlanRejected("it is wrong")
+        self.asked.append((len(plans), threading.current_thread().name))
+        return [Need(int(plan), 1, 1.0, 1) for plan in plans]
+
+
+@pytest.mark.parametrize("count", [0, 1, need.AT_A_TIME, 7 * need.AT_A_TIME + 3])
+def test_plans_are_asked_about_in_order_and_beside_their_making(count: int) -> None:
+    engine = Slow()
+    found = need.needs_of(engine, map(str, range(count)))
+    assert [it.events for it in found if it is not None] == list(range(count))
+    assert sum(asked for asked, _ in engine.asked) == count
+    here = threading.current_thread().name
+    assert all((name == here) == (count < need.AT_A_TIME) for _, name in engine.asked)
+
+
+def test_plans_wait_in_a_number_that_does_not_grow() -> None:
+    made, behind, lock = 0, [], threading.Event()
+
+    class Waiting(Slow):
+        def needs(self, plans: Sequence[str]) -> list[Need | None]:  # type: ignore[override]
+            lock.wait(0.02)
+            behind.append(made - int(plans[0]))
+            return super().needs(plans)
+
+    def plans() -> Iterator[str]:
+        nonlocal made
+        for made in range(20 * need.AT_A_TIME):
+            yield str(made)
+
+    need.needs_of(Waiting(), plans())
+    assert max(behind) <= (need.WAITING + 2) * need.AT_A_TIME
+
+
+def test_a_plan_that_is_refused_ends_the_asking() -> None:
+    with pytest.raises(PlanRejected):
+        need.needs_of(Slow(), ["1"] * need.AT_A_TIME + ["wrong"] + ["1"] * 10 * need.AT_A_TIME)
 
 
 def status(*words: str) -> int:

@@ -1,7 +1,8 @@
 //! Reads plans one after another, as the points of a sweep have them.
 
-use flashcrowd_plan::Plan;
+use flashcrowd_plan::{Need, Plan};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -26,31 +27,43 @@ impl PlanReader {
         Self::default()
     }
 
-    /// As `plan_need`.
-    fn need(&self, plan_json: &str) -> PyResult<String> {
-        // A poisoned lock means that a plan was left half read.
-        let mut last = self.0.lock().unwrap_or_else(|poisoned| {
-            let mut last = PoisonError::into_inner(poisoned);
-            *last = None;
-            last
-        });
-        let alike = last.as_mut().is_some_and(|read| read.renew(plan_json).is_ok());
-        let read = match &mut *last {
-            Some(read) if alike => read,
-            other => other.insert(Read { plan: parse(plan_json)?, texts: Texts::default() }),
-        };
-        let need = need(&read.plan);
-        if plan_json.len() > MOST_BYTES {
-            *last = None;
-        }
-        need
+    /// What runs of plans are expected to need: of each its events, packets, seconds of one core,
+    /// and bytes of memory. Other threads of Python go on meanwhile.
+    fn needs(&self, py: Python<'_>, plans_json: Vec<PyBackedStr>) -> PyResult<Vec<Numbers>> {
+        py.detach(|| {
+            // A poisoned lock means that a plan was left half read.
+            let mut last = self.0.lock().unwrap_or_else(|poisoned| {
+                let mut last = PoisonError::into_inner(poisoned);
+                *last = None;
+                last
+            });
+            plans_json.iter().map(|plan_json| last_need(&mut last, plan_json)).collect()
+        })
     }
 }
 
-/// What a run of a plan is expected to need, as a JSON object.
-pub(crate) fn need(plan: &Plan) -> PyResult<String> {
+/// The numbers of a `Need`, in the order of its fields.
+type Numbers = (u64, u64, f64, u64);
+
+/// What a run of a plan is expected to need, by what was read before it.
+fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
+    let alike = last.as_mut().is_some_and(|read| read.renew(plan_json).is_ok());
+    let read = match &mut *last {
+        Some(read) if alike => read,
+        other => other.insert(Read { plan: parse(plan_json)?, texts: Texts::default() }),
+    };
+    let need = need(&read.plan);
+    if plan_json.len() > MOST_BYTES {
+        *last = None;
+    }
+    let Need { events, packets, seconds, bytes } = need?;
+    Ok((events, packets, seconds, bytes))
+}
+
+/// What a run of a plan is expected to need.
+pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    serde_json::to_string(&plan.need()).map_err(|error| PlanError::new_err(error.to_string()))
+    Ok(plan.need())
 }
 
 /// A plan, and the texts that its parts were read from; empty where that is not known.

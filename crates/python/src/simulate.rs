@@ -85,7 +85,8 @@ pub(crate) fn check_plan(plan_json: &str) -> PyResult<()> {
 /// and `bytes`. Raises `PlanError` if it is not a plan, or contradicts itself.
 #[pyfunction]
 pub(crate) fn plan_need(plan_json: &str) -> PyResult<String> {
-    need(&parse(plan_json)?)
+    let need = need(&parse(plan_json)?)?;
+    serde_json::to_string(&need).map_err(|error| PlanError::new_err(error.to_string()))
 }
 
 /// The JSON Schema of plans, as the engines read them.

@@ -20,9 +20,9 @@ from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
     duration,
-    of_points,
     problem,
     size,
+    study_need,
 )
 
 
@@ -72,15 +72,22 @@ def _content(study: Study, brief: bool) -> str:
 
 def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:
     """What all of a study needs. The engine looks at every plan, so that what passes here runs."""
+    points = study.points()
+    plans = (point.plan().to_json() for point in points)
+    try:
+        return study_need(engine, plans, study.most_repeats, jobs)
+    except PlanRejected:
+        for point in points:
+            _ask_alone(engine, point, study.name)
+        raise
 
-    def need(point: Point) -> Need | None:
-        try:
-            return engine.need(point.plan().to_json())
-        except PlanRejected as error:
-            wrong = Problem(f"plan of point {point.index}", point.label, str(error))
-            raise StudyError([wrong], str(study.name)) from None
 
-    return of_points(map(need, study.points()), study.most_repeats, jobs)
+def _ask_alone(engine: Engine, point: Point, study: str) -> None:
+    try:
+        engine.needs([point.plan().to_json()])
+    except PlanRejected as error:
+        wrong = Problem(f"plan of point {point.index}", point.label, str(error))
+        raise StudyError([wrong], study) from None
 
 
 def _summary(study: Study) -> str:

@@ -18,7 +18,7 @@ from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.task import Outcome, Task
 from flashcrowd.engines import Engine
-from flashcrowd.study.need import size
+from flashcrowd.study.need import needs_of, size
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 from flashcrowd.study.progress import say
 
@@ -89,7 +89,8 @@ class Dask:
         Raises:
             ClusterError: a worker cannot take part, or the scheduler was lost.
         """
-        needs = {plan: engine.need(plan) for plan in {job.plan for job in jobs}}
+        plans = list(dict.fromkeys(job.plan for job in jobs))
+        needs = dict(zip(plans, needs_of(engine, plans), strict=True))
         largest = max((need.bytes for need in needs.values() if need is not None), default=0)
         crew = Crew(self._client, engine, 0 if self._force else largest)
 

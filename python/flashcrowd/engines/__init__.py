@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flashcrowd.engines.need import Need
@@ -48,11 +48,11 @@ class Engine(Protocol):
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if the engine cannot read a plan."""
 
-    def need(self, plan_json: str) -> Need | None:
-        """What a run of a plan is expected to need; `None` if the engine cannot tell.
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        """What a run of each plan is expected to need; `None` where the engine cannot tell.
 
         Raises:
-            PlanRejected: the engine cannot read the plan.
+            PlanRejected: the engine cannot read one of them.
         """
         ...
 

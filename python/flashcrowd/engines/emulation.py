@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -57,8 +57,12 @@ class Emulator:
             raise PlanRejected("cannot be emulated:\n  " + "\n  ".join(problems))
         self._programs |= programs(plan)
 
-    def need(self, plan_json: str) -> Need:
-        """What a run of a plan is expected to need, see `Engine.need`.
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        """What a run of each plan is expected to need, see `Engine.needs`."""
+        return [self._need(plan) for plan in plans]
+
+    def _need(self, plan_json: str) -> Need:
+        """What a run of a plan is expected to need.
 
         The clock is a real one: its time is the study's horizon, or, of a plan of swarms, what
         their peers can upload in.
@@ -78,7 +82,7 @@ class Emulator:
 
         from flashcrowd.store.schema import ENGINE_TABLES
 
-        need = self.need(plan_json)
+        need = self._need(plan_json)
         with share(need.packets / max(need.seconds, 1.0), control):
             probes = self._self_test(plan_json, seed, control)
             rows = {**in_lab(plan_json, seed, control), "probes": probes}

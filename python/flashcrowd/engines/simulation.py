@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
@@ -35,10 +34,10 @@ class Simulator:
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
 
-    def need(self, plan_json: str) -> Need:
-        """What a run of a plan is expected to need, see `Engine.need`."""
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        """What a run of each plan is expected to need, see `Engine.needs`."""
         try:
-            return Need(**json.loads(self._plans.need(plan_json)))
+            return [Need(*numbers) for numbers in self._plans.needs(list(plans))]
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
 

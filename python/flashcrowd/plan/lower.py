@@ -86,10 +86,14 @@ def _lower_start(scenario: Scenario, kept: Kept) -> PlanDict:
         "utps": kept.made(_utps, used, scenario.utp),
         "profiles": kept.made(_profiles, used, scenario.profiles),
         "workloads": lowered,
-        "timeline": [],
+        "timeline": kept.made(_no_changes),
         "measures": kept.made(_measures, scenario.measures, workloads, lowered, sizes),
         "stop": kept.made(_stop, scenario.stop),
     }
+
+
+def _no_changes() -> list[dict[str, Any]]:
+    return []
 
 
 def used_by(scenario: Scenario, kept: Kept) -> Used:

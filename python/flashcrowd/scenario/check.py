@@ -52,12 +52,28 @@ def check(scenario: Scenario, kept: Kept | None = None) -> list[Problem]:
     sizes = kept.found(sizes_of, network, kept)
     return kept.found(_hosts, sizes) or [
         *kept.found(_network, network, sizes, scenario.stacks),
-        *kept.found(_workloads, workloads, sizes, *variants),
-        *kept.found(_variants, *variants),
-        *kept.found(_capture, measures, scenario.stop, sizes),
-        *kept.found(_windows, measures, scenario.stop),
-        *kept.found(_logs, measures, scenario.stop, workloads, sizes),
-        *kept.found(_ends, workloads, scenario.stop),
+        *kept.found(_rest, sizes, workloads, *variants, measures, scenario.stop, kept),
+    ]
+
+
+def _rest(
+    sizes: Sizes,
+    workloads: Mapping[str, Workload],
+    stacks: Mapping[str, Stack],
+    utp: Mapping[str, Utp],
+    profiles: Mapping[str, Profile],
+    measures: Measures,
+    stop: Stop,
+    kept: Kept,
+) -> list[Problem]:
+    """What is wrong beside the network, of which no more is seen than how large its groups are."""
+    return [
+        *kept.found(_workloads, workloads, sizes, stacks, utp, profiles),
+        *kept.found(_variants, stacks, utp, profiles),
+        *kept.found(_capture, measures, stop, sizes),
+        *kept.found(_windows, measures, stop),
+        *kept.found(_logs, measures, stop, workloads, sizes),
+        *kept.found(_ends, workloads, stop),
     ]
 
 

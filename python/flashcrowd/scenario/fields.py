@@ -30,7 +30,6 @@ class Table(BaseModel):
         strict=True,
         frozen=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         validate_by_name=True,
         validate_by_alias=True,
     )

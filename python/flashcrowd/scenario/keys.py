@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from flashcrowd.scenario.descriptions import descriptions
+
 Place = Sequence[str | int]
 
 
@@ -24,8 +26,8 @@ def meaning(model: type[BaseModel], place: Place) -> str:
     """The first line about the key at `place`."""
     for table in _tables(model, place[:-1], None):
         for name, info in table.model_fields.items():
-            if place[-1] in (name, info.alias) and info.description:
-                return info.description.split("\n")[0]
+            if place[-1] in (name, info.alias) and name in descriptions(table):
+                return descriptions(table)[name].split("\n")[0]
     return ""
 
 

@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from flashcrowd.errors import nearest
 from flashcrowd.scenario import paths
+from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.fields import Within, Word, at_most_all, positive
 from flashcrowd.study.study import Study
 from flashcrowd.units import Quantity
@@ -35,12 +36,17 @@ class Key:
     Attributes:
         path: its place; `NAME` where a name of one's own stands.
         table: what has it.
-        info: what the table says of it.
+        name: the attribute of the table that it is.
     """
 
     path: tuple[str, ...]
     table: type[BaseModel]
-    info: FieldInfo
+    name: str
+
+    @property
+    def info(self) -> FieldInfo:
+        """What the table says of its values."""
+        return self.table.model_fields[self.name]
 
     @property
     def text(self) -> str:
@@ -50,7 +56,7 @@ class Key:
     @property
     def meaning(self) -> str:
         """What it is about."""
-        return " ".join((self.info.description or "").split())
+        return " ".join(descriptions(self.table).get(self.name, "").split())
 
     @property
     def of(self) -> str:
@@ -113,7 +119,7 @@ def every_key() -> tuple[Key, ...]:
 def _keys(table: type[BaseModel], path: tuple[str, ...]) -> Iterator[Key]:
     for name, info in table.model_fields.items():
         here = (*path, info.alias or name)
-        yield Key(here, table, info)
+        yield Key(here, table, name)
         for named, model in _tables(info.annotation):
             yield from _keys(model, (*here, NAME) if named else here)
 
@@ -121,7 +127,7 @@ def _keys(table: type[BaseModel], path: tuple[str, ...]) -> Iterator[Key]:
 def below(key: Key) -> list[Key]:
     """The keys in a key, one level down."""
     return [
-        Key((*key.path, *((NAME,) if named else ()), info.alias or name), model, info)
+        Key((*key.path, *((NAME,) if named else ()), info.alias or name), model, name)
         for named, model in _tables(key.info.annotation)
         for name, info in model.model_fields.items()
     ]

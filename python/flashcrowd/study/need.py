@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 
 from flashcrowd import _core
 from flashcrowd.amounts import scaled
@@ -75,13 +78,37 @@ def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int) ->
     Raises:
         PlanRejected: the engine cannot read one of them.
     """
-    return of_points(map(engine.need, plans), repeats, jobs)
-
-
-def of_points(points: Iterable[Need | None], repeats: int, jobs: int) -> StudyNeed:
-    """What a study needs whose runs need so much at each point."""
-    needs = list(points)
+    needs = needs_of(engine, plans)
     return StudyNeed(needs, repeats, max(1, min(jobs, len(needs) * repeats)))
+
+
+AT_A_TIME = 500
+"""An engine is asked about so many plans at a time."""
+
+WAITING = 4
+"""So many times as many plans may wait until the engine has looked at those before."""
+
+
+def needs_of(engine: Engine, plans: Iterable[str]) -> list[Need | None]:
+    """What a run of each plan needs. While the engine looks at some, others are made.
+
+    Raises:
+        PlanRejected: the engine cannot read one of them.
+    """
+    rest = iter(plans)
+    first = list(islice(rest, AT_A_TIME))
+    if len(first) < AT_A_TIME:
+        return engine.needs(first)
+    needs: list[Need | None] = []
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        asked = deque([beside.submit(engine.needs, first)])
+        while some := list(islice(rest, AT_A_TIME)):
+            asked.append(beside.submit(engine.needs, some))
+            if len(asked) > WAITING:
+                needs += asked.popleft().result()
+        for answer in asked:
+            needs += answer.result()
+    return needs
 
 
 def available_memory() -> int | None:

@@ -52,9 +52,28 @@ class Parts:
         self._reached: dict[Place, tuple[int, ...]] = {}
         self._valid: dict[Key, Any] = {}
         self._refused: set[frozenset[Key]] = set()
+        self._first: Scenario | None = None
+        swept = dict.fromkeys(path[0] for axis in self._swept for path in axis if path)
+        self._roots = [(root, self._axes_at((root,))) for root in swept]
+
+    def known(self, rows: Sequence[int]) -> Scenario | None:
+        """The scenario of a point all of whose tables are known; `None` if one is not.
+
+        Args:
+            rows: which value of each axis the point has.
+        """
+        if self._first is None:
+            return None
+        tables = {}
+        for root, axes in self._roots:
+            table = self._valid.get(((root,), tuple([rows[axis] for axis in axes])))
+            if table is None:
+                return None
+            tables[root] = table
+        return self._first.model_copy(update=tables)
 
     def scenario(self, document: dict[str, Any], rows: Sequence[int]) -> Scenario:
-        """The scenario that a document means. One whose tables are all known is made of them.
+        """The scenario that a document means.
 
         Args:
             document: the content of a study file with the values of one point.
@@ -65,8 +84,6 @@ class Parts:
         """
         new: list[Key] = []
         shared = {key: self._shared((key,), value, rows, new) for key, value in document.items()}
-        if not new:
-            return Scenario.model_construct(_fields_set=set(shared), **shared)
         if self._refused and frozenset(new) in self._refused:
             raise Refused(())
         try:
@@ -78,6 +95,7 @@ class Parts:
             table = _at(made, place)
             if isinstance(table, BaseModel) or place in _OF_PARTS or len(place) == 1:
                 self._valid[place, values] = table
+        self._first = self._first or made
         return made
 
     def _shared(self, place: Place, given: Any, rows: Sequence[int], new: list[Key]) -> Any:

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.study.study import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class _Described(GenerateJsonSchema):
+    """Writes beside each key what it means."""
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        """The schema of a table."""
+        made = super().model_schema(schema)
+        texts = descriptions(schema["cls"])
+        for name, info in schema["cls"].model_fields.items():
+            if name in texts:
+                made["properties"][info.alias or name]["description"] = texts[name]
+        return made
 
 
 def study_schema() -> dict[str, Any]:
@@ -14,7 +30,7 @@ def study_schema() -> dict[str, Any]:
 
     It accepts every file that `flashcrowd check` accepts; `check` finds more.
     """
-    schema = Study.model_json_schema(by_alias=True, mode="validation")
+    schema = Study.model_json_schema(by_alias=True, mode="validation", schema_generator=_Described)
     schema["required"] = ["format", *schema.get("required", [])]
     for variant in ("Stack", "Utp", "Profile"):
         _make_partial(schema["$defs"], variant)

@@ -280,14 +280,17 @@ class Study(Scenario):
         points: list[Point] = []
         kept = self._kept
         for index, (rows, chosen) in enumerate(combinations(self.sweep)):
-            document = base
-            for path, value in chosen.items():
-                document = paths.replaced(document, segments[path], value)
-            try:
-                scenario = parts.scenario(document, rows)
-                points.append(Point(index, chosen, scenario, kept))
-            except Refused as refused:
-                findings.add(refused.problems, chosen)
+            scenario = parts.known(rows)
+            if scenario is None:
+                document = base
+                for path, value in chosen.items():
+                    document = paths.replaced(document, segments[path], value)
+                try:
+                    scenario = parts.scenario(document, rows)
+                except Refused as refused:
+                    findings.add(refused.problems, chosen)
+                    continue
+            points.append(Point(index, chosen, scenario, kept))
         findings.raise_any(self._place)
         return points
 
