@@ -132,7 +132,7 @@ class Pairs:
             # A base with zeros has resamples without a ratio: `equivalence` leaves these out.
             warnings.simplefilter("ignore", stats.DegenerateDataWarning)
             change = measure.change(point, base)
-        values, known = by_seed(measure, point), by_seed(measure, base)
+        values, known = measure.by_seed(point), measure.by_seed(base)
         # Who stopped when it suited has used up a part of the error at each look.
         level = self.level / (len(measure.looks.schedule) if measure.looks else 1)
         found = equivalence(values, known, self.margin, level, change)
@@ -155,8 +155,3 @@ class Pairs:
     def _swept(self) -> list[Axis]:
         rest = [axis for i, axis in enumerate(self.points.axes) if i != self._place]
         return [axis for axis in rest if len(axis.levels) > 1]
-
-
-def by_seed(measure: Measure, point: Point) -> dict[int, float]:
-    """The value of each run of a point that ended as planned, by the run's seed."""
-    return {r.seed: measure.of_run[r.run] for r in point.good_runs if r.run in measure.of_run}

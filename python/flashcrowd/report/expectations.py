@@ -24,7 +24,7 @@ from flashcrowd.report import measures, sequential, statistics, wording
 from flashcrowd.report.baseline import Baseline, baseline
 from flashcrowd.report.blocks import Cell, Table
 from flashcrowd.report.measure import Measure
-from flashcrowd.report.points import Point, Points, points_of
+from flashcrowd.report.points import Point, Points, Run, points_of
 from flashcrowd.report.source import Source
 from flashcrowd.report.statistics import Estimate
 
@@ -153,11 +153,16 @@ def _one(
     unit = bounds.CHANGE if relative else measure.unit
     outcome, why = _outcome(found, limits)
     involved = {p.index: p for pair in pairs for p in pair if p is not None}.values()
-    bad = sum(len(point.runs) - len(point.good_runs) for point in involved)
+    bad = sum(len(point.runs) - len(_counted(measure, point)) for point in involved)
     if outcome == "kept" and bad:
         total = sum(len(point.runs) for point in involved)
         outcome, why = "undecided", f"{bad} of {total} runs did not end as planned"
     return Judged(name, says, where, found, unit, outcome, why)
+
+
+def _counted(measure: Measure, point: Point) -> set[Run]:
+    """The runs that ended as planned, and those that count all the same."""
+    return {*point.good_runs, *measure.runs_of(point)}
 
 
 def _together(
@@ -178,10 +183,7 @@ def _together(
 
 
 def _over(points: Sequence[Point], measure: Measure) -> dict[int, float]:
-    of_points = [
-        {r.seed: measure.of_run[r.run] for r in point.good_runs if r.run in measure.of_run}
-        for point in points
-    ]
+    of_points = [measure.by_seed(point) for point in points]
     shared = [seed for seed in of_points[0] if all(seed in of for of in of_points)]
     return {seed: float(np.mean([of[seed] for of in of_points])) for seed in shared}
 

@@ -36,7 +36,7 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
             header.append("change")
     rows: list[list[str | Cell]] = []
     for point in points.points:
-        row: list[str | Cell] = [*_values(points, point), _count(point, len(point.good_runs))]
+        row: list[str | Cell] = [*_values(points, point), _count(point, counted(point, measures))]
         for measure in measures:
             row.append(_estimate(measure.at(point)))
             if headline.baseline:
@@ -44,6 +44,11 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
         rows.append(row)
     caption = f"{_over(points)}{_against(headline)} {explained(measures)}"
     return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
+
+
+def counted(point: Point, measures: Sequence[Measure]) -> int:
+    """How many runs of a point count in the measures: those that ended as planned, or more."""
+    return max([len(point.good_runs), *(len(measure.runs_of(point)) for measure in measures)])
 
 
 def explained(measures: Sequence[Measure]) -> str:
@@ -162,7 +167,8 @@ def outcomes(points: Points) -> Table | None:
     header = [*_headings(points), "repeat", "seed", "outcome", "reason", "ended at (s)"]
     caption = (
         f"{wording.count(len(bad), 'run')} of {len(points.runs)} did not end as planned. "
-        "They are drawn in the curves and left out of every mean."
+        "They are drawn in the curves and left out of every mean, but for those of a measuring "
+        "window that had closed by then."
     )
     words = _words(points) | {len(points.axes) + 2, len(points.axes) + 3}
     return Table(header, rows, caption, frozenset(words))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from flashcrowd.looks import Looks
 from flashcrowd.report import sequential
-from flashcrowd.report.points import Point
+from flashcrowd.report.points import Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
 
 
@@ -28,6 +28,8 @@ class Measure:
         of: the workload or link that it is about; empty if that goes without saying.
         metric: the metric behind it, see `flashcrowd.metrics`; empty for one that a paper made.
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
+        until: of a run, when all was measured that the value is about, in seconds. A run that was
+            cut off later counts like any other: what was cut off is not in the value.
     """
 
     name: str
@@ -41,10 +43,23 @@ class Measure:
     of: str = ""
     metric: str = ""
     looks: Looks | None = None
+    until: Mapping[int, float] = field(default_factory=dict)
+
+    def runs_of(self, point: Point) -> list[Run]:
+        """The runs of `point` whose values count."""
+        return [
+            run
+            for run in point.runs
+            if run.run in self.of_run and run.good_until(self.until.get(run.run, math.inf))
+        ]
+
+    def by_seed(self, point: Point) -> dict[int, float]:
+        """The values of `point` that count, by the run's seed."""
+        return {run.seed: self.of_run[run.run] for run in self.runs_of(point)}
 
     def at(self, point: Point) -> Estimate | None:
-        """Mean over the runs of `point` that ended as planned."""
-        values = [self.of_run[r.run] for r in point.good_runs if r.run in self.of_run]
+        """Mean over the runs of `point` that count."""
+        values = [self.of_run[run.run] for run in self.runs_of(point)]
         if not values:
             return None
         found = sequential.estimate(values, self.looks) if self.looks else estimate(values)
@@ -52,7 +67,7 @@ class Measure:
 
     def change(self, point: Point, baseline: Point, *, relative: bool = True) -> Estimate | None:
         """How much larger `point` is than `baseline`, in pairs of runs that share a seed."""
-        here, there = self._by_seed(point), self._by_seed(baseline)
+        here, there = self.by_seed(point), self.by_seed(baseline)
         if self.looks:
             change = sequential.difference(here, there, self.looks, relative=relative)
         else:
@@ -60,6 +75,3 @@ class Measure:
         if change is not None and relative and self.least >= 0:
             return change.within(-1.0, math.inf)
         return change
-
-    def _by_seed(self, point: Point) -> dict[int, float]:
-        return {r.seed: self.of_run[r.run] for r in point.good_runs if r.run in self.of_run}

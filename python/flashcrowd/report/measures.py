@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 
 from flashcrowd import metrics
 from flashcrowd.looks import Looks
-from flashcrowd.metrics import Named
+from flashcrowd.metrics import Metric, Named
 from flashcrowd.report import downloads, source
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Points
 from flashcrowd.report.source import Source, by_run, section
+from flashcrowd.report.window import extents
 
 __all__ = [
     "Measure",
@@ -69,7 +71,28 @@ def observations(results: Source) -> list[Observations]:
         *_links(results),
     ]
     order = {metric.name: place for place, metric in enumerate(metrics.METRICS)}
-    return _apart(results, sorted(found, key=lambda each: order[each.metric.name]))
+    found = _apart(results, sorted(found, key=lambda each: order[each.metric.name]))
+    return [replace(each, until=_until(results, each.metric)) for each in found]
+
+
+_TABLES = {
+    "transfer": "transfers",
+    "ping": "pings",
+    "web": "pages",
+    "call": "calls",
+    "link": "links",
+}
+
+
+def _until(results: Source, metric: Metric) -> dict[int, float]:
+    """When the measuring window of a metric closes in each run, where it closes before the end.
+
+    A transfer time is over when the transfer is, whatever the window says.
+    """
+    if metric.kind not in _TABLES or metric.name == "transfer time":
+        return {}
+    found = extents(results, _TABLES[metric.kind])
+    return {run: end for run, (_, end) in found.items() if end < math.inf}
 
 
 def _apart(results: Source, found: list[Observations]) -> list[Observations]:
@@ -181,7 +204,7 @@ def _transfers(results: Source) -> Iterator[Observations]:
     rtt = source.numbers(rows, "mean_rtt_s") * 1e3
     known = "p95_rtt_s" in rows.column_names
     tail = source.numbers(rows, "p95_rtt_s") * 1e3 if known else np.full(len(rtt), np.nan)
-    ended = _ends(results)
+    ended, extent = _ends(results), extents(results, "transfers")
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
         workload = section(section(results.study.get("workloads")).get(name))
@@ -190,8 +213,9 @@ def _transfers(results: Source) -> Iterator[Observations]:
         yield from _observed("goodput", name, runs[mine], goodput[mine])
         total = {}
         for run, rows_of in by_run(runs, mine):
-            last = np.nan_to_num(end[rows_of], nan=ended.get(run, 0.0)).max()
-            time = float(last - start[rows_of].min())
+            first, until = extent[run]
+            last = min(until, np.nan_to_num(end[rows_of], nan=ended.get(run, 0.0)).max())
+            time = float(last - max(first, start[rows_of].min()))
             if time > 0 and len(rows_of) > 1:
                 total[run] = float(payload[rows_of].sum()) * 8e-6 / time
         yield from _scalar("total goodput", name, total)

@@ -28,6 +28,7 @@ class Observations:
         parts: group and population of each observation, where it has them.
         alone: whether no other workload of the study has this metric.
         looks: by what rule the study was stopped; `None` if its number of runs was fixed.
+        until: of each run, when all was measured that its observations are about, in seconds.
     """
 
     metric: Metric
@@ -37,6 +38,7 @@ class Observations:
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
     alone: bool = True
     looks: Looks | None = None
+    until: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def single(self) -> bool:
@@ -81,6 +83,7 @@ class Observations:
             of=self.of,
             metric=self.metric.name,
             looks=self.looks,
+            until=self.until,
         )
 
 

@@ -22,6 +22,9 @@ RUN_COLUMNS = frozenset(column.name for column in (RUN, *RUN_KEYS, *ENGINE_TABLE
 #: Outcomes after which the numbers of a run are complete.
 GOOD_OUTCOMES = ("completed", "stopped")
 
+#: Outcomes of runs that were as planned until they ended, too early.
+CUT_OUTCOMES = ("horizon", "stalled")
+
 
 #: Tables whose keys are names that somebody chose.
 _NAMING = frozenset({"groups", "links", "paths", "workloads", "populations"})
@@ -45,6 +48,10 @@ class Run:
     def good(self) -> bool:
         """Whether the run ended as planned, so that its means stand for all its peers."""
         return self.outcome in GOOD_OUTCOMES
+
+    def good_until(self, end_s: float) -> bool:
+        """Whether the run was as planned until then, however it ended."""
+        return self.good or (self.outcome in CUT_OUTCOMES and self.end_s >= end_s)
 
 
 @dataclass(frozen=True)

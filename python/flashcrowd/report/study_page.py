@@ -130,7 +130,7 @@ def _warnings(points: Points) -> list[str]:
     )
     return [
         f"{kinds} of {len(points.runs)}: these did not end as planned and are left out of the "
-        "means."
+        "means, but for those of a measuring window that had closed by then."
     ]
 
 

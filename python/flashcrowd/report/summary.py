@@ -14,6 +14,7 @@ from rich.text import Text
 
 from flashcrowd.report import answer, expectations, stopping, wording
 from flashcrowd.report.headline import Headline, headline
+from flashcrowd.report.listings import counted
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import Point, Points, points_of
 from flashcrowd.report.source import Source
@@ -101,7 +102,7 @@ class _Levels:
                 for axis, level in zip(self.points.axes, point.levels, strict=True)
             ]
             if not narrow:
-                row.append(str(len(point.good_runs)))
+                row.append(str(counted(point, measures)))
             for measure in measures:
                 cells = self._cells(measure, point, intervals)
                 row += cells if changes else cells[:1]
@@ -169,6 +170,7 @@ def _meant(study: Mapping[str, Any]) -> str:
     name = next((it for it, one in workloads.items() if one.get("kind") == "swarm"), None)
     name = name or next(iter(workloads), "swarm")
     return (
-        "Runs that the horizon cuts off count in no mean. Where that is meant, end what goes on: "
+        "Runs that the horizon cuts off count in no mean, but in those of a measuring window that "
+        "had closed by then. Where a cut is meant, end what goes on: "
         f'[timeline.enough] with at = "{horizon}" and stop = "{name}".'
     )

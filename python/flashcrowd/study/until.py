@@ -95,9 +95,9 @@ def wide_points(results: Results, looked: Container[int], repeats: int, looks: L
     for point in points.points:
         if point.index not in looked:
             continue
-        runs = [run.run for run in point.good_runs if run.repeat < repeats]
         for measure in measures:
-            values = [measure.of_run[run] for run in runs if run in measure.of_run]
+            runs = (run for run in measure.runs_of(point) if run.repeat < repeats)
+            values = [measure.of_run[run.run] for run in runs]
             if not values or not sequential.narrow(sequential.estimate(values, looks), looks):
                 wide.append(point.index)
                 break
