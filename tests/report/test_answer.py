@@ -85,7 +85,7 @@ def test_intervals_that_exclude_nothing_are_not_called_evidence():
 
 def test_single_runs_are_samples():
     (said,) = sentences(transfers({"cubic": {"a": [1.0]}, "bbr": {"a": [9.0]}}))
-    assert said.startswith("Goodput is 9.000 Mbit/s with a transport bbr and 1.000 Mbit/s with ")
+    assert said.startswith("Goodput is 9.00 Mbit/s with a transport bbr and 1.00 Mbit/s with ")
     assert "times as high; one run a point is a sample" in said
 
 
@@ -104,6 +104,41 @@ def test_of_three_values_the_third_has_its_own_change():
     rates = {"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}, "reno": {"a": [5.0, 5.5]}}
     (said,) = sentences(transfers(rates))
     assert said.endswith("50.0 % higher (all pairs equal, n = 2); a transport reno: 25.0 % higher.")
+
+
+def others(**changes: list[float]) -> str:
+    """What is said behind the largest change; each list has the ratios of three runs."""
+    base = [4.0, 4.2, 4.1]
+    rates = {"cubic": base, "bbr": [12.0, 12.6, 12.3]}
+    rates |= {name: [a * b for a, b in zip(base, it, strict=True)] for name, it in changes.items()}
+    (said,) = sentences(transfers({name: {"a": values} for name, values in rates.items()}))
+    return said.partition("n = 3); ")[2]
+
+
+def test_the_value_that_comes_nearest_is_named_where_all_differ():
+    found = others(reno=[0.5, 0.51, 0.5], vegas=[0.9, 0.91, 0.9], highspeed=[1.5, 1.5, 1.51])
+    assert found == "least with a transport vegas, 9.7 % lower."
+
+
+def test_values_like_the_baseline_are_named_with_what_is_excluded():
+    found = others(reno=[0.5, 0.51, 0.5], vegas=[0.99, 1.01, 1.0], highspeed=[1.001, 1.0, 0.999])
+    assert found.startswith(
+        "no clear difference with a transport vegas and a transport highspeed ("
+    )
+    assert found.endswith(" % is excluded).")
+    assert "too few" not in found
+
+
+def test_a_value_of_which_the_runs_say_nothing_is_not_called_like_the_baseline():
+    found = others(vegas=[0.99, 1.01, 1.0], wild=[0.1, 9.0, 1.0])
+    assert found.startswith("no clear difference with a transport vegas (one above ")
+    assert found.endswith(", too few runs to tell for a transport wild.")
+
+
+def test_many_values_like_the_baseline_are_counted():
+    same = [0.99, 1.01, 1.0]
+    found = others(a=same, b=same, c=same, d=same, e=[0.5, 0.5, 0.5])
+    assert found.startswith("no clear difference with 4 of the 5 others (one above ")
 
 
 def test_cases_have_the_names_that_the_study_gives_them():

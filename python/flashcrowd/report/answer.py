@@ -19,6 +19,9 @@ _MOST_SENTENCES = 6
 #: Intervals that leave room for more than this say nothing.
 _TOO_WIDE = 1.0
 
+#: Where more would be named, they are counted.
+_MOST_NAMES = 3
+
 #: Clear changes of less than this would be called 0.0 %.
 _LEAST = 0.0005
 
@@ -83,23 +86,50 @@ def _comparisons(
 
 
 def _largest(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:
-    """The largest change that is clear, or what can be excluded if none is."""
+    """The largest change that is clear and what comes near; or what is excluded if none is."""
     clear = [each for each in compared if _clear(each.change)]
     if not clear:
         return _none(measure, baseline, compared)
     most = max(clear, key=lambda each: abs(each.change.mean))
+    rest = [each for each in compared if each is not most]
     text = f"{_beside(measure, baseline, most)} {_sure(most.change)}"
-    if len(compared) > 1:
-        rest = [each for each in compared if each is not most]
-        differ = sum(_clear(each.change) for each in rest)
-        what = "combinations" if len(baseline.levels) > 1 else "values"
-        if len(rest) == 1:
-            (other,) = rest
-            change = _by(other.change, measure) if differ else "no clear difference"
-            text += f"; {baseline.name(other.point)}: {change}"
-        else:
-            text += f"; of the {len(rest)} other {what}, {_count(differ)} clearly"
-    return text + "."
+    return f"{text}; {_others(measure, baseline, rest)}." if rest else f"{text}."
+
+
+def _others(measure: Measure, baseline: Baseline, rest: Sequence[_Compared]) -> str:
+    """Which of the others are like the baseline, or come nearest to it."""
+    names = {id(each): baseline.name(each.point) for each in rest}
+    if all(_clear(each.change) for each in rest):
+        least = min(rest, key=lambda each: abs(each.change.mean))
+        which = f"{names[id(least)]}: " if len(rest) == 1 else f"least with {names[id(least)]}, "
+        return which + _by(least.change, measure)
+    bounds = {id(each): _bound(each.change) for each in rest if not _clear(each.change)}
+    like = [it for it in bounds if bounds[it] < _TOO_WIDE]
+    unknown = [it for it in bounds if bounds[it] >= _TOO_WIDE]
+    parts = []
+    if like:
+        found = _listed([names[it] for it in like], len(rest))
+        most = max(bounds[it] for it in like)
+        excluded = f" (one above {_percent(most)} is excluded)" if most else ""
+        parts.append(f"no clear difference with {found}{excluded}")
+    if unknown:
+        parts.append(
+            f"too few runs to tell for {_listed([names[it] for it in unknown], len(rest))}"
+        )
+    return ", ".join(parts)
+
+
+def _listed(names: Sequence[str], total: int) -> str:
+    if len(names) > _MOST_NAMES:
+        return f"{len(names)} of the {total} others"
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+
+
+def _bound(change: Estimate) -> float:
+    """What a change could be at most, by its interval."""
+    if change.low is None or change.high is None:
+        return math.inf
+    return max(abs(change.low), abs(change.high))
 
 
 def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
@@ -107,9 +137,11 @@ def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
     before, after = measure.at(each.base), measure.at(each.point)
     text = f"{measure.name} is "
     if before is not None and after is not None:
+        places = measure.places(baseline.points.points)
         text += (
-            f"{wording.mean(after, measure.unit)} with {baseline.name(each.point)} and "
-            f"{wording.mean(before, measure.unit)} with {baseline.name(each.base)}: "
+            f"{wording.mean(after, measure.unit, places=places)} with {baseline.name(each.point)} "
+            f"and {wording.mean(before, measure.unit, places=places)} "
+            f"with {baseline.name(each.base)}: "
         )
     return text + _by(each.change, measure)
 
@@ -117,10 +149,6 @@ def _beside(measure: Measure, baseline: Baseline, each: _Compared) -> str:
 def _clear(change: Estimate) -> bool:
     """Whether there is a change that a sentence can name."""
     return change.is_clear and abs(change.mean) >= _LEAST
-
-
-def _count(differ: int) -> str:
-    return "none differs" if not differ else "1 differs" if differ == 1 else f"{differ} differ"
 
 
 def _none(measure: Measure, baseline: Baseline, compared: Sequence[_Compared]) -> str:

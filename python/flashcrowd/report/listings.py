@@ -34,11 +34,12 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
         header.append(f"{measure.name} ({measure.unit})")
         if headline.baseline:
             header.append("change")
+    places = {measure.name: measure.places(points.points) for measure in measures}
     rows: list[list[str | Cell]] = []
     for point in points.points:
         row: list[str | Cell] = [*_values(points, point), _count(point, counted(point, measures))]
         for measure in measures:
-            row.append(_estimate(measure.at(point)))
+            row.append(_estimate(measure.at(point), places[measure.name]))
             if headline.baseline:
                 row.append(_change(headline, measure, point))
         rows.append(row)
@@ -131,8 +132,10 @@ def _against(headline: Headline) -> str:
     return f" Changes are against {headline.baseline.words}, in pairs of runs that share a seed."
 
 
-def _estimate(found: Estimate | None) -> Cell:
-    return Cell("–") if found is None else Cell(wording.mean(found), wording.interval(found))
+def _estimate(found: Estimate | None, places: int | None = None) -> Cell:
+    if found is None:
+        return Cell("–")
+    return Cell(wording.mean(found, places=places), wording.interval(found, places=places))
 
 
 def _change(headline: Headline, measure: Measure, point: Point) -> str | Cell:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from flashcrowd.looks import Looks
-from flashcrowd.report import sequential
+from flashcrowd.report import sequential, wording
 from flashcrowd.report.points import Point, Run
 from flashcrowd.report.statistics import Estimate, difference, estimate
 
@@ -64,6 +64,10 @@ class Measure:
             return None
         found = sequential.estimate(values, self.looks) if self.looks else estimate(values)
         return found.within(self.least, self.most)
+
+    def places(self, points: Iterable[Point]) -> int:
+        """How many decimals its means have, side by side."""
+        return wording.places_of(map(self.at, points))
 
     def change(self, point: Point, baseline: Point, *, relative: bool = True) -> Estimate | None:
         """How much larger `point` is than `baseline`, in pairs of runs that share a seed."""

@@ -115,8 +115,9 @@ class _Levels:
         found = measure.at(point)
         if found is None:
             return ["–", ""] if self.headline.baseline else ["–"]
-        below = wording.interval(found) if intervals >= _MEANS else ""
-        cells: list[RenderableType] = [_two(wording.mean(found), below)]
+        places = measure.places(self.points.points)
+        below = wording.interval(found, places=places) if intervals >= _MEANS else ""
+        cells: list[RenderableType] = [_two(wording.mean(found, places=places), below)]
         if self.headline.baseline:
             change = self.headline.change(measure, point)
             if change is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from statistics import median
 
 from flashcrowd.report.statistics import Estimate
 
@@ -11,6 +13,9 @@ MINUS = "\N{MINUS SIGN}"
 
 ALL_EQUAL = "all runs equal"
 """Instead of an interval of width zero: nothing random decides this number."""
+
+CLOSE = 0.1
+"""Means that differ by less than this share are close together: another digit tells them apart."""
 
 
 def decimals(value: float, half_width: float | None) -> int:
@@ -35,26 +40,50 @@ def plain(value: float) -> str:
     return number(value, decimals(value, None))
 
 
-def mean(estimate: Estimate, unit: str = "", *, sign: bool = False) -> str:
+def places_of(estimates: Iterable[Estimate | None]) -> int:
+    """How many decimals a column of means has: three digits of the middle one.
+
+    Four where they lie close together, and never more than the best known mean deserves.
+    """
+    known = [each for each in estimates if each is not None]
+    values = [abs(each.mean) for each in known if each.mean and math.isfinite(each.mean)]
+    if not values:
+        return 0
+    middle = median(values)
+    digits = 4 if max(values) - min(values) < CLOSE * middle else 3
+    wanted = max(0, digits - 1 - math.floor(math.log10(middle)))
+    return min(4, wanted, max(map(_places, known)))
+
+
+def mean(
+    estimate: Estimate, unit: str = "", *, sign: bool = False, places: int | None = None
+) -> str:
     """The mean alone, with its unit."""
-    text = number(estimate.mean, _places(estimate), sign=sign)
+    text = number(estimate.mean, _places(estimate) if places is None else places, sign=sign)
     return f"{text} {unit}" if unit else text
 
 
-def interval(estimate: Estimate, *, sign: bool = False) -> str:
-    """The interval in brackets, or the words that there is none."""
+def interval(estimate: Estimate, *, sign: bool = False, places: int | None = None) -> str:
+    """The interval in brackets, or the words that there is none.
+
+    It has more decimals than asked for where its ends would be one number.
+    """
     if estimate.is_constant:
         return ALL_EQUAL
     if estimate.low is None or estimate.high is None:
         return "sample"
-    places = _places(estimate)
-    low, high = (number(end, places, sign=sign) for end in (estimate.low, estimate.high))
+    most = _places(estimate)
+    for chosen in range(most if places is None else min(places, most), most + 1):
+        ends = (estimate.low, estimate.high)
+        low, high = (number(end, chosen, sign=sign) for end in ends)
+        if low != high:
+            break
     return f"[{low}, {high}]"
 
 
 def change(estimate: Estimate) -> tuple[str, str]:
     """A relative change as a percentage, and its interval with the count of pairs."""
-    places = min(2, _places(estimate.scaled(100)))
+    places = _places_of_change(estimate)
     text = f"{number(100 * estimate.mean, places, sign=True)} %"
     if estimate.is_constant:
         return text, f"all pairs equal, {runs(estimate.n)}"
@@ -64,9 +93,16 @@ def change(estimate: Estimate) -> tuple[str, str]:
     return text, f"[{low}, {high}], {runs(estimate.n)}"
 
 
+def _places_of_change(estimate: Estimate) -> int:
+    """Decimals of a change in per cent: no more than three digits are of use to anybody."""
+    percent = abs(100 * estimate.mean)
+    most = 0 if percent >= 100 else 1 if percent >= 10 else 2
+    return min(most, _places(estimate.scaled(100)))
+
+
 def change_ends(estimate: Estimate) -> tuple[str, str]:
     """Both ends of the interval of a relative change in per cent; it must have one."""
-    places = min(2, _places(estimate.scaled(100)))
+    places = _places_of_change(estimate)
     ends = (estimate.low, estimate.high)
     low, high = (number(100 * end, places, sign=True) for end in ends if end is not None)
     return low, high
