@@ -121,7 +121,7 @@ def _others(measure: Measure, baseline: Baseline, rest: Sequence[_Compared]) -> 
 
 def _listed(names: Sequence[str], total: int) -> str:
     if len(names) > _MOST_NAMES:
-        return f"{len(names)} of the {total} others"
+        return "any other" if len(names) == total else f"{len(names)} of the {total} others"
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 

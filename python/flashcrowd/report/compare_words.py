@@ -56,6 +56,8 @@ def _range(pairs: Sequence[Pair]) -> str:
     means = [pair.found.change.mean for pair in pairs if pair.found.change is not None]
     if not means:
         return ""
+    if not any(means):
+        return ": the means are the same"
     low, high = (f"{wording.number(100 * m, 1, sign=True)} %" for m in (min(means), max(means)))
     return f", {low}" if low == high else f", {low} to {high}"
 

@@ -206,7 +206,10 @@ def _outcome(found: Estimate | None, limits: Mapping[str, float]) -> tuple[Outco
 
 
 def _says(measure: str, given: Mapping[str, str], base: Baseline | None) -> str:
-    words = [f"{key.removeprefix('change_')} {text}" for key, text in given.items()]
+    words = [
+        f"{key.removeprefix('change_')} {text.replace('-', wording.MINUS)}"
+        for key, text in given.items()
+    ]
     text = " and ".join(words)
     if base is not None:
         return f"change of {measure} {text} against {base.words}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,13 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
         rows.append(row)
     caption = f"{_over(points)}{_against(headline)} {explained(measures)}"
     return Table(header, rows, caption, _words(points), folded=len(rows) > _MOST_ROWS)
+
+
+def of_parts(headline: Headline, points: Points, parts: Mapping[str, Measure]) -> Table:
+    """The same for a measure of each part, by the part's name; the table before says what it is."""
+    found = of_headline(headline, points, list(parts.values()))
+    names = list(parts)
+    return replace(found, caption=f"The same for {', '.join(names[:-1])} and {names[-1]} alone.")
 
 
 def counted(point: Point, measures: Sequence[Measure]) -> int:

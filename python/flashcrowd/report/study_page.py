@@ -108,7 +108,7 @@ def _answer(
     if decisive.measures:
         yield listings.of_headline(decisive, points, decisive.measures)
     for parts in decisive.parts.values():
-        yield listings.of_headline(decisive, points, list(parts.values()))
+        yield listings.of_parts(decisive, points, parts)
     if not figures_first:
         yield from _figures(decisive, points)
 
