@@ -303,3 +303,15 @@ def test_what_seeds_sent_and_how_long_they_were_idle(swarm: Swarm):
         "seed share": {0: pytest.approx(25.0)},
         "seed idle time": {0: pytest.approx(20.0)},  # (5 + 3) of 40 seconds
     }
+
+
+def test_a_measure_that_no_baseline_has_gets_no_column_of_changes():
+    rates = {"cubic": {"a": [4.0, 4.4]}, "bbr": {"a": [6.0, 6.6]}}
+    results = transfers(rates)
+    assert "change" in terminal(results, 120)
+    rows = results.tables["transfers"].filter(pa.array([False, False, True, True]))
+    results.tables["transfers"] = rows
+    text = terminal(results, 120)
+    assert "6.3" in text
+    assert "change" not in text
+    assert "baseline" not in text

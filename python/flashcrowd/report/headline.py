@@ -49,6 +49,12 @@ class Headline:
     baseline: Baseline | None
     parts: Mapping[str, Mapping[str, Measure]]
 
+    def compares(self, measure: Measure) -> bool:
+        """Whether any point has a change of a measure: its baseline may not have the workload."""
+        if self.baseline is None:
+            return False
+        return any(self.change(measure, it) is not None for it in self.baseline.points.points)
+
     def change(self, measure: Measure, point: Point) -> Estimate | None:
         """How `measure` changes from the baseline of `point`; `None` for a baseline."""
         base = self.baseline.of(point) if self.baseline else None

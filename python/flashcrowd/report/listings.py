@@ -31,9 +31,10 @@ _MOST_LINKS = 12
 def of_headline(headline: Headline, points: Points, measures: Sequence[Measure]) -> Table:
     """Measures side by side, each with its change, a row a point."""
     header = [*_headings(points), "runs"]
+    changed = {measure.name for measure in measures if headline.compares(measure)}
     for measure in measures:
         header.append(f"{measure.name} ({measure.unit})")
-        if headline.baseline:
+        if measure.name in changed:
             header.append("change")
     places = {measure.name: measure.places(points.points) for measure in measures}
     rows: list[list[str | Cell]] = []
@@ -41,7 +42,7 @@ def of_headline(headline: Headline, points: Points, measures: Sequence[Measure])
         row: list[str | Cell] = [*_values(points, point), _count(point, counted(point, measures))]
         for measure in measures:
             row.append(_estimate(measure.at(point), places[measure.name]))
-            if headline.baseline:
+            if measure.name in changed:
                 row.append(_change(headline, measure, point))
         rows.append(row)
     caption = f"{_over(points)}{_against(headline)} {explained(measures)}"

@@ -81,7 +81,7 @@ class _Levels:
 
     def _table(self, measures: Sequence[Measure], intervals: int) -> Table:
         narrow = intervals <= _NONE
-        changes = self.headline.baseline is not None and intervals > _BARE
+        changed = {it.name for it in measures if intervals > _BARE and self.headline.compares(it)}
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0))
         for axis in self.points.axes:
             name = _lines(axis.name, 8) if narrow else axis.name
@@ -91,7 +91,7 @@ class _Levels:
         for measure in measures:
             heading = _lines(f"{measure.name} ({measure.unit})", 12 if narrow else 20)
             table.add_column(heading, justify="right", no_wrap=True)
-            if changes:
+            if measure.name in changed:
                 table.add_column("change", justify="right", no_wrap=True)
         flagged = any(not run.good for run in self.points.runs.values())
         if flagged:
@@ -105,7 +105,7 @@ class _Levels:
                 row.append(str(counted(point, measures)))
             for measure in measures:
                 cells = self._cells(measure, point, intervals)
-                row += cells if changes else cells[:1]
+                row += cells if measure.name in changed else cells[:1]
             if flagged:
                 row.append(Text(_flags(point), style="bold red"))
             table.add_row(*row)

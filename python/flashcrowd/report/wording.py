@@ -73,11 +73,13 @@ def interval(estimate: Estimate, *, sign: bool = False, places: int | None = Non
     if estimate.low is None or estimate.high is None:
         return "sample"
     most = _places(estimate)
-    for chosen in range(most if places is None else min(places, most), most + 1):
-        ends = (estimate.low, estimate.high)
-        low, high = (number(end, chosen, sign=sign) for end in ends)
-        if low != high:
-            break
+    least = most if places is None else places
+    ends = (estimate.low, estimate.high)
+    texts = [
+        [number(end, chosen, sign=sign) for end in ends]
+        for chosen in range(least, max(least, most) + 1)
+    ]
+    low, high = next((both for both in texts if both[0] != both[1]), texts[-1])
     return f"[{low}, {high}]"
 
 
