@@ -118,8 +118,8 @@ def test_an_idle_seed_and_what_the_swarm_saved() -> None:
         ),
         (
             [link("homes-1 up", 0.1), link("neck", 0.6, 0.0023), link("wire", None, None)],
-            "No line was full. The busiest, the link neck, carried 60 % of what it could, and "
-            "packets waited 2.3 ms for it on average.",
+            "No line was full all the time. The busiest, the link neck, carried 60 % of what it "
+            "could, and packets waited 2.3 ms for it on average.",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def _links(results: Source, runs: list[int] | None) -> Iterator[str]:
     if mean >= BUSY:
         yield f"{sentence(kind)} was full: it {carried}"
     else:
-        yield f"No line was full. The busiest, {kind}, {carried}"
+        yield f"No line was full all the time. The busiest, {kind}, {carried}"
 
 
 def _kind(link: str, groups: Mapping[str, Any]) -> str:
