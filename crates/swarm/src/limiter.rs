@@ -124,12 +124,19 @@ impl Limiter {
     pub fn round_robin(&self) -> impl Iterator<Item = ConnId> + '_ {
         self.round_robin.iter().copied()
     }
-    /// Changes the limit in place and forgives the debt, as mainline does. The caller gives
-    /// out turns afterwards.
+    /// Changes the limit in place. The caller gives out turns afterwards.
+    ///
+    /// Mainline forgives the debt. A limiter with ticks keeps its account, as libtorrent's does
+    /// (`bandwidth_channel::throttle`): what is earned between two ticks is not lost, however often the limit
+    /// changes.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
+        if self.rules.tick_ns.is_some() && self.rate.is_some() {
+            self.settle(now);
+        } else {
+            self.debt = 0;
+            self.settled = now;
+        }
         self.rate = rate;
-        self.debt = 0;
-        self.settled = now;
     }
 }
 
@@ -228,6 +235,28 @@ mod tests {
             burst += 1;
         }
         assert_eq!(burst, 31, "three seconds' worth, and the unit that crosses the line");
+    }
+
+    #[test]
+    fn a_limit_that_changes_often_is_used_as_one_that_stays() {
+        let mut rules = named("modern").unwrap().limiter;
+        rules.write_unit = 1000;
+        let mut limiter = Limiter::new(Rate::from_bps(80_000), rules, Time::START);
+        let mut sent = 0;
+        limiter.queue(Time::START, ConnId(0));
+        for tenth in 0..600u64 {
+            let now = Time::START + Span::from_millis(100 * tenth + 50);
+            if now >= limiter.wake() || tenth == 0 {
+                limiter.settle(now);
+                while let Some(conn) = limiter.grant() {
+                    limiter.wrote(conn, 1000, true);
+                    sent += 1000;
+                }
+                limiter.arm(now);
+            }
+            limiter.set_rate(now, Rate::from_bps(80_000 + tenth % 2 * 8));
+        }
+        assert!((595_000..=605_000).contains(&sent), "{sent} B in a minute at 10 kB/s");
     }
 
     #[test]
