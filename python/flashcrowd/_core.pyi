@@ -30,6 +30,7 @@ __all__ = [
     "tcp_profiles",
     "transfer_starts",
     "try_tun",
+    "upload_controllers",
     "utp_profiles",
 ]
 
@@ -192,6 +193,9 @@ def controllers() -> list[str]:
 
 def ledbat_tables() -> str:
     """Controllers of the LEDBAT family: a JSON object from name to the table that it ships with."""
+
+def upload_controllers() -> str:
+    """The upload controllers: a JSON list of objects with `name`, `about` and `parameters`."""
 
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""

@@ -21,6 +21,7 @@ from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.discipline import DISCIPLINES
 from flashcrowd.scenario.measures import Measures
 from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.scenario.workloads import Workload
 
 HOME = Path(__file__).parent
@@ -112,6 +113,10 @@ def _measures() -> Entries:
     return {name: first_sentence(said.get(name)) for name in Measures.model_fields}
 
 
+def _upload_controllers() -> Entries:
+    return {name: first_sentence(it["about"]) for name, it in CONTROLLERS.items()}
+
+
 def _studies() -> Entries:
     found: dict[str, str] = {}
     for path in sorted(STUDIES.glob("*.toml")):
@@ -141,6 +146,7 @@ KINDS = {
         Kind("stacks", "stack of hosts, transport of a workload", _shipped(shipped.stacks)),
         Kind("utp", "transport of a workload", _shipped(shipped.utps)),
         Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),
+        Kind("upload-controllers", "upload_control of a population", _upload_controllers),
         Kind("queues", "queue of a link, up_queue and down_queue of a line", _queues),
         Kind("measures", "keys of measures", _measures),
         Kind("series", "keys of measures.series", _variants("Sampled")),

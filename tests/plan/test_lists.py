@@ -15,7 +15,15 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd import _core
-from flashcrowd.scenario import arrivals, discipline, impairments, profile, swarm, web
+from flashcrowd.scenario import (
+    arrivals,
+    discipline,
+    impairments,
+    profile,
+    swarm,
+    upload_control,
+    web,
+)
 from flashcrowd.scenario.measures import Sampled, Windowed
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.utp import Utp
@@ -25,6 +33,15 @@ NO_WORD = "no-such-word"
 
 PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.web()], loss=0.01)
 PLAN["utps"] = [json.loads(_core.utp_profiles())["libutp"]]
+PLAN["workloads"][0]["populations"][0]["upload_control"] = {
+    "controller": {"kind": "fixed"},
+    "reflectors": [1],
+    "probe_bytes": 64,
+    "start_spread_ns": 0,
+    "lateness_ns": 0,
+    "poll_ns": 10**9,
+    "interface": {"refresh_ns": 0, "window_ns": None, "step_bytes": 1},
+}
 PLAN["network"]["links"][0]["conditions"] = plans.FAST | {
     "jitter": {"shape": "uniform", "spread_ns": 1, "reorder": False}
 }
@@ -74,6 +91,9 @@ PYTHON: dict[str, set[str]] = {
     },
     "workloads.kind": words(Workload),
     "workloads.reading.kind": words(web.ReadingTable),
+    "workloads.populations.upload_control.controller.kind": set(
+        typing.get_args(upload_control.ControllerName)
+    ),
     "workloads.populations.role": field(swarm.Population, "role"),
     # Times with the ends of stays are sessions in the plan.
     "workloads.populations.arrivals.kind": words(arrivals.ArrivalTable) | {"sessions"},

@@ -21,6 +21,7 @@ from tests.study.test_docs import FIRST, PARTS, merged
 from flashcrowd import _core
 from flashcrowd.plan.format import PlanDict
 from flashcrowd.scenario import paths
+from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,8 @@ VARIANTS: list[dict[str, Any]] = [
     },
     {f"{SEED}.arrivals": {"per_hour": [["0 s", 3]], "period": "24 h"}},
     {f"{SEED}.program": "transmission"},
+    *({f"{SEED}.upload_control": name} for name in CONTROLLERS),
+    {f"{SEED}.upload_control": {"name": "unlimited", "interface": "aria2"}},
     {
         "workloads.pages": {
             "kind": "web",

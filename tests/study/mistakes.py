@@ -174,6 +174,33 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "sweep of a part and the whole": ("sweep", {"network.rtt": ["0 ms"], "network": [1]}),
     "no rate at all": ("network.links.neck.rate", "none"),
     "no upload or no limit": (f"{_LEECHERS}.upload", "none"),
+    "unknown upload controller": (f"{_LEECHERS}.upload_control", "adaptive-drc"),
+    "unknown upload controller in a table": (f"{_LEECHERS}.upload_control", {"name": "fixd"}),
+    "upload controller without a name": (f"{_LEECHERS}.upload_control", {"limit": "9 kB/s"}),
+    "unknown parameter of a controller": (
+        f"{_LEECHERS}.upload_control",
+        {"name": "adaptive-drc-aimd", "probe_periode": "1 s"},
+    ),
+    "parameter of a controller out of bounds": (
+        f"{_LEECHERS}.upload_control",
+        {"name": "adaptive-drc-mimd", "probe_period": "1 ms"},
+    ),
+    "unknown interface of a client": (
+        f"{_LEECHERS}.upload_control",
+        {"name": "unlimited", "interface": "qbitorrent"},
+    ),
+    "reflector that nobody knows": (
+        f"{_LEECHERS}.upload_control",
+        {"name": "unlimited", "reflector": ["seed", "leecher"]},
+    ),
+    "reflector at home": (
+        f"{_LEECHERS}.upload_control",
+        {"name": "unlimited", "reflector": "leechers-2"},
+    ),
+    "controller of what uploads nothing": (
+        _LEECHERS,
+        {"group": "leechers", "upload": "0 B/s", "upload_control": "adaptive-drc-aimd"},
+    ),
     "no rate of a link": ("network.links.neck.rate", "0 B/s"),
     "window that ends before it begins": ("measures.window", {"from": "9 s", "to": "5 s"}),
     "window of no table": ("measures.windows", {"swarms": {"from": "9 s"}}),

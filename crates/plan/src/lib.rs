@@ -17,6 +17,7 @@ mod rate_clock;
 mod swarm;
 mod timeline;
 mod transfer;
+mod upload_control;
 mod web;
 
 pub use call::Call;
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 pub use swarm::{Arrivals, Departure, Population, RateStep, Swarm, Tracker};
 pub use timeline::{Change, What};
 pub use transfer::Transfer;
+pub use upload_control::{ClientInterface, ControlledUpload};
 pub use web::{PageSize, Reading, Web};
 
 /// Version of the plan's format.

@@ -118,6 +118,8 @@ pub enum Sampled {
     Online,
     /// Leechers of each swarm that have completed.
     Completed,
+    /// Upload limit of the client on each host that has one, in bits per second.
+    UploadLimit,
 }
 
 impl Measures {
@@ -151,13 +153,14 @@ impl Measures {
     pub(crate) fn load(&self, plan: &Plan, end_s: f64) -> Load {
         let rated = plan.network.links.iter().filter(|link| link.is_rated());
         let links = rated.count() as f64;
-        let (mut flows, mut swarms, mut populations) = (0.0, 0.0, 0.0);
+        let (mut flows, mut swarms, mut populations, mut peers) = (0.0, 0.0, 0.0, 0.0);
         for workload in &plan.workloads {
             match workload {
                 Workload::Transfer(transfer) => flows += f64::from(transfer.flows),
                 Workload::Swarm(swarm) => {
                     swarms += 1.0;
                     populations += swarm.populations.len() as f64;
+                    peers += swarm.hosts().len() as f64;
                 }
                 _ => {}
             }
@@ -174,6 +177,7 @@ impl Measures {
                     Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links,
                     Sampled::Goodput | Sampled::Window | Sampled::Rtt => flows,
                     Sampled::SwarmRate | Sampled::Online | Sampled::Completed => swarms,
+                    Sampled::UploadLimit => peers,
                 },
             );
         }

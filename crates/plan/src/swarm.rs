@@ -2,7 +2,7 @@ use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
 use crate::rate_clock::RateClock;
-use crate::{Error, Plan, TransportChoice, What};
+use crate::{ControlledUpload, Error, Plan, TransportChoice, What};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,10 @@ pub struct Population {
     /// Their client's upload limit; none for unlimited, and zero for clients that upload nothing.
     #[serde(default)]
     pub upload_bps: UploadLimit,
+    /// What sets the upload limit of each of them while it is there; `upload_bps` is then what the client
+    /// has until the controller says something else. None for a limit that stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload_control: Option<ControlledUpload>,
     /// When they come.
     pub arrivals: Arrivals,
     /// When they go, counted from their completion (for a seed: from its arrival).
@@ -229,6 +233,9 @@ impl Swarm {
             for host in &population.hosts {
                 index(*host, hosts, format_args!("{path}.hosts"))?;
             }
+            if let Some(control) = &population.upload_control {
+                control.check(population, hosts, &format!("{path}.upload_control"))?;
+            }
             population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {
                 let sane = share.is_finite() && share >= 0.0;
@@ -317,6 +324,13 @@ impl Swarm {
         load.events += bytes / crowd.turn_bytes + rounds;
 
         let blocks = size / f64::from(self.block_bytes);
+        for population in &self.populations {
+            if let Some(control) = &population.upload_control {
+                let peers = population.hosts.len() as f64 * crowd.arrived(seconds);
+                load.add(control.load(&forth, &back).times(peers * seconds));
+            }
+        }
+
         load.connections = (peers * degree / 2.0).max(0.0);
         if crowd.splits {
             load.connections += crowd.uploads;
@@ -564,6 +578,9 @@ impl Crowd {
 impl Population {
     /// The mean of the upload limit of each peer.
     fn mean_limit_bps(&self, swarm: usize, number: u32, outlook: &Outlook<'_>) -> f64 {
+        if let Some(control) = &self.upload_control {
+            return control.expected_bps().min(ENDLESS_BPS);
+        }
         let limit = |limit: UploadLimit| match limit {
             UploadLimit::Unlimited => ENDLESS_BPS,
             UploadLimit::Rate(rate) => rate.bps() as f64,

@@ -37,7 +37,7 @@ mod _core {
     use crate::plan_reader::PlanReader;
     #[pymodule_export]
     use crate::profiles::{
-        client_profiles, controllers, ledbat_tables, tcp_profiles, utp_profiles,
+        client_profiles, controllers, ledbat_tables, tcp_profiles, upload_controllers, utp_profiles,
     };
     #[pymodule_export]
     use crate::simulate::{

@@ -1,8 +1,10 @@
 //! The profiles that ship, for the Python side to offer by name and to resolve into plans.
 
 use flashcrowd_transport::congestion::Kind;
+use flashcrowd_upload::{Parameter, UploadControl};
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::faults::EngineFault;
 
@@ -40,6 +42,27 @@ pub(crate) fn ledbat_tables() -> PyResult<String> {
         object.insert(kind.name().to_owned(), serde_json::to_value(table).map_err(fault)?);
     }
     Ok(serde_json::Value::Object(object).to_string())
+}
+
+/// The upload controllers: a JSON list of objects with a `name`, what it does (`about`) and its
+/// `parameters`, each with its name in a plan, what it is about, its bounds (in seconds or bits per
+/// second) and its default (as a plan has it).
+#[pyfunction]
+pub(crate) fn upload_controllers() -> PyResult<String> {
+    let fault = |error| EngineFault::new_err(format!("upload controllers: {error}"));
+    let mut list = Vec::new();
+    for control in UploadControl::NAMES.into_iter().filter_map(UploadControl::named) {
+        let defaults = serde_json::to_value(&control).map_err(fault)?;
+        let described = control.parameters().into_iter().map(|it| {
+            let Parameter { name, about, least, most, .. } = it;
+            let default = &defaults[name];
+            json!({ "name": name, "about": about, "least": least, "most": most, "default": default })
+        });
+        let parameters: Vec<serde_json::Value> = described.collect();
+        let (name, about) = (control.name(), control.about());
+        list.push(json!({ "name": name, "about": about, "parameters": parameters }));
+    }
+    Ok(serde_json::Value::Array(list).to_string())
 }
 
 fn by_name<T: Serialize>(profiles: Vec<T>, name: impl Fn(&T) -> &String) -> PyResult<String> {

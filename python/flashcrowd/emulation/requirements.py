@@ -67,6 +67,11 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
                 f"{place}: a client has the TCP of its host; give the group the stack "
                 f"{plan['stacks'][own]['name']} in place of the population's transport"
             )
+        if "upload_control" in population:
+            yield (
+                f"{place}: upload_control has no real program here yet; give the population "
+                "a limit in `upload` instead, or run it with --engine simulation"
+            )
         program = population.get("program") or DEFAULT
         if plan["measures"].get("have") and program != _TELLS_PIECES:
             yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"

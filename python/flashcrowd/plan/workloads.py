@@ -12,6 +12,7 @@ from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes
 from flashcrowd.scenario.mirror import to_plan
+from flashcrowd.scenario.reflectors import reflectors
 from flashcrowd.scenario.scenario import stack_of, transports_of
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import (
@@ -22,6 +23,7 @@ from flashcrowd.scenario.swarm import (
     Swarm,
     Tracker,
 )
+from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.scenario.workloads import Workload
 
 
@@ -68,7 +70,7 @@ def lower_workloads(
     hosts, lowered = HostNames(sizes), list[dict[str, Any]]()
     for name, workload in workloads.items():
         if isinstance(workload, Swarm):
-            lowered.append(_swarm(name, workload, hosts, used))
+            lowered.append(_swarm(name, workload, hosts, used, workloads))
         else:
             lowered.extend(_flows(name, workload, hosts, used))
     return lowered
@@ -80,10 +82,19 @@ def weight(lowered: list[dict[str, Any]]) -> int:
     return 1 + len(lowered) // 2 + peers // 50
 
 
-def _swarm(name: str, swarm: Swarm, hosts: HostNames, used: Used) -> dict[str, Any]:
+def _swarm(
+    name: str,
+    swarm: Swarm,
+    hosts: HostNames,
+    used: Used,
+    workloads: Mapping[str, Workload],
+) -> dict[str, Any]:
     taken: set[str] = set()
     populations = [
-        _population(each, population, hosts, used, taken)
+        {
+            **_population(each, population, hosts, used, taken),
+            **_controlled(population, swarm, workloads, hosts),
+        }
         for each, population in swarm.populations.items()
     ]
     return {
@@ -133,6 +144,27 @@ def _population(
         "replace": population.replace,
         # The usual one is not named, so that plans are the same as before there were any.
         **({} if population.program == "libtorrent" else {"program": population.program}),
+    }
+
+
+def _controlled(
+    population: Population, swarm: Swarm, workloads: Mapping[str, Workload], hosts: HostNames
+) -> dict[str, Any]:
+    """A population's upload controller; nothing is said of none."""
+    control = population.upload_control
+    if control is None:
+        return {}
+    made = to_plan(control)
+    keys = [parameter["name"] for parameter in CONTROLLERS[control.name]["parameters"]]
+    found = reflectors(population, swarm, workloads, hosts)
+    return {
+        "upload_control": {
+            "controller": {"kind": control.name, **{key: made[key] for key in keys}},
+            "reflectors": [hosts.index[host] for host in found],
+            "probe_bytes": made["probe_size_bytes"],
+            **{key: made[key] for key in ("start_spread_ns", "lateness_ns", "poll_ns")},
+            "interface": made["interface"],
+        }
     }
 
 

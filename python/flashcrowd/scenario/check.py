@@ -22,6 +22,7 @@ from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.profile import Profile
+from flashcrowd.scenario.reflectors import check_reflectors
 from flashcrowd.scenario.scenario import Scenario, profile_of
 from flashcrowd.scenario.stack import Stack
 from flashcrowd.scenario.swarm import Population, Swarm
@@ -103,6 +104,7 @@ class _Named:
     stacks: Mapping[str, Stack]
     utp: Mapping[str, Utp]
     profiles: Mapping[str, Profile]
+    workloads: Mapping[str, Workload]
 
 
 @_rule
@@ -113,7 +115,7 @@ def _workloads(
     utp: Mapping[str, Utp],
     profiles: Mapping[str, Profile],
 ) -> Iterator[Problem]:
-    named = _Named(HostNames(sizes), stacks, utp, profiles)
+    named = _Named(HostNames(sizes), stacks, utp, profiles, workloads)
     for name, workload in workloads.items():
         place = join(("workloads", name))
         if isinstance(workload, Swarm):
@@ -270,7 +272,7 @@ def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
         yield Problem(f"{place}.populations", ", ".join(populations), allowed)
     taken: set[str] = set()
     for name, population in populations.items():
-        yield from _population(population, join(("populations", name)), place, named, taken)
+        yield from _population(population, join(("populations", name)), place, named, taken, swarm)
         if swarm.block <= swarm.piece:
             profile = profile_of(named.profiles, population.profile)
             yield from _blocks(swarm, population, f"{place}.block", profile)
@@ -291,11 +293,12 @@ def _blocks(
 def _population(
     population: Population,
     name: str,
-    swarm: str,
+    within: str,
     named: _Named,
     taken: set[str],
+    swarm: Swarm,
 ) -> Iterator[Problem]:
-    place, hosts = f"{swarm}.{name}", named.hosts
+    place, hosts = f"{within}.{name}", named.hosts
     groups = [population.group] if isinstance(population.group, str) else population.group
     profiles = list(dict.fromkeys([*shipped.profiles(), *named.profiles]))
     if population.profile not in profiles:
@@ -317,6 +320,8 @@ def _population(
         yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
         return
     taken.update(free[:wanted])
+    chosen = free[:wanted]
+    yield from check_reflectors(population, chosen, place, swarm, named.workloads, hosts)
     if isinstance(population.arrivals, Times):
         yield from _times(population, population.arrivals, place, wanted)
     if population.replace and population.departure.kind in ("never", "all-done"):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from flashcrowd.scenario.descriptions import descriptions
 
 Place = Sequence[str | int]
+
+_TAGS = ("kind", "name")
 
 
 def keys_at(model: type[BaseModel], place: Place, given: Any) -> list[str]:
@@ -67,13 +70,22 @@ def _models(annotation: Any) -> Iterable[Any]:
 
 
 def _of_kind(tables: list[Any], given: Any) -> list[Any]:
-    """Of several models, those of the `kind` that the table has, if it has one."""
-    kind = given.get("kind") if isinstance(given, Mapping) else None
+    """Of several models, those of the kind that the table has, if it has one."""
     same = [
         table
         for table in tables
-        if not isinstance(table, _Named)
-        and "kind" in table.model_fields
-        and table.model_fields["kind"].default == kind
+        if isinstance(given, Mapping)
+        and not isinstance(table, _Named)
+        and (tag := tag_of(table)) is not None
+        and table.model_fields[tag].default == given.get(tag)
     ]
     return same or tables
+
+
+def tag_of(table: type[BaseModel]) -> str | None:
+    """The key by which a file chooses this table among others that may stand at its place."""
+    return next((key for key in _TAGS if _is_one_word(table.model_fields.get(key))), None)
+
+
+def _is_one_word(info: FieldInfo | None) -> bool:
+    return info is not None and info.annotation == Literal[info.default]

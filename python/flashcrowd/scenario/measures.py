@@ -28,6 +28,7 @@ Sampled = Literal[
     "swarm-rate",
     "online",
     "completed",
+    "upload-limit",
 ]
 
 

@@ -78,15 +78,22 @@ def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Proble
     if kind == "literal_error":
         return _choice(path, value, context["expected"])
     if kind == "union_tag_invalid":
-        named = isinstance(item["input"], dict) and "kind" in item["input"]
-        where = f"{path}.kind" if named else path
+        tag = _tag(context)
+        named = isinstance(item["input"], dict) and tag in item["input"]
+        where = f"{path}.{tag}" if named else path
         return _choice(where, shown(context["tag"]), context["expected_tags"])
     if kind == "union_tag_not_found":
-        path, value = f"{path}.kind", MISSING
+        path, value = f"{path}.{_tag(context)}", MISSING
     elif kind == "string_pattern_mismatch" and item["loc"][-1] == "[key]":
         value = shown(place[-1])
     allowed = _ALLOWED[kind].format(**context) if kind in _ALLOWED else str(cause or item["msg"])
     return Problem(path, value, allowed)
+
+
+def _tag(context: Mapping[str, Any]) -> str:
+    """The key by which a file chooses among several kinds of tables."""
+    said: str = context["discriminator"]
+    return said.strip("'") if said.startswith("'") else "kind"
 
 
 def _choice(path: str, value: str, expected: str) -> Problem:

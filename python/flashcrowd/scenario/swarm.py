@@ -22,6 +22,7 @@ from flashcrowd.scenario.fields import (
     kind_from,
     shorthand,
 )
+from flashcrowd.scenario.upload_control import UploadControl
 from flashcrowd.units import Share, Size, Span
 
 
@@ -124,6 +125,9 @@ class Population(Table):
     """What carries the blocks that they upload, on connections apart; "none" for no such."""
     upload: UploadRate = None
     """Their client's upload limit; "0 B/s" for clients that upload nothing."""
+    upload_control: Annotated[UploadControl | None, Word("none")] = None
+    """What sets that limit while they are there, by name or as a table; `upload` is then what the
+    client has until its controller says something else. "none" for a limit that stays."""
     arrivals: Arrivals = Field(default_factory=_default_arrivals)
     """When they come: within 10 s of the start, seeds at the start, unless given."""
     departure: Departure = Never()

@@ -270,11 +270,13 @@ ENGINE_TABLES: dict[str, Layout] = {
             "one sample of one time series",
             _columns("""
     what | text | | what was sampled: `queue-packets`, `queue-delay` (s), `link-rate` (bit/s),
-        `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`
-    source | text | | the link, flow or swarm that it belongs to
+        `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`,
+        `upload-limit` (bit/s)
+    source | text | | the link, flow, swarm or host that it belongs to
     t_s | real | s | when
     value | real | see `what` | the sample; a flow has no row for `window` before it starts, none
-        for `rtt` before its first round trip, and none for either once it is over
+        for `rtt` before its first round trip, and none for either once it is over; a client
+        without a limit has none for `upload-limit`
 """),
             optional="measures.series",
         ),
@@ -396,6 +398,30 @@ ENGINE_TABLES: dict[str, Layout] = {
     t_s | real | s | when the leecher had it whole
 """),
             optional="measures.have",
+        ),
+        Layout(
+            "control",
+            "one question of an upload controller to its client, and what the controller does",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | population of the client
+    host | text | | its host
+    peer | count | | number of the peer in its swarm
+    t_s | real | s | when
+    limit_bps | real? | bit/s | the upload limit that the client has then; null for none
+    upload_bps | real | bit/s | what it uploads as its own interface says, mean since the row before
+    download_bps | real | bit/s | the same of what it downloads
+    phase | text | | what the controller is doing: `learning`, `raising`, `lowering`, `holding`,
+        `draining` or `waiting`
+    reason | text | | why, in words
+    rtt_s | real? | s | round trip of the probe that was answered last since the row before; null if
+        none was
+    base_rtt_s | real? | s | the least round trip of all its probes so far
+    lost | count | | probes since the row before that had no answer in time
+    delay_s | real? | s | the delay by which it decided: over its own baseline where it has one
+    threshold_s | real? | s | the delay above which it takes the uplink for congested
+"""),
+            optional="upload_control",
         ),
         Layout(
             "links",

@@ -19,6 +19,7 @@ from flashcrowd.errors import nearest
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.fields import Within, Word, at_most_all, positive
+from flashcrowd.scenario.keys import tag_of
 from flashcrowd.study.study import Study
 from flashcrowd.units import Quantity
 
@@ -61,8 +62,8 @@ class Key:
     @property
     def of(self) -> str:
         """Which table has it, where several kinds may stand at the same place; else empty."""
-        kind = self.table.model_fields.get("kind")
-        return f'a table of kind "{kind.default}"' if kind is not None else ""
+        tag = tag_of(self.table)
+        return f'a table of {tag} "{self.table.model_fields[tag].default}"' if tag else ""
 
     @property
     def allowed(self) -> list[str]:

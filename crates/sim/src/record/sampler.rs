@@ -124,5 +124,6 @@ fn name(what: Sampled) -> &'static str {
         Sampled::SwarmRate => "swarm-rate",
         Sampled::Online => "online",
         Sampled::Completed => "completed",
+        Sampled::UploadLimit => "upload-limit",
     }
 }

@@ -66,6 +66,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         transport: None,
         data: None,
         upload_bps: upload.into(),
+        upload_control: None,
         arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_secs(10) },
         departure: Departure::AllDone,
         replace: false,

@@ -27,6 +27,7 @@ NAMES: dict[str, tuple[str, str, float]] = {
     "swarm-rate": ("download rate of the swarm", "Mbit/s", 1e-6),
     "online": ("peers online", "", 1.0),
     "completed": ("leechers done", "", 1.0),
+    "upload-limit": ("upload limit", "kB/s", 1.25e-4),
 }
 
 

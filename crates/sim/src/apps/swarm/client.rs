@@ -143,16 +143,22 @@ impl Swarms<'_> {
             let machine = self.peers[peer as usize].machine.as_ref();
             world.sockets.begins(socket, || machine?.half_written(conn));
         }
-        let block = matches!(completes, Some(Message::Piece { .. }));
+        let header = match &completes {
+            Some(message @ Message::Piece { length, .. }) => Some(message.size() - length),
+            _ => None,
+        };
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
         if !self.goes_on(peer, conn) {
             world.flush(socket);
         }
         world.sockets.get_mut(socket).reported_space = clamp(space);
         if of_block {
+            self.count_upload(peer, bytes, header.unwrap_or(0));
             self.sent_block(world, peer);
         }
-        if block && let Some(machine) = &self.peers[peer as usize].machine {
+        if header.is_some()
+            && let Some(machine) = &self.peers[peer as usize].machine
+        {
             world.sockets.get_mut(socket).wait_for = match machine.profile().limiter.hand_over {
                 HandOver::Room => WaitFor::Room,
                 HandOver::Sent => WaitFor::Sent,
@@ -254,7 +260,7 @@ impl Swarms<'_> {
             captured: None,
             class: swarm.first_class + state.population,
             nagle: profile.nagle,
-            low_watermark: low_watermark(profile, swarm.uploads[state.population as usize]),
+            low_watermark: low_watermark(profile, self.limit(peer)),
         }
     }
 

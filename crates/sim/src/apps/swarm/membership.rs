@@ -84,6 +84,7 @@ impl Swarms<'_> {
         if role == Role::Seed || matches!(departure, Departure::Session { .. }) {
             self.plan_departure(world, peer, &departure, Span::ZERO);
         }
+        self.begin_control(world, peer);
         self.drain(world, peer);
     }
 
@@ -136,6 +137,7 @@ impl Swarms<'_> {
         machine.leave(world.now);
         self.drain(world, peer);
         self.close_account(world, peer);
+        self.end_control(peer);
         let state = &mut self.peers[peer as usize];
         state.last = state.progress();
         state.left = Some(world.now);
@@ -190,18 +192,23 @@ impl Swarms<'_> {
         let swarm = &mut self.all[number];
         swarm.uploads[population as usize] = limit;
         for peer in swarm.members.clone() {
-            let state = &mut self.peers[peer as usize];
-            if state.population != population {
-                continue;
+            if self.peers[peer as usize].population == population {
+                self.set_peer_upload(world, peer, limit);
             }
-            let Some(machine) = &mut state.machine else { continue };
-            machine.set_upload_limit(world.now, limit);
-            let low_watermark = clamp(low_watermark(machine.profile(), limit));
-            let sockets = state.sockets.iter().flat_map(|to| [to.control, to.outgoing]);
-            for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
-                world.sockets.get_mut(socket).low_watermark = low_watermark;
-            }
-            self.drain(world, peer);
         }
+    }
+
+    /// The client of a peer gets another upload limit, if it is there.
+    pub(super) fn set_peer_upload(&mut self, world: &mut World, peer: u32, limit: UploadLimit) {
+        let state = &mut self.peers[peer as usize];
+        let Some(machine) = &mut state.machine else { return };
+        machine.set_upload_limit(world.now, limit);
+        let low_watermark = clamp(low_watermark(machine.profile(), limit));
+        let sockets = state.sockets.iter().flat_map(|to| [to.control, to.outgoing]);
+        for socket in sockets.filter(|socket| *socket != NO_SOCKET) {
+            world.sockets.get_mut(socket).low_watermark = low_watermark;
+        }
+        self.note_limit(peer, limit);
+        self.drain(world, peer);
     }
 }

@@ -4,13 +4,17 @@ mod account;
 mod announces;
 mod client;
 mod completion;
+mod control;
 mod membership;
 mod record;
 
-use super::{App, Content, Message, SWARM, Sample, Stream, World};
-use crate::kernel::{Application, Event, Look, News, Outcome, Owner, WaitFor, clamp, other};
+use super::{App, Content, Message, SWARM, Sample, Saying, Stream, World};
+use crate::kernel::{
+    Application, Datagram, Event, Look, News, Outcome, Owner, WaitFor, clamp, other,
+};
 use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
+use control::{Control, ControlRow};
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
     self as plan, Arrivals, Change, Departure, Plan, Population, RateClock, Sampled,
@@ -42,6 +46,9 @@ pub(crate) struct Swarms<'p> {
     pieces: Vec<Pieces>,
     /// Every piece that a leecher completed.
     have: Vec<Have>,
+    /// Upload controllers by peer, as far as there are any; apart from what packets need.
+    controls: Vec<Option<Box<Control<'p>>>>,
+    control_rows: Vec<ControlRow>,
 }
 
 /// The events of this application.
@@ -58,11 +65,13 @@ enum Code {
     Tracker,
     /// The pieces that leechers have are counted.
     Census,
+    /// A timer of an upload controller.
+    Control,
 }
 
 impl Code {
-    const ALL: [Code; 5] =
-        [Code::Arrival, Code::Departure, Code::Timer, Code::Tracker, Code::Census];
+    const ALL: [Code; 6] =
+        [Code::Arrival, Code::Departure, Code::Timer, Code::Tracker, Code::Census, Code::Control];
 }
 
 /// What a socket is to a peer.
@@ -252,6 +261,8 @@ impl<'p> Swarms<'p> {
             unchokes: Vec::new(),
             pieces: Vec::new(),
             have: Vec::new(),
+            controls: Vec::new(),
+            control_rows: Vec::new(),
         };
         for (index, workload) in plan.workloads.iter().enumerate() {
             let Workload::Swarm(spec) = workload else { continue };
@@ -347,6 +358,7 @@ impl App for Swarms<'_> {
             Code::Departure => self.depart(world, event.index),
             Code::Tracker => self.on_tracker(world, event.index),
             Code::Census => self.count_pieces(world),
+            Code::Control => self.on_control(world, event.index),
         }
     }
 
@@ -393,6 +405,10 @@ impl App for Swarms<'_> {
         }
     }
 
+    fn on_datagram(&mut self, world: &mut World, datagram: Datagram) {
+        self.on_echo(world, datagram);
+    }
+
     fn change(&mut self, world: &mut World, change: &Change) {
         match change.what {
             What::Stop { workload } => self.stop_swarm(world, workload),
@@ -429,8 +445,21 @@ impl App for Swarms<'_> {
         self.sample_swarms(what)
     }
     fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        let mine = matches!(what, Sampled::SwarmRate | Sampled::Online | Sampled::Completed);
-        mine.then(|| self.spec(source).map_or_else(String::new, |spec| spec.name.clone()))
+        let swarm = |swarm| self.spec(swarm).map_or_else(String::new, |spec| spec.name.clone());
+        match what {
+            Sampled::SwarmRate | Sampled::Online | Sampled::Completed => Some(swarm(source)),
+            Sampled::UploadLimit => {
+                let Peer { swarm: of, host, .. } = self.peers[source as usize];
+                let host = &self.plan.network.hosts[host as usize].name;
+                // A host may have a peer of each swarm.
+                Some(if self.all.len() == 1 {
+                    host.clone()
+                } else {
+                    format!("{host} {}", swarm(of))
+                })
+            }
+            _ => None,
+        }
     }
     fn is_on(&self, host: u32) -> bool {
         self.on_host[host as usize] > 0
@@ -440,6 +469,9 @@ impl App for Swarms<'_> {
         let piece_bytes = self.all[swarm as usize].torrent.piece_bytes(0);
         let content = |owner: Owner| Content::bit_torrent(swarm, owner.index, piece_bytes);
         Stream::bit_torrent(swarm, owners.map(content))
+    }
+    fn says(&self, datagram: &Datagram) -> Option<Saying> {
+        Some(self.says_echo(datagram))
     }
     fn tables(&self, world: &World) -> Vec<Table> {
         self.swarm_tables(world)

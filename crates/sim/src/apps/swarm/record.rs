@@ -54,6 +54,16 @@ impl Swarms<'_> {
                 let completed = |swarm: u32| f64::from(self.all[swarm as usize].completed);
                 swarms.map(|swarm| (swarm, Sample::Level(completed(swarm)))).collect()
             }
+            Sampled::UploadLimit => {
+                let online = (0u32..).zip(&self.peers).filter(|(_, peer)| peer.machine.is_some());
+                let bps = |limit| match limit {
+                    UploadLimit::Unlimited => None,
+                    UploadLimit::Nothing => Some(0.0),
+                    UploadLimit::Rate(rate) => Some(rate.bps() as f64),
+                };
+                let limits = online.filter_map(|(peer, _)| Some((peer, bps(self.limit(peer))?)));
+                limits.map(|(peer, bps)| (peer, Sample::Level(bps))).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -65,6 +75,7 @@ impl Swarms<'_> {
             self.pieces(),
             self.unchokes(),
             self.have(),
+            self.control_table(world),
         ]
     }
 
@@ -224,6 +235,38 @@ impl Swarms<'_> {
                 ("bytes", Column::U64(rows.iter().map(|row| row.bytes).collect())),
                 ("blocks", Column::U32(rows.iter().map(|row| row.blocks).collect())),
                 ("cause", names(rows.iter().map(cause))),
+            ],
+        }
+    }
+
+    fn control_table(&self, world: &World) -> Table {
+        let rows = &self.control_rows;
+        let peer = |row: &ControlRow| &self.peers[row.peer as usize];
+        let place = |row: &ControlRow| self.place(peer(row).swarm, peer(row).population);
+        let host = |row: &ControlRow| world.network.host(peer(row).host).name.as_str();
+        let spans = |of: fn(&ControlRow) -> Option<Span>| {
+            Column::MaybeF64(rows.iter().map(|row| of(row).map(Span::seconds)).collect())
+        };
+        let rates = |way: usize| Column::F64(rows.iter().map(|row| row.rates[way] * 8.0).collect());
+        let limit = |row: &ControlRow| row.limit.rate().map(|rate| rate.bps() as f64);
+        Table {
+            name: "control",
+            columns: vec![
+                ("swarm", names(rows.iter().map(|row| place(row).0))),
+                ("population", names(rows.iter().map(|row| place(row).1))),
+                ("host", names(rows.iter().map(host))),
+                ("peer", Column::U32(rows.iter().map(|row| peer(row).id.0).collect())),
+                ("t_s", Column::F64(rows.iter().map(|row| row.at.seconds()).collect())),
+                ("limit_bps", Column::MaybeF64(rows.iter().map(limit).collect())),
+                ("upload_bps", rates(0)),
+                ("download_bps", rates(1)),
+                ("phase", names(rows.iter().map(|row| row.state.phase.name()))),
+                ("reason", names(rows.iter().map(|row| row.state.reason))),
+                ("rtt_s", spans(|row| row.rtt)),
+                ("base_rtt_s", spans(|row| row.base)),
+                ("lost", Column::U32(rows.iter().map(|row| row.lost).collect())),
+                ("delay_s", spans(|row| row.state.delay)),
+                ("threshold_s", spans(|row| row.state.threshold)),
             ],
         }
     }

@@ -1,0 +1,150 @@
+use crate::check::{index, require};
+use crate::load::{Load, ROW_BYTES};
+use crate::outlook::{ENDLESS_BPS, Path};
+use crate::{Error, Population};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_swarm::UploadLimit;
+use flashcrowd_upload::{Limit, Setup, UploadControl};
+use serde::{Deserialize, Serialize};
+
+/// A controller of the upload limit of each peer of a population: a program beside the client, which asks
+/// the client for its rates, sends probes over the same line, and writes the client's limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ControlledUpload {
+    /// The controller.
+    pub controller: UploadControl,
+    /// Hosts that answer its probes, in the controller's order.
+    pub reflectors: Vec<u32>,
+    /// Size of each IP packet of a probe and of its answer.
+    pub probe_bytes: u32,
+    /// It begins a random time after the arrival of its client, up to this: the phase of its probes
+    /// against the ticks of the client's limiter.
+    pub start_spread_ns: Span,
+    /// How late it acts at most: each of its timers is late by a random part of this.
+    pub lateness_ns: Span,
+    /// How often the client is asked for its rates.
+    pub poll_ns: Span,
+    /// What the client says of itself.
+    pub interface: ClientInterface,
+}
+
+/// What a client's interface for other programs says, and takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ClientInterface {
+    /// How often it renews what it says; zero for at each question.
+    pub refresh_ns: Span,
+    /// It says rates: means over this window. None for one that counts bytes.
+    pub window_ns: Option<Span>,
+    /// A limit is rounded down to a multiple of so many bytes per second, and is at least one of them.
+    pub step_bytes: u32,
+}
+
+/// A client is asked, and looks at its own meters, no more often than this.
+const LEAST_PERIOD: Span = Span::from_millis(10);
+/// For so long a controller's probes are counted to know how many it sends.
+const COUNTED: Span = Span::from_secs(60);
+/// Nobody looks that far back.
+const LONGEST_WINDOW: Span = Span::from_secs(600);
+
+impl ControlledUpload {
+    pub(crate) fn check(
+        &self,
+        population: &Population,
+        hosts: usize,
+        path: &str,
+    ) -> Result<(), Error> {
+        let fault = |refusal| Error::new(format!("{path}.controller"), format_args!("{refusal}"));
+        self.controller.check().map_err(fault)?;
+        let place = format!("{path}.reflectors");
+        require(!self.reflectors.is_empty(), &place, "must not be empty: something has to answer")?;
+        for host in &self.reflectors {
+            index(*host, hosts, &place)?;
+            let elsewhere = !population.hosts.contains(host);
+            require(elsewhere, &place, format_args!("{host} is a host of the population"))?;
+        }
+        let datagram = (28..=65_535).contains(&self.probe_bytes);
+        require(datagram, format_args!("{path}.probe_bytes"), "must be from 28 to 65535")?;
+        let place = format!("{path}.poll_ns");
+        require(self.poll_ns >= LEAST_PERIOD, &place, "must be at least 10 ms")?;
+        // What is later than the next question would be asked for twice.
+        let prompt = self.lateness_ns < self.poll_ns;
+        require(prompt, format_args!("{path}.lateness_ns"), "must be less than poll_ns")?;
+        let ClientInterface { refresh_ns, window_ns, step_bytes } = self.interface;
+        let place = format!("{path}.interface.refresh_ns");
+        let sane = refresh_ns.is_zero() || refresh_ns >= LEAST_PERIOD;
+        require(sane, &place, "must be zero or at least 10 ms")?;
+        let place = format!("{path}.interface.window_ns");
+        let sane = window_ns.is_none_or(|it| (LEAST_PERIOD..=LONGEST_WINDOW).contains(&it));
+        require(sane, &place, "must be from 10 ms to 600 s")?;
+        require(
+            step_bytes > 0,
+            format_args!("{path}.interface.step_bytes"),
+            "must be more than zero",
+        )?;
+        let uploads = population.upload_bps != UploadLimit::Nothing;
+        require(uploads, path, "must not stand beside a limit of zero: such clients upload nothing")
+    }
+
+    /// What a peer is expected to upload at most, in bits per second: a fixed limit, or as much as
+    /// its line takes.
+    pub(crate) fn expected_bps(&self) -> f64 {
+        match &self.controller {
+            UploadControl::Fixed(fixed) => fixed.limit_bps.bps() as f64,
+            _ => ENDLESS_BPS,
+        }
+    }
+
+    /// What one peer's controller adds in a second: questions, probes and their answers, rows.
+    pub(crate) fn load(&self, forth: &Path, back: &Path) -> Load {
+        let polls = 1.0 / self.poll_ns.seconds();
+        let probes = self.probes_per_s();
+        Load {
+            packets: probes * (1.0 - forth.loss) * (2.0 - back.loss),
+            events: polls + probes * (2.0 + forth.stages + back.stages),
+            // Three times the columns of most tables.
+            bytes: polls * 3.0 * ROW_BYTES,
+            ..Load::default()
+        }
+    }
+
+    /// How many probes it sends while none is answered: it is asked.
+    fn probes_per_s(&self) -> f64 {
+        let reflectors = self.reflectors.len();
+        let setup = Setup { now: Time::START, reflectors, limit: Limit::Unlimited };
+        let mut controller = self.controller.build(&setup);
+        let (mut now, mut probes) = (Time::START, 0.0);
+        while now < Time::START + COUNTED {
+            while controller.probe(now).is_some() {
+                probes += 1.0;
+            }
+            now = controller.deadline().max(now + Span::from_millis(1));
+        }
+        probes / COUNTED.seconds()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_says_itself_how_often_it_probes() {
+        let controlled = |name| ControlledUpload {
+            controller: UploadControl::named(name).unwrap(),
+            reflectors: vec![0],
+            probe_bytes: 64,
+            start_spread_ns: Span::ZERO,
+            lateness_ns: Span::ZERO,
+            poll_ns: Span::from_secs(1),
+            interface: ClientInterface { refresh_ns: Span::ZERO, window_ns: None, step_bytes: 1 },
+        };
+        assert_eq!(controlled("fixed").probes_per_s(), 0.0);
+        assert_eq!(controlled("adaptive-drc-aimd").probes_per_s(), 1.0);
+        assert_eq!(controlled("mainline-5-deviation").probes_per_s(), 2.0);
+        assert_eq!(controlled("fixed").expected_bps(), 245_760.0);
+    }
+}

@@ -1,0 +1,170 @@
+"""Upload controllers: what sets the upload limit of a client while it runs.
+
+The controllers, their parameters, bounds and defaults are the engine's (`crates/upload`): the
+tables below are made from its list, so that nothing about them is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, create_model
+
+from flashcrowd import _core
+from flashcrowd.errors import did_you_mean, one_of
+from flashcrowd.scenario.fields import (
+    DelaySpan,
+    MaybePositiveSpan,
+    PacketSize,
+    PositiveSize,
+    Table,
+    shorthand,
+    within,
+)
+from flashcrowd.units import Rate, Size, Span, UnitError
+
+ControllerName = Literal[
+    "unlimited",
+    "fixed",
+    "adaptive-drc-aimd",
+    "adaptive-drc-mimd",
+    "auto-speed-v1",
+    "auto-speed-v2",
+    "mainline-5-deviation",
+    "mainline-5-chebyshev",
+    "autolimit-baseline",
+    "autolimit-gradient",
+    "autolimit-capacity",
+]
+"""The controllers' names, as the engine lists them."""
+
+CONTROLLERS: dict[str, dict[str, Any]] = {
+    each["name"]: each for each in json.loads(_core.upload_controllers())
+}
+"""By name: what a controller does (`about`), and its `parameters` with their names in the plan."""
+
+INTERFACES: dict[str, dict[str, str]] = {
+    # libtorrent in the same process: counters at any time, limits in bytes per second.
+    "exact": {},
+    # `transfer/info` is renewed every 1.5 s, and counts; limits are stored in whole KiB/s.
+    "qbittorrent": {"refresh": "1.5 s", "step": "1 KiB"},
+    # `session-stats` counts at any time; limits are whole kB/s.
+    "transmission": {"step": "1 kB"},
+    # `aria2.getGlobalStat` has a rate alone: a mean over 10 s.
+    "aria2": {"window": "10 s"},
+    # Azureus 3.0: the global upload rate is a mean over 10 s, limits are whole KiB/s.
+    "azureus": {"window": "10 s", "step": "1 KiB"},
+}
+"""Interfaces of clients, by name, as far as they differ from one that hides nothing."""
+
+
+class ClientInterface(Table):
+    """What a client's interface for other programs says, and takes."""
+
+    refresh: DelaySpan = Span("0 s")
+    """How often it renews what it says; "0 s" for at each question."""
+    window: MaybePositiveSpan = None
+    """It says rates, which are means over this time; "none" for one that counts bytes."""
+    step: PositiveSize = Size("1 B")
+    """A limit is rounded down to a multiple of so much a second, and is at least that."""
+
+
+def _by_name(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    if given not in INTERFACES:
+        allowed = f"{one_of(INTERFACES)}, or a table"
+        raise UnitError(allowed, did_you_mean(given, INTERFACES))
+    return INTERFACES[given]
+
+
+InterfaceName = Literal["exact", "qbittorrent", "transmission", "aria2", "azureus"]
+
+
+class UploadControlTable(Table):
+    """A controller of upload limits beside each client of a population."""
+
+    name: str
+    """Which controller."""
+    reflector: str | list[str] = "auto"
+    """Hosts or groups that answer its probes; "auto" for the swarm's tracker, or else the first
+    host of a group that has no part in a swarm, or else of one without peers of the population."""
+    probe_size: PacketSize = Size("64 B")
+    """Size of the IP packet of a probe, and of its answer."""
+    start_spread: DelaySpan = Span("1 s")
+    """The controller begins a random time after its client, up to this: at any phase of the ticks
+    of the client's limiter."""
+    lateness: DelaySpan = Span("10 ms")
+    """Each of its timers is late by a random part of this, as in any program."""
+    poll: Annotated[Span, within(Span("10 ms"), Span("10 min"))] = Span("1 s")
+    """How often it asks the client for its rates."""
+    interface: Annotated[
+        ClientInterface,
+        BeforeValidator(_by_name, json_schema_input_type=ClientInterface | InterfaceName),
+    ] = ClientInterface()
+    """What the client says of itself: "exact", "qbittorrent", "transmission", "aria2", "azureus",
+    or a table."""
+
+
+_ENDINGS: dict[str, type[Span | Rate]] = {"_ns": Span, "_bps": Rate}
+
+
+def _parameter(described: dict[str, Any]) -> tuple[str, tuple[Any, Any]]:
+    """A parameter as a field: its name in files, its type and its default."""
+    key: str = described["name"]
+    least, most, default = described["least"], described["most"], described["default"]
+    for ending, quantity in _ENDINGS.items():
+        if key.endswith(ending):
+            # Bounds are in seconds or bits per second, the default as the plan has it.
+            whole = 10**9 if quantity is Span else 1
+            bounds = (quantity.of(round(bound * whole)) for bound in (least, most))
+            kind: Any = Annotated[quantity, within(*bounds)]
+            default = quantity.of(default)
+            return key.removesuffix(ending), (kind, _field(default, described))
+    if isinstance(default, bool):
+        return key, (bool, _field(default, described))
+    bounded = Field(ge=least, le=most)
+    return key, (Annotated[type(default), bounded], _field(default, described))
+
+
+def _field(default: Any, described: dict[str, Any]) -> Any:
+    return Field(default=default, description=described["about"])
+
+
+def _table(name: str, controller: dict[str, Any]) -> type[UploadControlTable]:
+    fields: dict[str, Any] = {
+        "name": (Literal[name], Field(default=name, description="Which one."))
+    }
+    fields |= dict(_parameter(it) for it in controller["parameters"])
+    title = "".join(part.capitalize() for part in name.split("-"))
+    return create_model(
+        title,
+        __base__=UploadControlTable,
+        __module__=__name__,
+        __doc__=controller["about"],
+        **fields,
+    )
+
+
+TABLES: dict[str, type[UploadControlTable]] = {
+    name: _table(name, controller) for name, controller in CONTROLLERS.items()
+}
+"""The table of each controller, by name."""
+# Under their names here they can be sent to other processes.
+globals().update({table.__name__: table for table in TABLES.values()})
+
+
+def _union(tables: list[Any]) -> Any:
+    joined = tables[0]
+    for table in tables[1:]:
+        joined |= table
+    return joined
+
+
+if TYPE_CHECKING:
+    UploadControl = UploadControlTable
+else:
+    _AnyTable = Annotated[_union([*TABLES.values()]), Field(discriminator="name")]
+    UploadControl = Annotated[_AnyTable, shorthand("name", _AnyTable | ControllerName)]
+"""A controller: its name, or a table with its name and what differs from its defaults."""
