@@ -29,6 +29,7 @@ from flashcrowd.report.charts import (
     capacity,
     completion,
     connections,
+    control,
     histograms,
     means,
     pings,
@@ -188,6 +189,8 @@ def _results(
         *histograms.ping_times(results, points),
     ]
     yield Section("Echo requests", "pings", echoes)
+    controlled = control.over_time(results, points, instants(results.study))
+    yield Section("Upload control", "control", controlled)
     spread = [
         listings.spread(observed, points)
         for observed in everything

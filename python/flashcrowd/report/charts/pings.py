@@ -31,7 +31,7 @@ def over_time(
             continue
 
         def band(point: Point, mine: np.ndarray = mine) -> Band | None:
-            return _averaged(point, runs[mine], sent[mine], rtt_ms[mine])
+            return averaged(point, runs[mine], sent[mine], rtt_ms[mine])
 
         caption = (
             f"Round-trip times of the echo requests of {called('ping', name)}, by when they were "
@@ -48,7 +48,7 @@ def over_time(
     return found
 
 
-def _averaged(point: Point, runs: np.ndarray, t_s: np.ndarray, values: np.ndarray) -> Band | None:
+def averaged(point: Point, runs: np.ndarray, t_s: np.ndarray, values: np.ndarray) -> Band | None:
     """Mean and range over the runs of `point` in equal stretches of time."""
     chosen = np.isin(runs, [run.run for run in point.runs])
     if not chosen.any():
