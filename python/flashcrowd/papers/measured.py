@@ -212,7 +212,8 @@ def arithmetic(evidence: Evidence, given: Given) -> Finding:
     del evidence
     same = abs(given["result"] - given["published"]) <= given["tolerance"]
     found = Verdict.REPRODUCED if same else Verdict.NOT_REPRODUCED
-    return Finding(found, f"{given['result']:g} {given['unit']}, computed: {given['words']}")
+    number = f"{given['result']:g} {given['unit']}".rstrip()
+    return Finding(found, f"{number}, computed: {given['words']}")
 
 
 def _capital(text: str) -> str:

@@ -1,14 +1,13 @@
-"""Numbers at points, a row a point, with names that a reader of the paper knows."""
+"""Numbers at points, a row a point, with this paper's names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flashcrowd.papers import listing as general
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.rossi2010.words import described
-from flashcrowd.report import wording
-from flashcrowd.report.blocks import Cell, Table
-from flashcrowd.report.listings import explained
+from flashcrowd.report.blocks import Table
 from flashcrowd.report.measures import Measure
 
 
@@ -16,20 +15,4 @@ def listing(
     study: StudyEvidence, measures: Sequence[Measure], *, what: str = "", folded: bool = False
 ) -> Table:
     """Means over the runs of every point, with their intervals."""
-    body: list[list[str | Cell]] = []
-    for point in study.points.points:
-        found = [measure.at(point) for measure in measures]
-        counts = {one.n for one in found if one is not None}
-        if not counts:
-            continue
-        row: list[str | Cell] = [described(study, point), wording.runs(max(counts))]
-        row += [
-            "–" if one is None else Cell(wording.mean(one), wording.interval(one)) for one in found
-        ]
-        body.append(row)
-    units = [f" ({measure.unit})" if measure.unit else "" for measure in measures]
-    header = [
-        "", "runs", *(f"{m.name}{unit}" for m, unit in zip(measures, units, strict=True)),
-    ]  # fmt: skip
-    caption = f"{what}Means over runs with 95 % intervals. {explained(measures)}".strip()
-    return Table(header, body, caption, frozenset({0}), folded=folded or len(body) > 14)
+    return general.listing(study, measures, described, what=what, folded=folded)

@@ -1,0 +1,248 @@
+"""The paper's figures, each as the paper has it, from our runs; and what its questions give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from flashcrowd.papers import listing
+from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
+from flashcrowd.papers.pan2009 import hidden, quantities
+from flashcrowd.papers.pan2009.drawings import Curve, Panel, against, bars, histograms
+from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described
+from flashcrowd.papers.paper import Draw
+from flashcrowd.report import wording
+from flashcrowd.report.blocks import Block, Cell, Table, Text
+from flashcrowd.report.points import Point
+from flashcrowd.report.statistics import Estimate, estimate
+from flashcrowd.units import Rate
+
+UP, DOWN = {"way": "up"}, {"way": "down"}
+SETTLED = {"from_s": 20}
+
+#: The queue in which flows take turns, and nothing is dropped.
+TURNS = {"kind": "fq-codel", "target": "1000 s", "interval": "1000 s"}
+
+#: What the eight lines do without uploads and without a limit, by the settings that select it.
+UNLIMITED: Mapping[str, Where] = {
+    "nothing uploaded": {"upload": "0 B/s", "home.stack": "xp", "up_queue": "100 packets"},
+    "no limit": {"upload": "unlimited", "home.stack": "xp", "up_queue": "100 packets"},
+    "no limit, twice as many acknowledgements": {"upload": "unlimited", "home.stack": "xp-each"},
+    "no limit, acknowledgements overtake": {"upload": "unlimited", "up_queue": TURNS},
+}
+
+
+def _limits(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["limits"]
+    panels = []
+    for up, unit, factor, title in (
+        ("125 kbit/s", "kbit/s", 1.0, "read in kbit/s: 1 Mbit/s down"),
+        ("1 Mbit/s", "kB/s", 8.0, "read in kB/s: 8 Mbit/s down"),
+    ):
+        points = [
+            (Rate(str(study.value(point, "upload"))).bps / 1e3 / factor, point)
+            for point in study.select({"access.up": up})
+            if study.value(point, "upload") != "unlimited"
+        ]
+        lines = [
+            _curve(study, points, label, {**way, **SETTLED}, 1 / factor)
+            for label, way in (("download", DOWN), ("upload", UP))
+        ]
+        marks = ((900.0, "900"), (200.0, "200"))
+        panels.append(Panel(title, f"upload limit ({unit})", f"rate ({unit})", lines, marks))
+    yield against(
+        panels, "upload-limit",
+        "The first figure: download and upload on the line against the client's upload limit, with "
+        f"the uplink's 125 read in both units; {study.points.count()} a point, 95 % intervals "
+        "shaded. Dashed: what the paper gives before and after the fall.",
+    )  # fmt: skip
+    yield _listing(study, [{**DOWN, **SETTLED}, {**UP, **SETTLED}], folded=True)
+
+
+def _curve(
+    study: StudyEvidence,
+    points: Sequence[tuple[float, Point]],
+    label: str,
+    given: Mapping[str, object],
+    factor: float,
+) -> Curve:
+    measure = quantities.rate(study, given)
+    found = [(x, one) for x, point in points if (one := measure.at(point)) is not None]
+    return Curve(label, [x for x, _ in found], [one.scaled(factor) for _, one in found])
+
+
+def _ramp(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["ramp"]
+    climbs = quantities.climbs(study)
+    download, delay, rows = [], [], []
+    for point in study.points.points:
+        runs = [np.array(climbs[run.run]) for run in point.good_runs if run.run in climbs]
+        if not runs:
+            continue
+        steps = np.array(runs)  # runs × steps × columns
+        limits = steps[0, :, 0].tolist()
+        of = [[estimate(steps[:, i, column]) for i in range(len(limits))] for column in range(5)]
+        name = LIMITERS[str(study.value(point, "profile"))]
+        download.append(Curve(name, limits, [one.scaled(1e-3) for one in of[2]]))
+        delay.append(Curve(name, [one.mean for one in of[1]], of[3]))
+        rows += [
+            [name, f"{limit:g}", *(_cell(column[i]) for column in of[1:])]
+            for i, limit in enumerate(limits)
+        ]
+    yield against(
+        [
+            Panel("Figure 2", "upload limit (kbit/s)", "download (Mbit/s)", download),
+            Panel("Figure 3", "upload (kbit/s)", "RTT (ms)", delay, ((506.0, "506 at 1000"),)),
+        ],
+        "rising-limit",
+        "A limit that rises by 40 kbit/s every 10 s, up to the uplink’s 1000: download against the "
+        "limit, RTT against the upload that passes the line. Means over the last eight seconds of "
+        f"each step and over runs ({study.points.count()} a curve), 95 % intervals shaded. "
+        "Dashed: the mean of Figure 4.",
+    )
+    yield Table(
+        [
+            "client", "limit (kbit/s)", "upload (kbit/s)", "download (kbit/s)", "RTT (ms)",
+            "deviation (ms)",
+        ],
+        rows,
+        "The same in numbers: means over runs with 95 % intervals.",
+        frozenset({0}),
+        folded=True,
+    )  # fmt: skip
+
+
+def _rtts(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["rtts"]
+    seen = quantities.round_trips(study, SETTLED)
+    panels = []
+    for profile, name in LIMITERS.items():
+        series = []
+        for limit in ("400 kbit/s", "1000 kbit/s"):
+            point = study.one({"profile": profile, "upload": limit})
+            pings = [seen[run.run] for run in point.good_runs if run.run in seen] if point else []
+            if pings:
+                series.append((f"limit {limit}", np.concatenate(pings)))
+        if series:
+            panels.append((name, series))
+    yield histograms(
+        panels, "round-trip-times",
+        "Figure 4: how often a ping took how long, in bins of 10 ms, at two upload limits; all "
+        f"pings of five minutes, {study.points.count()} of each together. The paper gives means of "
+        "204 and 506 ms, and deviations of 13 and 65 ms.",
+    )  # fmt: skip
+    names = ("rtt", "rtt-deviation", "rtt-lean", "loss")
+    measures = [quantities.MEASURES[name](study, SETTLED) for name in names]
+    alarms = quantities.alarms(study, {**SETTLED, "k": 10, "idle": {"upload": "0 B/s"}})
+    yield listing.listing(study, [*measures, alarms], described)
+
+
+def _causes(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["causes"]
+    rate, rtt = quantities.rate(study, {**DOWN, **SETTLED}), quantities.rtt(study, SETTLED)
+    loss = quantities.loss(study, {})
+    yield Text(
+        "The line of Figures 2 to 4 with nothing uploaded and without a limit, and one thing "
+        "changed at a time. If the delay of acknowledgements is what costs the download, it must "
+        "fall where nothing is dropped, and where the delay is there without any upload; and it "
+        "must not fall where acknowledgements overtake, nor where the window is large enough."
+    )
+    rows: list[list[str | Cell]] = []
+    for point in study.select({"upload": "unlimited"}):
+        base = study.partner(point, {"upload": "0 B/s"})
+        if base is None:
+            continue
+        changed = rate.change(point, base)
+        rows.append(
+            [
+                case(study, point),
+                wording.runs(len(point.good_runs)),
+                *(_cell(one) for one in (rate.at(base), rate.at(point))),
+                "–" if changed is None else Cell(*wording.change(changed)),
+                *(_cell(one) for one in (rtt.at(base), rtt.at(point), loss.at(point))),
+            ]
+        )
+    yield Table(
+        [
+            "", "runs", "download without uploads (kbit/s)", "with uploads (kbit/s)", "change",
+            "RTT without uploads (ms)", "with uploads (ms)", "packets dropped (%)",
+        ],
+        rows,
+        "No upload limit. Means over runs with 95 % intervals. No room for a queue: a buffer of "
+        "five packets. Acknowledgements overtake: flows take turns, and nothing is dropped. A "
+        "window that is large enough: 256 KiB for the download, whose own queue then makes the "
+        "RTT.",
+        frozenset({0}),
+    )  # fmt: skip
+
+
+def _no_limit(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["no-limit"]
+    yield _lines(
+        study, UNLIMITED, "no-limit",
+        "Figures 5 and 6, the bars without a limit, beside three others: what passes the line over "
+        "its capacity, on the eight lines of Table I, "
+        f"{study.points.count()} a bar, with 95 % intervals. Five minutes from the start.",
+    )  # fmt: skip
+    yield _lines_table(study, UNLIMITED)
+
+
+def _lines(study: StudyEvidence, ways: Mapping[str, Where], slug: str, caption: str) -> Block:
+    """Bars of both utilisations on the eight lines."""
+    panels = []
+    for way, y in ((DOWN, "downlink utilisation (%)"), (UP, "uplink utilisation (%)")):
+        measure = quantities.use(study, way)
+        series = []
+        for name, where in ways.items():
+            points = [_on(study, number, where) for number in LINES]
+            if any(points):
+                series.append((name, [measure.at(p) if p else None for p in points]))
+        panels.append((y, series))
+    names = [str(number) for number in LINES]
+    return bars(names, panels, slug, caption, x="network configuration (Table I)")
+
+
+def _lines_table(study: StudyEvidence, ways: Mapping[str, Where]) -> Table:
+    """Both utilisations and the delay on the eight lines."""
+    measures = [quantities.use(study, DOWN), quantities.use(study, UP), quantities.rtt(study, {})]
+    rows: list[list[str | Cell]] = []
+    for number, (down, up) in LINES.items():
+        for name, where in ways.items():
+            point = _on(study, number, where)
+            if point is not None:
+                found = [_cell(measure.at(point)) for measure in measures]
+                runs = wording.runs(len(point.good_runs))
+                rows.append([f"{number}: {down} / {up}", name, runs, *found])
+    return Table(
+        ["line", "", "runs", "downlink (%)", "uplink (%)", "RTT (ms)"],
+        rows,
+        "Utilisation, and mean RTT of a ping: means over runs with 95 % intervals.",
+        frozenset({0, 1}),
+        folded=True,
+    )
+
+
+def _on(study: StudyEvidence, number: int, where: Where) -> Point | None:
+    down, up = LINES[number]
+    return study.one({**where, "access.down": down, "access.up": up})
+
+
+def _listing(study: StudyEvidence, given: Sequence[Mapping[str, object]], *, folded: bool) -> Table:
+    measures = [quantities.rate(study, one) for one in given]
+    measures += [quantities.rtt(study, SETTLED), quantities.loss(study, {})]
+    return listing.listing(study, measures, described, folded=folded)
+
+
+def _cell(found: Estimate | None) -> str | Cell:
+    return "–" if found is None else Cell(wording.mean(found), wording.interval(found))
+
+
+FIGURES: Mapping[str, Draw] = {
+    "figure-0": _limits,
+    "figures-2-3": _ramp,
+    "figure-4": _rtts,
+    "causes": _causes,
+    "no-limit": _no_limit,
+    "hidden": hidden.draw,
+}

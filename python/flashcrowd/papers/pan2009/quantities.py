@@ -1,0 +1,260 @@
+"""Numbers of a run that this paper speaks of: rates on the line, round-trip times, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from flashcrowd.papers import curves, steps
+from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.papers.measured import Given
+from flashcrowd.report import source as tables
+from flashcrowd.report.measures import Measure
+from flashcrowd.units import Rate
+
+#: What the timeline of the study with a rising limit changes.
+LIMIT = "workloads.shared.populations.home.upload"
+
+#: The limit rises every ten seconds, and the download is taken as fallen below this share.
+_FALLEN = 0.9
+
+_WIRE = "IP bytes on the home's line, as a packet trace counts them."
+
+
+def rate(study: StudyEvidence, given: Given) -> Measure:
+    """IP bytes that pass the home's line one way (``way``: up or down), in kbit/s."""
+    way = given["way"]
+    of_run = curves.means(curves.read(study, "link-rate"), f"home-1 {way}", *_stretch(given), 1e-3)
+    return Measure(f"{way}load", "kbit/s", of_run, _WIRE)
+
+
+def use(study: StudyEvidence, given: Given) -> Measure:
+    """The same as a share of the line's capacity, in per cent."""
+    way = given["way"]
+    capacity = {
+        run: Rate(str(value)).bps / 1e3
+        for run, value in of_runs(study, f"network.groups.home.access.{way}").items()
+    }
+    of_run = {run: 100 * value / capacity[run] for run, value in rate(study, given).of_run.items()}
+    return Measure(f"{way}link utilisation", "%", of_run, _WIRE, most=100.0)
+
+
+def of_runs(study: StudyEvidence, path: str) -> dict[int, object]:
+    """The value of a setting in each run, swept or not."""
+    swept = {p: number for number, axis in enumerate(study.points.axes) for p in axis.paths}
+    if path not in swept:
+        fixed: object = study.results.study
+        for part in path.split("."):
+            fixed = fixed[part]  # type: ignore[index]
+        return dict.fromkeys(study.points.runs, fixed)
+    found = {}
+    for point in study.points.points:
+        value = study.value(point, path)
+        found.update({run.run: value for run in point.runs})
+    return found
+
+
+# --- round-trip times ----------------------------------------------------------------------------
+
+
+def round_trips(study: StudyEvidence, given: Given) -> dict[int, np.ndarray]:
+    """The round-trip times of the answered pings of a stretch, for each run, in milliseconds."""
+    rows = study.results.tables["pings"]
+    from_s, to_s = _stretch(given)
+    sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
+    chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
+    runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
+    return {int(run): 1e3 * rtt[runs == run] for run in np.unique(runs)}
+
+
+def _of_pings(
+    study: StudyEvidence, given: Given, name: str, of: Callable[[np.ndarray], float], note: str
+) -> Measure:
+    found = {run: of(rtt) for run, rtt in round_trips(study, given).items() if len(rtt) > 1}
+    return Measure(name, "ms", found, note)
+
+
+def rtt(study: StudyEvidence, given: Given) -> Measure:
+    """Mean round-trip time, in milliseconds."""
+    return _of_pings(study, given, "RTT", lambda x: float(x.mean()), "Mean of the pings.")
+
+
+def rtt_deviation(study: StudyEvidence, given: Given) -> Measure:
+    """Standard deviation of the round-trip time, in milliseconds."""
+    note = "Standard deviation of the pings of a run."
+    return _of_pings(study, given, "deviation of the RTT", lambda x: float(x.std()), note)
+
+
+def rtt_p95(study: StudyEvidence, given: Given) -> Measure:
+    """95th percentile of the round-trip time, in milliseconds."""
+    note = "Of the pings of a run."
+    return _of_pings(study, given, "p95 RTT", lambda x: float(np.quantile(x, 0.95)), note)
+
+
+def rtt_lean(study: StudyEvidence, given: Given) -> Measure:
+    """How much further the 95th percentile is above the median than the 5th below it."""
+
+    def lean(x: np.ndarray) -> float:
+        low, middle, high = np.quantile(x, (0.05, 0.5, 0.95))
+        return float((high - middle) - (middle - low))
+
+    found = {run: lean(rtt) for run, rtt in round_trips(study, given).items()}
+    note = "95th percentile less median, less what lies between median and 5th percentile."
+    return Measure("upper less lower side", "ms", found, note, least=-np.inf)
+
+
+def alarms(study: StudyEvidence, given: Given) -> Measure:
+    """Share of the pings above µ + kσ, with µ and σ of the run without uploads with its seed.
+
+    Parameters: `k`; `idle`, the setting of that other run.
+    """
+    found = {}
+    seen = round_trips(study, given)
+    for point in study.points.points:
+        partner = study.partner(point, given["idle"])
+        if partner is None:
+            continue
+        base = {run.seed: seen[run.run] for run in partner.good_runs if run.run in seen}
+        for run in point.good_runs:
+            if run.seed in base and run.run in seen:
+                idle = base[run.seed]
+                bound = idle.mean() + float(given["k"]) * idle.std()
+                found[run.run] = 100 * float((seen[run.run] > bound).mean())
+    note = "µ and σ are those of the run with the same seed in which nothing is uploaded."
+    return Measure("pings above µ + kσ", "%", found, note, most=100.0)
+
+
+def overlap(study: StudyEvidence, given: Given) -> Measure:
+    """Area that the histograms of two runs with one seed share, in per cent, in bins of 10 ms.
+
+    Parameter: `other`, the setting of the other run.
+    """
+    seen = round_trips(study, given)
+    bins = np.arange(0, 20_000, 10)
+    share = {run: np.histogram(x, bins)[0] / len(x) for run, x in seen.items()}
+    found = {}
+    for point in study.points.points:
+        partner = study.partner(point, given["other"])
+        if partner is None or partner.index == point.index:
+            continue
+        base = {run.seed: share[run.run] for run in partner.good_runs if run.run in share}
+        for run in point.good_runs:
+            if run.seed in base and run.run in share:
+                both = np.minimum(share[run.run], base[run.seed]).sum()
+                found[run.run] = 100 * float(both)
+    return Measure("area in common", "%", found, "Histograms in bins of 10 ms.", most=100.0)
+
+
+# --- losses --------------------------------------------------------------------------------------
+
+
+def loss(study: StudyEvidence, given: Given) -> Measure:
+    """Packets that the uplink's queue dropped, of those that came to it, in per cent."""
+    del given
+    rows = tables.where(study.results.tables["links"], "link", "home-1 up")
+    runs = tables.integers(rows, "run")
+    sent, dropped = (tables.numbers(rows, name) for name in ("packets", "dropped"))
+    found = {
+        int(run): 100 * float(lost / (passed + lost))
+        for run, passed, lost in zip(runs, sent, dropped, strict=True)
+        if passed + lost
+    }
+    return Measure("packets dropped in the uplink", "%", found, "Of those that came to its queue.")
+
+
+# --- the limit in steps --------------------------------------------------------------------------
+
+
+def climbs(study: StudyEvidence) -> dict[int, list[tuple[float, float, float, float, float]]]:
+    """Of each run, each step of a rising limit: limit, upload, download (kbit/s), RTT, its σ (ms).
+
+    The two seconds after a step are left out.
+    """
+    kept: dict[int, list[tuple[float, float, float, float, float]]]
+    kept = study.__dict__.setdefault("_climbs", {})
+    if not kept:
+        for run, row in _climbs(study):
+            kept.setdefault(run, []).append(row)
+    return kept
+
+
+def _climbs(
+    study: StudyEvidence,
+) -> Iterator[tuple[int, tuple[float, float, float, float, float]]]:
+    end_s = max(run.end_s for run in study.points.runs.values())
+    for step in steps.read(study, LIMIT, end_s):
+        begin = max(step.from_s, 20.0) if step.from_s == 0 else step.from_s + 2
+        given = {"from_s": begin, "to_s": step.to_s}
+        up, down = (rate(study, {**given, "way": way}).of_run for way in ("up", "down"))
+        for run, values in round_trips(study, given).items():
+            if run in up and run in down:
+                kbit = Rate(str(step.value)).bps / 1e3
+                row = (kbit, up[run], down[run], float(values.mean()), float(values.std()))
+                yield run, row
+
+
+def onset(study: StudyEvidence, given: Given) -> Measure:
+    """The limit from which on the download stays below a share of what it was at first, kbit/s.
+
+    Parameter: `share`, by default nine tenths.
+    """
+    share = float(given.get("share", _FALLEN))
+    found = {}
+    for run, rows in climbs(study).items():
+        table = np.array(rows)
+        fallen = table[:, 2] < share * table[:2, 2].mean()
+        standing = np.flatnonzero(~fallen)
+        first = standing[-1] + 1 if len(standing) else 0
+        if first < len(table):
+            found[run] = float(table[first, 0])
+    note = (
+        f"Below {100 * share:g} % of the download at the first two limits, and never above again."
+    )
+    return Measure("limit from which the download is down", "kbit/s", found, note)
+
+
+def together(study: StudyEvidence, given: Given) -> Measure:
+    """Spearman's rank correlation of the upload and another number over the steps of a run.
+
+    Parameter: `with`, ``rtt`` or ``down``.
+    """
+    column = {"down": 2, "rtt": 3}[given["with"]]
+    found = {}
+    for run, rows in climbs(study).items():
+        table = np.array(rows)
+        found[run] = rank_correlation(table[:, 1], table[:, column])
+    name = {"down": "download", "rtt": "RTT"}[given["with"]]
+    called, note = f"rank correlation of upload and {name}", "Spearman's, over steps of 10 s."
+    return Measure(called, "", found, note, least=-1.0, most=1.0)
+
+
+def rank_correlation(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float:
+    """Spearman's: the correlation of the ranks."""
+    return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
+
+
+def _stretch(given: Given) -> tuple[float, float]:
+    return float(given.get("from_s", 0.0)), float(given.get("to_s", np.inf))
+
+
+#: Each measure, by the name that claims use.
+MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
+    "rate": rate,
+    "use": use,
+    "rtt": rtt,
+    "rtt-deviation": rtt_deviation,
+    "rtt-p95": rtt_p95,
+    "rtt-lean": rtt_lean,
+    "alarms": alarms,
+    "overlap": overlap,
+    "loss": loss,
+    "onset": onset,
+    "together": together,
+}
+
+
+def measure(study: StudyEvidence, given: Given) -> Measure:
+    """The measure that `given` names, with its parameters."""
+    return MEASURES[given["measure"]](study, given)

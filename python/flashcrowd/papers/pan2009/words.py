@@ -1,0 +1,113 @@
+"""What is what in words: the lines of Table I, and points of a study."""
+
+from __future__ import annotations
+
+from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.report.points import Point
+from flashcrowd.report.quantity import shown
+
+#: Table I: downlink and uplink of each network configuration.
+LINES = {
+    1: ("256 kbit/s", "64 kbit/s"),
+    2: ("1 Mbit/s", "64 kbit/s"),
+    3: ("2 Mbit/s", "256 kbit/s"),
+    4: ("2 Mbit/s", "512 kbit/s"),
+    5: ("4 Mbit/s", "1 Mbit/s"),
+    6: ("8 Mbit/s", "640 kbit/s"),
+    7: ("8 Mbit/s", "1 Mbit/s"),
+    8: ("12 Mbit/s", "1 Mbit/s"),
+}
+
+#: How a client hands out its upload.
+LIMITERS = {"azureus": "upload spread", "half-second": "upload every half second"}
+
+#: What was changed where the study looks for causes, by what tells it apart there.
+CASES = {
+    "100 packets": "as it is",
+    "1000 packets": "nothing is ever dropped",
+    "5 packets": "no room for a queue",
+    "fq-codel": "acknowledgements overtake",
+    "home-scaling": "a window that is large enough",
+    "506 ms": "an RTT of 506 ms by itself",
+}
+
+#: Stacks, by what is special about them.
+STACKS = {
+    "xp": "window 17520 B",
+    "xp-64": "window 65535 B",
+    "xp-each": "every segment acknowledged",
+}
+
+#: What an upload controller is called.
+CONTROLS = {
+    "none": "no limit",
+    "unlimited": "no limit",
+    "auto-speed-v1": "Auto-Speed",
+    "auto-speed-v2": "Auto-Speed, second version",
+    "adaptive-drc-aimd": "AIMD",
+    "adaptive-drc-mimd": "MIMD",
+    "autolimit": "autolimit",
+}
+
+
+def described(study: StudyEvidence, point: Point) -> str:
+    """A point in words."""
+    values = {
+        path.rpartition(".")[2] if "peers" not in path else path: (path, value)
+        for axis, level in zip(study.points.axes, point.levels, strict=True)
+        for path, value in zip(axis.paths, axis.levels[level], strict=True)
+    }
+    if "stack" in values and "up_queue" in values and "rtt" in values and "hosts" not in values:
+        parts = [case(study, point)]
+        values = {name: values[name] for name in values if name == "upload"}
+    else:
+        parts = []
+    if "up" in values and "down" in values:
+        parts.append(line(str(values.pop("down")[1]), str(values.pop("up")[1])))
+    parts += [part for name, (path, value) in values.items() if (part := _part(name, path, value))]
+    return ", ".join(dict.fromkeys(parts))
+
+
+def case(study: StudyEvidence, point: Point) -> str:
+    """What was changed at a point of the study that looks for causes."""
+    queue, stack, rtt = (
+        str(study.value(point, name)) for name in ("up_queue", "home.stack", "network.rtt")
+    )
+    if "fq-codel" in queue:
+        return CASES["fq-codel"]
+    return CASES.get(stack) or CASES.get(rtt) or CASES[queue]
+
+
+def line(down: str, up: str) -> str:
+    """A line: its number in Table I, if it stands there, and its rates."""
+    number = next((n for n, rates in LINES.items() if rates == (down, up)), None)
+    rates = f"{down} down, {up} up"
+    return rates if number is None else f"line {number} ({rates})"
+
+
+def _part(name: str, path: str, value: object) -> str:
+    """A swept value in words."""
+    text = shown(value)
+    match name:
+        case "upload":
+            return (
+                "nothing uploaded"
+                if text == "0 B/s"
+                else ("no limit" if text == "unlimited" else f"limit {text}")
+            )
+        case "upload_control":
+            return CONTROLS.get(text, text)
+        case "profile":
+            return LIMITERS.get(text, text)
+        case "hosts":
+            return f"{text} external peer{'' if text == '1' else 's'}"
+        case "stack":
+            return STACKS.get(text, text)
+        case "up_queue" if text.startswith("fq-codel"):
+            return CASES["fq-codel"]
+        case "up_queue":
+            return f"buffer {text}"
+        case "rtt":
+            return f"RTT {text}"
+        case _:
+            return f"{path.rpartition('.')[2].replace('_', ' ')} {text}"
