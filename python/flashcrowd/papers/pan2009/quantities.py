@@ -22,12 +22,21 @@ _FALLEN = 0.9
 
 _WIRE = "IP bytes on the home's line, as a packet trace counts them."
 
+#: What a client calls its rate: a packet of 1500 B carries 1460 B of the stream.
+_STREAM = 1460 / 1500
+
 
 def rate(study: StudyEvidence, given: Given) -> Measure:
-    """IP bytes that pass the home's line one way (``way``: up or down), in kbit/s."""
-    way = given["way"]
-    of_run = curves.means(curves.read(study, "link-rate"), f"home-1 {way}", *_stretch(given), 1e-3)
-    return Measure(f"{way}load", "kbit/s", of_run, _WIRE)
+    """What passes the home's line one way (``way``: up or down), in kbit/s.
+
+    With `stream`, the part of full packets that is not header, as clients show rates.
+    """
+    way, stream = given["way"], bool(given.get("stream"))
+    factor = 1e-3 * (_STREAM if stream else 1.0)
+    rates = curves.read(study, "link-rate")
+    of_run = curves.means(rates, f"home-1 {way}", *_stretch(given), factor)
+    note = "Full packets on the home's line, less their headers." if stream else _WIRE
+    return Measure(f"{way}load", "kbit/s", of_run, note)
 
 
 def use(study: StudyEvidence, given: Given) -> Measure:

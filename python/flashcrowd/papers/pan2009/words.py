@@ -38,6 +38,9 @@ STACKS = {
     "xp-each": "every segment acknowledged",
 }
 
+#: What the lines of Table I have unless something else is said.
+USUAL = ("xp", "100 packets")
+
 #: What an upload controller is called.
 CONTROLS = {
     "none": "no limit",
@@ -64,7 +67,9 @@ def described(study: StudyEvidence, point: Point) -> str:
         parts = []
     if "up" in values and "down" in values:
         parts.append(line(str(values.pop("down")[1]), str(values.pop("up")[1])))
-    parts += [part for name, (path, value) in values.items() if (part := _part(name, path, value))]
+    if parts and "hosts" not in values:
+        values = {name: pair for name, pair in values.items() if pair[1] not in USUAL}
+    parts += [_part(name, path, value) for name, (path, value) in values.items()]
     return ", ".join(dict.fromkeys(parts))
 
 
