@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers import listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
-from flashcrowd.papers.pan2009 import hidden, quantities
+from flashcrowd.papers.pan2009 import hidden, quantities, today
 from flashcrowd.papers.pan2009.drawings import Curve, Panel, against, bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described
 from flashcrowd.papers.paper import Draw
@@ -245,4 +245,5 @@ FIGURES: Mapping[str, Draw] = {
     "causes": _causes,
     "no-limit": _no_limit,
     "hidden": hidden.draw,
+    "today": today.draw,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.points import Point
 from flashcrowd.report.quantity import shown
 
@@ -41,10 +41,13 @@ STACKS = {
 #: What the lines of Table I have unless something else is said.
 USUAL = ("xp", "100 packets")
 
+#: A client that uploads as fast as it can.
+NO_LIMIT = "no limit"
+
 #: What an upload controller is called.
 CONTROLS = {
-    "none": "no limit",
-    "unlimited": "no limit",
+    "none": NO_LIMIT,
+    "unlimited": NO_LIMIT,
     "auto-speed-v1": "Auto-Speed",
     "auto-speed-v2": "Auto-Speed, second version",
     "adaptive-drc-aimd": "AIMD",
@@ -81,6 +84,20 @@ def case(study: StudyEvidence, point: Point) -> str:
     if "fq-codel" in queue:
         return CASES["fq-codel"]
     return CASES.get(stack) or CASES.get(rtt) or CASES[queue]
+
+
+def control(study: StudyEvidence, point: Point) -> tuple[str, Where]:
+    """How the upload is limited at a point, and the settings that select that."""
+    swept = {path for axis in study.points.axes for path in axis.paths}
+    where: dict[str, object] = {}
+    says = []
+    for name in ("upload", "upload_control"):
+        path = next((path for path in swept if path.endswith(f".{name}")), None)
+        if path is not None:
+            where[path] = study.value(point, path)
+            said = _part(name, path, where[path])
+            says += [] if said == NO_LIMIT else [said]
+    return ", ".join(says) or NO_LIMIT, where
 
 
 def line(down: str, up: str) -> str:
