@@ -4,8 +4,8 @@ A paper has functions from a study and parameters to a measure, and words for th
 studies; :class:`Measured` makes judges of them. Every judge reads from `given`: `study`, `where`
 (points), `measure` with its own parameters, and
 
-literal   what to replace in `given` for the constants that stand in the paper's text; the finding
-          is that of the calibrated ones, and names the other beside it
+literal   what to replace in `given` for the constants that stand in the paper's text, or for those
+          that it `says`; the finding is that of the others, and names this one beside it
 beside    further numbers to print, each `given` with some parts replaced and `says` in words
 """
 
@@ -119,9 +119,8 @@ class Measured:
             finding = judge(evidence, given)
             if "literal" in given:
                 other = judge(evidence, {**given, **given["literal"]})
-                finding = finding.because(
-                    f"With the constants of the text: {other.measured} ({other.verdict.value})."
-                )
+                says = given["literal"].get("says", "With the constants of the text")
+                finding = finding.because(f"{says}: {other.measured} ({other.verdict.value}).")
             for more in given.get("beside", ()):
                 finding = finding.because(self._beside(evidence, {**given, **more}))
             return finding

@@ -48,8 +48,10 @@ class Panel:
     marks: Sequence[tuple[float, str]] = ()
 
 
-def against(panels: Sequence[Panel], slug: str, caption: str, *, rows: int = 1) -> Figure:
-    """Curves with their intervals, a panel each."""
+def against(
+    panels: Sequence[Panel], slug: str, caption: str, *, rows: int = 1, marks: bool = True
+) -> Figure:
+    """Curves with their intervals, a panel each; with `marks`, every number has a mark."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     styles = dict(zip(labels, looks(len(labels)), strict=True))
     columns = len(panels) // rows
@@ -61,7 +63,8 @@ def against(panels: Sequence[Panel], slug: str, caption: str, *, rows: int = 1) 
                 axes.fill_between(curve.x, low, high, color=look.color, alpha=0.2, linewidth=0)
                 axes.plot(
                     curve.x, [one.mean for one in curve.found], color=look.color,
-                    linestyle=look.dashes, marker=look.marker, markersize=3.5, label=curve.label,
+                    linestyle=look.dashes, marker=look.marker if marks else None, markersize=3.5,
+                    label=curve.label,
                 )  # fmt: skip
             for value, word in panel.marks:
                 _mark(axes, value, word)

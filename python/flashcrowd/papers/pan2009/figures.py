@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from flashcrowd.papers import listing
+from flashcrowd.papers import curves, listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
-from flashcrowd.papers.pan2009 import hidden, quantities, today
+from flashcrowd.papers.pan2009 import hidden, quantities, survives, today
 from flashcrowd.papers.pan2009.drawings import Curve, Panel, against, bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described
 from flashcrowd.papers.paper import Draw
@@ -30,6 +30,30 @@ UNLIMITED: Mapping[str, Where] = {
     "no limit": {"upload": "unlimited", "home.stack": "xp", "up_queue": "100 packets"},
     "no limit, twice as many acknowledgements": {"upload": "unlimited", "home.stack": "xp-each"},
     "no limit, acknowledgements overtake": {"upload": "unlimited", "up_queue": TURNS},
+}
+
+
+#: The client whose limit is controlled, in the series ``upload-limit``.
+LIMITED = "home-1 shared"
+
+#: The eight lines with controllers.
+CONTROLLED: Mapping[str, Where] = {
+    "no limit": {"upload_control": "unlimited"},
+    "Auto-Speed until 3.0.3": {"upload_control": "auto-speed-v1"},
+    "Auto-Speed since 3.0.4": {"upload_control": "auto-speed-v2"},
+    "AIMD": {"upload_control": "adaptive-drc-aimd"},
+    "MIMD": {"upload_control": "adaptive-drc-mimd"},
+}
+
+#: Other readings of what the paper leaves open about its rules.
+READINGS: Mapping[str, Where] = {
+    "AIMD": CONTROLLED["AIMD"],
+    "a ping every 5 s": {"upload_control": {"name": "adaptive-drc-aimd", "probe_period": "5 s"}},
+    "+ 1 kbit/s": {"upload_control": {"name": "adaptive-drc-aimd", "step": "1 kbit/s"}},
+    "MIMD": CONTROLLED["MIMD"],
+    "MIMD, a ping every 5 s": {
+        "upload_control": {"name": "adaptive-drc-mimd", "probe_period": "5 s"}
+    },
 }
 
 
@@ -188,6 +212,54 @@ def _no_limit(evidence: Evidence) -> Iterator[Block]:
     yield _lines_table(study, UNLIMITED)
 
 
+def _controlled(evidence: Evidence) -> Iterator[Block]:
+    study = evidence["lines"]
+    yield _lines(
+        study, CONTROLLED, "controllers",
+        "Figures 5 and 6: what passes the line over its capacity on the eight lines of Table I, "
+        f"{study.points.count()} a bar, with 95 % intervals. Five minutes from the start, the "
+        "controllers' own beginning included, all IP bytes.",
+    )  # fmt: skip
+    yield _lines_table(study, CONTROLLED)
+    yield from _over_time(study)
+    readings = {name: where for name, where in READINGS.items() if study.select(where)}
+    if len(readings) > 2:
+        yield Text(
+            "The paper gives neither how often it pings nor the unit of “+ 1”. Above, a ping goes "
+            "out every second, and 1 is 1 KiB/s, the unit of the client's own limits; beside other "
+            "readings, of which 5 s is how often Azureus itself pings:"
+        )
+        yield _lines(
+            study, readings, "readings",
+            "The same with other readings of the rules, "
+            f"{study.points.count()} a bar, with 95 % intervals.",
+        )  # fmt: skip
+        yield _lines_table(study, readings)
+
+
+def _over_time(study: StudyEvidence) -> Iterator[Block]:
+    """The limit on line 7 over time, the mean of all runs."""
+    limits = curves.read(study, "upload-limit")
+    panels = []
+    for name in ("AIMD", "MIMD"):
+        point = _on(study, 7, CONTROLLED[name])
+        runs = point.good_runs if point else []
+        found = [limits[run.run][LIMITED] for run in runs if LIMITED in limits.get(run.run, {})]
+        if found:
+            length = min(len(curve.value) for curve in found)
+            values = np.array([curve.value[:length] for curve in found]) / 1e3
+            mean = [estimate(values[:, i]) for i in range(length)]
+            x = found[0].t_s[:length].tolist()
+            panels.append(Panel(name, "time (s)", "limit (kbit/s)", [Curve("limit", x, mean)]))
+    if panels:
+        yield against(
+            panels, "limits-over-time",
+            "The limit on line 7 (8 Mbit/s down, 1 Mbit/s up) over the five minutes. Means over "
+            "runs, 95 % intervals shaded.",
+            marks=False,
+        )  # fmt: skip
+
+
 def _lines(study: StudyEvidence, ways: Mapping[str, Where], slug: str, caption: str) -> Block:
     """Bars of both utilisations on the eight lines."""
     panels = []
@@ -244,6 +316,8 @@ FIGURES: Mapping[str, Draw] = {
     "figure-4": _rtts,
     "causes": _causes,
     "no-limit": _no_limit,
+    "figures-5-6": _controlled,
+    "survives": survives.draw,
     "hidden": hidden.draw,
     "today": today.draw,
 }

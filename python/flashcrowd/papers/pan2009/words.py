@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.points import Point
 from flashcrowd.report.quantity import shown
@@ -117,6 +119,10 @@ def _part(name: str, path: str, value: object) -> str:
                 if text == "0 B/s"
                 else ("no limit" if text == "unlimited" else f"limit {text}")
             )
+        case "upload_control" if isinstance(value, str) and value.startswith("{"):
+            about = json.loads(value)
+            rest = (f"{key.replace('_', ' ')} {v}" for key, v in about.items() if key != "name")
+            return ", ".join([CONTROLS.get(about["name"], about["name"]), *rest])
         case "upload_control":
             return CONTROLS.get(text, text)
         case "profile":
