@@ -38,7 +38,8 @@ def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
 
 def test_every_item_is_drawn_and_needs_studies_that_exist() -> None:
     assert set(PAN.figures) == {item.id for item in PAN.items}
-    assert {study for item in PAN.items for study in item.studies} == set(PAN.studies)
+    shown = {study for item in PAN.items for study in (*item.studies, *item.also)}
+    assert shown == set(PAN.studies)
 
 
 @pytest.mark.parametrize("name", PAN.studies)
@@ -54,8 +55,9 @@ def _conditions(given: Mapping[str, Any], study: str) -> Iterator[tuple[str, str
     study = given.get("study", study)
     for key in ("where", "against", "lower", "higher", "idle", "other"):
         yield from ((study, name, value) for name, value in given.get(key, {}).items())
-    if "than" in given:
-        yield from _conditions(given["than"], study)
+    for key in ("than", "literal"):
+        if key in given:
+            yield from _conditions(given[key], study)
     for part in given.get("beside", ()):
         yield from _conditions(part, study)
 
@@ -63,7 +65,7 @@ def _conditions(given: Mapping[str, Any], study: str) -> Iterator[tuple[str, str
 def test_what_claims_select_is_swept_and_has_that_value() -> None:
     swept: dict[str, dict[str, list[object]]] = {}
     for name in PAN.studies:
-        axes = campaign.prepared(PAN, name, quick=True).sweep
+        axes = campaign.prepared(PAN, name, quick=False).sweep
         swept[name] = {path: list(values) for axis in axes for path, values in axis.items()}
     for claim in PAN.claims:
         for study, setting, value in _conditions(claim.given, ""):

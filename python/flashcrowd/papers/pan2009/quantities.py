@@ -47,7 +47,7 @@ def use(study: StudyEvidence, given: Given) -> Measure:
         for run, value in of_runs(study, f"network.groups.home.access.{way}").items()
     }
     of_run = {run: 100 * value / capacity[run] for run, value in rate(study, given).of_run.items()}
-    return Measure(f"{way}link utilisation", "%", of_run, _WIRE, most=100.0)
+    return Measure(f"{way}link utilisation", "%", of_run, _WIRE)
 
 
 def of_runs(study: StudyEvidence, path: str) -> dict[int, object]:

@@ -117,12 +117,13 @@ def _part(name: str, path: str, value: object) -> str:
             return (
                 "nothing uploaded"
                 if text == "0 B/s"
-                else ("no limit" if text == "unlimited" else f"limit {text}")
+                else (NO_LIMIT if text == "unlimited" else f"limit {text}")
             )
         case "upload_control" if isinstance(value, str) and value.startswith("{"):
-            about = json.loads(value)
-            rest = (f"{key.replace('_', ' ')} {v}" for key, v in about.items() if key != "name")
-            return ", ".join([CONTROLS.get(about["name"], about["name"]), *rest])
+            about = dict(json.loads(value))
+            control = str(about.pop("name"))
+            rest = (f"{key.replace('_', ' ')} {given}" for key, given in about.items())
+            return ", ".join([CONTROLS.get(control, control), *rest])
         case "upload_control":
             return CONTROLS.get(text, text)
         case "profile":
