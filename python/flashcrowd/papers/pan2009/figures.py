@@ -181,16 +181,15 @@ def _causes(evidence: Evidence) -> Iterator[Block]:
         rows.append(
             [
                 case(study, point),
-                wording.runs(len(point.good_runs)),
                 *(_cell(one) for one in (rate.at(base), rate.at(point))),
                 "–" if changed is None else Cell(*wording.change(changed)),
-                *(_cell(one) for one in (rtt.at(base), rtt.at(point), loss.at(point))),
+                *(_cell(one) for one in (rtt.at(point), loss.at(point))),
             ]
         )
     yield Table(
         [
-            "", "runs", "download without uploads (kbit/s)", "with uploads (kbit/s)", "change",
-            "RTT without uploads (ms)", "with uploads (ms)", "packets dropped (%)",
+            "", "download without uploads (kbit/s)", "with uploads (kbit/s)", "change",
+            "RTT with uploads (ms)", "packets dropped (%)",
         ],
         rows,
         "No upload limit. Means over runs with 95 % intervals. No room for a queue: a buffer of "

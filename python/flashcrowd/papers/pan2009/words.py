@@ -54,7 +54,7 @@ CONTROLS = {
     "auto-speed-v2": "Auto-Speed, second version",
     "adaptive-drc-aimd": "AIMD",
     "adaptive-drc-mimd": "MIMD",
-    "autolimit": "autolimit",
+    "autolimit-capacity": "autolimit, by capacity",
 }
 
 
@@ -103,10 +103,10 @@ def control(study: StudyEvidence, point: Point) -> tuple[str, Where]:
 
 
 def line(down: str, up: str) -> str:
-    """A line: its number in Table I, if it stands there, and its rates."""
+    """A line: its number in Table I, if it stands there, or else its rates."""
     number = next((n for n, rates in LINES.items() if rates == (down, up)), None)
     rates = f"{down} down, {up} up"
-    return rates if number is None else f"line {number} ({rates})"
+    return rates if number is None else f"line {number}"
 
 
 def _part(name: str, path: str, value: object) -> str:
