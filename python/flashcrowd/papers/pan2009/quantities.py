@@ -50,6 +50,21 @@ def use(study: StudyEvidence, given: Given) -> Measure:
     return Measure(f"{way}link utilisation", "%", of_run, _WIRE)
 
 
+def uploaded(study: StudyEvidence, given: Given) -> Measure:
+    """The blocks that the home's client uploads over the uplink's capacity, in per cent."""
+    del given
+    rows = tables.where(study.results.tables["populations"], "swarm", "shared")
+    rows = tables.where(rows, "population", "home")
+    capacity = of_runs(study, "network.groups.home.access.up")
+    runs, sent = tables.integers(rows, "run"), tables.numbers(rows, "uploaded_bytes")
+    found = {
+        int(run): 800 * float(bytes_) / Rate(str(capacity[int(run)])).bps / ends
+        for run, bytes_ in zip(runs, sent, strict=True)
+        if (ends := study.points.runs[int(run)].end_s)
+    }
+    return Measure("uplink used for uploads", "%", found, "Blocks, without headers, from 0 s.")
+
+
 def of_runs(study: StudyEvidence, path: str) -> dict[int, object]:
     """The value of a setting in each run, swept or not."""
     swept = {p: number for number, axis in enumerate(study.points.axes) for p in axis.paths}
@@ -252,6 +267,7 @@ def _stretch(given: Given) -> tuple[float, float]:
 MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
     "rate": rate,
     "use": use,
+    "uploaded": uploaded,
     "rtt": rtt,
     "rtt-deviation": rtt_deviation,
     "rtt-p95": rtt_p95,

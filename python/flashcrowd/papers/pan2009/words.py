@@ -50,8 +50,8 @@ NO_LIMIT = "no limit"
 CONTROLS = {
     "none": NO_LIMIT,
     "unlimited": NO_LIMIT,
-    "auto-speed-v1": "Auto-Speed",
-    "auto-speed-v2": "Auto-Speed, second version",
+    "auto-speed-v1": "Auto-Speed until 3.0.3",
+    "auto-speed-v2": "Auto-Speed",
     "adaptive-drc-aimd": "AIMD",
     "adaptive-drc-mimd": "MIMD",
     "autolimit-capacity": "autolimit, by capacity",
