@@ -1,0 +1,152 @@
+use crate::list::{Links, List, NOWHERE};
+use flashcrowd_base::Slab;
+
+/// An extent that is wanted of the disk, on its way, or in memory.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The number of its file.
+    pub file: u32,
+    /// Which extent of the file.
+    pub extent: u32,
+    /// Its length in bytes.
+    pub bytes: u32,
+    /// Where it is.
+    pub state: State,
+    /// Blocks of it that sockets have not accepted yet: as long as there are any, it stays.
+    pub pins: u32,
+    /// The how many-th that came from the disk, counted over all files.
+    pub load: u64,
+    /// Clients that wait for it.
+    pub(crate) waiting: List,
+    /// Its file was closed while it was read.
+    pub(crate) orphan: bool,
+}
+
+/// Where an extent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In the queue for the disk. It holds no memory.
+    Queued,
+    /// The disk reads it. Its memory is taken.
+    Reading,
+    /// In memory.
+    Resident,
+}
+
+/// Memory for extents, accounted by the byte, and the queue for the disk.
+///
+/// It is our own and not a library's, for three reasons. Memory is taken before a read begins, and if nothing can be
+/// evicted the read waits; caches of libraries evict when a value is inserted, and exceed their bound by what is
+/// pinned. What is worth keeping moves while nobody touches it: a region that advances, a count of clients. And files
+/// and extents are numbered, so that no key is hashed.
+#[derive(Debug)]
+pub struct Cache {
+    pub(crate) slots: Slab<Slot>,
+    memory: u64,
+    used: u64,
+    pub(crate) loads: u64,
+    links: Links,
+    queue: List,
+}
+
+impl Cache {
+    pub(crate) fn new(memory: u64) -> Cache {
+        Cache {
+            slots: Slab::default(),
+            memory,
+            used: 0,
+            loads: 0,
+            links: Links::default(),
+            queue: List::default(),
+        }
+    }
+
+    /// The extent in a slot.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is empty. The cache hands out only slots that are not.
+    pub fn slot(&self, slot: u32) -> &Slot {
+        self.slots.get(slot).expect("an extent is in the slot")
+    }
+    /// The same, or nothing if the slot is empty.
+    pub fn get(&self, slot: u32) -> Option<&Slot> {
+        self.slots.get(slot)
+    }
+    pub(crate) fn slot_mut(&mut self, slot: u32) -> &mut Slot {
+        self.slots.get_mut(slot).expect("an extent is in the slot")
+    }
+    /// Whether the slot's extent may give its memory to another one.
+    pub fn evictable(&self, slot: u32) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.state == State::Resident && slot.pins == 0)
+    }
+    /// Bytes that may be in use at once.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+    /// Bytes in use, reads under way included.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+    /// Extents that wait for the disk.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Puts an extent into the queue for the disk.
+    pub(crate) fn enqueue(&mut self, file: u32, extent: u32, bytes: u32) -> u32 {
+        let slot = self.slots.insert(Slot {
+            file,
+            extent,
+            bytes,
+            state: State::Queued,
+            pins: 0,
+            load: 0,
+            waiting: List::default(),
+            orphan: false,
+        });
+        debug_assert_ne!(slot, NOWHERE);
+        self.links.push_back(&mut self.queue, slot);
+        slot
+    }
+
+    /// The first in the queue.
+    pub(crate) fn next(&self) -> Option<u32> {
+        self.queue.first()
+    }
+
+    pub(crate) fn fits(&self, slot: u32) -> bool {
+        self.used + u64::from(self.slot(slot).bytes) <= self.memory
+    }
+
+    /// The disk begins with an extent from the queue.
+    pub(crate) fn begin(&mut self, slot: u32) {
+        self.links.remove(&mut self.queue, slot);
+        let entry = self.slot_mut(slot);
+        entry.state = State::Reading;
+        let bytes = u64::from(entry.bytes);
+        self.used += bytes;
+        debug_assert!(self.used <= self.memory);
+    }
+
+    /// The disk has brought an extent.
+    pub(crate) fn load(&mut self, slot: u32) {
+        self.loads += 1;
+        let load = self.loads;
+        let entry = self.slot_mut(slot);
+        entry.state = State::Resident;
+        entry.load = load;
+    }
+
+    /// Forgets an extent, wherever it is.
+    pub(crate) fn drop(&mut self, slot: u32) -> Option<Slot> {
+        match self.slots.get(slot)?.state {
+            State::Queued => self.links.remove(&mut self.queue, slot),
+            State::Reading => {
+                self.used -= u64::from(self.slot(slot).bytes);
+            }
+            State::Resident => self.used -= u64::from(self.slot(slot).bytes),
+        }
+        self.slots.remove(slot)
+    }
+}

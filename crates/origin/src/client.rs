@@ -1,0 +1,31 @@
+use crate::Needs;
+use flashcrowd_base::Time;
+
+/// A download.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) generation: u32,
+    pub(crate) file: u32,
+    pub(crate) needs: Needs,
+    /// Blocks that have not been handed to its socket.
+    pub(crate) left: u32,
+    pub(crate) doing: Doing,
+    /// Bytes that its socket has accepted.
+    pub(crate) accepted: u64,
+    /// When its socket accepted something for the last time, or was handed a block.
+    pub(crate) progress: Time,
+    pub(crate) in_order: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// The number is free.
+    Gone,
+    /// Its socket has no room, or the driver has not said so.
+    Resting,
+    /// It waits for the extent of this slot.
+    Waiting { slot: u32 },
+    /// Its socket has been handed a block of this slot, and has so many bytes still to accept. Released: the driver
+    /// has put them aside.
+    Sending { slot: u32, bytes: u32, released: bool },
+}

@@ -1,0 +1,219 @@
+use crate::Layout;
+use crate::extent_set::ExtentSet;
+use std::ops::Range;
+
+/// The blocks that a client still needs: extents of which something is missing, and the exact blocks of those few
+/// of which something has been sent.
+#[derive(Clone, Debug)]
+pub struct Needs {
+    layout: Layout,
+    extents: ExtentSet,
+    /// Extents that are missing in part, by number, with the missing blocks as bits. All others are missing whole.
+    partial: Vec<(u32, u64)>,
+    blocks: u32,
+    /// Whether the whole file was asked for.
+    whole: bool,
+}
+
+impl Needs {
+    /// Every block of a file.
+    pub(crate) fn whole(layout: Layout) -> Needs {
+        let extents = ExtentSet::full(layout.extents());
+        Needs { layout, extents, partial: Vec::new(), blocks: layout.blocks(), whole: true }
+    }
+
+    /// The blocks that these ranges of bytes touch.
+    pub(crate) fn ranges(layout: Layout, ranges: &[Range<u64>]) -> Needs {
+        let mut wanted: Vec<Range<u32>> = ranges
+            .iter()
+            .map(|range| layout.blocks_of(range))
+            .filter(|range| !range.is_empty())
+            .collect();
+        wanted.sort_by_key(|range| range.start);
+        let extents = ExtentSet::empty(layout.extents());
+        let mut needs = Needs { layout, extents, partial: Vec::new(), blocks: 0, whole: false };
+        let mut end = 0;
+        for range in wanted {
+            let begin = range.start.max(end);
+            if begin < range.end {
+                needs.add(begin..range.end);
+                end = range.end;
+            }
+        }
+        if needs.blocks == layout.blocks() { Needs::whole(layout) } else { needs }
+    }
+
+    /// Adds blocks, none of which is there, behind all that are.
+    fn add(&mut self, blocks: Range<u32>) {
+        self.blocks += blocks.end - blocks.start;
+        let (first, last) =
+            (self.layout.extent_of(blocks.start), self.layout.extent_of(blocks.end - 1));
+        for extent in [first, last].into_iter().take(if first == last { 1 } else { 2 }) {
+            let begin = self.layout.first_block(extent);
+            let mask = self.layout.mask(extent);
+            let low = u64::MAX << blocks.start.saturating_sub(begin);
+            let high = u64::MAX >> (64 - (blocks.end - begin).min(64));
+            let mut bits = mask & low & high;
+            match self.partial.last_mut() {
+                Some((at, there)) if *at == extent => {
+                    *there |= bits;
+                    bits = *there;
+                }
+                _ if bits != mask => self.partial.push((extent, bits)),
+                _ => {}
+            }
+            if bits == mask && self.partial.last().is_some_and(|(at, _)| *at == extent) {
+                self.partial.pop();
+            }
+        }
+        self.extents.insert(first..last + 1);
+    }
+
+    /// How many blocks are missing.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+    /// Of how many extents something is missing.
+    pub fn extents(&self) -> u32 {
+        self.extents.len()
+    }
+    /// Whether nothing is missing.
+    pub fn is_empty(&self) -> bool {
+        self.blocks == 0
+    }
+    /// Whether every block of the file was missing at first.
+    pub fn was_whole(&self) -> bool {
+        self.whole
+    }
+    pub(crate) fn set(&self) -> &ExtentSet {
+        &self.extents
+    }
+
+    /// Whether something of this extent is missing.
+    pub fn has_extent(&self, extent: u32) -> bool {
+        self.extents.contains(extent)
+    }
+
+    /// The missing blocks of an extent as bits.
+    pub(crate) fn bits(&self, extent: u32) -> u64 {
+        match self.partial.binary_search_by_key(&extent, |(at, _)| *at) {
+            Ok(place) => self.partial[place].1,
+            Err(_) if self.extents.contains(extent) => self.layout.mask(extent),
+            Err(_) => 0,
+        }
+    }
+
+    /// Whether this block is missing.
+    pub fn has(&self, block: u32) -> bool {
+        self.bits(self.layout.extent_of(block)) >> self.layout.place_of(block) & 1 != 0
+    }
+
+    /// The first missing block of an extent.
+    pub fn first_in(&self, extent: u32) -> Option<u32> {
+        let bits = self.bits(extent);
+        (bits != 0).then(|| self.layout.first_block(extent) + bits.trailing_zeros())
+    }
+
+    /// The first missing block at `block` or behind.
+    pub fn next(&self, block: u32) -> Option<u32> {
+        if block >= self.layout.blocks() {
+            return None;
+        }
+        let extent = self.layout.extent_of(block);
+        let bits = self.bits(extent) & u64::MAX << self.layout.place_of(block);
+        if bits != 0 {
+            return Some(self.layout.first_block(extent) + bits.trailing_zeros());
+        }
+        self.first_in(self.extents.next(extent + 1)?)
+    }
+
+    /// The first missing block at `block` or behind, or else from the beginning of the file.
+    pub fn next_around(&self, block: u32) -> Option<u32> {
+        self.next(block).or_else(|| self.next(0))
+    }
+
+    /// The first missing block in a range of blocks.
+    pub fn next_within(&self, blocks: Range<u32>) -> Option<u32> {
+        self.next(blocks.start).filter(|block| *block < blocks.end)
+    }
+
+    /// Takes a block out; whether it was there.
+    pub(crate) fn remove(&mut self, block: u32) -> bool {
+        let extent = self.layout.extent_of(block);
+        let bit = 1 << self.layout.place_of(block);
+        let place = self.partial.binary_search_by_key(&extent, |(at, _)| *at);
+        let left = match place {
+            Ok(place) => self.partial[place].1,
+            Err(_) if self.extents.contains(extent) => self.layout.mask(extent),
+            Err(_) => 0,
+        };
+        if left & bit == 0 {
+            return false;
+        }
+        self.blocks -= 1;
+        match (place, left & !bit) {
+            (Ok(place), 0) => {
+                self.partial.remove(place);
+                self.extents.remove(extent);
+            }
+            (Err(_), 0) => {
+                self.extents.remove(extent);
+            }
+            (Ok(place), left) => self.partial[place].1 = left,
+            (Err(place), left) => self.partial.insert(place, (extent, left)),
+        }
+        true
+    }
+
+    /// Bytes of memory beside the structure itself.
+    pub fn memory(&self) -> usize {
+        self.extents.memory() + self.partial.capacity() * size_of::<(u32, u64)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn they_are_a_set_of_blocks(
+            length in 1u64..3_000_000,
+            extent_shift in 12u32..=18,
+            ranges in prop::option::of(prop::collection::vec((0u64..3_000_000, 0u64..200_000), 0..20)),
+            steps in prop::collection::vec(any::<u32>(), 1..100),
+        ) {
+            let layout = Layout::new(length, 4096, 1 << extent_shift).unwrap();
+            let (mut needs, mut wanted) = match ranges {
+                None => (Needs::whole(layout), (0..layout.blocks()).collect::<BTreeSet<u32>>()),
+                Some(ranges) => {
+                    let ranges: Vec<_> = ranges.iter().map(|(at, many)| *at..*at + many).collect();
+                    let wanted = (0..layout.blocks()).filter(|block| {
+                        let bytes = layout.block_bytes(*block);
+                        ranges.iter().any(|r| r.start.max(bytes.start) < r.end.min(bytes.end))
+                    });
+                    (Needs::ranges(layout, &ranges), wanted.collect())
+                }
+            };
+            for step in steps {
+                let block = step % layout.blocks();
+                let extent = layout.extent_of(block);
+                let begin = layout.first_block(extent);
+                let within = begin..begin + layout.blocks_per_extent();
+                prop_assert_eq!(needs.blocks() as usize, wanted.len());
+                prop_assert_eq!(needs.is_empty(), wanted.is_empty());
+                prop_assert_eq!(needs.has(block), wanted.contains(&block));
+                prop_assert_eq!(needs.next(block), wanted.range(block..).next().copied());
+                prop_assert_eq!(needs.first_in(extent), wanted.range(within.clone()).next().copied());
+                prop_assert_eq!(needs.has_extent(extent), wanted.range(within).next().is_some());
+                let around = wanted.range(block..).next().or(wanted.first()).copied();
+                prop_assert_eq!(needs.next_around(block), around);
+                let extents: BTreeSet<u32> = wanted.iter().map(|block| layout.extent_of(*block)).collect();
+                prop_assert_eq!(needs.extents() as usize, extents.len());
+                prop_assert_eq!(needs.remove(block), wanted.remove(&block));
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+use super::Policy;
+use super::in_order::after_next;
+use crate::replacement::{Replacement, Store};
+use crate::world::{Choice, World};
+use serde::{Deserialize, Serialize};
+
+/// Circular scan: a client begins where the disk is in its file and goes around once, in order. Databases call it a
+/// synchronized scan (PostgreSQL's `synchronize_seqscans`) or *attach* (Zukowski et al. 2007).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Attach {
+    /// Whether the next extent is read while a client is sent the one before, if the disk has nothing else to do.
+    pub read_ahead: bool,
+    /// What is kept.
+    pub replacement: Replacement,
+}
+
+impl Default for Attach {
+    fn default() -> Attach {
+        Attach { read_ahead: true, replacement: Replacement::default() }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Control {
+    read_ahead: bool,
+    store: Store,
+    /// The block that each client is at.
+    cursors: Vec<u32>,
+}
+
+impl Control {
+    pub(super) fn new(settings: &Attach) -> Control {
+        Control {
+            read_ahead: settings.read_ahead,
+            store: Store::new(settings.replacement),
+            cursors: Vec::new(),
+        }
+    }
+}
+
+impl Policy for Control {
+    fn opened(&mut self, _world: &World, _file: u32) {}
+    fn joined(&mut self, world: &World, client: u32) {
+        let place = client as usize;
+        self.cursors.resize(self.cursors.len().max(place + 1), 0);
+        let file = world.file(world.file_of(client));
+        self.cursors[place] = file.layout.first_block(file.position);
+    }
+    fn left(&mut self, _world: &World, _client: u32) {}
+    fn choose(&mut self, world: &mut World, client: u32) -> Choice {
+        match world.needs(client).next_around(self.cursors[client as usize]) {
+            Some(block) => world.fetch(client, block),
+            None => Choice::Nothing,
+        }
+    }
+    fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
+        self.cursors[client as usize] = block;
+        self.store.touch(slot, world.begins_extent(client, block));
+    }
+    fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
+        if self.read_ahead {
+            after_next(world, client, self.cursors[client as usize])
+        } else {
+            None
+        }
+    }
+    fn loaded(&mut self, world: &World, slot: u32) {
+        self.store.loaded(world, slot);
+    }
+    fn gone(&mut self, world: &World, slot: u32) {
+        self.store.gone(world, slot);
+    }
+    fn victim(&mut self, world: &World) -> Option<u32> {
+        self.store.victim(world, |_| false)
+    }
+}

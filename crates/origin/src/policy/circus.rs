@@ -1,0 +1,293 @@
+use super::Policy;
+use super::region::Region;
+use crate::replacement::{Replacement, Store};
+use crate::world::{Choice, World};
+use crate::{Refusal, State};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*, which
+/// trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. Who has most of the file
+/// and finds nothing more in the region becomes *independent*, and gets the rest wherever it is.
+///
+/// The pseudocode of the paper (its figure 5) could not be read. Each reading of it that could be another one is a field
+/// here; the defaults reproduce the published figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Circus {
+    /// The active length: the size of the region. The paper's is 16 MB. With more files than memory has room for
+    /// regions, all are as much shorter.
+    pub active_bytes: u64,
+    /// Blocks that are chosen for a client before its socket has room for them. The paper's is 5.
+    pub queue: u32,
+    /// The client threshold: the part of a file that a client must have before it may become independent. The paper's
+    /// is 0.75.
+    pub threshold: f64,
+    /// The leapfront factor: how far ahead of the file cursor a block must be, in active lengths, for its client to lead.
+    /// The paper's is 1.
+    pub leapfront: f64,
+    /// Where the region goes when a client leads.
+    pub slide: Slide,
+    /// When a client that has passed the threshold becomes independent.
+    pub independence: Independence,
+    /// How far a client may move the region, in blocks for each block that its socket has accepted, beside one active
+    /// length; 0: as far as it likes, as in the paper. A client that asks for few blocks far from each other would
+    /// otherwise drag the region from all others.
+    pub lead_bound: f64,
+    /// Whether the next extent is read while the frontrunner is sent the one before, if the disk has nothing else to do.
+    pub read_ahead: bool,
+    /// Whether the region stays in memory whatever the rule for the rest says. The paper left it to the operating system.
+    pub pin_region: bool,
+    /// What is kept of the rest.
+    pub replacement: Replacement,
+}
+
+/// Where the region goes when a client leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Slide {
+    /// The leader's block is its last one: the region trails the leader, and is what the leader read last.
+    #[default]
+    Trail,
+    /// The leader's block is its first one.
+    Jump,
+}
+
+/// When a client that has passed the threshold becomes independent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Independence {
+    /// When the region has nothing for it.
+    #[default]
+    RegionEmpty,
+    /// At once.
+    AtThreshold,
+}
+
+impl Default for Circus {
+    fn default() -> Circus {
+        Circus {
+            active_bytes: 16 << 20,
+            queue: 5,
+            threshold: 0.75,
+            leapfront: 1.0,
+            slide: Slide::Trail,
+            independence: Independence::RegionEmpty,
+            lead_bound: 4.0,
+            read_ahead: true,
+            pin_region: true,
+            replacement: Replacement::default(),
+        }
+    }
+}
+
+impl Circus {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        let refuse = |setting, value: f64, allowed| Err(Refusal::new(setting, value, allowed));
+        if self.active_bytes == 0 {
+            return refuse("active_bytes", 0.0, "more than 0");
+        }
+        if !(1..=4096).contains(&self.queue) {
+            return refuse("queue", f64::from(self.queue), "from 1 to 4096");
+        }
+        if !(0.0..=1.0).contains(&self.threshold) {
+            return refuse("threshold", self.threshold, "from 0 to 1");
+        }
+        if !(0.0..=1000.0).contains(&self.leapfront) {
+            return refuse("leapfront", self.leapfront, "from 0 to 1000");
+        }
+        if !(0.0..=1e6).contains(&self.lead_bound) {
+            return refuse("lead_bound", self.lead_bound, "from 0 to 1000000");
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    /// The client cursor: the block that was chosen last.
+    cursor: u32,
+    /// Blocks that it has been sent or that stand in its queue.
+    chosen: u32,
+    independent: bool,
+    /// Blocks that it has moved the region by.
+    moved: u64,
+    queue: VecDeque<u32>,
+}
+
+/// The regions of all files.
+#[derive(Debug)]
+struct Regions {
+    active_bytes: u64,
+    all: Vec<Region>,
+}
+
+impl Regions {
+    /// The region of a file, as long as memory allows with so many active files.
+    fn of(&self, world: &World, file: u32) -> Region {
+        let layout = world.file(file).layout;
+        let share = world.memory_at_rest() / u64::from(world.active_files().max(1));
+        let wanted = self.active_bytes.min(share) / layout.block_size();
+        let least = layout.blocks_per_extent().min(layout.blocks());
+        let length = wanted.min(u64::from(layout.blocks())) as u32;
+        Region { length: length.max(least), ..self.all[file as usize] }
+    }
+
+    /// Whether an extent is in the region of a file that somebody downloads.
+    fn keep(&self, world: &World, slot: u32) -> bool {
+        let slot = world.cache().slot(slot);
+        let file = world.file(slot.file);
+        let begin = file.layout.first_block(slot.extent);
+        let end = (begin + file.layout.blocks_per_extent()).min(file.layout.blocks());
+        file.clients > 0 && self.of(world, slot.file).touches(begin..end)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Control {
+    settings: Circus,
+    regions: Regions,
+    members: Vec<Member>,
+    store: Store,
+}
+
+impl Control {
+    pub(super) fn new(settings: &Circus) -> Control {
+        Control {
+            settings: settings.clone(),
+            regions: Regions { active_bytes: settings.active_bytes, all: Vec::new() },
+            members: Vec::new(),
+            store: Store::new(settings.replacement),
+        }
+    }
+
+    /// The next block of a client; nothing if all is chosen.
+    fn select(&mut self, world: &World, client: u32) -> Option<u32> {
+        let file = world.file_of(client);
+        let region = self.regions.of(world, file);
+        let member = &mut self.members[client as usize];
+        let needs = world.needs(client);
+        let nearly_done =
+            f64::from(member.chosen) >= self.settings.threshold * f64::from(region.blocks);
+        if nearly_done && self.settings.independence == Independence::AtThreshold {
+            member.independent = true;
+        }
+        if !member.independent {
+            let cursor = if region.contains(member.cursor) { member.cursor } else { region.begin };
+            let pieces = region.around(cursor);
+            if let Some(block) = pieces.into_iter().find_map(|piece| needs.next_within(piece)) {
+                return Some(block);
+            }
+            if !nearly_done {
+                let block = needs.next_around(region.step(region.begin, region.length))?;
+                self.lead(world, client, region, block);
+                return Some(block);
+            }
+            member.independent = true;
+        }
+        needs.next_around(member.cursor)
+    }
+
+    /// Moves the region to a client's block, if that is far enough ahead and the client may.
+    fn lead(&mut self, world: &World, client: u32, region: Region, block: u32) {
+        let ahead = f64::from(region.distance(block));
+        if ahead < self.settings.leapfront * f64::from(region.length) {
+            return;
+        }
+        let there = match self.settings.slide {
+            Slide::Trail => region.ending_with(block),
+            Slide::Jump => region.at(block),
+        };
+        let member = &mut self.members[client as usize];
+        let by = u64::from(region.distance(there.begin));
+        let accepted = (world.accepted(client) / world.layout(client).block_size()) as f64;
+        let may = self.settings.lead_bound * accepted + f64::from(region.length);
+        if self.settings.lead_bound > 0.0 && (member.moved + by) as f64 > may {
+            return;
+        }
+        member.moved += by;
+        self.regions.all[world.file_of(client) as usize].begin = there.begin;
+    }
+}
+
+impl Policy for Control {
+    fn opened(&mut self, world: &World, file: u32) {
+        let blocks = world.file(file).layout.blocks();
+        self.regions.all.push(Region { begin: 0, length: 0, blocks });
+    }
+    fn joined(&mut self, world: &World, client: u32) {
+        let place = client as usize;
+        self.members.resize_with(self.members.len().max(place + 1), Member::default);
+        let region = self.regions.all[world.file_of(client) as usize];
+        let member = &mut self.members[place];
+        let mut queue = std::mem::take(&mut member.queue);
+        queue.clear();
+        // What a client that resumes does not need counts as sent.
+        let chosen = region.blocks - world.needs(client).blocks();
+        *member = Member { cursor: region.begin, chosen, independent: false, moved: 0, queue };
+    }
+    fn left(&mut self, _world: &World, client: u32) {
+        self.members[client as usize].queue.clear();
+    }
+
+    fn choose(&mut self, world: &mut World, client: u32) -> Choice {
+        while self.members[client as usize].queue.len() < self.settings.queue as usize {
+            let Some(block) = self.select(world, client) else { break };
+            world.choose(client, block);
+            let member = &mut self.members[client as usize];
+            member.cursor = block;
+            member.chosen += 1;
+            member.queue.push_back(block);
+        }
+        match self.members[client as usize].queue.front() {
+            Some(block) => world.fetch(client, *block),
+            None => Choice::Nothing,
+        }
+    }
+
+    fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
+        let member = &mut self.members[client as usize];
+        if member.queue.front() == Some(&block) {
+            member.queue.pop_front();
+        }
+        self.store.touch(slot, world.begins_extent(client, block));
+    }
+
+    fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
+        if !self.settings.read_ahead || world.in_order(client) {
+            return None;
+        }
+        let (file, layout) = (world.file_of(client), world.layout(client));
+        let absent = |extent: &u32| world.slot_of(file, *extent).is_none();
+        // What stands in the queue and is not in memory.
+        let queue = &self.members[client as usize].queue;
+        if let Some(extent) = queue.iter().map(|block| layout.extent_of(*block)).find(absent) {
+            return Some(extent);
+        }
+        // Who is at the end of the region reads on.
+        let region = self.regions.of(world, file);
+        let cursor = self.members[client as usize].cursor;
+        let near = layout.blocks_per_extent();
+        if region.distance(cursor) + near < region.length || !region.contains(cursor) {
+            return None;
+        }
+        let behind = layout.first_block(layout.extent_of(cursor) + 1);
+        let block = world.needs(client).next_around(behind.min(layout.blocks()))?;
+        Some(layout.extent_of(block)).filter(absent)
+    }
+
+    fn loaded(&mut self, world: &World, slot: u32) {
+        debug_assert_eq!(world.cache().slot(slot).state, State::Resident);
+        self.store.loaded(world, slot);
+    }
+    fn gone(&mut self, world: &World, slot: u32) {
+        self.store.gone(world, slot);
+    }
+    fn victim(&mut self, world: &World) -> Option<u32> {
+        let (pins, regions) = (self.settings.pin_region, &self.regions);
+        self.store.victim(world, |slot| pins && regions.keep(world, slot))
+    }
+}

@@ -1,0 +1,51 @@
+//! Policies: who gets which block, what is asked of the disk, what is kept.
+
+mod attach;
+mod circus;
+pub(crate) mod in_order;
+mod region;
+mod relevance;
+mod scheduling;
+mod wanted;
+
+pub use attach::Attach;
+pub use circus::{Circus, Independence, Slide};
+pub use in_order::InOrder;
+pub use relevance::Relevance;
+pub use scheduling::Scheduling;
+
+use crate::world::{Choice, World};
+use std::fmt::Debug;
+
+/// A policy. It is asked what a client whose socket has room takes next, what to read before anybody waits for it, and
+/// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
+/// used again after `left` and `gone`.
+///
+/// What the origin does by itself: an extent is asked of the disk once, whoever wants it; the disk's queue is first
+/// come, first served; whoever waits is asked again when the extent has come, before it can be evicted.
+pub trait Policy: Debug + Send {
+    /// There is one more file; its number is the number of files so far.
+    fn opened(&mut self, world: &World, file: u32);
+    /// A client begins.
+    fn joined(&mut self, world: &World, client: u32);
+    /// A client ends, whatever it still needs.
+    fn left(&mut self, world: &World, client: u32);
+    /// What a client does whose socket has room for a block. Asked again after an extent has come.
+    fn choose(&mut self, world: &mut World, client: u32) -> Choice;
+    /// A client was handed a block, which it needs no more, out of a slot.
+    fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32);
+    /// An extent that a client will need soon, and that is to be asked of the disk because the disk has nothing else
+    /// to do.
+    fn ahead(&mut self, _world: &World, _client: u32) -> Option<u32> {
+        None
+    }
+    /// An extent was put into the queue for the disk.
+    fn asked(&mut self, _world: &World, _slot: u32) {}
+    /// The disk has brought an extent.
+    fn loaded(&mut self, world: &World, slot: u32);
+    /// An extent is about to go: out of memory, or, as the state of its slot says, before it came there, because nobody
+    /// waits for it any more or the disk could not read it.
+    fn gone(&mut self, world: &World, slot: u32);
+    /// The slot, [evictable](crate::Cache::evictable), whose memory is needed for another extent.
+    fn victim(&mut self, world: &World) -> Option<u32>;
+}

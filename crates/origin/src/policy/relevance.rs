@@ -1,0 +1,285 @@
+use super::Policy;
+use super::wanted::Wanted;
+use crate::world::{Choice, World};
+use crate::{Refusal, State};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Choice by relevance: the disk reads what most clients miss, and memory keeps it. A client takes what it misses of what
+/// is in memory; else it waits for something that is asked of the disk already; only else is something read for it. So a
+/// saturated disk has about one stream a file, not one a client, and a fast client that reads fills the holes of slow
+/// ones that are nearly done. It needs no region, no frontrunner and no independent clients; the name and the idea of a
+/// relevance function are those of Cooperative Scans (Zukowski et al., VLDB 2007).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Relevance {
+    /// The next extent for a client is read when it has so many blocks or fewer left of what is in memory, if the disk
+    /// has nothing else to do; 0: never before it waits.
+    pub ahead: u32,
+}
+
+impl Default for Relevance {
+    fn default() -> Relevance {
+        Relevance { ahead: 16 }
+    }
+}
+
+impl Relevance {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.ahead > 64 {
+            return Err(Refusal::new("ahead", self.ahead, "from 0 to 64"));
+        }
+        Ok(())
+    }
+}
+
+/// Requests to the disk that are looked through for one that a client could wait for.
+const LOOKS: usize = 16;
+
+#[derive(Debug)]
+struct Shelf {
+    wanted: Wanted,
+    /// What has come from the disk, oldest first: the how many-th load, and the slot. Some of it is gone.
+    loads: VecDeque<(u64, u32)>,
+    /// How much of it is not.
+    there: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// The extent that it is being sent.
+    current: u32,
+    /// The last load of which it misses nothing, and nothing of those before.
+    seen: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Control {
+    ahead: u32,
+    shelves: Vec<Shelf>,
+    members: Vec<Member>,
+    /// What is in memory, least wanted first, oldest first among equals: the count, the load and the slot.
+    ranks: BTreeSet<(i32, u64, u32)>,
+    /// For each slot the count under which it stands there.
+    counts: Vec<i32>,
+}
+
+impl Control {
+    pub(super) fn new(settings: &Relevance) -> Control {
+        Control {
+            ahead: settings.ahead,
+            shelves: Vec::new(),
+            members: Vec::new(),
+            ranks: BTreeSet::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    /// Puts an extent in memory where its count belongs.
+    fn rank(&mut self, world: &World, slot: u32) {
+        let entry = world.cache().slot(slot);
+        let count = self.shelves[entry.file as usize].wanted.of(entry.extent);
+        let old = std::mem::replace(&mut self.counts[slot as usize], count);
+        if old != count {
+            self.ranks.remove(&(old, entry.load, slot));
+            self.ranks.insert((count, entry.load, slot));
+        }
+    }
+
+    /// The same for all that is in memory of a file.
+    fn rank_all(&mut self, world: &World, file: u32) {
+        for place in 0..self.shelves[file as usize].loads.len() {
+            let (load, slot) = self.shelves[file as usize].loads[place];
+            if is_there(world, load, slot) {
+                self.rank(world, slot);
+            }
+        }
+    }
+
+    /// The same for an extent, if it is in memory.
+    fn rank_extent(&mut self, world: &World, file: u32, extent: u32) {
+        if world.state(file, extent) == Some(State::Resident)
+            && let Some(slot) = world.slot_of(file, extent)
+        {
+            self.rank(world, slot);
+        }
+    }
+
+    /// The oldest extent in memory that a client misses something of, but not `current`.
+    fn oldest(&mut self, world: &World, client: u32, current: Option<u32>) -> Option<u32> {
+        let shelf = &self.shelves[world.file_of(client) as usize];
+        let member = &mut self.members[client as usize];
+        let needs = world.needs(client);
+        let begin = shelf.loads.partition_point(|(load, _)| *load <= member.seen);
+        let mut seen = true;
+        for (load, slot) in shelf.loads.range(begin..) {
+            if is_there(world, *load, *slot) {
+                let extent = world.cache().slot(*slot).extent;
+                if needs.has_extent(extent) {
+                    if current != Some(extent) {
+                        return Some(extent);
+                    }
+                    seen = false;
+                }
+            }
+            if seen {
+                member.seen = *load;
+            }
+        }
+        None
+    }
+
+    /// An extent that a client misses and that was asked of the disk.
+    fn asked_for(&self, world: &World, client: u32) -> Option<u32> {
+        let needs = world.needs(client);
+        world.asked(world.file_of(client)).take(LOOKS).find(|extent| needs.has_extent(*extent))
+    }
+
+    /// The extent that is read for a client.
+    fn relevant(&mut self, world: &World, client: u32) -> Option<u32> {
+        let file = world.file(world.file_of(client));
+        let from = (file.position + 1) % file.layout.extents().max(1);
+        self.shelves[world.file_of(client) as usize].wanted.most(world.needs(client).set(), from)
+    }
+}
+
+/// Whether what came with this load is still in memory.
+fn is_there(world: &World, load: u64, slot: u32) -> bool {
+    world.cache().get(slot).is_some_and(|slot| slot.state == State::Resident && slot.load == load)
+}
+
+impl Policy for Control {
+    fn opened(&mut self, world: &World, file: u32) {
+        let wanted = Wanted::new(world.file(file).layout.extents());
+        self.shelves.push(Shelf { wanted, loads: VecDeque::new(), there: 0 });
+    }
+
+    fn joined(&mut self, world: &World, client: u32) {
+        let place = client as usize;
+        self.members.resize(self.members.len().max(place + 1), Member::default());
+        self.members[place] = Member { current: u32::MAX, seen: 0 };
+        let file = world.file_of(client);
+        let needs = world.needs(client);
+        if needs.was_whole() {
+            self.shelves[file as usize].wanted.add_whole(1);
+            self.rank_all(world, file);
+        } else {
+            for extent in needs.set().iter() {
+                self.shelves[file as usize].wanted.raise(extent);
+                self.rank_extent(world, file, extent);
+            }
+        }
+    }
+
+    fn left(&mut self, world: &World, client: u32) {
+        let file = world.file_of(client);
+        let needs = world.needs(client);
+        let wanted = &mut self.shelves[file as usize].wanted;
+        if needs.was_whole() {
+            wanted.add_whole(-1);
+            needs.set().complement().for_each(|extent| wanted.raise(extent));
+            if !needs.is_empty() {
+                self.rank_all(world, file);
+            }
+        } else {
+            for extent in needs.set().iter() {
+                self.shelves[file as usize].wanted.lower(extent);
+                self.rank_extent(world, file, extent);
+            }
+        }
+    }
+
+    fn choose(&mut self, world: &mut World, client: u32) -> Choice {
+        let needs = world.needs(client);
+        if needs.is_empty() {
+            return Choice::Nothing;
+        }
+        let file = world.file_of(client);
+        let current = self.members[client as usize].current;
+        let here = match world.state(file, current) {
+            Some(State::Resident) if needs.has_extent(current) => Some(current),
+            _ => self.oldest(world, client, None),
+        };
+        if let Some(block) = here.and_then(|extent| needs.first_in(extent)) {
+            self.members[client as usize].current = world.layout(client).extent_of(block);
+            return Choice::Send(block);
+        }
+        if let Some(extent) = self.asked_for(world, client) {
+            return Choice::Wait(extent);
+        }
+        match self.relevant(world, client) {
+            Some(extent) => Choice::Read(extent),
+            None => {
+                // More was asked for than is looked through.
+                let missing = needs.next(0).map(|block| world.fetch(client, block));
+                missing.unwrap_or(Choice::Nothing)
+            }
+        }
+    }
+
+    fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
+        let extent = world.layout(client).extent_of(block);
+        if !world.needs(client).has_extent(extent) {
+            self.shelves[world.file_of(client) as usize].wanted.lower(extent);
+            self.rank(world, slot);
+        }
+    }
+
+    fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
+        let (file, needs) = (world.file_of(client), world.needs(client));
+        if self.ahead == 0 || world.in_order(client) {
+            return None;
+        }
+        let current = self.members[client as usize].current;
+        let left = match world.state(file, current) {
+            Some(State::Resident) => needs.bits(current).count_ones(),
+            _ => 0,
+        };
+        let little = left <= self.ahead;
+        if !little
+            || self.asked_for(world, client).is_some()
+            || self.oldest(world, client, Some(current)).is_some()
+        {
+            return None;
+        }
+        self.relevant(world, client)
+    }
+
+    fn asked(&mut self, world: &World, slot: u32) {
+        let entry = world.cache().slot(slot);
+        self.shelves[entry.file as usize].wanted.comes(entry.extent);
+    }
+
+    fn loaded(&mut self, world: &World, slot: u32) {
+        let entry = world.cache().slot(slot);
+        let shelf = &mut self.shelves[entry.file as usize];
+        let count = shelf.wanted.of(entry.extent);
+        shelf.loads.push_back((entry.load, slot));
+        shelf.there += 1;
+        self.counts.resize(self.counts.len().max(slot as usize + 1), 0);
+        self.counts[slot as usize] = count;
+        self.ranks.insert((count, entry.load, slot));
+    }
+
+    fn gone(&mut self, world: &World, slot: u32) {
+        let entry = world.cache().slot(slot);
+        let shelf = &mut self.shelves[entry.file as usize];
+        shelf.wanted.goes(entry.extent);
+        if entry.state != State::Resident {
+            return;
+        }
+        self.ranks.remove(&(self.counts[slot as usize], entry.load, slot));
+        shelf.there -= 1;
+        if shelf.loads.len() > 2 * shelf.there + 16 {
+            let (load, gone) = (entry.load, slot);
+            shelf
+                .loads
+                .retain(|(at, slot)| is_there(world, *at, *slot) && (*at, *slot) != (load, gone));
+        }
+    }
+
+    fn victim(&mut self, world: &World) -> Option<u32> {
+        self.ranks.iter().map(|(_, _, slot)| *slot).find(|slot| world.cache().evictable(*slot))
+    }
+}

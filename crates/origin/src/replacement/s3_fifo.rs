@@ -1,0 +1,92 @@
+use crate::list::{Links, List};
+use crate::world::World;
+
+/// Uses of an extent that are counted at most.
+const MOST_USES: u8 = 3;
+
+/// S3-FIFO ("FIFO queues are all you need for cache eviction", Yang et al., SOSP 2023): newcomers stand in a small
+/// queue of a tenth of the memory; who was used again moves to the main queue, where each use is one more turn. Who
+/// comes back soon after it went from the small queue goes to the main queue at once.
+#[derive(Debug, Default)]
+pub(crate) struct S3Fifo {
+    links: Links,
+    small: List,
+    main: List,
+    entries: Vec<Entry>,
+    /// For each extent of each file, when it left the small queue: the count of those that had left.
+    ghosts: Vec<Box<[u64]>>,
+    left: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    uses: u8,
+    main: bool,
+}
+
+impl S3Fifo {
+    fn ghost(&mut self, world: &World, slot: u32) -> &mut u64 {
+        let slot = world.cache().slot(slot);
+        let (file, extent) = (slot.file as usize, slot.extent as usize);
+        while self.ghosts.len() <= file {
+            let extents = world.file(self.ghosts.len() as u32).layout.extents();
+            self.ghosts.push(vec![0; extents as usize].into_boxed_slice());
+        }
+        &mut self.ghosts[file][extent]
+    }
+
+    pub(super) fn insert(&mut self, world: &World, slot: u32) {
+        let remembered = (self.small.len() + self.main.len()) as u64;
+        let went = *self.ghost(world, slot);
+        let main = went > 0 && self.left - went < remembered;
+        let place = slot as usize;
+        self.entries.resize(self.entries.len().max(place + 1), Entry::default());
+        self.entries[place] = Entry { uses: 0, main };
+        self.links.push_back(if main { &mut self.main } else { &mut self.small }, slot);
+    }
+
+    pub(super) fn touch(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        entry.uses = (entry.uses + 1).min(MOST_USES);
+    }
+
+    pub(super) fn remove(&mut self, world: &World, slot: u32) {
+        if self.entries[slot as usize].main {
+            self.links.remove(&mut self.main, slot);
+        } else {
+            self.links.remove(&mut self.small, slot);
+            self.left += 1;
+            *self.ghost(world, slot) = self.left;
+        }
+    }
+
+    pub(super) fn victim(&mut self, world: &World, keeps: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut second = None;
+        // Each turn but those that find an extent that stays uses up a move or a use.
+        let turns = (self.small.len() + self.main.len()) * (usize::from(MOST_USES) + 2);
+        for _ in 0..turns {
+            let small = self.small.len() * 10 > self.small.len() + self.main.len();
+            let from_small = small || self.main.is_empty();
+            let queue = if from_small { &mut self.small } else { &mut self.main };
+            let slot = queue.first()?;
+            let entry = &mut self.entries[slot as usize];
+            let stays = !world.cache().evictable(slot);
+            if !stays && keeps(slot) {
+                second = second.or(Some(slot));
+            } else if !stays && !from_small && entry.uses > 0 {
+                entry.uses -= 1;
+            } else if !stays && !(from_small && entry.uses > 1) {
+                return Some(slot);
+            }
+            // Another turn: in the main queue, where who stays is no longer in the way of newcomers.
+            if from_small {
+                self.links.remove(&mut self.small, slot);
+                self.links.push_back(&mut self.main, slot);
+                *entry = Entry { uses: 0, main: true };
+            } else {
+                self.links.move_to_back(&mut self.main, slot);
+            }
+        }
+        second
+    }
+}

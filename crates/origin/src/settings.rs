@@ -1,0 +1,92 @@
+use crate::{Layout, Scheduling};
+use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What an origin is made with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// What is sent at once, a power of two. Circus: 64 KiB.
+    pub block_bytes: u32,
+    /// What is read and kept at once: a power of two, 1 to 64 blocks. With 1 MiB a disk that takes 5 ms to the place and
+    /// reads 40 MB/s brings 33 MB/s in any order; with 64 KiB 10 MB/s.
+    pub extent_bytes: u32,
+    /// Memory for what is read, reads under way included. Never exceeded.
+    pub memory_bytes: u64,
+    /// Reads under way at most. Two keep a disk busy while the driver takes in the first.
+    pub reads: u32,
+    /// A client whose socket accepts nothing of a block for so long is given up. A socket that has room for nothing
+    /// is no concern of the origin: the client is not handed a block.
+    pub patience_ns: Span,
+    /// Who gets which block, what is read, what is kept.
+    pub scheduling: Scheduling,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            block_bytes: 1 << 16,
+            extent_bytes: 1 << 20,
+            memory_bytes: 1 << 28,
+            reads: 2,
+            patience_ns: Span::from_secs(60),
+            scheduling: Scheduling::default(),
+        }
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// Which one.
+    pub setting: &'static str,
+    /// What it was.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(
+        setting: &'static str,
+        value: impl ToString,
+        allowed: impl ToString,
+    ) -> Refusal {
+        Refusal { setting, value: value.to_string(), allowed: allowed.to_string() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { setting, value, allowed } = self;
+        write!(f, "{setting} is {value}; it may be {allowed}")
+    }
+}
+impl std::error::Error for Refusal {}
+
+impl Settings {
+    /// Whether an origin can be made with these.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if Layout::new(0, self.block_bytes, self.block_bytes).is_none() {
+            return Err(Refusal::new("block_bytes", self.block_bytes, "a power of two"));
+        }
+        if Layout::new(0, self.block_bytes, self.extent_bytes).is_none() {
+            let allowed = format!("a power of two, 1 to {} blocks", Layout::MOST_BLOCKS);
+            return Err(Refusal::new("extent_bytes", self.extent_bytes, allowed));
+        }
+        if !(1..=1024).contains(&self.reads) {
+            return Err(Refusal::new("reads", self.reads, "from 1 to 1024"));
+        }
+        let least = u64::from(self.extent_bytes) * (u64::from(self.reads) + 2);
+        if self.memory_bytes < least {
+            let allowed = format!("at least {least}: two extents more than reads under way");
+            return Err(Refusal::new("memory_bytes", self.memory_bytes, allowed));
+        }
+        if self.patience_ns.is_zero() {
+            return Err(Refusal::new("patience_ns", 0, "more than 0"));
+        }
+        self.scheduling.check()
+    }
+}
