@@ -304,7 +304,8 @@ impl Origin {
     pub fn progress(&self, client: ClientId) -> Option<u64> {
         Some(self.world.clients[self.place(client)? as usize].accepted)
     }
-    /// For how long a client that waits for the disk may have to wait, in reads: those in the queue and under way, and one.
+    /// How long a client may have to wait that begins to wait now, in reads: those under way and in the queue, and one.
+    /// A read that is asked for later is not before it.
     pub fn longest_wait(&self) -> usize {
         self.world.cache.queued() + self.under_way.len() + 1
     }

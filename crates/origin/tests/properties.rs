@@ -1,0 +1,349 @@
+//! Whatever clients, sockets, disk and files do, and under every policy: who stays gets each byte that it asked for once,
+//! out of memory that holds it; memory and queues keep their bounds; nobody waits longer than the queue before it.
+
+use flashcrowd_base::{Span, Time};
+use flashcrowd_origin::{
+    Attach, Circus, ClientId, Failure, FileId, InOrder, Independence, Origin, Output, ReadId,
+    Relevance, Replacement, Request, Scheduling, Settings, Slide,
+};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+const BLOCK: u32 = 4096;
+
+fn replacement() -> impl Strategy<Value = Replacement> {
+    prop_oneof![Just(Replacement::Lru), Just(Replacement::S3Fifo)]
+}
+
+fn circus() -> impl Strategy<Value = Scheduling> {
+    let knobs = (1u64..200_000, 1u32..8, 0.0..=1.0, 0.0..4.0, prop_oneof![Just(0.0), 0.1..5.0]);
+    (knobs, any::<[bool; 4]>(), replacement()).prop_map(|(knobs, switches, replacement)| {
+        let (active_bytes, queue, threshold, leapfront, lead_bound) = knobs;
+        let [jump, at_once, read_ahead, pin_region] = switches;
+        Scheduling::Circus(Circus {
+            active_bytes,
+            queue,
+            threshold,
+            leapfront,
+            slide: if jump { Slide::Jump } else { Slide::Trail },
+            independence: if at_once {
+                Independence::AtThreshold
+            } else {
+                Independence::RegionEmpty
+            },
+            lead_bound,
+            read_ahead,
+            pin_region,
+            replacement,
+        })
+    })
+}
+
+fn scheduling() -> impl Strategy<Value = Scheduling> {
+    let in_order =
+        |(read_ahead, replacement)| Scheduling::InOrder(InOrder { read_ahead, replacement });
+    let attach = |(read_ahead, replacement)| Scheduling::Attach(Attach { read_ahead, replacement });
+    prop_oneof![
+        (any::<bool>(), replacement()).prop_map(in_order),
+        (any::<bool>(), replacement()).prop_map(attach),
+        circus(),
+        (0u32..=64).prop_map(|ahead| Scheduling::Relevance(Relevance { ahead })),
+    ]
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (scheduling(), 0u32..=4, 1u32..=3, 0u64..100_000).prop_map(
+        |(scheduling, shift, reads, more)| {
+            let extent_bytes = BLOCK << shift;
+            Settings {
+                block_bytes: BLOCK,
+                extent_bytes,
+                memory_bytes: u64::from(extent_bytes) * (u64::from(reads) + 2) + more,
+                reads,
+                patience_ns: Span::from_secs(10),
+                scheduling,
+            }
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join { file: usize, ranges: Option<Vec<Range<u64>>>, in_order: bool },
+    Leave(usize),
+    Writable(usize),
+    Accept(usize, u32),
+    Release(usize),
+    Complete(usize, bool),
+    Close(usize),
+    Pass(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let at = 0usize..1000;
+    let range = (0u64..400_000, 0u64..100_000).prop_map(|(begin, many)| begin..begin + many);
+    let ranges = prop::option::of(prop::collection::vec(range, 0..5));
+    prop_oneof![
+        4 => (at.clone(), ranges, any::<bool>())
+            .prop_map(|(file, ranges, in_order)| Step::Join { file, ranges, in_order }),
+        1 => at.clone().prop_map(Step::Leave),
+        20 => at.clone().prop_map(Step::Writable),
+        20 => (at.clone(), 1u32..2 * BLOCK).prop_map(|(client, bytes)| Step::Accept(client, bytes)),
+        1 => at.clone().prop_map(Step::Release),
+        10 => (at.clone(), prop::bool::weighted(0.97)).prop_map(|(read, ok)| Step::Complete(read, ok)),
+        1 => at.prop_filter("seldom", |at| at.is_multiple_of(8)).prop_map(Step::Close),
+        2 => (0u64..4000).prop_map(Step::Pass),
+    ]
+}
+
+#[derive(Debug)]
+struct Member {
+    file: FileId,
+    in_order: bool,
+    wanted: BTreeSet<u64>,
+    got: BTreeSet<u64>,
+    /// Of the block that its socket has: the slot, bytes still to accept, and whether the memory is still referred to.
+    block: Option<(u32, u32, bool)>,
+    /// It waits for the disk, and the read with its block is one of so many first ones.
+    waits: Option<usize>,
+    seen: Time,
+}
+
+/// A driver that checks what it is told.
+struct Driver {
+    origin: Origin,
+    lengths: Vec<u64>,
+    now: Time,
+    members: BTreeMap<ClientId, Member>,
+    /// Reads under way: the how many-th of all it is, and its slot.
+    reads: BTreeMap<ReadId, (usize, u32)>,
+    begun: usize,
+    /// What is in each slot: file, offset, length, and whether the disk has brought it.
+    slots: BTreeMap<u32, (FileId, u64, u32, bool)>,
+    ended: Vec<(ClientId, Failure)>,
+}
+
+impl Driver {
+    fn new(settings: &Settings, lengths: &[u64]) -> Driver {
+        let mut origin = Origin::new(settings).unwrap();
+        for length in lengths {
+            origin.open(*length).unwrap();
+        }
+        Driver {
+            origin,
+            lengths: lengths.to_vec(),
+            now: Time::START,
+            members: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            begun: 0,
+            slots: BTreeMap::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.origin.poll() {
+            match output {
+                Output::Read { read, file, offset, length, slot } => {
+                    let settings = self.origin.settings();
+                    let left = self.lengths[file.number()] - offset;
+                    assert_eq!(u64::from(length), left.min(u64::from(settings.extent_bytes)));
+                    assert_eq!(offset % u64::from(settings.extent_bytes), 0);
+                    let refers = |m: &Member| matches!(m.block, Some((s, _, true)) if s == slot);
+                    assert!(!self.members.values().any(refers), "memory in use is read into");
+                    self.slots.insert(slot, (file, offset, length, false));
+                    self.reads.insert(read, (self.begun, slot));
+                    self.begun += 1;
+                    assert!(self.reads.len() <= settings.reads as usize);
+                }
+                Output::Send { client, file, offset, length, slot, begin } => {
+                    let member = self.members.get_mut(&client).unwrap();
+                    let (there, at, bytes, brought) = self.slots[&slot];
+                    assert!(brought, "not read yet");
+                    assert_eq!((there, at + u64::from(begin)), (file, offset));
+                    assert!(begin + length <= bytes);
+                    assert_eq!(member.file, file);
+                    assert_eq!(member.block, None, "a block before the one before was accepted");
+                    assert_eq!(
+                        u64::from(length),
+                        (self.lengths[file.number()] - offset).min(u64::from(BLOCK))
+                    );
+                    let block = offset / u64::from(BLOCK);
+                    assert!(member.wanted.contains(&block), "not asked for");
+                    assert!(!member.in_order || member.got.iter().all(|other| *other < block));
+                    assert!(member.got.insert(block), "twice");
+                    member.block = Some((slot, length, true));
+                    member.waits = None;
+                    member.seen = self.now;
+                }
+                Output::Done { client } => {
+                    // Who needs nothing is done before it is known.
+                    if let Some(member) = self.members.remove(&client) {
+                        assert_eq!(member.got, member.wanted);
+                        assert_eq!(member.block, None);
+                    }
+                }
+                Output::Failed { client, failure } => {
+                    if let Some(member) = self.members.remove(&client)
+                        && failure == Failure::Stalled
+                    {
+                        assert!(member.block.is_some());
+                        assert!(self.now.since(member.seen) >= self.origin.settings().patience_ns);
+                    }
+                    self.ended.push((client, failure));
+                }
+            }
+        }
+        let world = self.origin.world();
+        assert!(world.cache().used() <= self.origin.settings().memory_bytes);
+        let queued = world.cache().queued();
+        let waiting = self.members.values().filter(|member| member.waits.is_some()).count();
+        assert!(queued <= waiting + 1, "{queued} {waiting}");
+        // The disk may answer in any order: who waits, waits for one of the reads that were there when it began.
+        let first = self.reads.values().map(|(number, _)| *number).min().unwrap_or(self.begun);
+        let ends = |member: &Member| member.waits.is_none_or(|bound| first < bound);
+        assert!(self.members.values().all(ends), "it waits too long");
+    }
+
+    fn at(&self, client: usize) -> Option<ClientId> {
+        self.members.keys().nth(client.checked_rem(self.members.len())?).copied()
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Join { file, ranges, in_order } => {
+                let file = file % self.lengths.len();
+                let blocks = 0..self.lengths[file].div_ceil(u64::from(BLOCK));
+                let length = self.lengths[file];
+                let touched = |block: &u64| {
+                    let (begin, end) =
+                        (block * u64::from(BLOCK), ((block + 1) * u64::from(BLOCK)).min(length));
+                    let touches = |r: &Range<u64>| r.start.max(begin) < r.end.min(end);
+                    ranges.as_ref().is_none_or(|ranges| ranges.iter().any(touches))
+                };
+                let member = Member {
+                    file: self.file(file),
+                    in_order: *in_order,
+                    wanted: blocks.filter(touched).collect(),
+                    got: BTreeSet::new(),
+                    block: None,
+                    waits: None,
+                    seen: self.now,
+                };
+                let request = Request { ranges: ranges.as_deref(), in_order: *in_order };
+                let client = self.origin.join(self.now, member.file, request);
+                self.members.insert(client, member);
+            }
+            Step::Leave(client) => {
+                let Some(client) = self.at(*client) else { return };
+                self.members.remove(&client);
+                self.origin.leave(self.now, client);
+            }
+            Step::Writable(client) => {
+                let Some(client) = self.at(*client) else { return };
+                self.writable(client);
+            }
+            Step::Accept(client, bytes) => {
+                let Some(client) = self.at(*client) else { return };
+                self.accept(client, *bytes);
+            }
+            Step::Release(client) => {
+                let Some(client) = self.at(*client) else { return };
+                if let Some((_, _, refers)) = &mut self.members.get_mut(&client).unwrap().block {
+                    *refers = false;
+                }
+                self.origin.release(self.now, client);
+            }
+            Step::Complete(read, ok) => {
+                let Some(place) = read.checked_rem(self.reads.len()) else { return };
+                let read = *self.reads.keys().nth(place).unwrap();
+                self.complete(read, *ok);
+            }
+            Step::Close(file) => self.origin.close(self.now, self.file(file % self.lengths.len())),
+            Step::Pass(ms) => {
+                self.now = self.now + Span::from_millis(*ms);
+                if self.now >= self.origin.deadline() {
+                    self.origin.elapsed(self.now);
+                }
+                assert!(self.now < self.origin.deadline());
+            }
+        }
+        self.drain();
+    }
+
+    fn file(&self, number: usize) -> FileId {
+        // Numbers count up from 0, so an origin of the same files has the same numbers.
+        let mut other = Origin::new(&Settings::default()).unwrap();
+        (0..=number).map(|_| other.open(0).unwrap()).last().unwrap()
+    }
+
+    fn writable(&mut self, client: ClientId) {
+        self.origin.writable(self.now, client);
+        // Reads that began before are numbered up to here, and the last of those in the queue may be its own.
+        let longest = self.origin.longest_wait() - 1;
+        let answered = self.begun - self.reads.len();
+        let member = self.members.get_mut(&client).unwrap();
+        if member.block.is_none() && member.waits.is_none() {
+            // If its block comes at once, that is taken back.
+            member.waits = Some(answered + longest);
+        }
+    }
+
+    fn accept(&mut self, client: ClientId, bytes: u32) {
+        let member = self.members.get_mut(&client).unwrap();
+        if let Some((_, left, _)) = &mut member.block {
+            let bytes = bytes.min(*left);
+            *left -= bytes;
+            if *left == 0 {
+                member.block = None;
+            }
+            member.seen = self.now;
+            self.origin.accepted(self.now, client, bytes);
+        }
+    }
+
+    fn complete(&mut self, read: ReadId, brought: bool) {
+        let (_, slot) = self.reads.remove(&read).unwrap();
+        self.slots.get_mut(&slot).unwrap().3 = brought;
+        self.origin.completed(self.now, read, brought);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn every_client_gets_every_block_once(
+        settings in settings(),
+        lengths in prop::collection::vec(prop_oneof![Just(0u64), 1u64..400_000], 1..4),
+        steps in prop::collection::vec(step(), 1..250),
+    ) {
+        let mut driver = Driver::new(&settings, &lengths);
+        for step in &steps {
+            driver.step(step);
+        }
+        // From now on everything works: everybody who is left gets everything.
+        let blocks: usize = driver.members.values().map(|member| member.wanted.len() + 1).sum();
+        for _ in 0..4 * blocks + 8 {
+            for client in driver.members.keys().copied().collect::<Vec<_>>() {
+                if driver.members.contains_key(&client) {
+                    driver.accept(client, BLOCK);
+                    driver.drain();
+                }
+                if driver.members.contains_key(&client) {
+                    driver.writable(client);
+                    driver.drain();
+                }
+            }
+            for read in driver.reads.keys().copied().collect::<Vec<_>>() {
+                driver.complete(read, true);
+                driver.drain();
+            }
+            if driver.members.is_empty() {
+                break;
+            }
+        }
+        prop_assert!(driver.members.is_empty(), "{:?}", driver.members);
+        prop_assert_eq!(driver.origin.deadline(), Time::NEVER);
+    }
+}
