@@ -1,1 +1,108 @@
-fn main() {}
+//! What a choice costs: a client's socket has room, the origin says which block, the socket accepts it. Clients take turns
+//! in an order that is shuffled once, so that each one's state has to come from main memory.
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use flashcrowd_base::{RandomStream, Time};
+use flashcrowd_origin::{ClientId, FileId, Origin, Output, Request, Scheduling, Settings};
+use std::hint::black_box;
+
+/// A server in the middle of its work: every client has a tenth of its file.
+struct Server {
+    origin: Origin,
+    /// By their numbers.
+    clients: Vec<(ClientId, FileId)>,
+    /// Their numbers, shuffled.
+    order: Vec<usize>,
+    next: usize,
+}
+
+/// Blocks chosen in one turn.
+const TURN: usize = 200_000;
+
+fn server(name: &str, clients: usize, files: u32, blocks: u32) -> Server {
+    let settings = Settings {
+        // A tenth of the content: reads go on all the time, and extents come and go.
+        memory_bytes: u64::from(files) * u64::from(blocks) * 65_536 / 10,
+        scheduling: Scheduling::named(name).expect("a name of the list"),
+        ..Settings::default()
+    };
+    let mut origin = Origin::new(&settings).expect("settings within their bounds");
+    let mut stream = RandomStream::new(1, "bench", 0);
+    let ids: Vec<_> = (0..files)
+        .map(|_| origin.open(u64::from(blocks) * 65_536).expect("not too long"))
+        .collect();
+    let now = Time::START;
+    let join = |at: usize| {
+        (origin.join(now, ids[at % ids.len()], Request::ANY_ORDER), ids[at % ids.len()])
+    };
+    let clients: Vec<_> = (0..clients).map(join).collect();
+    let mut order: Vec<usize> = (0..clients.len()).collect();
+    stream.shuffle(&mut order);
+    let mut server = Server { origin, clients, order, next: 0 };
+    // Two blocks for each, so that everybody is somewhere.
+    let two = 2 * server.clients.len();
+    server.turn(two);
+    server
+}
+
+impl Server {
+    /// Hands out so many blocks; the disk answers at once.
+    fn turn(&mut self, blocks: usize) -> u64 {
+        let now = Time::START;
+        let mut sum = 0;
+        let mut sent = 0;
+        while sent < blocks {
+            self.next = (self.next + 1) % self.order.len();
+            let (client, _) = self.clients[self.order[self.next]];
+            self.origin.writable(now, client);
+            while let Some(output) = self.origin.poll() {
+                match output {
+                    Output::Read { read, .. } => self.origin.completed(now, read, true),
+                    Output::Send { client, offset, length, .. } => {
+                        sum += offset;
+                        sent += 1;
+                        self.origin.accepted(now, client, length);
+                    }
+                    // Another one comes in its place, under the same number.
+                    Output::Done { client } | Output::Failed { client, .. } => {
+                        let (_, file) = self.clients[client.number()];
+                        let client = self.origin.join(now, file, Request::ANY_ORDER);
+                        self.clients[client.number()] = (client, file);
+                    }
+                }
+            }
+        }
+        sum
+    }
+}
+
+fn choices(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("choices");
+    group.sample_size(10).throughput(Throughput::Elements(TURN as u64));
+    for (clients, files, blocks) in [(1000, 1, 8192), (100_000, 1000, 10_000)] {
+        for name in Scheduling::NAMES {
+            let mut server = server(name, clients, files, blocks);
+            let memory: usize = (0..clients as u32)
+                .map(|client| server.origin.world().needs(client).memory())
+                .sum();
+            println!("{name}: {} bytes of what is needed a client", memory / clients);
+            group.bench_function(
+                format!("{name}, {clients} clients, {files} x {blocks} blocks"),
+                |b| {
+                    b.iter_batched(
+                        || (),
+                        |()| black_box(server.turn(TURN)),
+                        BatchSize::PerIteration,
+                    );
+                },
+            );
+            let counters = server.origin.counters();
+            let part = counters.hits as f64 / counters.blocks as f64;
+            println!("{name}: {} blocks, {:.3} of them at once", counters.blocks, part);
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, choices);
+criterion_main!(benches);

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_origin::disk::Medium;
+use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_origin::{ClientId, FileId, Origin, Output, ReadId, Request, Settings};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,14 +13,18 @@ use std::collections::{BTreeMap, BinaryHeap};
 #[derive(Clone)]
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
-    /// Equally popular, one behind the other on the disk.
+    /// One behind the other on the disk.
     pub(crate) files: u32,
+    /// The exponent of their popularity: the n-th is wanted n^-zipf as often as the first. 0: equally popular.
+    pub(crate) zipf: f64,
     pub(crate) file_bytes: u64,
     /// The rates of the clients' lines, equally often.
     pub(crate) lines: Vec<Line>,
     /// What is asked for, as a part of 1 Gbit/s. Arrivals are a Poisson process.
     pub(crate) load: f64,
     pub(crate) memory: u64,
+    /// Clients that take their blocks in the order of the file only, as a part of all.
+    pub(crate) in_order: f64,
     /// Nothing is counted before.
     pub(crate) warm_up: Span,
     pub(crate) end: Span,
@@ -83,6 +87,13 @@ pub(crate) fn run(workload: &Workload, settings: &Settings, medium: &Medium) -> 
     let mut disk = medium.build(Span::ZERO);
     let mut arrivals = RandomStream::new(workload.seed, "arrivals", 0);
     let mut kinds = RandomStream::new(workload.seed, "kinds", 0);
+    let mut sum = 0.0;
+    let popularity: Vec<f64> = (1..=workload.files)
+        .map(|rank| {
+            sum += libm::pow(f64::from(rank), -workload.zipf);
+            sum
+        })
+        .collect();
     let mean = Span::from_seconds(workload.file_bytes as f64 * 8.0 / (workload.load * 1e9));
     let end = Time::START + workload.end;
     let warm = Time::START + workload.warm_up;
@@ -110,9 +121,12 @@ pub(crate) fn run(workload: &Workload, settings: &Settings, medium: &Medium) -> 
         match event {
             Event::Arrives => {
                 push!(now + arrivals.exponential(mean), Event::Arrives);
-                let file = files[kinds.below(files.len())];
+                let popular = kinds.unit() * popularity[files.len() - 1];
+                let file = files[popularity.partition_point(|sum| *sum <= popular)];
                 let line = kinds.below(workload.lines.len());
-                let client = origin.join(now, file, Request::ANY_ORDER);
+                let in_order = kinds.unit() < workload.in_order;
+                let request = Request { ranges: None, in_order };
+                let client = origin.join(now, file, request);
                 let sent = vec![0; blocks.div_ceil(64) as usize];
                 let member =
                     Member { client, line, began: now, empty: now, blocks: sent, left: blocks };
@@ -180,5 +194,62 @@ pub(crate) fn run(workload: &Workload, settings: &Settings, medium: &Medium) -> 
 
 /// The disk of the paper.
 pub(crate) fn paper_disk() -> Medium {
-    Medium::HardDisk(flashcrowd_origin::disk::HardDisk::default())
+    Medium::HardDisk(HardDisk::default())
+}
+
+const MB: u64 = 1_000_000;
+
+/// The workloads that the prototype of this crate was tried with, and more mixes: 512 MB files on the paper's disk.
+pub(crate) fn workloads(seed: u64) -> Vec<Workload> {
+    let row = |name, files, lines: &[Line], load, memory| {
+        // Slow lines take 46 minutes.
+        let slow = if lines.iter().any(|line| line.bps == T1.bps) { 3 } else { 1 };
+        Workload {
+            name,
+            files,
+            zipf: 0.0,
+            file_bytes: 1 << 29,
+            lines: lines.to_vec(),
+            load,
+            memory: memory * MB,
+            in_order: 0.0,
+            warm_up: Span::from_secs(1500 * slow),
+            end: Span::from_secs(4000 * slow),
+            seed,
+        }
+    };
+    vec![
+        row("1 file, T1, 30 %", 1, &[T1], 0.3, 128),
+        row("1 file, 10T, 40 %", 1, &[TEN], 0.4, 128),
+        row("1 file, T3, 40 %", 1, &[T3], 0.4, 128),
+        row("1 file, 10T+T3, 40 %", 1, &[TEN, T3], 0.4, 128),
+        row("1 file, T1+T3, 30 %", 1, &[T1, T3], 0.3, 128),
+        row("1 file, T1+10T+T3, 40 %", 1, &[T1, TEN, T3], 0.4, 128),
+        row("1 file, 10T+T3, 80 %, little memory", 1, &[TEN, T3], 0.8, 64),
+        row("4 files, 10T+T3, 40 %, little memory", 4, &[TEN, T3], 0.4, 64),
+        row("16 files, 10T, 40 %", 16, &[TEN], 0.4, 300),
+        row("16 files, 10T+T3, 20 %", 16, &[TEN, T3], 0.2, 300),
+        row("16 files, 10T+T3, 40 %", 16, &[TEN, T3], 0.4, 300),
+        row("32 files, 10T, 40 %", 32, &[TEN], 0.4, 600),
+        row("64 files, 10T, 40 %", 64, &[TEN], 0.4, 1200),
+        Workload { zipf: 1.0, ..row("64 files by Zipf, 10T+T3, 40 %", 64, &[TEN, T3], 0.4, 300) },
+        Workload {
+            in_order: 0.5,
+            ..row("1 file, 10T+T3, 40 %, half in order", 1, &[TEN, T3], 0.4, 128)
+        },
+    ]
+}
+
+impl Outcome {
+    /// A line of a table.
+    pub(crate) fn row(&self, name: &str) -> String {
+        let Outcome { network, disk, requests, seeks, misses, busy, left, .. } = self;
+        let times: Vec<String> =
+            self.downloads.iter().map(|(mean, n)| format!("{mean:.0} ({n})")).collect();
+        let times = times.join(" / ");
+        format!(
+            "  {name:10} network {network:5.1}  disk {disk:4.1}  requests {requests:5.1}  seeks {seeks:5.1}  \
+             misses {misses:.3}  busy {busy:.2}  left {left:3}  downloads {times}"
+        )
+    }
 }
