@@ -12,6 +12,9 @@ pub struct Slot {
     pub bytes: u32,
     /// Where it is.
     pub state: State,
+    /// Which piece of memory it has, from when the disk begins with it. Pieces are counted from 0; one that is free is
+    /// taken before a new one.
+    pub memory: u32,
     /// Blocks of it that sockets have not accepted yet: as long as there are any, it stays.
     pub pins: u32,
     /// The how many-th that came from the disk, counted over all files.
@@ -45,6 +48,9 @@ pub struct Cache {
     memory: u64,
     used: u64,
     pub(crate) loads: u64,
+    /// Pieces of memory that are free, and how many there have been.
+    free: Vec<u32>,
+    pieces: u32,
     links: Links,
     queue: List,
 }
@@ -56,6 +62,8 @@ impl Cache {
             memory,
             used: 0,
             loads: 0,
+            free: Vec::new(),
+            pieces: 0,
             links: Links::default(),
             queue: List::default(),
         }
@@ -100,6 +108,7 @@ impl Cache {
             extent,
             bytes,
             state: State::Queued,
+            memory: NOWHERE,
             pins: 0,
             load: 0,
             waiting: List::default(),
@@ -122,8 +131,13 @@ impl Cache {
     /// The disk begins with an extent from the queue.
     pub(crate) fn begin(&mut self, slot: u32) {
         self.links.remove(&mut self.queue, slot);
+        let memory = self.free.pop().unwrap_or_else(|| {
+            self.pieces += 1;
+            self.pieces - 1
+        });
         let entry = self.slot_mut(slot);
         entry.state = State::Reading;
+        entry.memory = memory;
         let bytes = u64::from(entry.bytes);
         self.used += bytes;
         debug_assert!(self.used <= self.memory);
@@ -140,12 +154,12 @@ impl Cache {
 
     /// Forgets an extent, wherever it is.
     pub(crate) fn drop(&mut self, slot: u32) -> Option<Slot> {
-        match self.slots.get(slot)?.state {
-            State::Queued => self.links.remove(&mut self.queue, slot),
-            State::Reading => {
-                self.used -= u64::from(self.slot(slot).bytes);
-            }
-            State::Resident => self.used -= u64::from(self.slot(slot).bytes),
+        let entry = self.slots.get(slot)?;
+        if entry.state == State::Queued {
+            self.links.remove(&mut self.queue, slot);
+        } else {
+            self.used -= u64::from(entry.bytes);
+            self.free.push(entry.memory);
         }
         self.slots.remove(slot)
     }

@@ -59,13 +59,6 @@ impl ExtentSet {
     pub(crate) fn len(&self) -> u32 {
         self.count
     }
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-    /// The number of extents that could be in it.
-    pub(crate) fn size(&self) -> u32 {
-        self.size
-    }
 
     /// Word `word` of all that are in a chunk that is full.
     fn full_word(&self, word: u32) -> u64 {
@@ -257,14 +250,12 @@ mod tests {
                     },
                 }
                 prop_assert_eq!(set.len() as usize, wanted.len());
-                prop_assert_eq!(set.is_empty(), wanted.is_empty());
                 prop_assert_eq!(set.next(at), wanted.range(at..).next().copied());
                 prop_assert_eq!(set.contains(at), wanted.contains(&at));
             }
             prop_assert!(set.iter().eq(wanted.iter().copied()));
             prop_assert!(set.complement().eq((0..size).filter(|extent| !wanted.contains(extent))));
             prop_assert_eq!(set.next(size), None);
-            prop_assert_eq!(set.size(), size);
         }
     }
 

@@ -107,7 +107,7 @@ impl Origin {
 
     /// Ends the downloads of a file that has changed or is gone, and forgets what is in memory of it. What is under way
     /// for it at the disk is to be completed all the same.
-    pub fn close(&mut self, now: Time, file: FileId) {
+    pub fn close(&mut self, _now: Time, file: FileId) {
         let Some(entry) = self.world.files.get_mut(file.0 as usize) else { return };
         entry.closed = true;
         for place in 0..self.world.clients.len() as u32 {
@@ -124,7 +124,7 @@ impl Origin {
                 self.forget(slot);
             }
         }
-        self.ask_disk(now);
+        self.ask_disk();
     }
 
     /// A client begins. Its socket has no room until the driver says so.
@@ -174,10 +174,10 @@ impl Origin {
     }
 
     /// A client is gone: its connection has ended, and nothing of the driver's refers to memory on its account.
-    pub fn leave(&mut self, now: Time, client: ClientId) {
+    pub fn leave(&mut self, _now: Time, client: ClientId) {
         if let Some(place) = self.place(client) {
             self.end(place);
-            self.ask_disk(now);
+            self.ask_disk();
         }
     }
 
@@ -187,7 +187,7 @@ impl Origin {
         let Some(place) = self.place(client) else { return };
         if self.world.clients[place as usize].doing == Doing::Resting {
             self.serve(now, place, true);
-            self.ask_disk(now);
+            self.ask_disk();
         }
     }
 
@@ -210,13 +210,13 @@ impl Origin {
             self.end(place);
             self.outputs.push_back(Output::Done { client });
         }
-        self.ask_disk(now);
+        self.ask_disk();
     }
 
     /// The driver has put aside what the client's socket has not accepted of its block, and refers to the origin's
     /// memory no more on its account: so a socket that accepts a part of a block and then nothing holds no memory of
     /// the origin's, but as much of the driver's as was left.
-    pub fn release(&mut self, now: Time, client: ClientId) {
+    pub fn release(&mut self, _now: Time, client: ClientId) {
         let Some(place) = self.place(client) else { return };
         if let Doing::Sending { slot, released, .. } = &mut self.world.clients[place as usize].doing
             && !*released
@@ -224,7 +224,7 @@ impl Origin {
             *released = true;
             let slot = *slot;
             self.world.cache.slot_mut(slot).pins -= 1;
-            self.ask_disk(now);
+            self.ask_disk();
         }
     }
 
@@ -260,7 +260,7 @@ impl Origin {
             }
         }
         self.woken = woken;
-        self.ask_disk(now);
+        self.ask_disk();
     }
 
     /// What the driver has to do next. To be called until there is nothing.
@@ -285,7 +285,7 @@ impl Origin {
             }
             self.fail(place, Failure::Stalled);
         }
-        self.ask_disk(now);
+        self.ask_disk();
     }
 
     /// What it has done so far.
@@ -361,7 +361,7 @@ impl Origin {
             file: FileId(file),
             offset: bytes.start,
             length,
-            slot,
+            slot: self.world.cache.slot(slot).memory,
             begin: (bytes.start - layout.extent_bytes(extent).start) as u32,
         });
         if self.disk_is_free()
@@ -396,7 +396,7 @@ impl Origin {
     }
 
     /// Gives the disk what it can take, and what there is memory for.
-    fn ask_disk(&mut self, _now: Time) {
+    fn ask_disk(&mut self) {
         while self.under_way.len() < self.settings.reads as usize {
             let Some(slot) = self.world.cache.next() else { return };
             while !self.world.cache.fits(slot) {
@@ -409,7 +409,7 @@ impl Origin {
             self.next_read += 1;
             self.under_way.push((read, slot));
             let entry = self.world.cache.slot(slot);
-            let (file, length) = (FileId(entry.file), entry.bytes);
+            let (file, length, slot) = (FileId(entry.file), entry.bytes, entry.memory);
             let offset = self.world.file(entry.file).layout.extent_bytes(entry.extent).start;
             self.counters.reads += 1;
             self.counters.read += u64::from(length);

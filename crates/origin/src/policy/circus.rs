@@ -1,4 +1,5 @@
 use super::Policy;
+use super::in_order::after_next;
 use super::region::Region;
 use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
@@ -257,8 +258,11 @@ impl Policy for Control {
     }
 
     fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
-        if !self.settings.read_ahead || world.in_order(client) {
+        if !self.settings.read_ahead {
             return None;
+        }
+        if world.in_order(client) {
+            return after_next(world, client, 0);
         }
         let (file, layout) = (world.file_of(client), world.layout(client));
         let absent = |extent: &u32| world.slot_of(file, *extent).is_none();
@@ -289,5 +293,140 @@ impl Policy for Control {
     fn victim(&mut self, world: &World) -> Option<u32> {
         let (pins, regions) = (self.settings.pin_region, &self.regions);
         self.store.victim(world, |slot| pins && regions.keep(world, slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClientId, FileId, Origin, Output, Request, Scheduling, Settings};
+    use flashcrowd_base::Time;
+    use std::ops::Range;
+
+    const BLOCK: u64 = 65_536;
+
+    /// An origin of one file of 1000 blocks, which are extents, with a region of 10.
+    fn origin(change: impl FnOnce(&mut Circus)) -> (Origin, FileId) {
+        let mut circus =
+            Circus { active_bytes: 10 * BLOCK, queue: 1, read_ahead: false, ..Circus::default() };
+        change(&mut circus);
+        let settings = Settings {
+            extent_bytes: BLOCK as u32,
+            memory_bytes: 20 * BLOCK,
+            scheduling: Scheduling::Circus(circus),
+            ..Settings::default()
+        };
+        let mut origin = Origin::new(&settings).unwrap();
+        let file = origin.open(1000 * BLOCK).unwrap();
+        (origin, file)
+    }
+
+    /// Its socket has room for so many blocks; the ones that it gets. It accepts them if it `accepts`.
+    fn get(origin: &mut Origin, client: ClientId, blocks: usize, accepts: bool) -> Vec<u64> {
+        let mut got = vec![];
+        for _ in 0..blocks {
+            origin.writable(Time::START, client);
+            while let Some(output) = origin.poll() {
+                match output {
+                    Output::Read { read, .. } => origin.completed(Time::START, read, true),
+                    Output::Send { client, offset, length, .. } => {
+                        got.push(offset / BLOCK);
+                        if accepts {
+                            origin.accepted(Time::START, client, length);
+                        }
+                    }
+                    Output::Done { .. } => {}
+                    Output::Failed { failure, .. } => panic!("{failure:?}"),
+                }
+            }
+        }
+        got
+    }
+
+    fn blocks(range: Range<u64>) -> Vec<u64> {
+        range.collect()
+    }
+
+    #[test]
+    fn a_follower_gets_the_region_and_then_leads() {
+        let (mut origin, file) = origin(|_| {});
+        let leader = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, leader, 50, true), blocks(0..50));
+        let reads = origin.counters().reads;
+        // The region is what the leader read last. Nothing of it is read again.
+        let follower = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, follower, 10, true), blocks(40..50));
+        assert_eq!(origin.counters().reads, reads);
+        // Now the follower leads, and the one that led finds what it needs in the region.
+        assert_eq!(get(&mut origin, follower, 5, true), blocks(50..55));
+        assert_eq!(get(&mut origin, leader, 6, true), blocks(50..56));
+        assert_eq!(origin.counters().reads, reads + 6);
+    }
+
+    #[test]
+    fn who_is_nearly_done_becomes_independent() {
+        let (mut origin, file) = origin(|_| {});
+        let other = origin.join(Time::START, file, Request::ANY_ORDER);
+        get(&mut origin, other, 500, true);
+        // It needs a tenth of the file, far from the region.
+        let ranges = [900 * BLOCK..1000 * BLOCK];
+        let request = Request { ranges: Some(&ranges), in_order: false };
+        let last = origin.join(Time::START, file, request);
+        assert_eq!(get(&mut origin, last, 3, true), blocks(900..903));
+        // The region is where it was: the other one goes on from there.
+        let third = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, third, 10, true), blocks(490..500));
+    }
+
+    /// The region's first block: what a newcomer begins with.
+    fn region(origin: &mut Origin, file: FileId) -> u64 {
+        let newcomer = origin.join(Time::START, file, Request::ANY_ORDER);
+        let first = get(origin, newcomer, 1, true)[0];
+        origin.leave(Time::START, newcomer);
+        first
+    }
+
+    /// A client that asks for one block in 20.
+    #[test]
+    fn a_leader_moves_the_region_by_what_its_socket_has_accepted() {
+        let sparse: Vec<_> = (0..50u64).map(|at| 20 * at * BLOCK..(20 * at + 1) * BLOCK).collect();
+        let after = |lead_bound: f64| {
+            let (mut origin, file) = origin(|circus| {
+                circus.lead_bound = lead_bound;
+                circus.threshold = 1.0;
+            });
+            let request = Request { ranges: Some(&sparse), in_order: false };
+            let dragger = origin.join(Time::START, file, request);
+            assert_eq!(get(&mut origin, dragger, 25, true).len(), 25);
+            region(&mut origin, file)
+        };
+        // Without a bound it drags the region 20 blocks for each that it takes; with one of 2, 2 and one region.
+        assert_eq!(after(0.0), 24 * 20 - 9);
+        assert!(after(2.0) <= 25 * 2 + 10, "{}", after(2.0));
+    }
+
+    #[test]
+    fn a_socket_that_accepts_nothing_moves_nothing() {
+        let (mut origin, file) = origin(|circus| circus.queue = 4);
+        let dead = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, dead, 100, false).len(), 1);
+        assert_eq!(region(&mut origin, file), 0);
+    }
+
+    /// The queue is of blocks that were chosen before: what goes out of memory meanwhile is read again.
+    #[test]
+    fn a_long_queue_is_stale() {
+        let reads = |queue: u32| {
+            let (mut origin, file) = origin(|circus| circus.queue = queue);
+            let slow = origin.join(Time::START, file, Request::ANY_ORDER);
+            let fast = origin.join(Time::START, file, Request::ANY_ORDER);
+            get(&mut origin, slow, 1, true);
+            for _ in 0..20 {
+                get(&mut origin, fast, 20, true);
+                get(&mut origin, slow, 1, true);
+            }
+            origin.counters().reads
+        };
+        assert!(reads(1) < reads(50), "{} {}", reads(1), reads(50));
     }
 }

@@ -1,4 +1,5 @@
 use super::Policy;
+use super::in_order::after_next;
 use super::wanted::Wanted;
 use crate::world::{Choice, World};
 use crate::{Refusal, State};
@@ -52,17 +53,25 @@ struct Member {
     current: u32,
     /// The last load of which it misses nothing, and nothing of those before.
     seen: u64,
+    /// The extent that it has been sent a part of: its slot and its load.
+    holds: Option<(u32, u64)>,
 }
+
+/// How much an extent in memory is worth: one that a client is in the midst of more than any other, since what is left
+/// of it would have to be read for that client alone; then by the number of clients that miss something of it.
+type Worth = (bool, i32);
 
 #[derive(Debug)]
 pub(super) struct Control {
     ahead: u32,
     shelves: Vec<Shelf>,
     members: Vec<Member>,
-    /// What is in memory, least wanted first, oldest first among equals: the count, the load and the slot.
-    ranks: BTreeSet<(i32, u64, u32)>,
-    /// For each slot the count under which it stands there.
-    counts: Vec<i32>,
+    /// What is in memory, what is worth least first, oldest first among equals: the worth, the load and the slot.
+    ranks: BTreeSet<(Worth, u64, u32)>,
+    /// For each slot the worth under which it stands there.
+    worths: Vec<Worth>,
+    /// For each slot the clients that are in the midst of it.
+    holders: Vec<u32>,
 }
 
 impl Control {
@@ -72,7 +81,8 @@ impl Control {
             shelves: Vec::new(),
             members: Vec::new(),
             ranks: BTreeSet::new(),
-            counts: Vec::new(),
+            worths: Vec::new(),
+            holders: Vec::new(),
         }
     }
 
@@ -80,10 +90,29 @@ impl Control {
     fn rank(&mut self, world: &World, slot: u32) {
         let entry = world.cache().slot(slot);
         let count = self.shelves[entry.file as usize].wanted.of(entry.extent);
-        let old = std::mem::replace(&mut self.counts[slot as usize], count);
-        if old != count {
+        let worth = (self.holders[slot as usize] > 0, count);
+        let old = std::mem::replace(&mut self.worths[slot as usize], worth);
+        if old != worth {
             self.ranks.remove(&(old, entry.load, slot));
-            self.ranks.insert((count, entry.load, slot));
+            self.ranks.insert((worth, entry.load, slot));
+        }
+    }
+
+    /// Says which extent a client is in the midst of.
+    fn hold(&mut self, world: &World, client: u32, holds: Option<(u32, u64)>) {
+        let old = std::mem::replace(&mut self.members[client as usize].holds, holds);
+        if old == holds {
+            return;
+        }
+        if let Some((slot, load)) = old
+            && is_there(world, load, slot)
+        {
+            self.holders[slot as usize] -= 1;
+            self.rank(world, slot);
+        }
+        if let Some((slot, _)) = holds {
+            self.holders[slot as usize] += 1;
+            self.rank(world, slot);
         }
     }
 
@@ -158,7 +187,7 @@ impl Policy for Control {
     fn joined(&mut self, world: &World, client: u32) {
         let place = client as usize;
         self.members.resize(self.members.len().max(place + 1), Member::default());
-        self.members[place] = Member { current: u32::MAX, seen: 0 };
+        self.members[place] = Member { current: u32::MAX, seen: 0, holds: None };
         let file = world.file_of(client);
         let needs = world.needs(client);
         if needs.was_whole() {
@@ -173,6 +202,7 @@ impl Policy for Control {
     }
 
     fn left(&mut self, world: &World, client: u32) {
+        self.hold(world, client, None);
         let file = world.file_of(client);
         let needs = world.needs(client);
         let wanted = &mut self.shelves[file as usize].wanted;
@@ -220,16 +250,22 @@ impl Policy for Control {
 
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let extent = world.layout(client).extent_of(block);
-        if !world.needs(client).has_extent(extent) {
+        if world.needs(client).has_extent(extent) {
+            self.hold(world, client, Some((slot, world.cache().slot(slot).load)));
+        } else {
             self.shelves[world.file_of(client) as usize].wanted.lower(extent);
+            self.hold(world, client, None);
             self.rank(world, slot);
         }
     }
 
     fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
         let (file, needs) = (world.file_of(client), world.needs(client));
-        if self.ahead == 0 || world.in_order(client) {
+        if self.ahead == 0 {
             return None;
+        }
+        if world.in_order(client) {
+            return after_next(world, client, 0);
         }
         let current = self.members[client as usize].current;
         let left = match world.state(file, current) {
@@ -257,9 +293,12 @@ impl Policy for Control {
         let count = shelf.wanted.of(entry.extent);
         shelf.loads.push_back((entry.load, slot));
         shelf.there += 1;
-        self.counts.resize(self.counts.len().max(slot as usize + 1), 0);
-        self.counts[slot as usize] = count;
-        self.ranks.insert((count, entry.load, slot));
+        let places = self.worths.len().max(slot as usize + 1);
+        self.worths.resize(places, (false, 0));
+        self.holders.resize(places, 0);
+        self.worths[slot as usize] = (false, count);
+        self.holders[slot as usize] = 0;
+        self.ranks.insert(((false, count), entry.load, slot));
     }
 
     fn gone(&mut self, world: &World, slot: u32) {
@@ -269,7 +308,7 @@ impl Policy for Control {
         if entry.state != State::Resident {
             return;
         }
-        self.ranks.remove(&(self.counts[slot as usize], entry.load, slot));
+        self.ranks.remove(&(self.worths[slot as usize], entry.load, slot));
         shelf.there -= 1;
         if shelf.loads.len() > 2 * shelf.there + 16 {
             let (load, gone) = (entry.load, slot);

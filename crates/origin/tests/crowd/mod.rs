@@ -31,7 +31,7 @@ pub(crate) struct Workload {
     pub(crate) seed: u64,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) name: &'static str,
     pub(crate) bps: u64,
