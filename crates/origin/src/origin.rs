@@ -97,7 +97,7 @@ impl Origin {
             layout,
             slots,
             asked: List::default(),
-            position: 0,
+            position: None,
             clients: 0,
             closed: false,
         });
@@ -384,7 +384,7 @@ impl Origin {
         let entry = &mut self.world.files[file as usize];
         entry.slots[extent as usize] = slot;
         self.world.asked.push_back(&mut entry.asked, slot);
-        entry.position = extent;
+        entry.position = Some(extent);
         self.policy.asked(&self.world, slot);
     }
 

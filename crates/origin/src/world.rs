@@ -27,7 +27,7 @@ pub struct File {
     /// Extents in the queue for the disk or being read, in the order in which they were asked for.
     pub(crate) asked: List,
     /// The extent that was asked of the disk last.
-    pub position: u32,
+    pub position: Option<u32>,
     /// Number of its clients.
     pub clients: u32,
     /// Nobody may join any more.

@@ -180,7 +180,9 @@ fn the_paper() {
             slowness(&outcome, &workload.lines)[1]
         })
         .collect();
-    assert!(times[0] > times[2] && times[2] < 1.1 && times[3] < 1.1, "{times:?}");
+    // Low: within a quarter of what the line alone needs.
+    let low = times[2] < 1.25 && times[3] < 1.25;
+    assert!(low && times[0] > times[1] && times[1] > times[2] && times[4] > times[3], "{times:?}");
 
     println!("Figure 17: a leapfront factor above 1, more misses");
     let misses: Vec<f64> = [1.0, 2.0, 4.0, 8.0]

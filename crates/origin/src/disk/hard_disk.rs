@@ -1,4 +1,4 @@
-use super::{Service, begin, transfer};
+use super::{Service, begin};
 use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -89,11 +89,11 @@ impl Arm {
         let positioning = match distance {
             0 => Span::ZERO,
             _ if address > self.head => {
-                self.disk.positioning(distance).min(transfer(rate, distance))
+                self.disk.positioning(distance).min(rate.transmission(distance))
             }
             _ => self.disk.positioning(distance),
         };
-        let busy = positioning + transfer(rate, u64::from(length));
+        let busy = positioning + rate.transmission(u64::from(length));
         let done = begin(now, self.free, self.credit) + busy;
         self.free = done;
         self.head = address + u64::from(length);

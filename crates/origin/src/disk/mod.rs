@@ -10,7 +10,7 @@ pub use network_volume::NetworkVolume;
 pub use ssd::Ssd;
 
 use crate::Refusal;
-use flashcrowd_base::{Rate, Span, Time};
+use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
@@ -99,7 +99,7 @@ impl Disk {
         self.counters.requests += 1;
         self.counters.bytes += u64::from(length);
         self.counters.seeks += u64::from(service.seek);
-        self.counters.busy = self.counters.busy + service.busy;
+        self.counters.busy += service.busy;
         self.counters.cost += price;
         service.done
     }
@@ -113,9 +113,4 @@ impl Disk {
 /// When a server that was free from `free` on begins with what comes now.
 fn begin(now: Time, free: Time, credit: Span) -> Time {
     free.max(Time::from_nanos(now.nanos().saturating_sub(credit.nanos())))
-}
-
-/// How long `bytes` take at a rate.
-fn transfer(rate: Rate, bytes: u64) -> Span {
-    rate.transmission(bytes)
 }

@@ -1,4 +1,4 @@
-use super::{Service, begin, transfer};
+use super::{Service, begin};
 use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl Buckets {
     pub(super) fn serve(&mut self, now: Time, length: u32) -> Service {
         let turn =
             Span::from_nanos(1_000_000_000 / u64::from(self.volume.requests_per_second.max(1)));
-        let busy = turn.max(transfer(self.volume.rate_bps, u64::from(length)));
+        let busy = turn.max(self.volume.rate_bps.transmission(u64::from(length)));
         self.free = begin(now, self.free, self.credit) + busy;
         Service { done: self.free + self.volume.latency_ns, busy, seek: false }
     }

@@ -1,4 +1,4 @@
-use super::{Service, begin, transfer};
+use super::{Service, begin};
 use crate::Refusal;
 use flashcrowd_base::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -58,7 +58,7 @@ impl Channels {
             }
         }
         let found = begin(now, self.free[first], self.credit) + self.ssd.latency_ns;
-        let busy = transfer(self.ssd.rate_bps, u64::from(length));
+        let busy = self.ssd.rate_bps.transmission(u64::from(length));
         let done = found.max(self.bus) + busy;
         self.bus = done;
         self.free[first] = done;

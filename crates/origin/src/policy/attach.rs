@@ -46,7 +46,7 @@ impl Policy for Control {
         let place = client as usize;
         self.cursors.resize(self.cursors.len().max(place + 1), 0);
         let file = world.file(world.file_of(client));
-        self.cursors[place] = file.layout.first_block(file.position);
+        self.cursors[place] = file.layout.first_block(file.position.unwrap_or(0));
     }
     fn left(&mut self, _world: &World, _client: u32) {}
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {

@@ -299,52 +299,16 @@ impl Policy for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClientId, FileId, Origin, Output, Request, Scheduling, Settings};
+    use crate::policy::testing::{BLOCK, blocks, get, join};
+    use crate::{FileId, Origin, Request, Scheduling, policy::testing};
     use flashcrowd_base::Time;
-    use std::ops::Range;
-
-    const BLOCK: u64 = 65_536;
 
     /// An origin of one file of 1000 blocks, which are extents, with a region of 10.
     fn origin(change: impl FnOnce(&mut Circus)) -> (Origin, FileId) {
         let mut circus =
             Circus { active_bytes: 10 * BLOCK, queue: 1, read_ahead: false, ..Circus::default() };
         change(&mut circus);
-        let settings = Settings {
-            extent_bytes: BLOCK as u32,
-            memory_bytes: 20 * BLOCK,
-            scheduling: Scheduling::Circus(circus),
-            ..Settings::default()
-        };
-        let mut origin = Origin::new(&settings).unwrap();
-        let file = origin.open(1000 * BLOCK).unwrap();
-        (origin, file)
-    }
-
-    /// Its socket has room for so many blocks; the ones that it gets. It accepts them if it `accepts`.
-    fn get(origin: &mut Origin, client: ClientId, blocks: usize, accepts: bool) -> Vec<u64> {
-        let mut got = vec![];
-        for _ in 0..blocks {
-            origin.writable(Time::START, client);
-            while let Some(output) = origin.poll() {
-                match output {
-                    Output::Read { read, .. } => origin.completed(Time::START, read, true),
-                    Output::Send { client, offset, length, .. } => {
-                        got.push(offset / BLOCK);
-                        if accepts {
-                            origin.accepted(Time::START, client, length);
-                        }
-                    }
-                    Output::Done { .. } => {}
-                    Output::Failed { failure, .. } => panic!("{failure:?}"),
-                }
-            }
-        }
-        got
-    }
-
-    fn blocks(range: Range<u64>) -> Vec<u64> {
-        range.collect()
+        testing::origin(Scheduling::Circus(circus), 20)
     }
 
     #[test]
@@ -369,9 +333,7 @@ mod tests {
         let other = origin.join(Time::START, file, Request::ANY_ORDER);
         get(&mut origin, other, 500, true);
         // It needs a tenth of the file, far from the region.
-        let ranges = [900 * BLOCK..1000 * BLOCK];
-        let request = Request { ranges: Some(&ranges), in_order: false };
-        let last = origin.join(Time::START, file, request);
+        let last = join(&mut origin, file, &[900..1000]);
         assert_eq!(get(&mut origin, last, 3, true), blocks(900..903));
         // The region is where it was: the other one goes on from there.
         let third = origin.join(Time::START, file, Request::ANY_ORDER);
@@ -389,14 +351,13 @@ mod tests {
     /// A client that asks for one block in 20.
     #[test]
     fn a_leader_moves_the_region_by_what_its_socket_has_accepted() {
-        let sparse: Vec<_> = (0..50u64).map(|at| 20 * at * BLOCK..(20 * at + 1) * BLOCK).collect();
+        let sparse: Vec<_> = (0..50).map(|at| 20 * at..20 * at + 1).collect();
         let after = |lead_bound: f64| {
             let (mut origin, file) = origin(|circus| {
                 circus.lead_bound = lead_bound;
                 circus.threshold = 1.0;
             });
-            let request = Request { ranges: Some(&sparse), in_order: false };
-            let dragger = origin.join(Time::START, file, request);
+            let dragger = join(&mut origin, file, &sparse);
             assert_eq!(get(&mut origin, dragger, 25, true).len(), 25);
             region(&mut origin, file)
         };

@@ -6,6 +6,8 @@ pub(crate) mod in_order;
 mod region;
 mod relevance;
 mod scheduling;
+#[cfg(test)]
+mod testing;
 mod wanted;
 
 pub use attach::Attach;

@@ -168,7 +168,7 @@ impl Control {
     /// The extent that is read for a client.
     fn relevant(&mut self, world: &World, client: u32) -> Option<u32> {
         let file = world.file(world.file_of(client));
-        let from = (file.position + 1) % file.layout.extents().max(1);
+        let from = file.position.map_or(0, |at| (at + 1) % file.layout.extents());
         self.shelves[world.file_of(client) as usize].wanted.most(world.needs(client).set(), from)
     }
 }
@@ -228,7 +228,8 @@ impl Policy for Control {
         let file = world.file_of(client);
         let current = self.members[client as usize].current;
         let here = match world.state(file, current) {
-            Some(State::Resident) if needs.has_extent(current) => Some(current),
+            // Of an extent that was begun the missing blocks are at hand; the set of all would be one more way to memory.
+            Some(State::Resident) if needs.bits(current) != 0 => Some(current),
             _ => self.oldest(world, client, None),
         };
         if let Some(block) = here.and_then(|extent| needs.first_in(extent)) {
@@ -250,7 +251,7 @@ impl Policy for Control {
 
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let extent = world.layout(client).extent_of(block);
-        if world.needs(client).has_extent(extent) {
+        if world.needs(client).bits(extent) != 0 {
             self.hold(world, client, Some((slot, world.cache().slot(slot).load)));
         } else {
             self.shelves[world.file_of(client) as usize].wanted.lower(extent);
@@ -320,5 +321,74 @@ impl Policy for Control {
 
     fn victim(&mut self, world: &World) -> Option<u32> {
         self.ranks.iter().map(|(_, _, slot)| *slot).find(|slot| world.cache().evictable(*slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::testing::{blocks, get, join, origin};
+    use crate::{Origin, Output, Request, Scheduling};
+    use flashcrowd_base::Time;
+
+    fn relevance() -> Scheduling {
+        Scheduling::Relevance(Relevance { ahead: 0 })
+    }
+
+    /// Whether a block, which is an extent, is in memory.
+    fn has(origin: &Origin, block: u32) -> bool {
+        origin.world().state(0, block) == Some(State::Resident)
+    }
+
+    #[test]
+    fn a_newcomer_takes_what_is_in_memory_and_then_leads() {
+        let (mut origin, file) = origin(relevance(), 20);
+        let first = origin.join(Time::START, file, Request::ANY_ORDER);
+        get(&mut origin, first, 50, true);
+        let kept: Vec<u64> = (0..50).filter(|block| has(&origin, *block as u32)).collect();
+        let reads = origin.counters().reads;
+        let second = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, second, kept.len(), true), kept);
+        assert_eq!(origin.counters().reads, reads);
+        // The disk goes on where it was, and what the newcomer reads serves the other one.
+        assert_eq!(get(&mut origin, second, 5, true), blocks(50..55));
+        assert_eq!(get(&mut origin, first, 5, true), blocks(50..55));
+        assert_eq!(origin.counters().reads, reads + 5);
+    }
+
+    #[test]
+    fn the_disk_reads_what_most_clients_miss() {
+        let (mut origin, file) = origin(relevance(), 20);
+        for wanted in [700..710, 700..705, 300..310] {
+            join(&mut origin, file, &[wanted]);
+        }
+        let all = origin.join(Time::START, file, Request::ANY_ORDER);
+        // Three miss the first five, two the others; among equals the disk goes on from where it is.
+        assert_eq!(get(&mut origin, all, 10, true), blocks(700..710));
+        assert_eq!(get(&mut origin, all, 10, true), blocks(300..310));
+    }
+
+    #[test]
+    fn who_has_nothing_in_memory_waits_for_what_is_being_read() {
+        let (mut origin, file) = origin(relevance(), 20);
+        let clients: Vec<_> =
+            (0..3).map(|_| origin.join(Time::START, file, Request::ANY_ORDER)).collect();
+        clients.iter().for_each(|client| origin.writable(Time::START, *client));
+        let outputs: Vec<Output> = std::iter::from_fn(|| origin.poll()).collect();
+        let [Output::Read { read, .. }] = outputs[..] else { panic!("{outputs:?}") };
+        origin.completed(Time::START, read, true);
+        let sends = std::iter::from_fn(|| origin.poll());
+        assert_eq!(sends.filter(|output| matches!(output, Output::Send { .. })).count(), 3);
+    }
+
+    #[test]
+    fn what_nobody_misses_goes_first() {
+        let (mut origin, file) = origin(relevance(), 20);
+        // Blocks 0 to 9 are missed by another one, 10 to 17 by nobody else.
+        join(&mut origin, file, &[0..10]);
+        let reader = join(&mut origin, file, &[0..18, 500..510]);
+        get(&mut origin, reader, 28, true);
+        assert!((0..10).all(|block| has(&origin, block)));
+        assert!((10..18).all(|block| !has(&origin, block)));
     }
 }

@@ -85,8 +85,14 @@ mod tests {
     pub(super) fn world(memory: u32) -> World {
         let layout = Layout::new(1 << 30, UNIT, UNIT).unwrap();
         let slots = vec![NOWHERE; layout.extents() as usize].into_boxed_slice();
-        let file =
-            File { layout, slots, asked: List::default(), position: 0, clients: 0, closed: false };
+        let file = File {
+            layout,
+            slots,
+            asked: List::default(),
+            position: None,
+            clients: 0,
+            closed: false,
+        };
         let cache = Cache::new(u64::from(memory * UNIT));
         World {
             files: vec![file],

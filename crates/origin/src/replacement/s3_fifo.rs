@@ -70,13 +70,15 @@ impl S3Fifo {
             let queue = if from_small { &mut self.small } else { &mut self.main };
             let slot = queue.first()?;
             let entry = &mut self.entries[slot as usize];
-            let stays = !world.cache().evictable(slot);
-            if !stays && keeps(slot) {
-                second = second.or(Some(slot));
-            } else if !stays && !from_small && entry.uses > 0 {
-                entry.uses -= 1;
-            } else if !stays && !(from_small && entry.uses > 1) {
-                return Some(slot);
+            if world.cache().evictable(slot) {
+                let unused = if from_small { entry.uses <= 1 } else { entry.uses == 0 };
+                if keeps(slot) {
+                    second = second.or(Some(slot));
+                } else if unused {
+                    return Some(slot);
+                } else if !from_small {
+                    entry.uses -= 1;
+                }
             }
             // Another turn: in the main queue, where who stays is no longer in the way of newcomers.
             if from_small {
