@@ -302,6 +302,7 @@ mod tests {
     use crate::policy::testing::{BLOCK, blocks, get, join};
     use crate::{FileId, Origin, Request, Scheduling, policy::testing};
     use flashcrowd_base::Time;
+    use std::slice;
 
     /// An origin of one file of 1000 blocks, which are extents, with a region of 10.
     fn origin(change: impl FnOnce(&mut Circus)) -> (Origin, FileId) {
@@ -333,7 +334,7 @@ mod tests {
         let other = origin.join(Time::START, file, Request::ANY_ORDER);
         get(&mut origin, other, 500, true);
         // It needs a tenth of the file, far from the region.
-        let last = join(&mut origin, file, &[900..1000]);
+        let last = join(&mut origin, file, slice::from_ref(&(900..1000)));
         assert_eq!(get(&mut origin, last, 3, true), blocks(900..903));
         // The region is where it was: the other one goes on from there.
         let third = origin.join(Time::START, file, Request::ANY_ORDER);

@@ -330,6 +330,7 @@ mod tests {
     use crate::policy::testing::{blocks, get, join, origin};
     use crate::{Origin, Output, Request, Scheduling};
     use flashcrowd_base::Time;
+    use std::slice;
 
     fn relevance() -> Scheduling {
         Scheduling::Relevance(Relevance { ahead: 0 })
@@ -385,7 +386,7 @@ mod tests {
     fn what_nobody_misses_goes_first() {
         let (mut origin, file) = origin(relevance(), 20);
         // Blocks 0 to 9 are missed by another one, 10 to 17 by nobody else.
-        join(&mut origin, file, &[0..10]);
+        join(&mut origin, file, slice::from_ref(&(0..10)));
         let reader = join(&mut origin, file, &[0..18, 500..510]);
         get(&mut origin, reader, 28, true);
         assert!((0..10).all(|block| has(&origin, block)));

@@ -1,7 +1,7 @@
 //! A crowd before an origin: a disk in virtual time, and clients whose sockets drain at the rate of their lines. No
 //! packets and no processor: what is left is the order of the blocks and of the reads.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_origin::disk::{HardDisk, Medium};
