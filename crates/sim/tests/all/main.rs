@@ -12,6 +12,7 @@ mod populations;
 mod round_trips;
 mod runs;
 mod unmeasured;
+mod upload_control;
 mod windows;
 
 #[path = "../common/mod.rs"]

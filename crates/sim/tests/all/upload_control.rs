@@ -1,8 +1,6 @@
 //! Upload controllers beside the clients of a swarm: what they hear, and what they do.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use flashcrowd_base::{Probability, Rate, Span};
 use flashcrowd_link::{Loss, LossModel, Side};
 use flashcrowd_plan::*;
