@@ -9,7 +9,7 @@ use flashcrowd_origin::{Circus, InOrder, Scheduling, Settings};
 
 /// Seeds of the comparison, 5 if `SEEDS` says nothing else; `ROWS=0,3` takes some of its workloads only.
 fn seeds() -> u64 {
-    std::env::var("SEEDS").map_or(5, |seeds| seeds.parse().unwrap())
+    std::env::var("SEEDS").map_or(5, |seeds| seeds.parse().expect("a number of seeds"))
 }
 
 /// What a separate event model of the same system gave, written before this one, with a disk whose queue is not bounded,
