@@ -10,6 +10,7 @@ __all__ = [
     "PlanReader",
     "RunHandle",
     "Table",
+    "UploadController",
     "UtpServer",
     "UtpTransfer",
     "available_memory",
@@ -71,6 +72,54 @@ class Table:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule protocol."""
+
+@final
+class UploadController:
+    """An upload controller beside a real client; it has no clock.
+
+    Instants are nanoseconds of a clock that the driver chooses, limits are in bits per second, and
+    None is no limit.
+    """
+
+    def __new__(
+        cls,
+        kind: str,
+        now_ns: int,
+        reflectors: int,
+        limit_bps: int | None = None,
+        settings: str | None = None,
+    ) -> UploadController:
+        """The controller `kind` at its start, for a client that has `limit_bps`.
+
+        `settings` is a JSON object of what differs from the defaults. Raises `ValueError`.
+        """
+    def on_answer(self, now_ns: int, reflector: int, rtt_ns: int | None) -> None:
+        """A probe was answered after `rtt_ns`, or was lost (None)."""
+    def on_rates(
+        self,
+        now_ns: int,
+        uploaded: int,
+        downloaded: int,
+        limit_bps: int | None = None,
+        sent: int | None = None,
+    ) -> None:
+        """The client's counters of payload in bytes, and the limit in force.
+
+        `sent` is what its host sent, with headers and everything else, where that is known.
+        """
+    def on_event(self, now_ns: int, event: str) -> None:
+        """Something happened: `down`, `up`, `path-changed` or `resumed`. Raises `ValueError`."""
+    def probe(self, now_ns: int) -> tuple[int, int] | None:
+        """The next probe that is due: its reflector, and the nanoseconds after which it is lost."""
+    @property
+    def deadline_ns(self) -> int | None:
+        """When `probe` is to be asked again; None for never."""
+    @property
+    def limit_bps(self) -> int | None:
+        """The limit that the client should have now."""
+    @property
+    def state(self) -> tuple[str, str, int | None, int | None]:
+        """What it does and why; the delay by which it decided, and its threshold (nanoseconds)."""
 
 @final
 class UtpTransfer:
@@ -184,6 +233,9 @@ def available_memory() -> int | None:
 
 def tcp_profiles() -> str:
     """TCP stacks: a JSON object from name to the resolved stack, as a plan takes it."""
+
+def upload_controllers() -> str:
+    """The upload controllers: a JSON object from name to `about` and `parameters`."""
 
 def utp_profiles() -> str:
     """UTP configurations: a JSON object from name to the resolved one, as a plan takes it."""

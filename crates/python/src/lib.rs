@@ -9,6 +9,7 @@ mod plan_reader;
 mod profiles;
 mod simulate;
 mod table;
+mod upload;
 mod utp;
 
 use pyo3::prelude::*;
@@ -45,6 +46,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::upload::{UploadController, upload_controllers};
     #[pymodule_export]
     use crate::utp::{UtpServer, UtpTransfer};
 

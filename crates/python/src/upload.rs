@@ -1,0 +1,148 @@
+//! Upload controllers for a driver in Python: what happens goes in with its instant, what is to be done comes out. No
+//! clock in here.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flashcrowd_base::{Rate, Span, Time};
+use flashcrowd_upload::{Answer, Controller, Event, Limit, Rates, Setup, UploadControl};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::faults::guarded;
+
+/// The upload controllers: a JSON object from name to what it does (`about`) and what can be set (`parameters`).
+#[pyfunction]
+pub(crate) fn upload_controllers() -> String {
+    let mut object = Map::new();
+    for name in UploadControl::NAMES {
+        let Some(control) = UploadControl::named(name) else { continue };
+        let parameters: Map<String, Value> = control
+            .parameters()
+            .iter()
+            .map(|it| {
+                let value = json!({
+                    "about": it.about, "unit": it.unit,
+                    "least": it.least, "most": it.most, "default": it.default,
+                });
+                (it.name.to_owned(), value)
+            })
+            .collect();
+        object.insert(name.to_owned(), json!({"about": control.about(), "parameters": parameters}));
+    }
+    Value::Object(object).to_string()
+}
+
+/// An upload controller beside a real client. Instants are nanoseconds of a clock that the driver chooses, limits are
+/// in bits per second, and None is no limit.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct UploadController(Mutex<Box<dyn Controller>>);
+
+#[pymethods]
+impl UploadController {
+    /// The controller `kind` at `now_ns` with so many `reflectors`, for a client that has `limit_bps`. `settings` is a JSON object of
+    /// what differs from the defaults. Raises `ValueError`.
+    #[new]
+    #[pyo3(signature = (kind, now_ns, reflectors, limit_bps = None, settings = None))]
+    fn new(
+        kind: &str,
+        now_ns: u64,
+        reflectors: usize,
+        limit_bps: Option<u64>,
+        settings: Option<&str>,
+    ) -> PyResult<UploadController> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            PyValueError::new_err(format!("upload controller {kind}: {error}"))
+        };
+        let mut object: Map<String, Value> =
+            serde_json::from_str(settings.unwrap_or("{}")).map_err(|error| wrong(&error))?;
+        object.insert("kind".into(), kind.into());
+        let control: UploadControl =
+            serde_json::from_value(Value::Object(object)).map_err(|error| wrong(&error))?;
+        control.check().map_err(|error| wrong(&error))?;
+        if reflectors == 0 {
+            return Err(wrong(&"it needs a reflector"));
+        }
+        let setup = Setup { now: Time::from_nanos(now_ns), reflectors, limit: limit(limit_bps) };
+        Ok(UploadController(Mutex::new(control.build(&setup))))
+    }
+
+    /// A probe of `reflector` was answered after `rtt_ns`, or was lost (None).
+    #[pyo3(signature = (now_ns, reflector, rtt_ns))]
+    fn on_answer(&self, now_ns: u64, reflector: usize, rtt_ns: Option<u64>) -> PyResult<()> {
+        let answer = Answer { reflector, rtt: rtt_ns.map(Span::from_nanos) };
+        self.with(|control| control.on_answer(Time::from_nanos(now_ns), &answer))
+    }
+
+    /// The client's counters of payload in bytes, what its host sent with headers (if known), and the limit in force.
+    #[pyo3(signature = (now_ns, uploaded, downloaded, limit_bps = None, sent = None))]
+    fn on_rates(
+        &self,
+        now_ns: u64,
+        uploaded: u64,
+        downloaded: u64,
+        limit_bps: Option<u64>,
+        sent: Option<u64>,
+    ) -> PyResult<()> {
+        let rates = Rates { uploaded, downloaded, sent, limit: limit(limit_bps) };
+        self.with(|control| control.on_rates(Time::from_nanos(now_ns), &rates))
+    }
+
+    /// Something happened to the line: `down`, `up`, `path-changed` or `resumed`. Raises `ValueError`.
+    fn on_event(&self, now_ns: u64, event: &str) -> PyResult<()> {
+        let event = match event {
+            "down" => Event::Down,
+            "up" => Event::Up,
+            "path-changed" => Event::PathChanged,
+            "resumed" => Event::Resumed,
+            _ => return Err(PyValueError::new_err(format!("{event} is no event"))),
+        };
+        self.with(|control| control.on_event(Time::from_nanos(now_ns), event))
+    }
+
+    /// The next probe that is due: its reflector, and the nanoseconds after which it is lost. Ask until there is none.
+    fn probe(&self, now_ns: u64) -> PyResult<Option<(usize, u64)>> {
+        let probe = self.with(|control| control.probe(Time::from_nanos(now_ns)))?;
+        Ok(probe.map(|probe| (probe.reflector, probe.timeout.nanos())))
+    }
+
+    /// When `probe` is to be asked again; None for never.
+    #[getter]
+    fn deadline_ns(&self) -> PyResult<Option<u64>> {
+        let deadline = self.with(|control| control.deadline())?;
+        Ok((deadline != Time::NEVER).then(|| deadline.nanos()))
+    }
+
+    /// The limit that the client should have now.
+    #[getter]
+    fn limit_bps(&self) -> PyResult<Option<u64>> {
+        Ok(match self.with(|control| control.limit())? {
+            Limit::Unlimited => None,
+            Limit::At(rate) => Some(rate.bps()),
+        })
+    }
+
+    /// What it does (one word) and why; the delay by which it decided and the threshold for it, in nanoseconds,
+    /// where it goes by delays.
+    #[getter]
+    fn state(&self) -> PyResult<(&'static str, &'static str, Option<u64>, Option<u64>)> {
+        let state = self.with(|control| control.state())?;
+        let nanos = |span: Option<Span>| span.map(Span::nanos);
+        Ok((state.phase.name(), state.reason, nanos(state.delay), nanos(state.threshold)))
+    }
+}
+
+impl UploadController {
+    /// Calls it; a panic is a fault of ours, after which it may be asked no more.
+    fn with<T>(&self, call: impl FnOnce(&mut dyn Controller) -> T) -> PyResult<T> {
+        let mut control: MutexGuard<'_, Box<dyn Controller>> =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let control: &mut dyn Controller = control.as_mut();
+        guarded(AssertUnwindSafe(|| call(control)))
+    }
+}
+
+fn limit(bps: Option<u64>) -> Limit {
+    bps.map_or(Limit::Unlimited, |bps| Limit::At(Rate::at_least_one(bps)))
+}
