@@ -45,6 +45,7 @@ for _name, _help in {
     "list": "List what a study may name: lines, stacks, clients, queues, measures, ...",
     "explain": "Say what a key of a study means.",
     "schema": "Print the JSON Schema of study files.",
+    "autolimit": "Set the upload limit of your BitTorrent client so that your line does not queue.",
     "completion": "Print a script with which a shell completes commands and options.",
 }.items():
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)

@@ -1,0 +1,84 @@
+"""Which client, and where: `qbittorrent://user@host:8080`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from flashcrowd.autolimit.client import Refused
+from flashcrowd.errors import did_you_mean, visible
+
+PORTS = {"qbittorrent": 8080, "transmission": 9091}
+"""Clients, and the port at which each listens unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A client and its place.
+
+    Attributes:
+        client: its name, a key of `PORTS`.
+        host: a name or an address, without brackets.
+        port: the port of its interface.
+        user: who logs in; empty for nobody.
+        path: the path of its interface if it is not the usual one, as behind a proxy.
+        tls: whether to speak HTTPS.
+    """
+
+    client: str
+    host: str
+    port: int
+    user: str = ""
+    path: str = ""
+    tls: bool = False
+
+    @property
+    def place(self) -> str:
+        """How it is written, without the user."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        tls = "+https" if self.tls else ""
+        return f"{self.client}{tls}://{host}:{self.port}{self.path}"
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """From `CLIENT://[USER@]HOST[:PORT][/PATH]`; `CLIENT+https` for TLS.
+
+        Raises:
+            Refused: it is none, or has a password in it.
+        """
+        shown = _without_password(text)
+        example = "write it as qbittorrent://USER@HOST:8080 or transmission://HOST:9091"
+        try:
+            parts = urlsplit(text)
+            port = parts.port
+        except ValueError:
+            raise Refused(f"{shown} is no address of a client; {example}.") from None
+        name, _, tls = parts.scheme.partition("+")
+        if "://" not in text or tls not in ("", "https"):
+            raise Refused(f"{shown} is no address of a client; {example}.")
+        if name not in PORTS:
+            known = " and ".join(PORTS)
+            hint = did_you_mean(name, PORTS)
+            raise Refused(
+                f"{shown}: autolimit knows the clients {known}{'; ' + hint if hint else '.'}"
+            )
+        if parts.password is not None:
+            raise Refused(
+                f"{shown}: a password does not belong into a command line, where every user of this "
+                "machine can read it; leave it out, and give it at the prompt, in the environment "
+                "variable FLASHCROWD_AUTOLIMIT_PASSWORD, or with --password-file."
+            )
+        if not parts.hostname or parts.query or parts.fragment or port == 0:
+            raise Refused(f"{shown} is no address of a client; {example}.")
+        path = parts.path.rstrip("/")
+        user = unquote(parts.username or "")
+        return cls(name, parts.hostname, port or PORTS[name], user, path, tls == "https")
+
+
+def _without_password(text: str) -> str:
+    """What may be shown of what was given."""
+    head, slashes, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    user = user.partition(":")[0]
+    return visible(f"{head}{slashes}{user}{at}{host}{slash}{path}")

@@ -1,0 +1,11 @@
+"""Probes without privileges: small packets that hosts beyond the line send back.
+
+Three ways, the cheapest first: ICMP echo where the kernel lets everybody (`icmp`), the handshake of TCP
+(`tcp`), and a question over UDP (`udp`).
+"""
+
+from flashcrowd.autolimit.probes.prober import Prober, Reflector
+from flashcrowd.autolimit.probes.reflectors import PUBLIC, parse
+from flashcrowd.autolimit.probes.sounder import WAYS, Heard, Sounder
+
+__all__ = ["PUBLIC", "WAYS", "Heard", "Prober", "Reflector", "Sounder", "parse"]

@@ -1,0 +1,44 @@
+"""Who answers probes: public resolvers, which are near to everybody and meant to be asked."""
+
+from __future__ import annotations
+
+import socket
+
+from flashcrowd.autolimit.client import Refused
+from flashcrowd.autolimit.probes.prober import Reflector
+
+PUBLIC = tuple(
+    Reflector(address)
+    for address in (
+        "1.1.1.1",
+        "8.8.8.8",
+        "9.9.9.9",
+        "208.67.222.222",
+        "1.0.0.1",
+        "8.8.4.4",
+        "149.112.112.112",
+        "208.67.220.220",
+    )
+)
+"""Anycast resolvers of four networks, and the second address of each as a spare."""
+
+
+def parse(text: str) -> Reflector:
+    """From `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; a name is looked up once.
+
+    Raises:
+        Refused: it is none of these, or nobody knows the host.
+    """
+    host, port = text, ""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    if not host or (port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536)):
+        raise Refused(f"--reflector {text}: write HOST or HOST:PORT, [ADDRESS]:PORT for IPv6.")
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError):
+        raise Refused(f"--reflector {text}: nobody knows the host {host}.") from None
+    return Reflector(str(found[0][4][0]), int(port) if port else None)

@@ -1,0 +1,180 @@
+"""A run from its first request to the restored limit."""
+
+from __future__ import annotations
+
+import selectors
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flashcrowd.autolimit.client import Client, Gone, Refused
+from flashcrowd.autolimit.clock import Clock
+from flashcrowd.autolimit.loop import Audience, Loop, stoppable
+from flashcrowd.autolimit.memory import Memory
+from flashcrowd.autolimit.probes import Reflector, Sounder
+from flashcrowd.autolimit.restore import restore, told
+from flashcrowd.autolimit.session import Session, Status
+from flashcrowd.autolimit.voice import Voice
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a run in good order: Ctrl-C, systemd, a terminal that was closed."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person asks for.
+
+    Attributes:
+        control: the controller's name.
+        line: what the uplink carries, in bytes per second; None if that is not known.
+        reflectors: who answers probes.
+        ways: ways to probe, in the order in which they are tried.
+        dry: whether to change nothing.
+        seconds: for how long; None for until it is stopped.
+    """
+
+    control: str
+    line: int | None
+    reflectors: Sequence[Reflector]
+    ways: Sequence[str]
+    dry: bool = False
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class _Chorus:
+    """Several who are told the same."""
+
+    members: Sequence[Audience]
+
+    def remark(self, now: int, text: str) -> None:
+        for member in self.members:
+            member.remark(now, text)
+
+    def status(self, now: int, status: Status) -> None:
+        for member in self.members:
+            member.status(now, status)
+
+
+def run(client: Client, wish: Wish, voice: Voice, *others: Audience) -> int:
+    """Control a client until a signal comes; gives the exit status: 0, or 1 if it could not be restored.
+
+    Raises:
+        Refused: the client cannot be used; its settings are as they were.
+    """
+    try:
+        version = client.connect()
+    except Gone as gone:
+        raise Refused(
+            f"{client.place}: {gone}; is {client.name} running there, with its remote interface "
+            "switched on?"
+        ) from None
+    memory = None if wish.dry else Memory(client.place)
+    try:
+        return _run(client, version, memory, wish, voice, others)
+    finally:
+        client.close()
+        if memory is not None:
+            memory.close()
+
+
+def release(client: Client, voice: Voice) -> int:
+    """Give back what a run that was killed could not; gives the exit status.
+
+    Raises:
+        Refused: the client cannot be used.
+    """
+    memory = None
+    try:
+        client.connect()
+        memory = Memory(client.place)
+        voice.say(text := restore(client, memory), event="restored", text=text)
+    except Gone as gone:
+        raise Refused(f"{client.place}: {gone}.") from None
+    finally:
+        client.close()
+        if memory is not None:
+            memory.close()
+    return 0
+
+
+def _run(
+    client: Client,
+    version: str,
+    memory: Memory | None,
+    wish: Wish,
+    voice: Voice,
+    others: Sequence[Audience],
+) -> int:
+    try:
+        if memory is not None and memory.had is not None:
+            said = restore(client, memory)
+            voice.say(f"An earlier run was cut off. {said}", event="recovered", text=said)
+        reading = client.read()
+    except Gone as gone:
+        raise Refused(f"{client.place}: {gone}.") from None
+    voice.say(
+        f"{version} at {client.place} has {told(reading)}"
+        + (", which stays the ceiling" if reading.setting.limit else "")
+        + (". Dry run: nothing is changed." if wish.dry else ". Ctrl-C ends it and restores that."),
+        event="start",
+        client=version,
+        place=client.place,
+        limit=reading.setting.limit,
+        dry=wish.dry,
+    )
+    clock = Clock()
+    with selectors.DefaultSelector() as selector:
+        try:
+            sounder = Sounder(selector, wish.reflectors, wish.ways)
+        except OSError as error:
+            raise Refused(
+                f"probes: {error.strerror or error}; this machine lets nobody probe by "
+                f"{' or '.join(wish.ways)}, try --probe tcp."
+            ) from None
+        try:
+            session = Session(
+                clock.now(),
+                reading,
+                control=wish.control,
+                reflectors=len(wish.reflectors),
+                rounded=client.rounded,
+                line=wish.line,
+            )
+            audience = _Chorus([voice, *others])
+            loop = Loop(
+                client, session, sounder, selector, audience,
+                memory=memory, clock=clock, seconds=wish.seconds,
+            )  # fmt: skip
+            with stoppable(loop.stop, SIGNALS):
+                why = _until_stopped(loop)
+                return _give_back(client, memory, voice, why)
+        finally:
+            sounder.close()
+
+
+def _until_stopped(loop: Loop) -> Refused | None:
+    try:
+        loop.run()
+    except Refused as refused:
+        return refused
+    return None
+
+
+def _give_back(client: Client, memory: Memory | None, voice: Voice, why: Refused | None) -> int:
+    """The end: what the user had."""
+    if why is not None:
+        voice.say(str(why), event="refused", text=str(why))
+    if memory is None:
+        return 0 if why is None else 1
+    try:
+        said = restore(client, memory)
+    except (Gone, Refused) as error:
+        text = (
+            f"Could not restore what the client had: {error} "
+            f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
+        )
+        voice.say(text, event="not-restored", text=text)
+        return 1
+    voice.say(said, event="restored", text=said)
+    return 0 if why is None else 1

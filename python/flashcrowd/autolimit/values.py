@@ -1,0 +1,47 @@
+"""Values out of a client's JSON: of the kind that is needed, or the answer is garbage."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flashcrowd.autolimit.client import Gone
+
+_MOST = 2**63 - 1
+
+
+def mapping(value: Any, what: str) -> dict[str, Any]:
+    """An object.
+
+    Raises:
+        Gone: it is none.
+    """
+    if not isinstance(value, dict):
+        raise Gone(f"garbage: {what} is no object")
+    return value
+
+
+def whole(values: dict[str, Any], name: str) -> int:
+    """A number from 0 on; some versions write whole numbers with a point.
+
+    Raises:
+        Gone: it is none.
+    """
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Gone(f"garbage: {name} is no number")
+    if not math.isfinite(value) or not 0 <= value <= _MOST:
+        raise Gone(f"garbage: {name} is out of bounds")
+    return int(value)
+
+
+def flag(values: dict[str, Any], name: str) -> bool:
+    """True or false.
+
+    Raises:
+        Gone: it is neither.
+    """
+    value = values.get(name)
+    if not isinstance(value, bool):
+        raise Gone(f"garbage: {name} is neither true nor false")
+    return value

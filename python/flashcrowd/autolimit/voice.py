@@ -1,0 +1,89 @@
+"""How a run is told: a live line on a terminal, lines elsewhere, or a JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from flashcrowd.autolimit.session import Status
+
+LIVE_NS = 500_000_000
+"""The live line is renewed so often."""
+JSON_NS = 10**9
+"""Without a terminal and in JSON the state is told so often at most..."""
+QUIET_NS = 60 * 10**9
+"""... and lines for people, which a log keeps, when the state changed and once a minute."""
+
+
+class Voice:
+    """Tells a person or a machine."""
+
+    def __init__(self, as_json: bool, dry: bool = False) -> None:
+        """In JSON, or for people; `dry` if nothing is changed."""
+        self._json, self._dry = as_json, dry
+        self._live = not as_json and sys.stdout.isatty()
+        self._shown: int | None = None
+        self._state = ("", "")
+        self._line = False
+
+    def say(self, text: str, /, **event: Any) -> None:
+        """A sentence for people, an event for machines."""
+        if self._json:
+            print(json.dumps({"at": time.time(), **event}), flush=True)
+        else:
+            self._end_line()
+            print(text, flush=True)
+
+    def remark(self, now: int, text: str) -> None:
+        """Something that a person should know."""
+        if self._json:
+            self.say("", event="remark", text=text)
+        else:
+            self.say(f"{time.strftime('%H:%M:%S')}  {text[:1].upper()}{text[1:]}.")
+
+    def status(self, now: int, status: Status) -> None:
+        """How it stands, not more often than is of use."""
+        state = (status.phase, status.reason)
+        period = JSON_NS if self._json else LIVE_NS if self._live else QUIET_NS
+        turned = state != self._state and not self._live and not self._json
+        if self._shown is not None and now - self._shown < period and not turned:
+            return
+        if turned and self._shown is not None and now - self._shown < JSON_NS:
+            return
+        self._shown, self._state = now, state
+        if self._json:
+            self.say("", event="status", **asdict(status))
+        elif self._live:
+            sys.stdout.write(f"\r\x1b[K{line(status, self._dry)}")
+            sys.stdout.flush()
+            self._line = True
+        else:
+            print(f"{time.strftime('%H:%M:%S')}  {line(status, self._dry)}", flush=True)
+
+    def _end_line(self) -> None:
+        if self._line:
+            print()
+            self._line = False
+
+
+def line(status: Status, dry: bool = False) -> str:
+    """The live line: rates, limit, delay over the baseline, what is done and why."""
+    limit = rate(status.wanted if dry else status.limit, "none")
+    said = f"{'would set' if dry else 'limit'} {limit}"
+    delay = "-" if status.delay is None else f"{status.delay / 1e6:.0f} ms"
+    return (
+        f"up {rate(status.up, '-')}  down {rate(status.down, '-')}  {said}  "
+        f"delay +{delay}  {status.phase}: {status.reason}"
+    )
+
+
+def rate(bytes_per_second: float | None, none: str) -> str:
+    """A rate as clients show it."""
+    if bytes_per_second is None:
+        return none
+    if bytes_per_second < 1e6:
+        return f"{bytes_per_second / 1e3:.0f} kB/s"
+    return f"{bytes_per_second / 1e6:.2f} MB/s"

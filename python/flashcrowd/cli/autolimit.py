@@ -1,0 +1,105 @@
+"""`flashcrowd autolimit`."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from flashcrowd import _core
+from flashcrowd.autolimit.address import Address
+from flashcrowd.autolimit.client import Refused
+from flashcrowd.autolimit.clients import reach
+from flashcrowd.autolimit.credentials import find
+from flashcrowd.autolimit.line import uplink
+from flashcrowd.autolimit.probes import PUBLIC, WAYS, parse
+from flashcrowd.autolimit.run import Wish, release, run
+from flashcrowd.autolimit.voice import Voice
+from flashcrowd.errors import did_you_mean, one_of
+
+CONTROL = "autolimit-baseline"
+"""The controller unless another one is named."""
+
+
+def autolimit(
+    client: Annotated[
+        str,
+        Parameter(
+            name="CLIENT",
+            help="Where it is: qbittorrent://USER@HOST:8080 or transmission://HOST:9091. "
+            "No password: it is asked for.",
+        ),
+    ],
+    /,
+    *,
+    line: Annotated[
+        str | None,
+        Parameter(help='What the line carries, if you know it, as in "up 1 Mbit/s"; a ceiling.'),
+    ] = None,
+    control: Annotated[str, Parameter(help="Which upload controller.")] = CONTROL,
+    dry_run: Annotated[bool, Parameter(negative=(), help="Say what it would do only.")] = False,
+    restore: Annotated[
+        bool,
+        Parameter(negative=(), help="Give back what a run that was killed could not, and end."),
+    ] = False,
+    password_file: Annotated[
+        Path | None, Parameter(help="A file with the password, and nothing else in it.")
+    ] = None,
+    reflector: Annotated[
+        list[str],
+        Parameter(
+            negative=(),
+            help="Who answers probes, HOST or HOST:PORT, instead of public resolvers; repeat it.",
+        ),
+    ] = [],  # noqa: B006
+    probe: Annotated[
+        str | None, Parameter(help="How to probe: icmp, tcp or udp; what works if not given.")
+    ] = None,
+    history: Annotated[
+        Path | None,
+        Parameter(help="A folder for what happens, of which `flashcrowd report` makes a page."),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        Parameter(
+            help="For how long; until Ctrl-C if not given.", validator=validators.Number(gt=0)
+        ),
+    ] = None,
+    json: Annotated[
+        bool, Parameter(negative=(), help="One JSON object a line, as things happen.")
+    ] = False,
+) -> int:
+    """Keep your downloads alive: set the upload limit of your BitTorrent client so that your line does not queue.
+
+    Ctrl-C ends it, and the client has again what it had. A password comes from a prompt, from the
+    environment variable FLASHCROWD_AUTOLIMIT_PASSWORD, or from --password-file.
+
+    Exit status: 0 ended and restored, 1 not restored, 2 the client cannot be used or a mistake above.
+    """
+    voice = Voice(json, dry_run)
+    try:
+        address = Address.parse(client)
+        known = list(json_format.loads(_core.upload_controllers()))
+        if control not in known:
+            hint = did_you_mean(control, known)
+            raise Refused(f"--control {control}: {hint or one_of(known, 20)}")
+        if probe is not None and probe not in WAYS:
+            raise Refused(f"--probe {probe}: {one_of(WAYS)}.")
+        wish = Wish(
+            control=control,
+            line=uplink(line) if line is not None else None,
+            reflectors=[parse(text) for text in reflector] or PUBLIC,
+            ways=[probe] if probe else list(WAYS),
+            dry=dry_run,
+            seconds=seconds,
+        )
+        reached = reach(address, find(address, password_file))
+        if restore:
+            return release(reached, voice)
+        return run(reached, wish, voice)
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return 2
