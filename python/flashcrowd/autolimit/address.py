@@ -64,9 +64,9 @@ class Address:
             )
         if parts.password is not None:
             raise Refused(
-                f"{shown}: a password does not belong into a command line, where every user of this "
-                "machine can read it; leave it out, and give it at the prompt, in the environment "
-                "variable FLASHCROWD_AUTOLIMIT_PASSWORD, or with --password-file."
+                f"{shown}: a password does not belong into a command line, where every user "
+                "of this machine can read it; leave it out, and give it at the prompt, in the "
+                "environment variable FLASHCROWD_AUTOLIMIT_PASSWORD, or with --password-file."
             )
         if not parts.hostname or parts.query or parts.fragment or port == 0:
             raise Refused(f"{shown} is no address of a client; {example}.")

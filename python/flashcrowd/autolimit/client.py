@@ -79,8 +79,10 @@ class Client(Protocol):
         ...
 
     def rounded(self, limit: int) -> int:
-        """What the client makes of a limit in bytes per second; never 0, never above `limit`
-        unless that is below the client's least."""
+        """What the client makes of a limit in bytes per second.
+
+        Never 0, and never above `limit` unless that is below the client's least.
+        """
         ...
 
     def write(self, limit: int) -> None:

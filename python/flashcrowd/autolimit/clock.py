@@ -34,8 +34,12 @@ class Clock:
         return self._monotonic()
 
     def look(self) -> tuple[bool, float]:
-        """Since the last look: whether time went by unseen (sleep, or a stopped process), and by how many
-        seconds the clock on the wall was set."""
+        """What happened since the last look.
+
+        Returns:
+            Whether time went by unseen (sleep, or a stopped process), and by how many seconds the
+            clock on the wall was set.
+        """
         now = (self._monotonic(), self._boot(), self._wall())
         monotonic, boot, wall = (new - old for new, old in zip(now, self._last, strict=True))
         self._last = now

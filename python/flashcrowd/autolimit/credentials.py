@@ -21,7 +21,7 @@ class Credentials:
 
     Attributes:
         user: the name; empty for nobody.
-        password: the password, or a key of qBittorrent's interface (`qbt_...`); None if none was given.
+        password: the password, or a key of qBittorrent's interface (`qbt_...`); None for none.
     """
 
     user: str
@@ -29,7 +29,7 @@ class Credentials:
 
 
 def find(address: Address, file: Path | None) -> Credentials:
-    """The credentials for a client: the file, else the environment, else a prompt if there is a user.
+    """The credentials: from the file, else the environment, else a prompt if there is a user.
 
     Raises:
         Refused: the file cannot be read, or there is a user and nobody to be asked.
@@ -47,8 +47,8 @@ def find(address: Address, file: Path | None) -> Credentials:
         return Credentials("")
     if not sys.stdin.isatty():
         raise Refused(
-            f"{address.place}: no password for {address.user}; put it into the environment variable "
-            f"{VARIABLE}, or into a file for --password-file."
+            f"{address.place}: no password for {address.user}; put it into the environment "
+            f"variable {VARIABLE}, or into a file for --password-file."
         )
     return Credentials(
         address.user, getpass.getpass(f"Password of {address.user} for {address.place}: ")

@@ -15,11 +15,12 @@ from types import FrameType
 from typing import Protocol
 
 from flashcrowd.autolimit import route
-from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Reading, Refused
+from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
 from flashcrowd.autolimit.clock import Clock
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Sounder
-from flashcrowd.autolimit.session import Order, Session, Status
+from flashcrowd.autolimit.session import Session, Status
+from flashcrowd.autolimit.turn import Order, Said, turn
 
 PERIOD_NS = 10**9
 """How often the client is asked: `RATES_PERIOD` of the controllers."""
@@ -46,11 +47,11 @@ class Audience(Protocol):
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _UnderWay:
     """One request to the client: an order if there is one, then a reading."""
 
     order: Order | None
-    answer: Future[tuple[Reading, OwnLimits | None]]
+    answer: Future[Said]
     began: int
 
 
@@ -81,7 +82,7 @@ class Loop:
         self._stopped = False
         now = clock.now()
         self._ends = None if seconds is None else now + int(seconds * 1e9)
-        self._turn: _Turn | None = None
+        self._turn: _UnderWay | None = None
         self._next_turn = now
         self._failures = 0
         self._next_watch = now + WATCH_NS
@@ -163,16 +164,16 @@ class Loop:
 
     def _converse(self, now: int) -> None:
         """Takes the client's answer, and asks again when it is time."""
-        turn = self._turn
-        if turn is not None:
-            if not turn.answer.done():
-                if now - turn.began > LATE_NS:
+        under_way = self._turn
+        if under_way is not None:
+            if not under_way.answer.done():
+                if now - under_way.began > LATE_NS:
                     self._client.abort()
-                    self._turn = replace(turn, began=now)
+                    self._turn = replace(under_way, began=now)
                 return
             self._turn = None
             try:
-                reading, own = turn.answer.result()
+                said = under_way.answer.result()
             except Gone as gone:
                 self._session.on_silence(now, str(gone))
                 self._failures += 1
@@ -184,36 +185,20 @@ class Loop:
                     f"the state file cannot be written: {error.strerror or error}"
                 ) from error
             self._failures = 0
-            if turn.order is not None:
-                self._session.on_done(turn.order)
-            self._session.on_reading(now, reading)
+            self._session.on_said(now, said, under_way.order)
             if self._memory is not None and self._memory.had is not None:
                 self._remember(self._memory)
-            if own is not None:
-                self._say_own(now, own)
+            if said.own is not None:
+                self._say_own(now, said.own)
         if now >= self._next_turn:
             self._next_turn = now + PERIOD_NS
             order = self._session.order() if self._memory is not None else None
-            if order is not None:
-                self._session.on_order(order)
             torrents = now >= self._next_torrents
             if torrents:
                 self._next_torrents = now + TORRENTS_NS
-            user, ours = self._session.user.kept, list(self._session.written)
-
-            def ask() -> tuple[Reading, OwnLimits | None]:
-                if order is not None and self._memory is not None:
-                    if order.limit is None:
-                        self._client.restore(user)
-                    else:
-                        self._memory.keep(user, ours)
-                        self._client.write(order.limit)
-                reading = self._client.read()
-                return reading, self._client.own_limits() if torrents else None
-
-            answer = self._worker.submit(ask)
+            answer = self._worker.submit(turn, self._client, self._memory, order, torrents)
             answer.add_done_callback(lambda _: self._wake())
-            self._turn = _Turn(order, answer, now)
+            self._turn = _UnderWay(order, answer, now)
 
     def _remember(self, memory: Memory) -> None:
         """The state file follows a user who changed the limit."""
@@ -221,7 +206,7 @@ class Loop:
         if not session.written:
             memory.forget()
         elif memory.had != session.user.kept:
-            memory.keep(session.user.kept, session.written)
+            memory.keep(session.user.kept, list(session.past))
 
     def _say_own(self, now: int, own: OwnLimits) -> None:
         if own == self._own:

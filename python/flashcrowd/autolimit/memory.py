@@ -1,4 +1,7 @@
-"""What the user had, on disk before anything is changed: a process that is killed cannot restore it, the next one can."""
+"""What the user had, on disk before anything is changed.
+
+A process that is killed cannot restore it; the next one can.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from flashcrowd.autolimit.client import Refused
 
 
 def folder() -> Path:
-    """Where state is kept: what systemd says (STATE_DIRECTORY), else XDG_STATE_HOME, else below home."""
+    """Where state is kept: STATE_DIRECTORY (systemd), else XDG_STATE_HOME, else below home."""
     if given := os.environ.get("STATE_DIRECTORY"):
         return Path(given.split(":")[0])
     base = os.environ.get("XDG_STATE_HOME")
@@ -46,8 +49,8 @@ class Memory:
             self._lock = open(self.path.with_suffix(".lock"), "w")  # noqa: SIM115
         except OSError as error:
             raise Refused(
-                f"{self.path.parent}: {error.strerror}; autolimit keeps there what your client had, "
-                "so that it can be restored: make it writable, or set XDG_STATE_HOME."
+                f"{self.path.parent}: {error.strerror}; autolimit keeps there what your client "
+                "had, so that it can be restored: make it writable, or set XDG_STATE_HOME."
             ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

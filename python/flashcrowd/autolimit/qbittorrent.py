@@ -47,7 +47,8 @@ class QBittorrent:
             if _is_no_answer(gone):
                 raise
             raise Refused(
-                f"{self.place}: what answers there is not qBittorrent ({gone}); check host and port."
+                f"{self.place}: what answers there is not qBittorrent ({gone}); check host "
+                "and port."
             ) from None
         return f"qBittorrent {version[1:]}"
 
@@ -74,8 +75,11 @@ class QBittorrent:
         return max(min(limit, MOST) // _KIB, 1) * _KIB
 
     def write(self, limit: int) -> None:
-        """Set the limit, through the preferences: `transfer/setUploadLimit` would set that of the
-        alternative speeds if a schedule switched them on meanwhile."""
+        """Set the limit, through the preferences.
+
+        `transfer/setUploadLimit` would set that of the alternative speeds if a schedule switched
+        them on meanwhile.
+        """
         self.restore({_LIMIT: self.rounded(limit)})
 
     def restore(self, kept: Mapping[str, Any]) -> None:
@@ -112,7 +116,7 @@ class QBittorrent:
         return whole(mapping(self._json("app/preferences"), "app/preferences"), _LIMIT)
 
     def _login(self) -> None:
-        """Once: after five wrong passwords qBittorrent shuts this address out for an hour, the user too."""
+        """Log in, once: after five wrong passwords qBittorrent shuts this address out."""
         form = {"username": self._user, "password": self._password or ""}
         answer = self._http.ask("POST", f"{self._path}auth/login", urlencode(form), _FORM)
         status, said = answer.status, answer.text.strip()
@@ -120,13 +124,17 @@ class QBittorrent:
             raise Gone(f"status {status}")
         if status == 403:
             raise Refused(
-                f"{self.place}: qBittorrent has shut out this address after too many wrong passwords; "
-                "wait an hour or start it again."
+                f"{self.place}: qBittorrent has shut out this address after too many wrong "
+                "passwords; wait an hour or start it again."
             )
+        # Other servers ask for a user in this way; qBittorrent does not.
+        if "www-authenticate" in answer.headers:
+            raise self._other(answer)
         if status == 401 or (status == 200 and said == "Fails."):
             whom = f"the password of {self._user}" if self._user else "the login"
             raise Refused(
-                f"{self.place}: it refused {whom}; see Options, Web UI, Authentication in qBittorrent."
+                f"{self.place}: it refused {whom}; see Options, Web UI, Authentication in "
+                "qBittorrent."
             )
         if not (status == 200 and said == "Ok.") and status != 204:
             raise self._other(answer)
@@ -171,7 +179,8 @@ class QBittorrent:
     def _other(self, answer: Answer) -> Refused:
         return Refused(
             f"{self.place}: what answers there is not the Web API of qBittorrent 4.1 or later "
-            f"(status {answer.status}); check host, port and path, and that the Web UI is switched on."
+            f"(status {answer.status}); check host, port and path, and that the Web UI is "
+            "switched on."
         )
 
 

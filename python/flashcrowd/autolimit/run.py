@@ -57,7 +57,7 @@ class _Chorus:
 
 
 def run(client: Client, wish: Wish, voice: Voice, *others: Audience) -> int:
-    """Control a client until a signal comes; gives the exit status: 0, or 1 if it could not be restored.
+    """Control a client until a signal comes; the exit status: 0, or 1 if nothing was restored.
 
     Raises:
         Refused: the client cannot be used; its settings are as they were.

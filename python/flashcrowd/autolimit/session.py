@@ -1,4 +1,4 @@
-"""One client under control, without clocks and sockets: input with an instant, then what is to be done."""
+"""One client under control, without clocks and sockets: what happens goes in, orders come out."""
 
 from __future__ import annotations
 
@@ -8,24 +8,16 @@ from dataclasses import dataclass
 
 from flashcrowd import _core
 from flashcrowd.autolimit.client import MOST, Reading, Setting
+from flashcrowd.autolimit.turn import Order, Said
 
 GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""
 STUBBORN = 3
 """A client that did not keep our limit so often in a row does not take limits."""
+PAST = 20
+"""So many limits of ours are remembered."""
 RATE_SPAN_NS = 5 * 10**9
 """Rates are shown over so long: clients renew their counters every second or two."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the client is to be told.
-
-    Attributes:
-        limit: the limit, bytes per second as the client rounds it; None for what the user has.
-    """
-
-    limit: int | None
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,10 @@ class Session:
 
     Attributes:
         user: what the user wants the client to have, restored at the end.
-        written: limits of which one may stand in the client because of us; empty if none does.
+        written: the last two limits that were ordered, of which one may stand in the client; empty
+            if none does.
+        past: limits that were ordered, the latest last: a client that was started again, or lost
+            its power, may come back with any of them.
         remarks: what a person should know, oldest first; the reader takes them out.
     """
 
@@ -93,6 +88,7 @@ class Session:
         )
         self.user: Setting = reading.setting
         self.written: list[int] = []
+        self.past: deque[int] = deque(maxlen=PAST)
         self.remarks: list[str] = []
         self._reading = reading
         self._counted: deque[tuple[int, int, int]] = deque()
@@ -102,14 +98,13 @@ class Session:
         self._kept = True
         self._base: dict[int, int] = {}
         self._delay: int | None = None
-        self._told: Order | None = None
-        self._past: deque[int] = deque(maxlen=100)
         self._take(now, reading)
 
     # What happens.
 
-    def on_reading(self, now: int, reading: Reading) -> None:
-        """The client has answered."""
+    def on_said(self, now: int, said: Said, order: Order | None = None) -> None:
+        """The client has answered; `order` is what it was told."""
+        reading = said.reading
         restarted = reading.uploaded < self._reading.uploaded or self._down
         if self._down:
             self._down = False
@@ -122,7 +117,7 @@ class Session:
             else:
                 self.remarks.append("alternative speeds are off: autolimit goes on")
                 self._control.on_event(now, "resumed")
-        self._judge(reading, restarted)
+        self._judge(reading, restarted, order if said.done else None)
         self._take(now, reading)
 
     def on_silence(self, now: int, why: str) -> None:
@@ -152,21 +147,11 @@ class Session:
             self._counted.clear()
         self._control.on_event(now, event)
 
-    def on_order(self, order: Order) -> None:
-        """An order is carried out now; from here on its limit may stand in the client."""
-        if order.limit is not None:
-            self.written = [*self.written[-1:], order.limit]
-            self._past.append(order.limit)
-
-    def on_done(self, order: Order) -> None:
-        """It was carried out; the next reading says what the client made of it."""
-        self._told = order
-
     # What is to be done.
 
     @property
     def active(self) -> bool:
-        """Whether the controller is at work: the client answers, and no other speeds are in force."""
+        """Whether the controller is at work: the client answers, at its ordinary speeds."""
         return not (self._down or self._reading.alternative)
 
     def probe(self, now: int) -> int | None:
@@ -180,15 +165,21 @@ class Session:
         return self._control.deadline_ns
 
     def order(self) -> Order | None:
-        """What the client is to be told now, if anything; asked after a reading."""
-        in_force = self._reading.setting.limit
-        if not self.active or self._told is not None or self.user.limit == 0 or not self._kept:
+        """What the client is to be told now, if anything; from here on it may stand there."""
+        seen = self._reading.setting.limit
+        if not self.active or self.user.limit == 0 or not self._kept:
             return None
         wanted = self._wanted()
         if wanted is None or (self.user.limit is not None and wanted >= self.user.limit):
-            return Order(None) if in_force != self.user.limit else None
+            if seen == self.user.limit:
+                return None
+            return Order(None, seen, self.user.kept, tuple(self.past))
         wanted = self._rounded(wanted)
-        return Order(wanted) if wanted != in_force else None
+        if wanted == seen:
+            return None
+        self.written = [*self.written[-1:], wanted]
+        self.past.append(wanted)
+        return Order(wanted, seen, self.user.kept, tuple(self.past))
 
     def status(self) -> Status:
         """What there is to be shown."""
@@ -213,10 +204,9 @@ class Session:
         known = [limit for limit in limits if limit is not None]
         return min(*known, MOST) if known else None
 
-    def _judge(self, reading: Reading, restarted: bool) -> None:
+    def _judge(self, reading: Reading, restarted: bool, told: Order | None) -> None:
         """Whether the limit is the user's, one of ours, or somebody changed it."""
         limit = reading.setting.limit
-        told, self._told = self._told, None
         kept = told is None or limit == (self.user.limit if told.limit is None else told.limit)
         if not kept:
             self._misses += 1
@@ -227,7 +217,10 @@ class Session:
             self.remarks.append(
                 "the client does not keep the limits that it is given: only watching"
             )
-        if limit in self.written or (restarted and limit in self._past):
+        if limit in self.written:
+            return
+        if restarted and limit is not None and limit in self.past:
+            self.written = [limit]
             return
         if limit != self.user.limit:
             shown = "no limit" if limit is None else f"{limit / 1e3:g} kB/s"

@@ -50,7 +50,9 @@ class Transmission:
             raise
         try:
             version = whole(said, "rpc-version")
-            whole(said, _SPEED), flag(said, _LIMITED), flag(said, _ALTERNATIVE)
+            whole(said, _SPEED)
+            flag(said, _LIMITED)
+            flag(said, _ALTERNATIVE)
         except Gone as gone:
             raise Refused(
                 f"{self.place}: its answers are not Transmission's ({gone}); check host and port."
@@ -135,15 +137,15 @@ class Transmission:
             else:
                 why = "it asks for a user; write transmission://USER@HOST:PORT"
             raise Refused(f"{self.place}: {why}.")
-        if status == 403:
+        if status == 403 and "whitelist" in answer.text.lower():
             raise Refused(
                 f"{self.place}: it does not take requests from this machine; add its address to "
                 "rpc-whitelist in Transmission's settings."
             )
         if status == 421:
             raise Refused(
-                f"{self.place}: it does not take this host name; use its address, or add the name to "
-                "rpc-host-whitelist in Transmission's settings."
+                f"{self.place}: it does not take this host name; use its address, or add the name "
+                "to rpc-host-whitelist in Transmission's settings."
             )
         raise Refused(
             f"{self.place}: what answers there is not Transmission's RPC (status {status}); "

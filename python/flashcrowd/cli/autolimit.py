@@ -72,12 +72,12 @@ def autolimit(
         bool, Parameter(negative=(), help="One JSON object a line, as things happen.")
     ] = False,
 ) -> int:
-    """Keep your downloads alive: set the upload limit of your BitTorrent client so that your line does not queue.
+    """Set the upload limit of your BitTorrent client so that your line does not queue.
 
     Ctrl-C ends it, and the client has again what it had. A password comes from a prompt, from the
     environment variable FLASHCROWD_AUTOLIMIT_PASSWORD, or from --password-file.
 
-    Exit status: 0 ended and restored, 1 not restored, 2 the client cannot be used or a mistake above.
+    Exit status: 0 ended and restored, 1 not restored, 2 the client cannot be used, or wrong use.
     """
     voice = Voice(json, dry_run)
     try:

@@ -15,7 +15,7 @@ _PAYLOAD = b"flashcrowd ping "
 
 
 class Icmp(Prober):
-    """Echo requests (RFC 792, RFC 4443). The kernel chooses the identifier and hands us only its replies."""
+    """Echo requests (RFC 792, RFC 4443). The kernel chooses the identifier."""
 
     kind: ClassVar[str] = "icmp"
     cost: ClassVar[int] = 20 + 8 + len(_PAYLOAD)

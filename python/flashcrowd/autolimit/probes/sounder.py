@@ -44,7 +44,8 @@ class Sounder:
     Attributes:
         way: how it probes now.
         remarks: what a person should know, oldest first; the reader takes them out.
-        changed: whether the way was changed since this was last set to False; delays of two ways do not compare.
+        changed: whether the way was changed since this was last set to False; delays of two ways do
+            not compare.
     """
 
     def __init__(

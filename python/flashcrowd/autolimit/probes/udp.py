@@ -10,7 +10,7 @@ from typing import ClassVar
 from flashcrowd.autolimit.probes.prober import Prober, Reflector
 
 PORT = 53
-# A query of DNS (RFC 1035) for the address of the root, which has none: a short answer that is always cached.
+# A query of DNS (RFC 1035) for the address of the root, which has none: a short, cached answer.
 _QUESTION = struct.pack("!HHHHH", 0x0100, 1, 0, 0, 0) + b"\0" + struct.pack("!HH", 1, 1)
 
 

@@ -1,4 +1,4 @@
-"""Which reflectors are believed: one that dies, answers seldom, or tells another delay than the rest is dropped."""
+"""Which reflectors are believed: who dies, answers seldom or tells another delay is dropped."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from statistics import median
 WANTED = 4
 """Reflectors at work at a time; the others are spares."""
 MEMORY = 20
-"""Probes of a reflector that are remembered: with four at work and 2.5 probes a second, half a minute."""
+"""Probes of a reflector that are remembered: of four at work, at 2.5 a second, half a minute."""
 DEAD = 5
 """Lost in a row while others answer: no rate limit for one probe in 1.6 s looks like that."""
 LIE_NS = 25_000_000
-"""Medians of the delay over the own base may differ by so much: two full packets at 1 Mbit/s. Or by half of
-the common one, if that is more: under a queue that comes and goes medians differ."""
+"""Medians of the delay over the own base may differ by so much: two full packets at 1 Mbit/s.
+
+Or by half of the common one, if that is more: under a queue that comes and goes medians differ.
+"""
 BACK_NS = 600 * 10**9
 """A dropped one is a spare again after so long."""
 

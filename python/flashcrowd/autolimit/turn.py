@@ -1,0 +1,68 @@
+"""One turn of talk with a client: an order if there is one, then what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashcrowd.autolimit.client import Client, OwnLimits, Reading
+from flashcrowd.autolimit.memory import Memory
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the client is to be told.
+
+    Attributes:
+        limit: the limit, bytes per second as the client rounds it; None for what the user has.
+        seen: the limit that stood there when this was decided.
+        user: the client's own words for what the user has.
+        written: limits that may stand in the client because of us, this one among them.
+    """
+
+    limit: int | None
+    seen: int | None
+    user: Mapping[str, Any]
+    written: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a turn came to.
+
+    Attributes:
+        reading: the counters and settings, after the order.
+        done: whether the order was carried out.
+        own: torrents with limits of their own, if they were asked for.
+    """
+
+    reading: Reading
+    done: bool = False
+    own: OwnLimits | None = None
+
+
+def turn(client: Client, memory: Memory | None, order: Order | None, torrents: bool) -> Said:
+    """Talk to the client.
+
+    An order is left undone if somebody changed the limit since it was decided, or if alternative
+    speeds came into force: whoever did that goes first.
+
+    Raises:
+        Gone: no answer; the order may or may not have arrived.
+        Refused: the client refuses.
+        OSError: the state file cannot be written; the order was not carried out.
+    """
+    done = False
+    if order is not None and memory is not None:
+        before = client.read()
+        if before.setting.limit != order.seen or before.alternative:
+            return Said(before)
+        if order.limit is None:
+            client.restore(order.user)
+        else:
+            memory.keep(order.user, list(order.written))
+            client.write(order.limit)
+        done = True
+    reading = client.read()
+    return Said(reading, done, client.own_limits() if torrents else None)

@@ -1,0 +1,164 @@
+"""Servers that play the interface of a client, well or badly."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers, body."""
+
+
+class Fake:
+    """What both have: a user's limit, alternative speeds, and a mood that may spoil answers."""
+
+    scheme: str
+
+    def __init__(self) -> None:
+        self.alternative = False
+        self.uploaded = 0
+        self.writes: list[Any] = []
+        self.mood: Callable[[str, Answer], Answer] = lambda path, answer: answer
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://me@127.0.0.1:{self.port}"
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        raise NotImplementedError
+
+
+class FakeTransmission(Fake):
+    scheme = "transmission"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: dict[str, Any] = {
+            "version": "3.00 (bb6b5a062e)",
+            "rpc-version": 16,
+            "speed-limit-up": 100,
+            "speed-limit-up-enabled": False,
+        }
+        self.token = "first"
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        if headers["Authorization"] != f"Basic {base64.b64encode(b'me:secret').decode()}":
+            return 401, {"WWW-Authenticate": 'Basic realm="Transmission"'}, b"401"
+        if path != "/transmission/rpc":
+            return 404, {}, b""
+        if headers["X-Transmission-Session-Id"] != self.token:
+            return 409, {"X-Transmission-Session-Id": self.token}, b"409"
+        asked = json.loads(body)
+        said: dict[str, Any] = {}
+        if asked["method"] == "session-get":
+            said = {**self.session, "alt-speed-enabled": self.alternative}
+        elif asked["method"] == "session-set":
+            self.writes.append(asked["arguments"])
+            self.session.update(asked["arguments"])
+        elif asked["method"] == "session-stats":
+            said = {"current-stats": {"uploadedBytes": self.uploaded, "downloadedBytes": 0}}
+        elif asked["method"] == "torrent-get":
+            said = {"torrents": [{"uploadLimited": True, "honorsSessionLimits": False}]}
+        return 200, {}, json.dumps({"result": "success", "arguments": said}).encode()
+
+
+class FakeQBittorrent(Fake):
+    scheme = "qbittorrent"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limits = [51200, 10240]
+        self.cookie = "SID=1"
+        self.logins = 0
+
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
+        form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+        if path == "/api/v2/auth/login":
+            self.logins += 1
+            if form == {"username": "me", "password": "secret"}:
+                return 200, {"Set-Cookie": f"{self.cookie}; HttpOnly; path=/"}, b"Ok."
+            return 200, {}, b"Fails."
+        if headers["Cookie"] != self.cookie:
+            return 403, {}, b"Forbidden"
+        said = self._said(path.removeprefix("/api/v2/"), form)
+        return (404, {}, b"") if said is None else (200, {}, said.encode())
+
+    def _said(self, what: str, form: dict[str, str]) -> str | None:
+        in_force = self.limits[self.alternative]
+        if what == "app/setPreferences":
+            self.writes.append(given := json.loads(form["json"]))
+            self.limits[0] = given["up_limit"] // 1024 * 1024
+        counters = {"up_info_data": self.uploaded, "dl_info_data": 0, "up_rate_limit": in_force}
+        return {
+            "app/setPreferences": "",
+            "app/version": "v4.5.2",
+            "app/webapiVersion": "2.8.19",
+            "app/preferences": json.dumps({"up_limit": self.limits[0]}),
+            "transfer/info": json.dumps(counters),
+            "transfer/speedLimitsMode": str(int(self.alternative)),
+            "torrents/info": json.dumps([{"up_limit": 5000}, {"up_limit": 0}]),
+        }.get(what)
+
+
+@contextmanager
+def served(fake: Fake) -> Iterator[Fake]:
+    """The fake at a port of its own."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _handle(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            answer = fake.answer(self.command, self.path, self.headers, body)
+            try:
+                status, headers, said = fake.mood(self.path, answer)
+            except ConnectionError:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_GET = do_POST = _handle
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass  # the other end went away, which is what some tests are about
+
+    server = Server(("127.0.0.1", 0), Handler)
+    fake.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def dead(path: str, answer: Answer) -> Answer:
+    """Cuts the connection."""
+    raise ConnectionResetError
+
+
+def late(path: str, answer: Answer) -> Answer:
+    """Answers after more than anybody waits in these tests."""
+    time.sleep(1.0)
+    return answer

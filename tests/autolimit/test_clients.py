@@ -1,0 +1,198 @@
+"""What each client's interface says, and what becomes of answers that nobody could expect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashcrowd.autolimit import http
+from flashcrowd.autolimit.address import Address
+from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
+from flashcrowd.autolimit.clients import CLIENTS, reach
+from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.autolimit.http import Answer
+from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, dead, late, served
+
+FAKES = [FakeTransmission, FakeQBittorrent]
+
+
+def reached(fake: Fake, password: str = "secret") -> Client:
+    return reach(Address.parse(fake.url), Credentials("me", password))
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_reads_writes_and_restores(kind: type[Fake]) -> None:
+    with served(kind()) as fake:
+        client = reached(fake)
+        assert client.connect().startswith(client.name)
+        had = client.read().setting
+        limit = client.rounded(33333)
+        client.write(limit)
+        assert client.read().setting.limit == limit <= 33333
+        client.restore(had.kept)
+        assert client.read().setting == had
+        assert client.own_limits() in (OwnLimits(1, 0), OwnLimits(1, 1))
+        client.close()
+
+
+def test_limits_are_never_zero_nor_beyond_32_bits() -> None:
+    for name in CLIENTS:
+        client = reach(Address(name, "localhost", 1), Credentials(""))
+        assert client.rounded(1) in (1000, 1024)
+        assert 0 < client.rounded(10**15) < 2**31
+
+
+def test_alternative_speeds_of_qbittorrent_are_left_alone() -> None:
+    with served(FakeQBittorrent()) as fake:
+        assert isinstance(fake, FakeQBittorrent)
+        fake.alternative = True
+        client = reached(fake)
+        client.connect()
+        reading = client.read()
+        assert (reading.alternative, reading.setting.limit) == (True, 51200)
+        client.write(2048)
+        assert fake.limits == [2048, 10240]
+        client.close()
+
+
+def test_a_login_that_ran_out_is_renewed_once() -> None:
+    with served(FakeQBittorrent()) as fake:
+        assert isinstance(fake, FakeQBittorrent)
+        client = reached(fake)
+        client.connect()
+        fake.cookie = "SID=2"
+        client.read()
+        assert fake.logins == 2
+        client.close()
+
+
+def test_a_token_that_changed_is_taken() -> None:
+    with served(FakeTransmission()) as fake:
+        assert isinstance(fake, FakeTransmission)
+        client = reached(fake)
+        client.connect()
+        fake.token = "second"
+        client.read()
+        client.close()
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_wrong_passwords_are_tried_once(kind: type[Fake]) -> None:
+    with served(kind()) as fake:
+        client = reached(fake, "wrong")
+        with pytest.raises(Refused, match="refused the password of me"):
+            client.connect()
+        assert not isinstance(fake, FakeQBittorrent) or fake.logins == 1
+        client.close()
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_the_other_client_is_recognized(kind: type[Fake]) -> None:
+    other = FakeQBittorrent.scheme if kind is FakeTransmission else FakeTransmission.scheme
+    with served(kind()) as fake:
+        fake.scheme = other
+        client = reached(fake)
+        with pytest.raises(Refused, match=r"is not|refused"):
+            client.connect()
+        client.close()
+
+
+def test_an_old_transmission_is_refused() -> None:
+    with served(FakeTransmission()) as fake:
+        assert isinstance(fake, FakeTransmission)
+        fake.session["rpc-version"] = 5
+        client = reached(fake)
+        with pytest.raises(Refused, match="too old"):
+            client.connect()
+        client.close()
+
+
+@pytest.mark.parametrize("kind", FAKES)
+@pytest.mark.parametrize("mood", [dead, late], ids=["dead", "late"])
+def test_silence_is_no_answer(kind: type[Fake], mood: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "TIMEOUT_S", 0.3)
+    with served(kind()) as fake:
+        client = reached(fake)
+        client.connect()
+        fake.mood = mood
+        with pytest.raises(Gone):
+            client.read()
+        client.close()
+
+
+class Saying:
+    """In the place of `Http`: the answers of a list, over and over."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers, self.turn = answers, 0
+
+    def ask(self, *_: Any) -> Answer:
+        self.turn += 1
+        return self.answers[self.turn % len(self.answers)]
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+NAMES = (
+    "arguments result current-stats speed-limit-up speed-limit-up-enabled alt-speed-enabled "
+    "rpc-version uploadedBytes downloadedBytes torrents up_info_data dl_info_data up_rate_limit "
+    "up_limit uploadLimited"
+).split()
+values = st.recursive(
+    scalars | st.just("success"),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=8)
+    ),
+    max_leaves=12,
+)
+bodies = (
+    st.binary(max_size=30) | values.map(lambda value: json.dumps(value).encode()) | st.just(b"0")
+)
+answers = st.builds(
+    Answer,
+    st.sampled_from([200, 200, 200, 204, 301, 401, 403, 404, 409, 421, 500]),
+    st.dictionaries(
+        st.sampled_from(["x-transmission-session-id", "set-cookie"]),
+        st.text(max_size=5),
+        max_size=2,
+    ),
+    bodies,
+)
+
+
+@pytest.mark.parametrize("name", list(CLIENTS))
+@given(said=st.lists(answers, min_size=1, max_size=6))
+def test_any_answer_is_understood_or_refused(name: str, said: list[Answer]) -> None:
+    client: Any = reach(Address(name, "localhost", 1, "me"), Credentials("me", "secret"))
+    client._http = Saying(said)
+    for ask in (client.connect, client.read, lambda: client.write(5000), client.own_limits):
+        try:
+            found = ask()
+        except (Gone, Refused) as error:
+            assert "secret" not in str(error)
+        else:
+            if ask == client.read:
+                limit = found.setting.limit
+                assert found.uploaded >= 0
+                assert limit is None or limit >= 0
+
+
+@given(st.text(max_size=40) | st.from_regex(r"[a-z+]{1,14}://[^ ]{0,20}", fullmatch=True))
+def test_any_address_is_read_or_refused(text: str) -> None:
+    try:
+        address = Address.parse(text)
+    except Refused as refused:
+        assert "\n" not in str(refused)
+    else:
+        assert Address.parse(address.place) == Address(
+            address.client, address.host, address.port, "", address.path, address.tls
+        )
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(Refused, match="--password-file") as refused:
+        Address.parse("qbittorrent://me:geheim@host:8080")
+    assert "geheim" not in str(refused.value)
