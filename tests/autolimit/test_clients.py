@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, dead, late, served
 
 from flashcrowd.autolimit import http
 from flashcrowd.autolimit.address import Address
@@ -15,7 +16,6 @@ from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
 from flashcrowd.autolimit.clients import CLIENTS, reach
 from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.autolimit.http import Answer
-from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, dead, late, served
 
 FAKES = [FakeTransmission, FakeQBittorrent]
 
@@ -136,11 +136,23 @@ class Saying:
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-NAMES = (
-    "arguments result current-stats speed-limit-up speed-limit-up-enabled alt-speed-enabled "
-    "rpc-version uploadedBytes downloadedBytes torrents up_info_data dl_info_data up_rate_limit "
-    "up_limit uploadLimited"
-).split()
+NAMES = [
+    "arguments",
+    "result",
+    "current-stats",
+    "speed-limit-up",
+    "speed-limit-up-enabled",
+    "alt-speed-enabled",
+    "rpc-version",
+    "uploadedBytes",
+    "downloadedBytes",
+    "torrents",
+    "up_info_data",
+    "dl_info_data",
+    "up_rate_limit",
+    "up_limit",
+    "uploadLimited",
+]
 values = st.recursive(
     scalars | st.just("success"),
     lambda inner: (
@@ -172,7 +184,7 @@ def test_any_answer_is_understood_or_refused(name: str, said: list[Answer]) -> N
         try:
             found = ask()
         except (Gone, Refused) as error:
-            assert "secret" not in str(error)
+            assert "secret" not in str(error)  # noqa: PT017
         else:
             if ask == client.read:
                 limit = found.setting.limit
@@ -185,7 +197,7 @@ def test_any_address_is_read_or_refused(text: str) -> None:
     try:
         address = Address.parse(text)
     except Refused as refused:
-        assert "\n" not in str(refused)
+        assert "\n" not in str(refused)  # noqa: PT017
     else:
         assert Address.parse(address.place) == Address(
             address.client, address.host, address.port, "", address.path, address.tls

@@ -93,7 +93,7 @@ class Http:
                 raise OSError("an answer without end")
             if time.monotonic() > ends:
                 raise TimeoutError("an answer that takes too long")
-        # What was read in parts is not over by itself, and the connection would take no other request.
+        # What was read in parts is not over by itself, and the connection would take no other.
         response.close()
         given = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, given, bytes(said))

@@ -1,0 +1,244 @@
+"""`flashcrowd autolimit` as people run it, beside servers that play a client, and real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, served
+
+from flashcrowd.autolimit.address import Address
+from flashcrowd.autolimit.client import Client, Gone, Reading
+from flashcrowd.autolimit.clients import reach
+from flashcrowd.autolimit.credentials import VARIABLE, Credentials
+
+PATIENCE = 30
+
+
+class Running:
+    """`flashcrowd autolimit --json`, running; probes go to a closed port of this machine."""
+
+    def __init__(self, url: str, state: Path, *arguments: str, password: str = "secret") -> None:
+        words = [sys.executable, "-m", "flashcrowd", "autolimit", url, "--json"]
+        words += ["--reflector", "127.0.0.1:9", "--reflector", "127.0.0.2:9", "--probe", "tcp"]
+        environment = {**os.environ, "STATE_DIRECTORY": str(state), VARIABLE: password}
+        self.process = subprocess.Popen(
+            [*words, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment,
+        )  # fmt: skip
+
+    def until(self, event: str, holds: Callable[[Any], bool] = lambda said: True) -> Any:
+        """The next event of this kind for which something holds."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            said = json.loads(line)
+            if said["event"] == event and holds(said):
+                return said
+        raise AssertionError(f"no {event}: {self.process.communicate()[1]}")
+
+    def limited(self) -> Any:
+        """Waits until a limit of its own is in force."""
+        return self.until("status", lambda said: said["limit"] == said["wanted"] // 1000 * 1000
+                          or said["limit"] == said["wanted"] // 1024 * 1024)  # fmt: skip
+
+    def end(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def running(url: str, state: Path, *arguments: str, **options: str) -> Iterator[Running]:
+    found = Running(url, state, *arguments, **options)
+    try:
+        yield found
+    finally:
+        found.process.kill()
+        found.process.communicate()
+
+
+def transmission(folder: Path, port: int) -> tuple[list[str], str]:
+    given = {
+        "rpc-port": port, "rpc-bind-address": "127.0.0.1", "rpc-authentication-required": True,
+        "rpc-username": "me", "rpc-password": "secret", "rpc-whitelist-enabled": False,
+        "dht-enabled": False, "lpd-enabled": False, "peer-port": 0,
+        "port-forwarding-enabled": False,
+        "speed-limit-up": 300, "speed-limit-up-enabled": True,
+    }  # fmt: skip
+    (folder / "settings.json").write_text(json.dumps(given))
+    return ["transmission-daemon", "--foreground", "--config-dir", str(folder)], "secret"
+
+
+def qbittorrent(folder: Path, port: int) -> tuple[list[str], str]:
+    config = folder / "qBittorrent" / "config"
+    config.mkdir(parents=True)
+    (config / "qBittorrent.conf").write_text(
+        "[LegalNotice]\nAccepted=true\n\n[BitTorrent]\nSession\\DHTEnabled=false\n"
+        "Session\\LSDEnabled=false\nSession\\GlobalUPSpeedLimit=300\n\n"
+        "[Network]\nPortForwardingEnabled=false\n\n[Preferences]\nWebUI\\Address=127.0.0.1\n"
+        f"WebUI\\Port={port}\nWebUI\\UseUPnP=false\nWebUI\\LocalHostAuth=false\n"
+    )
+    return ["qbittorrent-nox", f"--profile={folder}"], ""
+
+
+REAL = {"transmission": transmission, "qbittorrent": qbittorrent}
+
+
+class Real:
+    """A real client on the loopback interface, with an upload limit of 300 of its kilobytes."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        words, password = REAL[name](folder, port)
+        with open(folder / "log", "w") as log:
+            self.process = subprocess.Popen(words, stdout=log, stderr=log)
+        user = "me@" if password else ""
+        self.url = f"{name}://{user}127.0.0.1:{port}"
+        credentials = Credentials("me", password) if password else Credentials("")
+        self.client: Client = reach(Address.parse(self.url), credentials)
+        for _ in range(PATIENCE * 10):
+            try:
+                self.client.connect()
+                return
+            except Gone:
+                time.sleep(0.1)
+        raise AssertionError((folder / "log").read_text())
+
+    def read(self) -> Reading:
+        return self.client.read()
+
+    def close(self) -> None:
+        self.client.close()
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+
+@pytest.fixture(params=list(REAL))
+def real(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Real]:
+    program = {"transmission": "transmission-daemon", "qbittorrent": "qbittorrent-nox"}
+    if shutil.which(program[request.param]) is None:
+        pytest.skip(f"{program[request.param]} is not installed")
+    folder = tmp_path / "client"
+    folder.mkdir()
+    found = Real(request.param, folder)
+    yield found
+    found.close()
+
+
+def test_a_real_client_has_again_what_it_had(real: Real, tmp_path: Path) -> None:
+    had = real.read().setting
+    assert had.limit in (300_000, 307_200)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with running(real.url, tmp_path) as autolimit:
+            autolimit.limited()
+            assert real.read().setting.limit != had.limit
+            assert autolimit.end(number) == 0
+        assert real.read().setting == had
+    # Nobody can hear this one; the next run gives back what the client had.
+    with running(real.url, tmp_path) as autolimit:
+        autolimit.limited()
+        autolimit.end(signal.SIGKILL)
+    assert real.read().setting.limit != had.limit
+    with running(real.url, tmp_path, "--restore") as autolimit:
+        autolimit.until("restored")
+        assert autolimit.process.wait(PATIENCE) == 0
+    assert real.read().setting == had
+
+
+def test_a_real_client_keeps_what_its_user_sets_meanwhile(real: Real, tmp_path: Path) -> None:
+    with running(real.url, tmp_path) as autolimit:
+        autolimit.limited()
+        real.client.write(real.client.rounded(200_000))
+        chosen = real.read().setting
+        said = autolimit.until("remark", lambda said: "was changed in the client" in said["text"])
+        assert f"{(chosen.limit or 0) / 1e3:g} kB/s" in said["text"]
+        autolimit.limited()
+        assert autolimit.end(signal.SIGTERM) == 0
+    assert real.read().setting == chosen
+
+
+FAKES = [FakeTransmission, FakeQBittorrent]
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_alternative_speeds_suspend_it(kind: type[Fake], tmp_path: Path) -> None:
+    with served(kind()) as fake, running(fake.url, tmp_path) as autolimit:
+        autolimit.limited()
+        fake.alternative = True
+        autolimit.until("status", lambda said: said["phase"] == "suspended")
+        written = len(fake.writes)
+        fake.alternative = False
+        autolimit.until("status", lambda said: said["phase"] != "suspended")
+        assert len(fake.writes) <= written + 1
+        assert autolimit.end(signal.SIGTERM) == 0
+
+
+def test_dry_runs_change_nothing_and_two_runs_do_not_fight(tmp_path: Path) -> None:
+    with served(FakeTransmission()) as fake:
+        with running(fake.url, tmp_path, "--dry-run", "--seconds", "2") as autolimit:
+            autolimit.until("status", lambda said: said["wanted"] is not None)
+            assert autolimit.process.wait(PATIENCE) == 0
+        assert not fake.writes
+        assert not list(tmp_path.iterdir())
+        with running(fake.url, tmp_path) as first:
+            first.limited()
+            with running(fake.url, tmp_path) as second:
+                assert second.process.wait(PATIENCE) == 2
+                assert second.process.stderr is not None
+                assert "controlled by another autolimit" in second.process.stderr.read()
+            assert first.end(signal.SIGTERM) == 0
+
+
+def test_a_client_that_is_gone_at_the_end_is_given_back_later(tmp_path: Path) -> None:
+    fake = FakeTransmission()
+    with served(fake), running(fake.url, tmp_path) as autolimit:
+        autolimit.limited()
+        before, fake.mood = fake.mood, lambda path, answer: (500, {}, b"")
+        autolimit.end(signal.SIGTERM)
+        assert autolimit.process.returncode == 1
+        assert "autolimit --restore" in autolimit.until("not-restored")["text"]
+        fake.mood = before
+        with running(fake.url, tmp_path, "--seconds", "0.1") as again:
+            again.until("recovered")
+            assert again.process.wait(PATIENCE) == 0
+        assert fake.session["speed-limit-up-enabled"] is False
+        assert fake.session["speed-limit-up"] == 100
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["transmission://me:geheim@127.0.0.1:1"], "--password-file"),
+        (["transmission://127.0.0.1:1"], "nobody listens there"),
+        (["deluge://127.0.0.1:1"], "knows the clients"),
+        (["transmission://127.0.0.1:1", "--control", "fast"], "--control fast"),
+        (["transmission://127.0.0.1:1", "--line", "up 1"], "--line"),
+        (["transmission://127.0.0.1:1", "--line", "up 1 kbit/s"], "16.384 kbit/s"),
+        (["transmission://127.0.0.1:1", "--probe", "pigeon"], "one of icmp"),
+        (["transmission://127.0.0.1:1", "--reflector", "127.0.0.1:99999"], "HOST:PORT"),
+    ],
+)
+def test_mistakes_are_one_line_with_a_remedy(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flashcrowd.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["autolimit", *words])
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert said.err.count("\n") == 1
+    assert "geheim" not in said.err

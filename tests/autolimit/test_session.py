@@ -1,0 +1,184 @@
+"""Whatever the line and the client do, limits stay in bounds, and the user has the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Setting
+from flashcrowd.autolimit.memory import Memory
+from flashcrowd.autolimit.restore import restore
+from flashcrowd.autolimit.session import Session
+from flashcrowd.autolimit.turn import turn
+
+SECOND = 10**9
+
+
+class World:
+    """A client in memory, with a user who is not asked. Its own limits are odd, ours never are."""
+
+    name, place = "World", "world"
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = self.user = limit
+        self.alternative = self.dead = self.stubborn = False
+        self.uploaded = 0
+        self.saved = limit
+        self.memory: Memory | None = None
+
+    def read(self) -> Reading:
+        self._answer()
+        setting = Setting(self.limit, {"limit": self.limit})
+        return Reading(self.uploaded, 0, setting, self.alternative)
+
+    def rounded(self, limit: int) -> int:
+        return max(limit // 1000, 1) * 1000
+
+    def write(self, limit: int) -> None:
+        self._answer()
+        assert 1000 <= limit < 2**31
+        assert not self.alternative, "the user's alternative speeds are not to be touched"
+        assert self.user is None or limit < self.user
+        assert self.limit == self.user or self.limit in self.ours, "the user was overruled"
+        assert limit in self.ours, "a limit that no state file knows"
+        if not self.stubborn:
+            self.limit = limit
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._answer()
+        self.limit = kept["limit"]
+
+    def own_limits(self) -> OwnLimits:
+        return OwnLimits()
+
+    @property
+    def ours(self) -> list[int]:
+        assert self.memory is not None
+        return self.memory.ours
+
+    def by_hand(self, limit: int | None) -> None:
+        self.limit = self.user = limit
+
+    def again(self) -> None:
+        """Started again, perhaps with what it had saved some time ago."""
+        self.uploaded = 0
+        if self.saved in self.ours:
+            self.limit = self.saved
+        self.dead = False
+
+    def _answer(self) -> None:
+        if self.dead:
+            raise Gone("dead")
+
+
+odd = st.integers(3, 500).map(lambda kilobytes: kilobytes * 1000 + 1)
+steps = st.one_of(
+    st.tuples(st.just("tick"), st.integers(0, 300_000)),
+    st.tuples(st.just("answer"), st.none() | st.integers(0, 20 * SECOND)),
+    st.tuples(st.just("by hand"), st.none() | st.just(0) | odd),
+    st.tuples(
+        st.sampled_from(["alternative", "die", "save", "again", "stubborn", "kill", "sleep"]),
+        st.integers(0, 10**14),
+    ),
+    st.tuples(
+        st.sampled_from(["path-changed", "down", "up", "resumed"]).map(lambda name: f"!{name}"),
+        st.just(0),
+    ),
+)
+
+
+@given(
+    limit=st.none() | odd,
+    control=st.sampled_from(["autolimit-baseline", "autolimit-gradient", "adaptive-drc-mimd"]),
+    happens=st.lists(steps, max_size=60),
+)
+def test_whatever_happens_the_user_has_the_last_word(
+    limit: int | None, control: str, happens: list[tuple[str, Any]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:  # fmt: skip
+    world = World(limit)
+    client: Any = world
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STATE_DIRECTORY", str(tmp_path_factory.mktemp("state")))
+        now = 0
+
+        def begin() -> Session:
+            world.memory = Memory("world")
+            if world.memory.had is not None:
+                restore(client, world.memory)
+            return Session(
+                now, world.read(), control=control, reflectors=4, rounded=world.rounded
+            )  # fmt: skip
+
+        session = begin()
+        for what, value in happens:
+            now += SECOND
+            if what == "tick":
+                world.uploaded += value
+                order = session.order()
+                try:
+                    said = turn(client, world.memory, order, torrents=False)
+                except Gone as gone:
+                    session.on_silence(now, str(gone))
+                else:
+                    session.on_said(now, said, order)
+                    if not session.written:
+                        world.memory.forget()
+                    elif world.memory.had is not None:
+                        world.memory.keep(session.user.kept, list(session.past))
+                while session.probe(now) is not None:
+                    pass
+            elif what == "answer":
+                session.on_answer(now, now // SECOND % 4, value)
+            elif what == "by hand":
+                world.by_hand(value)
+            elif what == "alternative":
+                world.alternative = not world.alternative
+            elif what == "die":
+                world.dead = True
+            elif what == "save":
+                world.saved = world.limit
+            elif what == "again":
+                world.again()
+            elif what == "stubborn":
+                world.stubborn = not world.stubborn
+            elif what == "sleep":
+                now += value
+                session.on_event(now, "resumed")
+            elif what == "kill" and not world.dead:
+                world.memory.close()
+                session = begin()
+            else:
+                session.on_event(now, what.removeprefix("!")) if what[0] == "!" else None
+            status = session.status()
+            assert status.wanted is None or status.wanted > 0 or session.user.limit == 0
+        world.dead = False
+        restore(client, world.memory)
+        world.memory.close()
+    assert world.limit == world.user
+
+
+def test_a_change_by_hand_is_said_and_is_the_ceiling() -> None:
+    world = World(None)
+    session = Session(0, world.read(), control="unlimited", reflectors=1, rounded=world.rounded)
+    world.by_hand(50_001)
+    session.on_said(SECOND, turn(world, None, None, False))  # pyright: ignore[reportArgumentType]
+    assert session.status().wanted == 50_001
+    assert session.remarks == [
+        "the limit was changed in the client to 50.001 kB/s: autolimit goes no higher, "
+        "and leaves it so at the end"
+    ]
+
+
+def test_the_line_is_a_ceiling() -> None:
+    reading = World(None).read()
+    session = Session(
+        0, reading, control="unlimited", reflectors=1, rounded=lambda limit: limit, line=125_000
+    )
+    order = session.order()
+    assert order is not None
+    assert order.limit == 125_000
