@@ -22,13 +22,13 @@ class World:
     """A client in memory, with a user who is not asked. Its own limits are odd, ours never are."""
 
     name, place = "World", "world"
+    memory: Memory
 
     def __init__(self, limit: int | None) -> None:
         self.limit = self.user = limit
         self.alternative = self.dead = self.stubborn = False
         self.uploaded = 0
         self.saved = limit
-        self.memory: Memory | None = None
 
     def read(self) -> Reading:
         self._answer()
@@ -57,7 +57,6 @@ class World:
 
     @property
     def ours(self) -> list[int]:
-        assert self.memory is not None
         return self.memory.ours
 
     def by_hand(self, limit: int | None) -> None:

@@ -6,6 +6,8 @@ import selectors
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flashcrowd.autolimit.client import Client, Gone, Refused
 from flashcrowd.autolimit.clock import Clock
@@ -15,6 +17,9 @@ from flashcrowd.autolimit.probes import Reflector, Sounder
 from flashcrowd.autolimit.restore import restore, told
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.voice import Voice
+
+if TYPE_CHECKING:
+    from flashcrowd.autolimit.history import History
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a run in good order: Ctrl-C, systemd, a terminal that was closed."""
@@ -31,6 +36,7 @@ class Wish:
         ways: ways to probe, in the order in which they are tried.
         dry: whether to change nothing.
         seconds: for how long; None for until it is stopped.
+        history: the folder into which what happens is written, if there is to be one.
     """
 
     control: str
@@ -39,6 +45,7 @@ class Wish:
     ways: Sequence[str]
     dry: bool = False
     seconds: float | None = None
+    history: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class _Chorus:
             member.status(now, status)
 
 
-def run(client: Client, wish: Wish, voice: Voice, *others: Audience) -> int:
+def run(client: Client, wish: Wish, voice: Voice) -> int:
     """Control a client until a signal comes; the exit status: 0, or 1 if nothing was restored.
 
     Raises:
@@ -71,7 +78,7 @@ def run(client: Client, wish: Wish, voice: Voice, *others: Audience) -> int:
         ) from None
     memory = None if wish.dry else Memory(client.place)
     try:
-        return _run(client, version, memory, wish, voice, others)
+        return _run(client, version, memory, wish, voice)
     finally:
         client.close()
         if memory is not None:
@@ -104,7 +111,6 @@ def _run(
     memory: Memory | None,
     wish: Wish,
     voice: Voice,
-    others: Sequence[Audience],
 ) -> int:
     try:
         if memory is not None and memory.had is not None:
@@ -141,16 +147,35 @@ def _run(
                 rounded=client.rounded,
                 line=wish.line,
             )
-            audience = _Chorus([voice, *others])
+            written = _history(wish, version, sounder.way)
+            audience = _Chorus([voice] if written is None else [voice, written])
             loop = Loop(
                 client, session, sounder, selector, audience,
                 memory=memory, clock=clock, seconds=wish.seconds,
             )  # fmt: skip
             with stoppable(loop.stop, SIGNALS):
                 why = _until_stopped(loop)
-                return _give_back(client, memory, voice, why)
+                status = _give_back(client, memory, voice, why)
+            if written is not None:
+                written.flush()
+                voice.say(
+                    f"History: {wish.history}; its page: flashcrowd report {wish.history}",
+                    event="history",
+                    folder=str(wish.history),
+                )
+            return status
         finally:
             sounder.close()
+
+
+def _history(wish: Wish, version: str, way: str) -> History | None:
+    if wish.history is None:
+        return None
+    # Imported here: a run without a history needs no tables.
+    from flashcrowd.autolimit.history import History
+
+    line = None if wish.line is None else f"up {wish.line * 8 / 1e6:g} Mbit/s"
+    return History(wish.history, client=version, control=wish.control, line=line, probes=way)
 
 
 def _until_stopped(loop: Loop) -> Refused | None:

@@ -95,6 +95,7 @@ def autolimit(
             ways=[probe] if probe else list(WAYS),
             dry=dry_run,
             seconds=seconds,
+            history=history,
         )
         reached = reach(address, find(address, password_file))
         if restore:

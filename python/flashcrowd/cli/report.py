@@ -15,7 +15,7 @@ from flashcrowd.store import open as open_results
 
 
 def report(
-    folder: Annotated[Path, Parameter(help="The results folder.")],
+    folder: Annotated[Path, Parameter(help="The results folder, or the history of an autolimit.")],
     *,
     out: Annotated[
         Path | None, Parameter(help="Where to put report.html and figures/; FOLDER if not given.")
@@ -23,12 +23,19 @@ def report(
 ) -> int:
     """Make the report of a results folder: one HTML page, and its figures as SVG files.
 
+    A folder of `flashcrowd autolimit --history` gets a page of its own kind.
+
     The page opens offline and needs nothing beside it. Exit status: 0 done, 2 no complete results.
     """
     target = out or folder
     if not takes_files(target):
         return 2
     try:
+        if (folder / "autolimit.json").is_file():
+            from flashcrowd.autolimit.page import write as write_history
+
+            print(f"Report: {write_history(folder, target)}")
+            return 0
         results = open_results(folder)
         page = write(results, target)
     except ResultsError as error:

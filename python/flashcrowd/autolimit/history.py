@@ -1,0 +1,148 @@
+"""What happened in a run, as Parquet: a row a second, and the remarks between them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flashcrowd.autolimit.client import Refused
+from flashcrowd.autolimit.session import Status
+from flashcrowd.store import atomic
+from flashcrowd.store.errors import ResultsError
+
+MANIFEST = "autolimit.json"
+"""The file by which a folder is known to hold such a history."""
+FORMAT = 1
+ROW_NS = 10**9
+"""Nanoseconds between two rows at least."""
+KEEP_ROWS = 30
+"""The file is written again after so many rows: a run that is killed loses half a minute..."""
+PART_ROWS = 3600
+"""... and another file is begun after so many, an hour."""
+SCHEMA = pa.schema(
+    [
+        pa.field("time", pa.timestamp("ms", tz="UTC"), nullable=False),
+        pa.field("up_bytes_per_s", pa.float64()),
+        pa.field("down_bytes_per_s", pa.float64()),
+        pa.field("limit_bytes_per_s", pa.int64()),
+        pa.field("wanted_bytes_per_s", pa.int64()),
+        pa.field("delay_ms", pa.float64()),
+        pa.field("decided_ms", pa.float64()),
+        pa.field("threshold_ms", pa.float64()),
+        pa.field("phase", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("remark", pa.string()),
+    ]
+)
+"""The columns; see `Status`. The delay is that of the last answer over its reflector's least."""
+
+
+class History:
+    """Writes a history into a folder; another run goes on in it."""
+
+    def __init__(self, folder: Path, **manifest: Any) -> None:
+        """Opens the folder.
+
+        Raises:
+            Refused: it cannot be written, or holds something else.
+        """
+        self._folder = folder
+        self._rows: list[dict[str, Any]] = []
+        self._written = 0
+        self._shown: int | None = None
+        self._remarks: list[str] = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / MANIFEST).exists():
+                if any(folder.iterdir()):
+                    raise Refused(f"--history {folder}: there is something else in this folder.")
+                atomic.write_json(folder / MANIFEST, {"format": FORMAT, **manifest})
+        except (OSError, ResultsError) as error:
+            raise Refused(f"--history {folder}: it cannot be written: {error}.") from None
+        self._part = 1 + max((int(path.stem[-6:]) for path in parts(folder)), default=0)
+
+    def remark(self, now: int, text: str) -> None:
+        """Something that a person should know."""
+        self._remarks.append(text)
+
+    def status(self, now: int, status: Status) -> None:
+        """A row, if the last one is old enough."""
+        if self._shown is not None and now - self._shown < ROW_NS:
+            return
+        self._shown = now
+        remark, self._remarks = "; ".join(self._remarks) or None, []
+        self._rows.append(
+            {
+                "time": int(time.time() * 1e3),
+                "up_bytes_per_s": status.up,
+                "down_bytes_per_s": status.down,
+                "limit_bytes_per_s": status.limit,
+                "wanted_bytes_per_s": status.wanted,
+                "delay_ms": _millis(status.delay),
+                "decided_ms": _millis(status.decided),
+                "threshold_ms": _millis(status.threshold),
+                "phase": status.phase,
+                "reason": status.reason,
+                "remark": remark,
+            }
+        )
+        if len(self._rows) - self._written >= KEEP_ROWS:
+            self.flush()
+        if len(self._rows) >= PART_ROWS:
+            self.flush()
+            self._part += 1
+            self._rows, self._written = [], 0
+
+    def flush(self) -> None:
+        """Write what is not on disk yet."""
+        if len(self._rows) > self._written:
+            with atomic.new_file(self._folder / f"history-{self._part:06d}.parquet") as path:
+                pq.write_table(pa.Table.from_pylist(self._rows, SCHEMA), path)
+            self._written = len(self._rows)
+
+
+def parts(folder: Path) -> list[Path]:
+    """The files of a history, oldest first."""
+    return sorted(folder.glob("history-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"))
+
+
+def is_history(folder: Path) -> bool:
+    """Whether a folder holds the history of autolimit."""
+    return (folder / MANIFEST).is_file()
+
+
+def read(folder: Path) -> tuple[dict[str, Any], pa.Table]:
+    """What stands in the manifest, and all rows.
+
+    Raises:
+        ResultsError: there are none, or they cannot be read.
+    """
+    hint = "Run `flashcrowd autolimit ... --history FOLDER` for at least half a minute."
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest.get("format") != FORMAT:
+            raise ResultsError(folder, "is a history of another version of flashcrowd", hint)
+        found = [pq.read_table(path, schema=SCHEMA) for path in parts(folder)]
+    except (OSError, ValueError, AttributeError, pa.ArrowException) as error:
+        raise ResultsError(folder, f"is no history that can be read: {error}", hint) from None
+    if not found or not sum(map(len, found)):
+        raise ResultsError(folder, "has no rows yet", hint)
+    return manifest, pa.concat_tables(found)
+
+
+def _millis(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e6
+
+
+def remarks(table: pa.Table) -> Iterator[tuple[float, str]]:
+    """Seconds since the first row, and what was said then."""
+    times = table["time"].cast(pa.int64()).to_pylist()
+    for at, text in zip(times, table["remark"].to_pylist(), strict=True):
+        if text is not None:
+            yield (at - times[0]) / 1e3, text

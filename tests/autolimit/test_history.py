@@ -1,0 +1,75 @@
+"""The history of a run, and the page of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.autolimit import history, page
+from flashcrowd.autolimit.client import Refused
+from flashcrowd.autolimit.session import Status
+from flashcrowd.cli import main
+from flashcrowd.store import ResultsError
+
+SECOND = 10**9
+
+
+def status(up: float | None, delay: int | None, phase: str = "raising") -> Status:
+    return Status(up, 5e5, 100_000, 100_000, delay, delay, 10**7, phase, "no queue stands")
+
+
+def test_rows_come_back_and_another_run_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    for run in range(2):
+        written = history.History(folder, client="Fake 1", control="fixed")
+        for second in range(40):
+            if second == 3:
+                written.remark(second * SECOND, f"remark of {run}")
+            written.status(second * SECOND, status(1e4 * second if second else None, 5_000_000))
+            written.status(second * SECOND + 1, status(None, None))
+        assert history.read(folder)[1].num_rows == 40 * run + 30, "on disk while it runs"
+        written.flush()
+    manifest, table = history.read(folder)
+    assert manifest["client"] == "Fake 1"
+    assert table.num_rows == 80
+    assert table["up_bytes_per_s"].to_pylist()[:2] == [None, 1e4]
+    assert [text for _, text in history.remarks(table)] == ["remark of 0", "remark of 1"]
+
+
+def test_the_page_says_what_happened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = history.History(tmp_path, client="Fake 1", control="fixed")
+    written.remark(0, "the <route> has changed")
+    for second in range(50):
+        phase = "holding" if second % 5 == 0 else "raising"
+        written.status(second * SECOND, status(1e4, 1_000_000 * second, phase))
+    written.flush()
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(tmp_path)])
+    assert ended.value.code == 0
+    said = (tmp_path / "report.html").read_text().replace("\u00a0", " ")
+    assert "within 24 ms of its least" in said
+    assert "the &lt;route&gt; has changed" in said
+    assert "20 %" in said
+    assert "80 %" in said
+    assert (tmp_path / "figures" / "autolimit.svg").is_file()
+
+
+def test_a_history_without_answers_has_a_page(tmp_path: Path) -> None:
+    written = history.History(tmp_path, client="Fake 1")
+    written.status(0, Status(None, None, None, None, None, None, None, "learning", "why"))
+    written.flush()
+    page.write(tmp_path, tmp_path)
+    assert "No probe was answered" in (tmp_path / "report.html").read_text()
+
+
+def test_what_is_no_history_is_said(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(Refused, match="something else"):
+        history.History(tmp_path)
+    (tmp_path / history.MANIFEST).write_text("[]")
+    with pytest.raises(ResultsError):
+        history.read(tmp_path)
+    (tmp_path / history.MANIFEST).write_text('{"format": 1}')
+    with pytest.raises(ResultsError, match="no rows"):
+        history.read(tmp_path)
