@@ -88,8 +88,8 @@ def _lead(rows: _Rows) -> str:
     half, most = np.quantile(known, [0.5, 0.95])
     return (
         f"Half of the time the delay over the line was within {half:.0f} ms of its least, and 95 % "
-        f"of the time within {most:.0f} ms, at a mean upload of {_mean(rows.up)} and a mean download "
-        f"of {_mean(rows.down)}."
+        f"of the time within {most:.0f} ms, at a mean upload of {_mean(rows.up)} and a mean "
+        f"download of {_mean(rows.down)}."
     )
 
 
