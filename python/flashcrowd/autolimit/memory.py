@@ -98,3 +98,21 @@ class Memory:
             return
         if isinstance(had, dict) and isinstance(ours, list) and all(type(o) is int for o in ours):
             self.had, self.ours = had, ours
+
+
+class Volatile(Memory):
+    """What a client of the same process had: it ends with us, so nothing is written."""
+
+    def __init__(self) -> None:
+        self.had, self.ours = None, []
+
+    def keep(self, had: Mapping[str, Any], ours: list[int]) -> None:
+        """Remember."""
+        self.had, self.ours = dict(had), list(ours)
+
+    def forget(self) -> None:
+        """It has what its user wants."""
+        self.had, self.ours = None, []
+
+    def close(self) -> None:
+        """Nothing is held."""

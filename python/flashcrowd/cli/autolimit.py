@@ -17,11 +17,9 @@ from flashcrowd.autolimit.credentials import find
 from flashcrowd.autolimit.line import uplink
 from flashcrowd.autolimit.probes import PUBLIC, WAYS, parse
 from flashcrowd.autolimit.run import Wish, release, run
+from flashcrowd.autolimit.session import CONTROL
 from flashcrowd.autolimit.voice import Voice
 from flashcrowd.errors import did_you_mean, one_of
-
-CONTROL = "autolimit-baseline"
-"""The controller unless another one is named."""
 
 
 def autolimit(
