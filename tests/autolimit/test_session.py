@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,3 +182,35 @@ def test_the_line_is_a_ceiling() -> None:
     order = session.order()
     assert order is not None
     assert order.limit == 125_000
+
+
+def test_a_client_that_comes_back_with_an_old_limit_of_ours_is_no_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    world = World(500_001)
+    client: Any = world
+    world.memory = Memory("world")
+    session = Session(
+        0, world.read(), control="autolimit-baseline", reflectors=2, rounded=world.rounded
+    )
+    seen = []
+    for second in range(1, 60):
+        now = second * SECOND
+        order = session.order()
+        session.on_said(now, turn(client, world.memory, order, torrents=False), order)
+        world.uploaded += world.limit or 0
+        while session.probe(now) is not None:
+            session.on_answer(now, second % 2, 20_000_000)
+        if world.limit not in seen:
+            seen.append(world.limit)
+    assert len(seen) > 5, "the limit climbs"
+    world.saved = seen[1]
+    world.again()
+    assert world.limit not in session.written
+    session.on_said(60 * SECOND, turn(client, world.memory, None, torrents=False))
+    assert session.user.limit == 500_001
+    assert session.remarks == []
+    restore(client, world.memory)
+    world.memory.close()
+    assert world.limit == 500_001
