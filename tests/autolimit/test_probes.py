@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import selectors
 import socket
 import threading
@@ -123,6 +124,22 @@ def test_silence_of_all_is_nobodys_fault() -> None:
     assert play({number: [None] for number in range(6)}, 50) == {}
     queue: list[int | None] = [20 * MS, 300 * MS, 310 * MS, 290 * MS, 305 * MS]
     assert play(dict.fromkeys(range(6), queue), 100) == {}
+
+
+def test_bursts_make_nobody_a_liar() -> None:
+    """As Transmission has them at two thirds of 1 Mbit/s: nothing in the queue, or up to 150 ms."""
+    draw = random.Random(1)
+    bursts: dict[int, list[int | None]] = {
+        number: [20 * MS + draw.choice([0, draw.randrange(150)]) * MS for _ in range(997)]
+        for number in range(6)
+    }
+    assert play(bursts, 600) == {}
+
+
+def test_one_that_is_not_behind_the_line_is_found() -> None:
+    queue: list[int | None] = [20 * MS, *(draw * MS for draw in range(200, 260, 3))]
+    answers: dict[int, list[int | None]] = dict.fromkeys(range(6), queue)
+    assert play({**answers, 1: [MS]}, 60) == {1: "its delay is not that of the others"}
 
 
 def test_two_are_kept_whatever_they_do() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import mean, median, stdev
 
 WANTED = 4
 """Reflectors at work at a time; the others are spares."""
@@ -14,10 +15,10 @@ MEMORY = 20
 DEAD = 5
 """Lost in a row while others answer: no rate limit for one probe in 1.6 s looks like that."""
 LIE_NS = 25_000_000
-"""Medians of the delay over the own base may differ by so much: two full packets at 1 Mbit/s.
-
-Or by half of the common one, if that is more: under a queue that comes and goes medians differ.
-"""
+"""Mean delays over the own base may differ by so much: two full packets at 1 Mbit/s..."""
+ERRORS = 6.0
+"""... or by half of the common one, or by so many of its standard errors, if one of these is more:
+clients send in bursts, under which a probe meets a long queue or none."""
 BACK_NS = 600 * 10**9
 """A dropped one is a spare again after so long."""
 
@@ -40,10 +41,12 @@ class _Record:
     def lost(self) -> float:
         return sum(rtt is None for rtt in self.heard) / len(self.heard) if self.heard else 0.0
 
-    def delay(self) -> float | None:
-        """The median delay of late over the base."""
-        late = [rtt for rtt in list(self.heard)[-MEMORY // 2 :] if rtt is not None]
-        return median(late) - self.base if len(late) >= 5 and self.base is not None else None
+    def delay(self) -> tuple[float, float] | None:
+        """The mean delay over the base, and the standard error of this mean."""
+        known = [rtt for rtt in self.heard if rtt is not None]
+        if len(known) < MEMORY // 2 or self.base is None:
+            return None
+        return mean(known) - self.base, stdev(known) / math.sqrt(len(known))
 
 
 class Vote:
@@ -97,8 +100,10 @@ class Vote:
         delay, theirs = record.delay(), [d for other in others if (d := other.delay()) is not None]
         if delay is None or len(theirs) < 2:
             return ""
-        common = median(theirs)
-        record.lies = record.lies + 1 if abs(delay - common) > max(LIE_NS, common / 2) else 0
+        common = median(mean for mean, _ in theirs)
+        error = median(error for _, error in theirs)
+        allowed = max(LIE_NS, common / 2, ERRORS * error)
+        record.lies = record.lies + 1 if abs(delay[0] - common) > allowed else 0
         return "its delay is not that of the others" if record.lies >= 3 else ""
 
     def _drop(self, now: int, number: int) -> bool:
