@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from flashcrowd.autolimit.session import Status
 from flashcrowd.cli import main
 from flashcrowd.store import ResultsError
 
+MS = 10**6
 SECOND = 10**9
 
 
@@ -61,6 +63,15 @@ def test_a_history_without_answers_has_a_page(tmp_path: Path) -> None:
     written.flush()
     page.write(tmp_path, tmp_path)
     assert "No probe was answered" in (tmp_path / "report.html").read_text()
+
+
+def test_a_run_goes_on_without_its_history(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    written = history.History(folder)
+    shutil.rmtree(folder)
+    for second in range(70):
+        written.status(second * SECOND, status(1e4, MS))
+    assert str(folder) in written.failed
 
 
 def test_what_is_no_history_is_said(tmp_path: Path) -> None:

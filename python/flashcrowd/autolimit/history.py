@@ -44,7 +44,11 @@ SCHEMA = pa.schema(
 
 
 class History:
-    """Writes a history into a folder; another run goes on in it."""
+    """Writes a history into a folder; another run goes on in it.
+
+    Attributes:
+        failed: why nothing is written any more, as on a full disk; empty if all is well.
+    """
 
     def __init__(self, folder: Path, **manifest: Any) -> None:
         """Opens the folder.
@@ -57,6 +61,7 @@ class History:
         self._written = 0
         self._shown: int | None = None
         self._remarks: list[str] = []
+        self.failed = ""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / MANIFEST).exists():
@@ -73,7 +78,7 @@ class History:
 
     def status(self, now: int, status: Status) -> None:
         """A row, if the last one is old enough."""
-        if self._shown is not None and now - self._shown < ROW_NS:
+        if self.failed or (self._shown is not None and now - self._shown < ROW_NS):
             return
         self._shown = now
         remark, self._remarks = "; ".join(self._remarks) or None, []
@@ -102,8 +107,12 @@ class History:
     def flush(self) -> None:
         """Write what is not on disk yet."""
         if len(self._rows) > self._written:
-            with atomic.new_file(self._folder / f"history-{self._part:06d}.parquet") as path:
-                pq.write_table(pa.Table.from_pylist(self._rows, SCHEMA), path)
+            try:
+                with atomic.new_file(self._folder / f"history-{self._part:06d}.parquet") as path:
+                    pq.write_table(pa.Table.from_pylist(self._rows, SCHEMA), path)
+            except (OSError, ResultsError) as error:
+                # The limit is what matters; the run goes on without a history.
+                self.failed = str(error)
             self._written = len(self._rows)
 
 

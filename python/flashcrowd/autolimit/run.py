@@ -154,10 +154,18 @@ def _run(
                 memory=memory, clock=clock, seconds=wish.seconds,
             )  # fmt: skip
             with stoppable(loop.stop, SIGNALS):
-                why = _until_stopped(loop)
+                try:
+                    why = _until_stopped(loop)
+                except BaseException:
+                    # A fault of ours is no reason to leave the client with a limit of ours.
+                    _give_back(client, memory, voice, None)
+                    raise
                 status = _give_back(client, memory, voice, why)
             if written is not None:
                 written.flush()
+            if written is not None and written.failed:
+                voice.say(f"The history is not whole: {written.failed}", event="no-history")
+            elif written is not None:
                 voice.say(
                     f"History: {wish.history}; its page: flashcrowd report {wish.history}",
                     event="history",
@@ -183,6 +191,8 @@ def _until_stopped(loop: Loop) -> Refused | None:
         loop.run()
     except Refused as refused:
         return refused
+    except OSError as error:
+        return Refused(f"the state file cannot be written: {error.strerror or error}")
     return None
 
 
