@@ -14,9 +14,11 @@ from flashcrowd.clients import (
     daemon,
     descriptors,
     found,
+    process,
     refusals,
     rpc,
 )
+from flashcrowd.clients.tracker import Tracker
 
 AT_ONCE = {"spread": "0 s"}
 PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
@@ -95,6 +97,51 @@ def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             os.kill(client.pid, signal.SIGSTOP)
             with pytest.raises(ClientFailed, match=r"aria2 on h0: no answer for 1 s: /jsonrpc"):
                 testbed.go_on(swarm, 20.0)
+        finally:
+            swarm.close()
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_nobody_waits_for_a_tracker_when_the_network_has_ended(name: str, tmp_path: Path):
+    testbed.needs(name)
+    unanswered = {"answer_delay": "1000 s"}
+    with testbed.bridged(3) as places:
+        leecher = {"program": name, "upload": "2 MB/s", "arrivals": AT_ONCE}
+        plan = testbed.plan({"program": name, "role": "seed"}, leecher, tracker=unanswered)
+        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        try:
+            swarm.prepare()
+            swarm.begin(time.monotonic())
+            tracker = swarm.tracker
+            assert isinstance(tracker, Tracker)
+            testbed.until(swarm, lambda: tracker.announces > 0)
+            swarm.cut_off()
+            swarm.finish()
+            client = swarm.peers[0].client
+            assert isinstance(client, daemon.Daemon)
+            assert "SIGKILL" not in client.how_it_ended
+        finally:
+            swarm.close()
+
+
+def test_a_client_that_does_not_end_is_killed_and_its_run_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    testbed.needs("aria2")
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    monkeypatch.setattr(rpc, "TIMEOUT_S", 0.3)
+    with testbed.bridged(3) as places:
+        swarm = _began(places, tmp_path / "r", "aria2", "aria2")
+        try:
+            testbed.until(swarm, lambda: swarm.is_done)
+            client = swarm.peers[0].client
+            assert isinstance(client, daemon.Daemon)
+            assert client.pid is not None
+            os.kill(client.pid, signal.SIGSTOP)
+            swarm.cut_off()
+            swarm.finish()
+            assert client.how_it_ended == "it was ended by SIGKILL"
+            assert swarm.completed == 1
         finally:
             swarm.close()
 

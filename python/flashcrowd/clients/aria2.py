@@ -126,11 +126,18 @@ class Aria2(Daemon):
         self._try(lambda: self._call("aria2.changeGlobalOption", options))
 
     def drop(self) -> None:
-        """Stop the download: the tracker is told."""
-        self._call("aria2.remove", self._gid)
+        """Stop the download: the tracker is told, if there is a way to it."""
+        self._call("aria2.remove" if self._told else "aria2.forceRemove", self._gid)
 
     def quit(self) -> None:
-        """It ends when trackers have been told, in 3 s at most."""
+        """It ends in 3 s, once trackers have been told; at a signal if they are not to be.
+
+        It waits for an answer to an announce that is on its way, a minute and longer, unless the
+        download was removed by force. Where the network has ended none comes.
+        """
+        if not self._told:
+            super().quit()
+            return
         try:
             self._call("aria2.shutdown")
         except RpcError:

@@ -11,7 +11,7 @@ from flashcrowd.clients.place import Place
 from flashcrowd.clients.settings import Settings, Unmet, Upload
 from flashcrowd.clients.torrent import Torrent
 
-HUNG_S = 15.0
+HUNG_S = 30.0
 """A client that has not answered for so long hangs."""
 
 

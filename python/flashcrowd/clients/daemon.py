@@ -17,7 +17,7 @@ from flashcrowd.clients.rpc import Http, RpcError
 
 ASK_S = 1.0
 """How often a program is asked for its counters."""
-TOLD_S = 10.0
+TOLD_S = 20.0
 """A program that counts every piece has run its hook after this, or never will."""
 
 
@@ -57,6 +57,7 @@ class Daemon(Client):
         self._left_at = 0.0
         self._joined = self._left = self._ending = False
         self._told = True
+        """Whether the tracker is to be told when it leaves."""
 
     # What differs from program to program.
 
@@ -173,6 +174,8 @@ class Daemon(Client):
 
     def _end(self) -> None:
         self._ending = True
+        if self._process is not None:
+            self._process.expect_end()
         self.quit()
 
     def kill(self) -> None:
@@ -181,6 +184,11 @@ class Daemon(Client):
             self.http.close()
         if self._process is not None:
             self._process.kill()
+
+    @property
+    def how_it_ended(self) -> str:
+        """The end of its process in words."""
+        return "it was not started" if self._process is None else self._process.how_it_ended()
 
     def last_lines(self) -> list[str]:
         """The last lines of its log."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from flashcrowd.clients.place import Place, entered
 
-GRACE_S = 5.0
-"""How long a program may take to end by itself."""
+GRACE_S = 10.0
+"""How long a program may take to end once it was asked to."""
 LAST_LINES = 12
 
 
@@ -94,10 +94,15 @@ class Process:
             return []
 
     def end(self) -> None:
-        """Ask it to end."""
+        """Ask it to end, by a signal."""
         if self.status() is None:
-            self._end = time.monotonic() + GRACE_S
+            self.expect_end()
             self._popen.terminate()
+
+    def expect_end(self) -> None:
+        """It has been asked to end, in whatever way: its time begins to run."""
+        if self._end is None:
+            self._end = time.monotonic() + GRACE_S
 
     def is_gone(self) -> bool:
         """Whether it has ended; one that was asked to and did not for `GRACE_S` is killed."""
