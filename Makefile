@@ -61,8 +61,13 @@ test-python: build ## pytest: all cores, then what goes on in real time: the ker
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(REAL_TIME:%=--ignore tests/%)
 	@$(MAKE) --no-print-directory $(REAL_TIME:%=test-%)
 
-$(REAL_TIME:%=test-%): test-%: build
-	$(BIN)/pytest -m "not slow" tests/$*
+test-kernel: build
+	$(BIN)/pytest -m "not slow" tests/kernel
+
+# Most of its time goes by while programs wait: what holds no number against the clock goes side by side.
+test-emulation: build
+	$(BIN)/pytest -m "not slow and not clocked" --numprocesses 3 --dist worksteal tests/emulation
+	$(BIN)/pytest -m "clocked and not slow" tests/emulation
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel

@@ -68,7 +68,7 @@ stack = "linux-6"
 
 [network.groups.homes]
 hosts = 6
-access = { up = "8 Mbit/s", down = "20 Mbit/s" }
+access = { up = "20 Mbit/s", down = "50 Mbit/s" }
 
 [workloads.swarm]
 kind = "swarm"
@@ -81,14 +81,14 @@ role = "seed"
 hosts = 1
 group = "homes"
 profile = "libtorrent"
-upload = "400 kB/s"
+upload = "1500 kB/s"
 
 [workloads.swarm.populations.crowd]
 hosts = 4
 group = "homes"
 profile = "libtorrent"
-upload = "200 kB/s"
-arrivals = { spread = "1 s" }
+upload = "1 MB/s"
+arrivals = { spread = "0.5 s" }
 
 [measures]
 pieces = "500 ms"

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
+"""What does not happen on a machine with neighbours within this time never will."""
 
 
 def processes() -> dict[int, tuple[int, str]]:

@@ -15,6 +15,8 @@ from flashcrowd.emulation.self_test import failures
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.clocked
+
 TRIES = 3
 
 

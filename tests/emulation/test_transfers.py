@@ -11,6 +11,8 @@ from flashcrowd.cli import _status
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
+pytestmark = pytest.mark.clocked
+
 PRECISE = 0.002
 """Seconds: what a machine that is busy with other tests adds to a round trip, most of the time."""
 
