@@ -64,15 +64,20 @@ workloads.torrent.populations.seed.upload = ["20 kB/s", "200 kB/s"]
 """
 
 
-def test_a_paper_needs_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "small"
+def write(home: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") -> None:
+    """The paper is the only one; `more` stands at the end of what it is."""
+    folder = home / "small"
     folder.mkdir()
-    for name, text in (("paper", PAPER), ("claims", CLAIMS), ("rates", RATES)):
+    for name, text in (("paper", PAPER + more), ("claims", CLAIMS), ("rates", RATES)):
         (folder / f"{name}.toml").write_text(text)
     code = types.ModuleType("flashcrowd.papers.small")
     monkeypatch.setattr(code, "FIGURES", {}, raising=False)
     monkeypatch.setattr(code, "JUDGES", {}, raising=False)
     monkeypatch.setitem(sys.modules, code.__name__, code)
-    monkeypatch.setattr(paper, "HOME", tmp_path)
+    monkeypatch.setattr(paper, "HOME", home)
+
+
+def test_a_paper_needs_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, monkeypatch)
     found = reproduce("small", out=tmp_path / "out")
     assert [judged.finding.verdict for judged in found.judged] == [Verdict.REPRODUCED]

@@ -15,7 +15,7 @@ from rich.text import Text
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import Jobs
 from flashcrowd.cli.output import console
-from flashcrowd.engines import EngineError
+from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
 from flashcrowd.papers import reproduce as reproduce_paper
 from flashcrowd.papers.paper import UnknownName
@@ -37,6 +37,14 @@ def reproduce(
         Path | None, Parameter(help="Folder for everything; results/PAPER if not given.")
     ] = None,
     jobs: Jobs = None,
+    engine: Annotated[
+        str,
+        Parameter(
+            help="What runs the studies: "
+            + ", ".join(registry.ENGINES)
+            + ". Beside real programs the simulation runs the same studies."
+        ),
+    ] = registry.DEFAULT,
     only: Annotated[
         list[str], Parameter(negative=(), help="Only this figure or table. May be repeated.")
     ] = [],  # noqa: B006
@@ -56,17 +64,24 @@ def reproduce(
 
     try:
         found = reproduce_paper(
-            paper, out, quick=quick, jobs=jobs, only=only, tell=tell, again=again()
+            paper,
+            out,
+            quick=quick,
+            jobs=jobs,
+            only=only,
+            tell=tell,
+            again=again(),
+            engine=engine,
         )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
         return stopped()
-    except (UnknownName, ResultsError) as error:
+    except (UnknownName, registry.UnknownEngine, ResultsError) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:
         print(f"{error}\nFinished runs are kept.", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, PlanRejected) else 1
     _show(found)
     return 0
 
@@ -76,14 +91,16 @@ def _show(found: Reproduction) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("claim", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
+    if found.simulated is not None:
+        table.add_column("simulation", no_wrap=True)
     table.add_column("measured", overflow="fold")
+    beside = {one.claim.id: one.finding for one in found.simulated or ()}
     for one in found.judged:
-        verdict = one.finding.verdict
-        table.add_row(
-            one.claim.id,
-            Text(verdict.value, style=_COLOURS.get(verdict, "dim")),
-            Text(one.finding.measured),
-        )
+        findings = [one.finding, *([beside[one.claim.id]] if one.claim.id in beside else [])]
+        verdicts = [
+            Text(it.verdict.value, style=_COLOURS.get(it.verdict, "dim")) for it in findings
+        ]
+        table.add_row(one.claim.id, *verdicts, Text(one.finding.measured))
     out = console()
     out.print(table)
     out.print(Text(tally(found.judged)))

@@ -42,7 +42,10 @@ def scratch() -> Iterator[Path]:
 def _made() -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # another process has swept it away in this moment
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # nobody has swept it away before it was locked
             return folder, lock

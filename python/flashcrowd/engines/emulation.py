@@ -83,7 +83,8 @@ class Emulator:
         from flashcrowd.store.schema import ENGINE_TABLES
 
         need = self._need(plan_json)
-        with share(need.packets / max(need.seconds, 1.0), control):
+        hosts = len(json.loads(plan_json)["network"]["hosts"])
+        with share(need.packets / max(need.seconds, 1.0), hosts, control):
             probes = self._self_test(plan_json, seed, control)
             rows = {**in_lab(plan_json, seed, control), "probes": probes}
         wrong = failures(probes)

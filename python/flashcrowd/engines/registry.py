@@ -26,13 +26,18 @@ class UnknownEngine(ValueError):
         super().__init__(f"no engine is called {name!r}; there are {', '.join(ENGINES)}{hint}")
 
 
+def known(name: str) -> None:
+    """Raise `UnknownEngine` if there is no engine of this name."""
+    if name not in ENGINES:
+        raise UnknownEngine(name)
+
+
 def engine(name: str = DEFAULT) -> Engine:
     """A new engine by its name.
 
     Raises:
         UnknownEngine: there is none of this name.
     """
-    if name not in ENGINES:
-        raise UnknownEngine(name)
+    known(name)
     module, _, kind = ENGINES[name].partition(":")
     return getattr(importlib.import_module(module), kind)()

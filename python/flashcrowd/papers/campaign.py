@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.engines import Engine, registry
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Paper, Quick
 from flashcrowd.study import Study
@@ -31,6 +32,8 @@ def conduct(
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
     again: str | None = None,
+    engine: Engine | str = registry.DEFAULT,
+    real: bool = False,
 ) -> Evidence:
     """Run the studies that are missing and give what all of them measured.
 
@@ -44,12 +47,14 @@ def conduct(
         further: values that replace those of every study that has them, for tests.
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.
+        engine: what runs them.
+        real: as real programs can run them, see `paper.Emulation`.
     """
     found = {}
     for number, name in enumerate(studies, 1):
         tell(name, number, len(studies))
-        study = prepared(paper, name, quick=quick, further=further, repeats=repeats)
-        results = run(study, out=out / name, jobs=jobs, again=again)
+        study = prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real)
+        results = run(study, out=out / name, jobs=jobs, again=again, engine=engine)
         found[name] = StudyEvidence(name, results, paper.names)
     return Evidence(found, quick)
 
@@ -61,8 +66,18 @@ def prepared(
     quick: bool,
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
+    real: bool = False,
 ) -> Study:
-    """A study of a paper as it is to be run."""
+    """A study of a paper as it is to be run.
+
+    Args:
+        paper: the paper.
+        name: which one.
+        quick: cut it down.
+        further: values that replace those of the study that it has, for tests.
+        repeats: replaces its repeats.
+        real: as real programs can run it.
+    """
     path = paper.file(name)
     document = parse_document(read_text(path), str(path))
     variation = paper.variation(name)
@@ -70,12 +85,18 @@ def prepared(
         document = {**document, "title": f"{document['title']}: {variation.says}"}
     document = with_fewer(document, variation.keep)
     values: dict[str, Any] = {}
+    if real:
+        emulation = paper.emulation(name)
+        document = with_fewer(document, emulation.keep)
+        values |= emulation.set
     if quick:
-        cut = paper.quick(name)
+        cut = paper.emulation(name).quick if real else paper.quick(name)
         document = cut_down(document, cut)
-        values.update(cut.set)
+        values |= cut.set
         repeats = repeats or cut.repeats
     repeats = repeats or variation.repeats
+    if real:  # one list for all studies, of which some lack a group or a measure
+        values = {k: v for k, v in values.items() if _exists(document, k.rpartition(".")[0])}
     values |= {k: v for k, v in (further or {}).items() if _exists(document, k)}
     for axis in document.get("sweep", []):
         for setting in axis:

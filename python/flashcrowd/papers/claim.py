@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.papers import effects
-from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.evidence import Evidence, Untold
 from flashcrowd.papers.verdict import Finding, Verdict
 
 #: A way to put claims to the test.
@@ -93,7 +93,10 @@ def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> F
     missing = [name for name in claim.needs if name not in evidence.studies]
     if missing:
         return Finding(Verdict.NOT_RUN, f"needs {', '.join(missing)}")
-    finding = judges[claim.judge](evidence, claim.given)
+    try:
+        finding = judges[claim.judge](evidence, claim.given)
+    except Untold as untold:
+        return Finding(Verdict.NOT_TESTABLE, str(untold))
     if finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
         for given in claim.reasons:
             finding = finding.because(effects.reason(evidence, given))

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import pyarrow as pa
+
 from flashcrowd.report import points as points_module
 from flashcrowd.report.measures import Measure, all_measures, swarm_measures
 from flashcrowd.report.points import Axis, Point, Points
@@ -14,6 +16,10 @@ from flashcrowd.report.source import Source
 
 #: Conditions on a point: swept setting (dotted path or its tail) to value or values.
 Where = Mapping[str, object]
+
+
+class Untold(Exception):
+    """What a claim or a figure is about was not recorded, as real programs do not tell of it."""
 
 
 @dataclass
@@ -34,6 +40,16 @@ class StudyEvidence:
     def points(self) -> Points:
         """Its points."""
         return points_module.read(self.results.tables["runs"], self.names)
+
+    def rows(self, table: str) -> pa.Table:
+        """A table that a study of real programs may lack.
+
+        Raises:
+            Untold: the study does not measure it.
+        """
+        if not self.results.study.get("measures", {table: True}).get(table, True):
+            raise Untold(f"real programs do not tell of {table.replace('_', ' ')}")
+        return self.results.tables[table]
 
     @cached_property
     def download_time(self) -> Measure:

@@ -61,6 +61,23 @@ class Variation:
 
 
 @dataclass(frozen=True)
+class Emulation:
+    """How a study is run by real programs.
+
+    Attributes:
+        says: what differs from the simulation, in words.
+        set: values in place of those of the file, where it has their table, by dotted path.
+        keep: values of swept settings that remain, by dotted path.
+        quick: how it is cut down in quick mode.
+    """
+
+    says: str
+    set: Mapping[str, Any]
+    keep: Mapping[str, Sequence[Any]]
+    quick: Quick
+
+
+@dataclass(frozen=True)
 class Item:
     """A figure or table of the paper.
 
@@ -134,6 +151,31 @@ class Paper:
     def skipped(self, study: str) -> bool:
         """Whether quick mode leaves a study out."""
         return bool(self._about(study).get("quick", {}).get("skip", False))
+
+    def says_of_quick(self, real: bool) -> str:
+        """How quick mode cuts the studies down, in words; those of real programs if `real`."""
+        return str((self.about["emulation"] if real else self.about)["quick"]["says"])
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        """Names of the studies that real programs can run; none for a paper of models."""
+        return tuple(self.about.get("emulation", {}).get("studies", ()))
+
+    def emulation(self, study: str) -> Emulation:
+        """How real programs run one of `emulated`."""
+        common = self.about["emulation"]
+        own, quick = common["studies"][study], common["quick"]
+        cut = own.get("quick", {})
+        return Emulation(
+            says=common["says"],
+            set=common.get("set", {}) | own.get("set", {}),
+            keep=own.get("keep", {}),
+            quick=Quick(
+                repeats=cut.get("repeats", quick["repeats"]),
+                set=quick.get("set", {}) | cut.get("set", {}),
+                keep=quick.get("keep", {}) | cut.get("keep", {}),
+            ),
+        )
 
     def _about(self, study: str) -> Mapping[str, Any]:
         """What ``paper.toml`` says of a study; a variation has what all ``variations`` have."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from flashcrowd.papers import claim as claims
 from flashcrowd.papers.claim import Judged
-from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.evidence import Evidence, Untold
 from flashcrowd.papers.paper import Item, Paper
-from flashcrowd.papers.verdict import Verdict
+from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.report import page, wording
 from flashcrowd.report.blocks import Block, Cell, Facts, Page, Section, Table, Text
 from flashcrowd.report.study_page import METHOD
@@ -23,20 +23,41 @@ VERDICTS = (
 )
 
 
-def write(paper: Paper, evidence: Evidence, judged: Sequence[Judged], out: Path) -> Path:
-    """Write ``report.html``, ``figures/*.svg`` and ``claims.json`` into `out`."""
-    path = page.save(build(paper, evidence, judged), out)
-    atomic.write_json(out / "claims.json", as_data(paper, evidence, judged))
+def write(
+    paper: Paper,
+    evidence: Evidence,
+    judged: Sequence[Judged],
+    out: Path,
+    simulated: Sequence[Judged] | None = None,
+) -> Path:
+    """Write ``report.html``, ``figures/*.svg`` and ``claims.json`` into `out`.
+
+    Args:
+        paper: the paper.
+        evidence: what was measured.
+        judged: its claims with their findings.
+        out: the folder.
+        simulated: what the simulation says, beside real programs.
+    """
+    path = page.save(build(paper, evidence, judged, simulated), out)
+    atomic.write_json(out / "claims.json", as_data(paper, evidence, judged, simulated))
     return path
 
 
-def build(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> Page:
+def build(
+    paper: Paper,
+    evidence: Evidence,
+    judged: Sequence[Judged],
+    simulated: Sequence[Judged] | None = None,
+) -> Page:
     """The page, not yet laid out."""
-    mode = f" ({paper.about['quick']['says'].split(':')[0]})" if evidence.quick else ""
+    real = simulated is not None
+    quick = paper.says_of_quick(real) if evidence.quick else ""
+    mode = f" ({quick.split(':')[0]})" if quick else ""
     drawn = [item for item in paper.items if evidence.has(item.studies)]
     sections = [
         Section("The paper", "paper", list(_about(paper, evidence))),
-        Section(f"Claims{mode}", "claims", list(_claims(judged)), "Claims"),
+        Section(f"Claims{mode}", "claims", list(_claims(judged, simulated)), "Claims"),
         Section(
             f"Published and measured{mode}",
             "published",
@@ -46,12 +67,13 @@ def build(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> Page:
         *(_item(paper, item, evidence, mode) for item in drawn),
         Section("What was run", "runs", [_runs(evidence)]),
     ]
-    warnings = []
-    if evidence.quick:
-        says = paper.about["quick"]["says"]
-        warnings.append(f"{says[0].upper()}{says[1:]}. The paper's own size takes a full campaign.")
+    warnings = [" ".join(paper.about["emulation"]["says"].split())] if real else []
+    if quick:
+        warnings.append(
+            f"{quick[0].upper()}{quick[1:]}. The paper's own size takes a full campaign."
+        )
     return Page(
-        title=f"{paper.name} reproduced{mode}",
+        title=f"{paper.name} {'on real programs' if real else 'reproduced'}{mode}",
         lead=tally(judged),
         sections=sections,
         foot=METHOD,
@@ -66,8 +88,14 @@ def tally(judged: Sequence[Judged]) -> str:
     return f"{wording.count(len(judged), 'claim')}: {parts}."
 
 
-def as_data(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> dict[str, object]:
+def as_data(
+    paper: Paper,
+    evidence: Evidence,
+    judged: Sequence[Judged],
+    simulated: Sequence[Judged] | None = None,
+) -> dict[str, object]:
     """The verdicts for machines."""
+    beside = {it.claim.id: it.finding for it in simulated or ()}
     return {
         "paper": paper.name,
         "quick": evidence.quick,
@@ -76,10 +104,20 @@ def as_data(paper: Paper, evidence: Evidence, judged: Sequence[Judged]) -> dict[
                 "id": j.claim.id, "section": j.claim.section, "says": j.claim.says,
                 "verdict": j.finding.verdict.value, "measured": j.finding.measured,
                 "n": j.finding.n, "why": j.finding.why,
+                **_of_simulation(beside.get(j.claim.id)),
             }
             for j in judged
         ],
     }  # fmt: skip
+
+
+def _of_simulation(found: Finding | None) -> dict[str, object]:
+    """What the simulation says of a claim, where real programs were asked."""
+    if found is None:
+        return {}
+    return {
+        "simulation": {"verdict": found.verdict.value, "measured": found.measured, "n": found.n}
+    }
 
 
 def _about(paper: Paper, evidence: Evidence) -> Iterator[Block]:
@@ -95,22 +133,30 @@ def _about(paper: Paper, evidence: Evidence) -> Iterator[Block]:
     yield Text(" ".join(about["missing"].split()))
 
 
-def _claims(judged: Sequence[Judged]) -> Iterator[Block]:
+def _claims(judged: Sequence[Judged], simulated: Sequence[Judged] | None = None) -> Iterator[Block]:
     yield Text(VERDICTS)
+    beside = {it.claim.id: it.finding for it in simulated or ()}
     rows = []
     for one in judged:
         claim, finding = one.claim, one.finding
         says = Cell(claim.says, claim.note)
         measured = Cell(finding.measured, finding.why)
         verdict = Cell(finding.verdict.value, mark=finding.verdict.mark)
-        rows.append([claim.section, says, verdict, measured])
-    yield Table(
-        ["section", "what the paper says", "verdict", "measured"],
-        rows,
+        row = [claim.section, says, verdict, measured]
+        if one.claim.id in beside:
+            other = beside[claim.id]
+            row.append(Cell(other.verdict.value, other.measured, other.verdict.mark))
+        rows.append(row)
+    header = ["section", "what the paper says", "verdict", "measured"]
+    if beside:
+        header = [*header[:2], "real programs", "measured", "simulation"]
+    caption = (
         "The paper's sentences in its order and in our words; small print is ours. Every verdict "
-        "is computed from the runs.",
-        frozenset({0, 1, 2, 3}),
+        "is computed from the runs."
     )
+    if beside:
+        caption += " Both engines ran the same studies, and one code judges both."
+    yield Table(header, rows, caption, frozenset(range(len(header))))
 
 
 def _published(judged: Sequence[Judged]) -> Table:
@@ -133,7 +179,10 @@ def _published(judged: Sequence[Judged]) -> Table:
 
 
 def _item(paper: Paper, item: Item, evidence: Evidence, mode: str) -> Section:
-    drawn = list(paper.figures[item.id](evidence))
+    try:
+        drawn = list(paper.figures[item.id](evidence))
+    except Untold as untold:
+        drawn = [Text(f"Not drawn: {untold}.")]
     return Section(f"{item.title}{mode}", item.id, drawn, item.title)
 
 

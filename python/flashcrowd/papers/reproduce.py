@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.engines import registry
 from flashcrowd.papers import campaign, paper, paper_page
 from flashcrowd.papers.campaign import Tell
 from flashcrowd.papers.claim import Judged
+from flashcrowd.papers.evidence import Evidence
+from flashcrowd.papers.paper import Item, Paper
+
+MOST_RUNS = 16
+"""Real programs mostly wait: so many runs may go on at a time, if the emulation's budget allows."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +25,12 @@ class Reproduction:
     Attributes:
         judged: every claim with its finding.
         page: path of the report.
+        simulated: what the simulation says of the same studies, where real programs ran them.
     """
 
     judged: list[Judged]
     page: Path
+    simulated: list[Judged] | None = None
 
 
 def reproduce(
@@ -36,6 +44,7 @@ def reproduce(
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
     again: str | None = None,
+    engine: str = registry.DEFAULT,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
 
@@ -49,31 +58,55 @@ def reproduce(
         further: values that replace those of every study that has them.
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.
+        engine: what runs the studies. With ``emulation`` real programs run those that they can, as
+            the paper's folder says, and the simulation the same beside them: `out` has a folder for
+            each engine.
 
     Raises:
-        UnknownName: there is no such paper or item.
+        UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
+        UnknownEngine: there is no such engine.
         StudyError: a study is wrong.
         ResultsError: a results folder cannot be used.
         EngineError: a run failed.
     """
     chosen = paper.load(name)
-    items = chosen.choose(only)
-    judged_by = set() if only else {study for claim in chosen.claims for study in claim.needs}
-    needed = [
-        study
-        for study in chosen.studies
-        if (study in judged_by or any(item.uses(study) for item in items))
-        and not (quick and chosen.skipped(study))
-    ]
-    folder = Path(out) if out is not None else default_folder(name, quick=quick)
-    evidence = campaign.conduct(
-        chosen, folder, quick=quick, studies=needed, jobs=jobs, tell=tell, further=further,
-        repeats=repeats, again=again,
-    )  # fmt: skip
+    registry.known(engine)
+    real = engine != registry.DEFAULT
+    if real and not chosen.emulated:
+        has = ", ".join(it for it in paper.names() if paper.load(it).emulated)
+        raise paper.UnknownName(f"{name} is not for real programs yet; {has} is")
+    needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
+    folder = Path(out) if out is not None else default_folder(name, quick=quick, engine=engine)
+
+    def conducted(by: str) -> Evidence:
+        return campaign.conduct(
+            chosen, folder / by if real else folder, quick=quick, studies=needed,
+            jobs=jobs or (MOST_RUNS if by != registry.DEFAULT else None), tell=tell,
+            further=further, repeats=repeats, again=again, engine=registry.engine(by), real=real,
+        )  # fmt: skip
+
+    simulated = paper_page.judged_by(chosen, conducted(registry.DEFAULT)) if real else None
+    evidence = conducted(engine)
     judged = paper_page.judged_by(chosen, evidence)
-    return Reproduction(judged, paper_page.write(chosen, evidence, judged, folder))
+    return Reproduction(
+        judged, paper_page.write(chosen, evidence, judged, folder, simulated), simulated
+    )
 
 
-def default_folder(name: str, *, quick: bool) -> Path:
+def _needed(
+    chosen: Paper, items: Sequence[Item], chosen_items: bool, quick: bool, real: bool
+) -> list[str]:
+    """The studies of which something is to be shown or judged, in the paper's order."""
+    judged_by = set() if chosen_items else {study for it in chosen.claims for study in it.needs}
+    return [
+        study
+        for study in (chosen.emulated if real else chosen.studies)
+        if (study in judged_by or any(item.uses(study) for item in items))
+        and not (quick and not real and chosen.skipped(study))
+    ]
+
+
+def default_folder(name: str, *, quick: bool, engine: str = registry.DEFAULT) -> Path:
     """Where a reproduction goes if nobody says."""
-    return Path("results") / (f"{name}-quick" if quick else name)
+    parts = [name, *([engine] if engine != registry.DEFAULT else []), *(["quick"] if quick else [])]
+    return Path("results") / "-".join(parts)

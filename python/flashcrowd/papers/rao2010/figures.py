@@ -64,8 +64,8 @@ def _hosts(evidence: Evidence) -> Iterator[Block]:
 
 def _payloads(evidence: Evidence) -> Iterator[Block]:
     study = evidence["loss"]
+    rows = source.where(study.rows("payloads"), "population", "leechers")
     chosen = study.points.only(study.select({**ALIKE_20, "loss": "0 %"}))
-    rows = source.where(study.results.tables["payloads"], "population", "leechers")
     frame = Frame(
         "payloads", "payload (bytes)", "share of segments",
         "Payload of the TCP segments of the leechers, upload limit 20 KB/s, no loss. All runs of "
@@ -105,8 +105,8 @@ def _change(study: StudyEvidence, point: Point) -> Estimate | None:
 
 def _send_gaps(evidence: Evidence) -> Iterator[Block]:
     study = evidence["latency"]
+    rows = source.where(study.rows("send_gaps"), "population", "leechers")
     chosen = study.points.only(study.select({"rtt": ["0 ms", "400 ms"]}))
-    rows = source.where(study.results.tables["send_gaps"], "population", "leechers")
     frame = Frame(
         "send-gaps", "time between sends (ms)", "share of sends",
         "Time between successive sends of a leecher to one peer. All runs of a point together, "
@@ -147,6 +147,9 @@ def _pieces(evidence: Evidence) -> Iterator[Block]:
     study = evidence["latency"]
     rtts = ["0 ms", "400 ms", "1000 ms"]
     found = study.select({**ALIKE_20, "rtt": rtts}) + study.select({**FAST_SEED, "rtt": rtts})
+    if not found:
+        yield Text("It is about 20 KB/s, which was not run.")
+        return
     chosen = study.points.only(sorted(found, key=lambda point: point.index))
     lines = quantities.progress(study, quantities.piece_count(study))
 
@@ -215,12 +218,17 @@ def _systems(evidence: Evidence) -> Iterator[Block]:
 def _loss(evidence: Evidence) -> Iterator[Block]:
     study = evidence["loss"]
     for tso, words in (("0 B", "without TSO"), ("64 KiB", "with TSO")):
+        if not study.select({"tso": tso}):
+            yield Text(f"No run {words}.")
+            continue
         for loss in ("0 %", "5 %"):
             yield change_grid(
                 study, rows="RTT", columns="upload limit",
                 against={"rtt": "0 ms", "loss": "0 %"},
                 where={"tso": tso, "loss": loss}, what=f"{words}, loss {loss}",
             )  # fmt: skip
+    if not study.select({"tso": "64 KiB"}):
+        return
     yield change_grid(
         study, rows="RTT", columns="upload limit", against={"tso": "0 B"},
         where={"tso": "64 KiB", "loss": "5 %"}, what="TSO on against TSO off, loss 5 %",

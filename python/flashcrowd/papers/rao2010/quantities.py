@@ -48,6 +48,7 @@ def unchokes(study: StudyEvidence) -> Unchokes:
 
 def _seed_unchokes(study: StudyEvidence) -> pa.Table:
     """The rows of ``unchokes`` of population ``seed``; of a file, only these are read."""
+    study.rows("unchokes")
     path = getattr(study.results.tables, "path", None)
     if path is not None:
         return pq.read_table(path("unchokes"), filters=[("population", "==", "seed")])
@@ -88,13 +89,13 @@ def median_gap(study: StudyEvidence) -> Measure:
 
 
 def _gaps(study: StudyEvidence):
-    rows = source.where(study.results.tables["send_gaps"], "population", "leechers")
+    rows = source.where(study.rows("send_gaps"), "population", "leechers")
     return _grouped(rows, "gap_ms")
 
 
 def payload_above(study: StudyEvidence, limit: int = LARGEST_PAYLOAD) -> Measure:
     """Share of the segments whose payload is larger than a frame can carry, in per cent."""
-    rows = study.results.tables["payloads"]
+    rows = study.rows("payloads")
     shares = {
         run: 100 * float(counts[sizes > limit].sum() / counts.sum())
         for run, sizes, counts in _grouped(rows, "bytes")
@@ -105,7 +106,7 @@ def payload_above(study: StudyEvidence, limit: int = LARGEST_PAYLOAD) -> Measure
 
 def largest_payload(study: StudyEvidence) -> Measure:
     """The largest payload of a run, in bytes."""
-    rows = study.results.tables["payloads"]
+    rows = study.rows("payloads")
     largest = {run: float(sizes.max()) for run, sizes, _ in _grouped(rows, "bytes")}
     return Measure("largest payload", "B", largest, "Of all segments of a run.")
 
@@ -115,7 +116,7 @@ def payloads_like_writes(study: StudyEvidence) -> Measure:
 
     A PIECE message of 16397 B goes out as eleven writes of 1380 B and one of 1217 B.
     """
-    rows = source.where(study.results.tables["payloads"], "population", "leechers")
+    rows = source.where(study.rows("payloads"), "population", "leechers")
     shares = {}
     for run, sizes, counts in _grouped(rows, "bytes"):
         data = sizes >= 1000
@@ -137,7 +138,7 @@ def _grouped(rows: pa.Table, column: str):
 
 def rtt_estimate(study: StudyEvidence) -> Measure:
     """TCP's smoothed round-trip time, sampled at each send of a leecher, in milliseconds."""
-    rows = source.where(study.results.tables["rtts"], "population", "leechers")
+    rows = source.where(study.rows("rtts"), "population", "leechers")
     runs, mean = source.integers(rows, "run"), source.numbers(rows, "mean_s") * 1e3
     found = {int(r): float(m) for r, m in zip(runs, mean, strict=True) if not np.isnan(m)}
     note = "TCP's own round-trip time, mean over all sends of all leechers of a run."

@@ -1,0 +1,70 @@
+"""Papers on real programs: which studies they can run, and what they do not tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from flashcrowd.clients import settings
+from flashcrowd.emulation.requirements import impossible
+from flashcrowd.engines import registry
+from flashcrowd.papers import campaign, paper, reproduce
+from flashcrowd.papers.claim import Claim, judge
+from flashcrowd.papers.evidence import Evidence, StudyEvidence
+from flashcrowd.papers.verdict import Verdict
+
+EMULATED = [(name, study) for name in paper.names() for study in paper.load(name).emulated]
+
+
+@pytest.mark.parametrize(("name", "study"), EMULATED)
+@pytest.mark.parametrize("quick", [False, True])
+def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
+    chosen = paper.load(name)
+    prepared = campaign.prepared(chosen, study, quick=quick, real=True)
+    points = prepared.points()
+    for point in (points[0], points[-1]):
+        plan = json.loads(point.plan().to_json())
+        assert list(impossible(plan)) == []
+        for workload in plan["workloads"]:
+            for population in workload.get("populations", ()):
+                assert settings.of(plan, population)
+
+
+def test_a_full_study_of_rao2010_is_the_paper_s() -> None:
+    study = campaign.prepared(paper.load("rao2010"), "latency", quick=False, real=True)
+    assert (len(study.points()), study.repeats) == (50, 10)
+    document = study.resolved()
+    assert document["network"]["groups"]["leechers"]["hosts"] == 300
+    leechers = document["workloads"]["torrent"]["populations"]["leechers"]
+    assert (leechers["program"], leechers["profile"]) == ("libtorrent", "mainline-4.0.2")
+
+
+class Tables:
+    tables: dict[str, pa.Table] = {"send_gaps": pa.table({"run": [1]})}  # noqa: RUF012
+    study = {"measures": {"send_gaps": False}}  # noqa: RUF012
+    provenance: dict[str, str] = {}  # noqa: RUF012
+
+
+def test_what_programs_do_not_tell_is_not_testable_and_not_zero() -> None:
+    rao = paper.load("rao2010")
+    given = {"study": "latency", "limit_ms": 20, "bound": 10.0}
+    claim = Claim("c", "s", "says", "gaps-above", ("latency",), given)
+    evidence = Evidence({"latency": StudyEvidence("latency", Tables())})
+    (judged,) = judge([claim], evidence, rao.judges)
+    assert judged.finding.verdict is Verdict.NOT_TESTABLE
+    assert judged.finding.measured == "real programs do not tell of send gaps"
+
+
+def test_a_paper_that_is_not_for_real_programs_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = property(lambda it: ("a study",) if it.name == "rao2010" else ())
+    monkeypatch.setattr(paper.Paper, "emulated", some)
+    with pytest.raises(paper.UnknownName, match="rossi2010 is not for real programs yet; rao2010"):
+        reproduce("rossi2010", tmp_path / "out", engine="emulation")
+    with pytest.raises(registry.UnknownEngine, match="did you mean 'emulation'"):
+        reproduce("rao2010", tmp_path / "out", engine="emulate")
+    assert not (tmp_path / "out").exists()
