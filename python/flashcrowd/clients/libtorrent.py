@@ -11,7 +11,14 @@ from typing import Any
 
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
 from flashcrowd.clients.place import entered
-from flashcrowd.clients.settings import BLOCK, Settings, Transport, Unmet, Upload
+from flashcrowd.clients.settings import (
+    BLOCK,
+    Settings,
+    Transport,
+    Unmet,
+    Upload,
+    one_connection,
+)
 
 NAME = "libtorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -93,6 +100,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "rate_limit_ip_overhead": settings.counts_headers,
         "upload_rate_limit": settings.upload or 0,
     }
+    if settings.utp_target_s is not None:
+        made["utp_target_delay"] = max(round(1e3 * settings.utp_target_s), 1)
     if settings.quota is not None:
         made["send_buffer_low_watermark"] = int(settings.quota["low_watermark"])
         made["send_buffer_watermark"] = int(settings.quota["watermark"])
@@ -110,6 +119,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
     connections, announce, requests = rules["connections"], rules["announce"], rules["requests"]
     picker, choker, limiter = rules["picker"], rules["choker"], rules["limiter"]
     kind, _ = settings.backlog
+    yield from one_connection(settings)
     if connections["max_initiate"] < connections["max_connections"]:
         yield Unmet(
             "connections.max_initiate",

@@ -43,12 +43,16 @@ class Settings:
         upload: upload limit.
         transport: what carries the connections that the client opens.
         rules: the profile as the plan has it.
+        data_apart: whether the plan asks for connections of their own for the blocks.
+        utp_target_s: the delay that uTP aims at in queues; None for the program's own.
     """
 
     profile: str
     upload: Upload
     transport: Transport
     rules: Mapping[str, Any] = field(repr=False)
+    data_apart: bool = False
+    utp_target_s: float | None = None
 
     @property
     def slots(self) -> int:
@@ -149,6 +153,7 @@ RULES = (
 
 def own_rules(settings: Settings, *offered: str) -> Iterator[Unmet]:
     """What of `RULES` a program decides by itself: all but what it offers."""
+    yield from one_connection(settings)
     for name in RULES:
         if name in offered or (name == "super_seeding" and not settings.rules[name]):
             continue
@@ -159,22 +164,36 @@ def own_rules(settings: Settings, *offered: str) -> Iterator[Unmet]:
         yield Unmet(name, "none" if asked is None else str(asked), "its own")
 
 
+def one_connection(settings: Settings) -> Iterator[Unmet]:
+    """What no program offers: blocks over another transport than requests."""
+    if settings.data_apart:
+        given = f"connections that it opens are {settings.transport}, and carry everything"
+        yield Unmet("data_transport", f"{settings.transport} for blocks it uploads", given)
+
+
 def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
     """The settings of the clients of one population of a plan.
 
     Raises:
         ValueError: the population asks for what no program offers.
     """
-    if population.get("data") is not None:
+    transport, data = population.get("transport"), population.get("data")
+    if transport is not None and data is not None:
         raise ValueError(
-            "no program opens connections of their own for the blocks: leave out data_transport"
+            "no program opens connections of their own for the blocks: leave out transport or "
+            "data_transport"
         )
     profile = plan["profiles"][population["profile"]]
-    transport = population.get("transport")
+    chosen = transport or data or {}
+    utps = plan.get("utps", ())
+    utp = utps[chosen["utp"]] if "utp" in chosen else utps[0] if len(utps) == 1 else None
+    target_ns = ((utp or {}).get("ledbat") or {}).get("target_ns")
     upload = population.get("upload_bps")
     return Settings(
         profile=profile["name"],
         upload=None if upload is None else upload // 8,
-        transport="utp" if transport is not None and "utp" in transport else "tcp",
+        transport="utp" if "utp" in chosen else "tcp",
         rules=profile,
+        data_apart=data is not None,
+        utp_target_s=None if target_ns is None else target_ns / 1e9,
     )

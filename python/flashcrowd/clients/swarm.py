@@ -7,6 +7,7 @@ import itertools
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -248,9 +249,7 @@ class Swarm:
         """
         limit = None if upload_bps is None else upload_bps // 8
         before = self._settings[population]
-        self._settings[population] = settings.Settings(
-            before.profile, limit, before.transport, before.rules
-        )
+        self._settings[population] = replace(before, upload=limit)
         for peer in self.peers:
             if peer.population == population and peer.client is not None and peer.left is None:
                 peer.client.limit(limit)

@@ -60,7 +60,7 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
     """What of a swarm no client can play."""
     for population in swarm["populations"]:
         place = f"{where} population {population['name']}"
-        own = (population.get("transport") or {}).get("tcp")
+        own = (population.get("transport") or population.get("data") or {}).get("tcp")
         stacks = {plan["network"]["hosts"][host]["stack"] for host in population["hosts"]}
         if own is not None and stacks != {own}:
             yield (

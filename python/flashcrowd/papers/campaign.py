@@ -78,7 +78,7 @@ def prepared(
         repeats: replaces its repeats.
         real: as real programs can run it.
     """
-    path = paper.file(name)
+    path = paper.file(paper.emulation(name).file if real else name)
     document = parse_document(read_text(path), str(path))
     variation = paper.variation(name)
     if variation.says:

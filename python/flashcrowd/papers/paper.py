@@ -66,12 +66,14 @@ class Emulation:
 
     Attributes:
         says: what differs from the simulation, in words.
+        file: the study whose file it is, if not its own.
         set: values in place of those of the file, where it has their table, by dotted path.
         keep: values of swept settings that remain, by dotted path.
         quick: how it is cut down in quick mode.
     """
 
     says: str
+    file: str
     set: Mapping[str, Any]
     keep: Mapping[str, Sequence[Any]]
     quick: Quick
@@ -168,6 +170,7 @@ class Paper:
         cut = own.get("quick", {})
         return Emulation(
             says=common["says"],
+            file=own.get("of", study),
             set=common.get("set", {}) | own.get("set", {}),
             keep=own.get("keep", {}),
             quick=Quick(
