@@ -20,6 +20,9 @@ from tests.emulation.left_behind import (
 )
 
 import flashcrowd
+from flashcrowd.engines import emulation
+from flashcrowd.report import emulated
+from flashcrowd.report.blocks import Text
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
@@ -46,7 +49,30 @@ def test_after_kill_9_of_any_process_nothing_is_left(
     wait_for(lambda: not {lab, first} & processes().keys(), "a process is left")
     everybody = [*processes()]
     assert not made & namespaces(everybody)
-    assert run.returncode == (-signal.SIGKILL if victim == "run" else 1)
+    if victim == "run":
+        assert run.returncode == -signal.SIGKILL
+        return
+    # A lab that crashes is a run that failed, not a study that ends.
+    assert run.returncode == 0
+    (row,) = open_results(tmp_path / "e").tables["runs"].to_pylist()
+    assert row["outcome"] == "failed"
+    assert "the lab ended without a word" in row["reason"]
+
+
+def test_the_network_is_measured_again_after_the_last_run(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emulation, "RETEST_S", 0.0)
+    loaded = Study.load(study, set={"workloads.bulk.size": "2 MB"})
+    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    (session,) = results.provenance["sessions"]
+    after = session["self_test_after"]
+    assert after["networks"] == 1
+    assert after["probes"] == results.tables["probes"].num_rows
+    assert after["within"] + len(after["failures"]) == after["probes"]
+    said = [block.text for block in emulated.blocks(results) if isinstance(block, Text)]
+    told = f"After the last run, {after['within']} of "
+    assert [it for it in said if it.startswith(told)], said
 
 
 def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:

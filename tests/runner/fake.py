@@ -38,6 +38,7 @@ class FakeEngine:
         self.ran: list[tuple[str, int]] = []
         self.most_at_a_time = 0
         self.force = False
+        self.repeat_invalid = 0
         self._now = 0
         self._lock = threading.Lock()
 
@@ -49,6 +50,9 @@ class FakeEngine:
 
     def needs(self, plans: Sequence[str]) -> list[None]:
         return [None for _ in plans]
+
+    def finish(self) -> Mapping[str, Any]:
+        return {"finished_after": len(self.ran)}
 
     def build(self) -> Mapping[str, Any]:
         return {"version": "0.0", "engine": self.digest, "commit": None}

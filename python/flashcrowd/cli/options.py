@@ -50,6 +50,15 @@ Repeats = Annotated[
     Parameter(help='Replace the repeats of the file: a number, or "until 2 %".', converter=often),
 ]
 
+RepeatInvalid = Annotated[
+    int,
+    Parameter(
+        help="Play an invalid run of an emulation again, at most so many times.",
+        validator=validators.Number(gte=0),
+        converter=whole,
+    ),
+]
+
 Jobs = Annotated[
     int | None,
     Parameter(

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs
+from flashcrowd.cli.options import Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
@@ -45,6 +45,7 @@ def reproduce(
             + ". Beside real programs the simulation runs the same studies."
         ),
     ] = registry.DEFAULT,
+    repeat_invalid: RepeatInvalid = 0,
     only: Annotated[
         list[str], Parameter(negative=(), help="Only this figure or table. May be repeated.")
     ] = [],  # noqa: B006
@@ -72,6 +73,7 @@ def reproduce(
             tell=tell,
             again=again(),
             engine=engine,
+            repeat_invalid=repeat_invalid,
         )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)

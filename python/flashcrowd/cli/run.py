@@ -10,7 +10,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, On, Repeats, Seed, Settings, ShardOf, StudyFile, load
+from flashcrowd.cli.options import (
+    Jobs,
+    On,
+    RepeatInvalid,
+    Repeats,
+    Seed,
+    Settings,
+    ShardOf,
+    StudyFile,
+    load,
+)
 from flashcrowd.cli.output import console
 from flashcrowd.cli.where import admitted, carried, share, share_of
 from flashcrowd.cluster.errors import ClusterError
@@ -82,6 +92,7 @@ def run(
             help="Exit status 4 if an expectation of the study is broken, 5 if one is undecided.",
         ),
     ] = False,
+    repeat_invalid: RepeatInvalid = 0,
     quiet: Annotated[bool, Parameter(negative=(), help="No progress and no summary.")] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
@@ -119,6 +130,8 @@ def run(
             _part(loaded, name, base / name if both else base, jobs, place, force, fresh)
             for name in (registry.ENGINES if both else [engine])
         ]
+        for part in parts:
+            part.engine.repeat_invalid = repeat_invalid
         for part in parts:
             folder = part.folder
             if both and not quiet:

@@ -40,6 +40,8 @@ class Engine(Protocol):
     name: str
     force: bool
     """Begin runs even if they may need more memory than there is."""
+    repeat_invalid: int
+    """So many times a run is done again that was invalid, as real time was not kept."""
 
     def control(self) -> RunHandle:
         """A control for one run."""
@@ -67,6 +69,14 @@ class Engine(Protocol):
         Raises:
             Cancelled: the control was used.
             EngineError: there will be no tables.
+        """
+        ...
+
+    def finish(self) -> Mapping[str, Any]:
+        """Called when the last run of a session has ended well.
+
+        Returns:
+            What is to be kept of it, as plain values; nothing for most engines.
         """
         ...
 

@@ -21,6 +21,7 @@ class Simulator:
 
     def __init__(self) -> None:
         self.force = False
+        self.repeat_invalid = 0
         self._plans = _core.PlanReader()
 
     def control(self) -> _core.RunHandle:
@@ -59,6 +60,10 @@ class Simulator:
                 f"plan {digest(plan_json)}, seed {seed}"
             ) from None
         return {name: pa.table(table) for name, table in tables.items()}
+
+    def finish(self) -> Mapping[str, Any]:
+        """Nothing is to be kept."""
+        return {}
 
     def build(self) -> Mapping[str, Any]:
         """Version, commit, compiler, and the digest of the engine's sources."""

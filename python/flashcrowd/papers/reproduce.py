@@ -45,6 +45,7 @@ def reproduce(
     repeats: int | None = None,
     again: str | None = None,
     engine: str = registry.DEFAULT,
+    repeat_invalid: int = 0,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
 
@@ -61,6 +62,7 @@ def reproduce(
         engine: what runs the studies. With ``emulation`` real programs run those that they can, as
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine.
+        repeat_invalid: so many times an invalid run of real programs is played again.
 
     Raises:
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
@@ -79,10 +81,12 @@ def reproduce(
     folder = Path(out) if out is not None else default_folder(name, quick=quick, engine=engine)
 
     def conducted(by: str) -> Evidence:
+        playing = registry.engine(by)
+        playing.repeat_invalid = repeat_invalid
         return campaign.conduct(
             chosen, folder / by if real else folder, quick=quick, studies=needed,
             jobs=jobs or (MOST_RUNS if by != registry.DEFAULT else None), tell=tell,
-            further=further, repeats=repeats, again=again, engine=registry.engine(by), real=real,
+            further=further, repeats=repeats, again=again, engine=playing, real=real,
         )  # fmt: skip
 
     simulated = paper_page.judged_by(chosen, conducted(registry.DEFAULT)) if real else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +23,9 @@ def blocks(results: Source) -> Iterator[Block]:
     probes = source.table(results, "probes")
     if probes is not None:
         yield Text(_self_test(probes))
+    after = [it["self_test_after"] for it in _sessions(results) if "self_test_after" in it]
+    if after:
+        yield Text(_self_test_after(after))
     programs = source.table(results, "programs")
     if programs is not None:
         yield _otherwise(programs)
@@ -46,6 +50,18 @@ def _self_test(probes: pa.Table) -> str:
         f"{within} of {wording.count(probes.num_rows, 'probe')} of the paths found what the model "
         "says, within the limits of the self-test."
     )
+
+
+def _sessions(results: Source) -> Sequence[Mapping[str, Any]]:
+    return results.provenance.get("sessions", ())
+
+
+def _self_test_after(found: Sequence[Mapping[str, Any]]) -> str:
+    """What the self-test found after the last run, of all sessions together."""
+    probes, within = (sum(it[name] for it in found) for name in ("probes", "within"))
+    failures = [failure for it in found for failure in it["failures"]]
+    first = f" The first that did not: {failures[0]}." if failures else ""
+    return f"After the last run, {within} of {wording.count(probes, 'probe')} did.{first}"
 
 
 def _otherwise(programs: pa.Table) -> Table:

@@ -135,11 +135,13 @@ def conduct_shard(
         done = sum(run in folder.places for run in wanted)
         todo = [job for job in _todo(campaign, folder) if job.run in set(wanted)]
         title = f"{campaign.title}, shard {shard}"
+        kept: dict[str, Any] = {"shard": str(shard)}
         with (
-            _recording(folder, engine, pool, {"shard": str(shard)}),
+            _recording(folder, engine, pool, kept),
             shown(title, done, len(wanted), progress and bool(todo), lines) as watch,
         ):
             pool.execute(engine, todo, folder.add, watch)
+            kept |= engine.finish()
     return len(wanted)
 
 
@@ -162,11 +164,13 @@ def _conduct(
                     folder.add(batch)
                     assembly.advance()
 
+                kept: dict[str, Any] = {}
                 with (
-                    _recording(folder, engine, pool),
+                    _recording(folder, engine, pool, kept),
                     shown(campaign.title, done, total, progress and bool(todo), lines) as watch,
                 ):
                     pool.execute(engine, todo, keep, watch)
+                    kept |= engine.finish()
                 assembly.finish()
         elif not provenance.whole(path):
             _record(folder, engine, provenance.now(), 0, {})

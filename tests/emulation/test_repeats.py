@@ -1,0 +1,37 @@
+"""An invalid run is played again if that is asked, and how often is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flashcrowd.engines import emulation
+from flashcrowd.engines.emulation import Emulator
+from flashcrowd.study import Study
+
+
+@pytest.mark.parametrize(("asked", "outcome", "played"), [(0, "invalid", 1), (2, "completed", 3)])
+def test_an_invalid_run_is_played_again(
+    asked: int, outcome: str, played: int, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = Study.load(study).runs()
+    nothing = emulation._failed("")["run"][0]
+    outcomes = ["invalid", "invalid", "completed"]
+    runs: list[int] = []
+
+    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+        if probe:
+            return {"probes": []}
+        runs.append(seed)
+        return {"run": [{**nothing, "outcome": outcomes[len(runs) - 1]}]}
+
+    monkeypatch.setattr(emulation, "in_lab", in_lab)
+    engine = Emulator()
+    engine.repeat_invalid = asked
+    tables = engine.run(run.point.plan().to_json(), run.seed, engine.control())
+    assert tables["run"]["outcome"].to_pylist() == [outcome]
+    assert len(runs) == played
+    assert engine.finish() == ({"invalid_repeated": played - 1} if played > 1 else {})
