@@ -8,8 +8,10 @@ import pytest
 
 import flashcrowd
 from flashcrowd.cli import _status
+from flashcrowd.engines import registry
 from flashcrowd.store import Results
 from flashcrowd.study import Study
+from flashcrowd.study.runner import run
 
 pytestmark = pytest.mark.clocked
 
@@ -17,8 +19,10 @@ PRECISE = 0.002
 """Seconds: what a machine that is busy with other tests adds to a round trip, most of the time."""
 
 
-def ran(study: Path, engine: str, out: Path) -> Results:
-    return flashcrowd.run(study, out=out, progress=False, engine=engine)
+def ran(study: Path | Study, engine: str, out: Path) -> Results:
+    playing = registry.engine(engine)
+    playing.repeat_invalid = 2  # a neighbour of this machine may be busy once
+    return run(study, out=out, progress=False, engine=playing)
 
 
 def only(results: Results, table: str) -> dict:
@@ -39,15 +43,15 @@ def test_a_transfer_takes_as_long_as_in_the_simulation(study: Path, tmp_path: Pa
     link = {row["link"]: row for row in results.tables["links"].to_pylist()}["bottleneck"]
     assert link["max_queue_packets"] == 50
     assert link["utilisation"] > 0.8
-    run = only(results, "runs")
-    assert run["packets_delivered"] + run["packets_dropped"] <= run["packets_sent"]
+    row = only(results, "runs")
+    assert row["packets_delivered"] + row["packets_dropped"] <= row["packets_sent"]
     series = {row["what"] for row in results.tables["series"].to_pylist()}
     assert series == {"queue-delay", "goodput", "window", "rtt"}
 
 
 def test_a_ping_takes_the_round_trip_of_the_plan(study: Path, tmp_path: Path) -> None:
     loaded = Study.load(study, set={"workloads.bulk.size": "3 kB"})
-    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    results = ran(loaded, "emulation", tmp_path / "e")
     trips = [row["rtt_s"] for row in results.tables["pings"].to_pylist() if row["rtt_s"]]
     assert trips
     # 84 bytes at 10 Mbit/s both ways are 134 us.
@@ -60,7 +64,7 @@ def test_the_kernels_controllers_are_set(controller: str, study: Path, tmp_path:
     text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
     study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "{controller}"\n')
     loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"})
-    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
+    results = ran(loaded, "emulation", tmp_path / "e")
     assert only(results, "transfers")["bytes"] == 1_000_000
 
 
