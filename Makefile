@@ -64,7 +64,7 @@ test-python: build ## pytest: all cores, then what goes on in real time: the ker
 test-kernel: build
 	$(BIN)/pytest -m "not slow" tests/kernel
 
-# Most of its time goes by while programs wait: what holds no number against the clock goes side by side.
+# Most of its time goes by while programs wait: what needs no machine for itself goes side by side.
 test-emulation: build
 	$(BIN)/pytest -m "not slow and not clocked" --numprocesses 3 --dist worksteal tests/emulation
 	$(BIN)/pytest -m "clocked and not slow" tests/emulation

@@ -152,6 +152,7 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_pat
     assert "choker.slots" in asked
 
 
+@pytest.mark.clocked  # numbers of namespaces are used again, by others as well
 @pytest.mark.parametrize("victim", ["run", "first", "ctrl-c"])
 def test_nothing_of_a_swarm_is_left(victim: str, swarm: Path, tmp_path: Path) -> None:
     """Sessions of libtorrent, and processes of aria2 where it is installed."""
