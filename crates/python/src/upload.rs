@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::faults::guarded;
+use crate::faults::{EngineFault, guarded};
 
 /// The upload controllers: a JSON object from name to what it does (`about`) and what can be set (`parameters`).
 #[pyfunction]
@@ -140,6 +140,7 @@ impl UploadController {
             self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let control: &mut dyn Controller = control.as_mut();
         guarded(AssertUnwindSafe(|| call(control)))
+            .map_err(|fault| EngineFault::new_err(fault.to_string()))
     }
 }
 
