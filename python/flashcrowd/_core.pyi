@@ -234,9 +234,6 @@ def available_memory() -> int | None:
 def tcp_profiles() -> str:
     """TCP stacks: a JSON object from name to the resolved stack, as a plan takes it."""
 
-def upload_controllers() -> str:
-    """The upload controllers: a JSON object from name to `about` and `parameters`."""
-
 def utp_profiles() -> str:
     """UTP configurations: a JSON object from name to the resolved one, as a plan takes it."""
 

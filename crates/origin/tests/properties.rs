@@ -1,5 +1,6 @@
 //! Whatever clients, sockets, disk and files do, and under every policy: who stays gets each byte that it asked for once,
 //! out of memory that holds it; memory and queues keep their bounds; nobody waits longer than the queue before it.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_origin::{
@@ -262,7 +263,7 @@ impl Driver {
             }
             Step::Close(file) => self.origin.close(self.now, self.file(file % self.lengths.len())),
             Step::Pass(ms) => {
-                self.now = self.now + Span::from_millis(*ms);
+                self.now += Span::from_millis(*ms);
                 if self.now >= self.origin.deadline() {
                     self.origin.elapsed(self.now);
                 }

@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
-    use crate::upload::{UploadController, upload_controllers};
+    use crate::upload::UploadController;
     #[pymodule_export]
     use crate::utp::{UtpServer, UtpTransfer};
 

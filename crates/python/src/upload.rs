@@ -8,31 +8,9 @@ use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_upload::{Answer, Controller, Event, Limit, Rates, Setup, UploadControl};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::faults::{EngineFault, guarded};
-
-/// The upload controllers: a JSON object from name to what it does (`about`) and what can be set (`parameters`).
-#[pyfunction]
-pub(crate) fn upload_controllers() -> String {
-    let mut object = Map::new();
-    for name in UploadControl::NAMES {
-        let Some(control) = UploadControl::named(name) else { continue };
-        let parameters: Map<String, Value> = control
-            .parameters()
-            .iter()
-            .map(|it| {
-                let value = json!({
-                    "about": it.about, "unit": it.unit,
-                    "least": it.least, "most": it.most, "default": it.default,
-                });
-                (it.name.to_owned(), value)
-            })
-            .collect();
-        object.insert(name.to_owned(), json!({"about": control.about(), "parameters": parameters}));
-    }
-    Value::Object(object).to_string()
-}
 
 /// An upload controller beside a real client. Instants are nanoseconds of a clock that the driver chooses, limits are
 /// in bits per second, and None is no limit.

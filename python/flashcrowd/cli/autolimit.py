@@ -80,7 +80,7 @@ def autolimit(
     voice = Voice(json, dry_run)
     try:
         address = Address.parse(client)
-        known = list(json_format.loads(_core.upload_controllers()))
+        known = [each["name"] for each in json_format.loads(_core.upload_controllers())]
         if control not in known:
             hint = did_you_mean(control, known)
             raise Refused(f"--control {control}: {hint or one_of(known, 20)}")

@@ -123,6 +123,8 @@ pub(crate) enum Sample {
 macro_rules! applications {
     ($($NUMBER:ident, $Kind:ident, $Type:ty;)+) => {
         /// Any of the applications.
+        // A run has one of each: what a short list leaves empty is nothing.
+        #[allow(clippy::large_enum_variant)]
         pub(crate) enum AnyApp<'p> {
             $($Kind($Type),)+
         }
