@@ -77,6 +77,19 @@ def plan(hosts: int, workloads: list[dict[str, Any]], loss: float = 0.0) -> dict
     }
 
 
+def control(reflector: int) -> dict[str, Any]:
+    """A controller of a population's upload limit, which asks its client ten times a second."""
+    return {
+        "controller": {"kind": "autolimit-baseline"},
+        "reflectors": [reflector],
+        "probe_bytes": 64,
+        "start_spread_ns": 0,
+        "lateness_ns": 0,
+        "poll_ns": 100_000_000,
+        "interface": {"refresh_ns": 0, "window_ns": None, "step_bytes": 1},
+    }
+
+
 def transfer(size_bytes: int | None = 1_000_000) -> dict[str, Any]:
     return {
         "kind": "transfer",

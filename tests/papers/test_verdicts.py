@@ -115,10 +115,10 @@ def test_too_much_noise_leaves_a_claim_undecided(evidence: Make) -> None:
 def test_a_finding_names_the_furthest_case_and_the_counterexamples(evidence: Make) -> None:
     found = _judge("change-at-most", evidence(SLOW), {**AGAINST_ZERO, "bound": 0.25})
     assert found.verdict is NO
-    assert found.measured.startswith("+30.00 % [")
+    assert found.measured.startswith("+30.0 % [")
     assert "RTT 400 ms" in found.measured
     assert "the furthest of 2 cases" in found.measured
-    assert found.why.startswith("Broken in 1 of 2 cases: RTT 400 ms: +30.00 %")
+    assert found.why.startswith("Broken in 1 of 2 cases: RTT 400 ms: +30.0 %")
     assert found.n == 6
 
 
@@ -174,7 +174,7 @@ def test_the_reason_of_a_failure_is_measured_too(evidence: Make) -> None:
     given = {"study": "latency", **AGAINST_ZERO, "bound": 0.15}
     claim = Claim("c", "s", "x", "change-at-most", ("latency",), given, reasons=(reason,))
     why = judge([claim], made, GENERIC)[0].finding.why
-    assert "At 400 ms, +20.00 % [" in why
+    assert "At 400 ms, +20.0 % [" in why
     assert "without it." in why
     flat = Claim("c", "s", "x", "change-at-most", ("latency",), given | {"bound": 0.5})
     assert judge([flat], made, GENERIC)[0].finding.why == ""

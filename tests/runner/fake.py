@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.engines import Cancelled, EngineFault
+from flashcrowd.engines.need import Need
 from flashcrowd.plan.digest import digest
 from flashcrowd.store import schema
 from flashcrowd.store.manifest import Engine, Manifest, Point, Run
@@ -48,7 +49,7 @@ class FakeEngine:
     def check(self, plan_json: str) -> None:
         json.loads(plan_json)
 
-    def needs(self, plans: Sequence[str]) -> list[None]:
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
         return [None for _ in plans]
 
     def finish(self) -> Mapping[str, Any]:

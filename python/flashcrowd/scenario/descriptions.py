@@ -18,12 +18,13 @@ from pydantic import BaseModel
 
 @cache
 def descriptions(table: type[BaseModel]) -> Mapping[str, str]:
-    """The text below each attribute of a table, its own and those that it derives."""
+    """The text below each attribute of a table and of those that it derives, or that of its field."""
     found: dict[str, str] = {}
     for one in reversed(table.__mro__):
         if issubclass(one, BaseModel) and one is not BaseModel:
             found |= _by_class(one.__module__).get(one.__name__, {})
-    return found
+    given = {name: info.description for name, info in table.model_fields.items()}
+    return found | {name: text for name, text in given.items() if text}
 
 
 @cache
