@@ -25,6 +25,9 @@ unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
+# One more than there are cores, as tests also wait: for programs, sockets, files.
+WORKERS := $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null)
+
 # What is held against the clock wants the machine for itself.
 REAL_TIME := kernel emulation
 
@@ -58,7 +61,7 @@ test-rust: ## cargo test
 	cargo test $(CRATES) --locked
 
 test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation
-	$(BIN)/pytest -m "not slow" --numprocesses auto --dist worksteal $(REAL_TIME:%=--ignore tests/%)
+	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist worksteal $(REAL_TIME:%=--ignore tests/%)
 	@$(MAKE) --no-print-directory $(REAL_TIME:%=test-%)
 
 test-kernel: build
@@ -66,7 +69,7 @@ test-kernel: build
 
 # Most of its time goes by while programs wait: what needs no machine for itself goes side by side.
 test-emulation: build
-	$(BIN)/pytest -m "not slow and not clocked" --numprocesses 3 --dist worksteal tests/emulation
+	$(BIN)/pytest -m "not slow and not clocked" --numprocesses $(WORKERS) --dist worksteal tests/emulation
 	$(BIN)/pytest -m "clocked and not slow" tests/emulation
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)

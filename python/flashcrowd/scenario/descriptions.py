@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 @cache
 def descriptions(table: type[BaseModel]) -> Mapping[str, str]:
-    """The text below each attribute of a table and of those that it derives, or that of its field."""
+    """The text below each attribute of a table, its own and derived ones, or that of its field."""
     found: dict[str, str] = {}
     for one in reversed(table.__mro__):
         if issubclass(one, BaseModel) and one is not BaseModel:
