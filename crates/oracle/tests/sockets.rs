@@ -17,6 +17,9 @@ use tokio::time::timeout;
 
 /// Far more than a slow machine needs.
 const PATIENCE: Duration = Duration::from_secs(100);
+/// A relay looks again after this, and after so many looks for nothing it is quiet.
+const PAUSE: Duration = Duration::from_micros(200);
+const QUIET: u32 = 50;
 const LOCALHOST: &str = "127.0.0.1:0";
 
 fn bytes(len: usize) -> Vec<u8> {
@@ -51,8 +54,10 @@ impl Relay {
             let mut stream = RandomStream::new(5, "relay", 0);
             let mut caller = None;
             let mut buffer = [0; 65_536];
-            // Those that are overtaken wait for the next two.
+            // Those that are overtaken wait for the next two, or until it is quiet: who sends one packet
+            // at a time, after a time-out, would wait for itself.
             let mut late: [VecDeque<(u32, Vec<u8>)>; 2] = Default::default();
+            let mut quiet = 0;
             while !ends.load(Ordering::Relaxed) {
                 let mut idle = true;
                 for direction in 0..2 {
@@ -80,8 +85,17 @@ impl Relay {
                         let _ = out.send_to(&waiting.pop_front().unwrap().1, to);
                     }
                 }
+                quiet = if idle { quiet + 1 } else { 0 };
+                if quiet == QUIET {
+                    let ways = [(&back, Some(target)), (&front, caller)];
+                    for ((out, to), waiting) in ways.into_iter().zip(&mut late) {
+                        for (_, datagram) in waiting.drain(..) {
+                            let _ = out.send_to(&datagram, to.unwrap());
+                        }
+                    }
+                }
                 if idle {
-                    std::thread::sleep(Duration::from_micros(200));
+                    std::thread::sleep(PAUSE);
                 }
             }
         });
