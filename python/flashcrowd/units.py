@@ -158,7 +158,12 @@ class Quantity:
     def _with_units(cls, number: str) -> str:
         if number.startswith("-"):
             return f"{cls.noun} is never negative"
-        return cls._suggest("write", (f"{number} {unit}" for unit in cls.usual))
+        return cls._suggest("write", cls._readings(number))
+
+    @classmethod
+    def _readings(cls, number: str) -> Iterable[str]:
+        """What a number without a unit may have meant, with it."""
+        return [f"{number} {unit}" for unit in cls.usual]
 
     @classmethod
     def _number_hint(cls, number: float) -> str:
@@ -375,6 +380,12 @@ class Size(Quantity):
         **dict.fromkeys(("G", "Gb", "gb", "Gbyte"), 'did you mean "# GB" or "# GiB"?'),
         **dict.fromkeys(("b", "byte", "bytes"), 'did you mean "# B"?'),
     }
+
+    @classmethod
+    def _readings(cls, number: str) -> Iterable[str]:
+        if cls._accepts(bare := f"{number} B"):
+            return bare, str(cls.of(cls(bare).amount))
+        return super()._readings(number)
 
     @property
     def bytes(self) -> int:

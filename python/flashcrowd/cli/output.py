@@ -28,5 +28,5 @@ def takes_files(folder: Path) -> bool:
     """Whether files can go into `folder`, which may be new; says so if they cannot."""
     if folder.is_dir() or not (folder.exists() or folder.is_symlink()):
         return True
-    print(f"{folder}: is no folder; name one that is, or a new one", file=sys.stderr)
+    print(f"{folder}: is no folder; name a folder, one that exists or a new one", file=sys.stderr)
     return False
