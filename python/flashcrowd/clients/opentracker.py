@@ -110,15 +110,21 @@ class OpenTracker:
 
 
 def _knows(place: Place, port: int, info_hash: bytes) -> bool:
-    """Whether it answers for the torrent: it listens before it has read its list."""
+    """Whether it answers for the torrent: it listens before it has read its list.
+
+    Whoever stops is not held against the list, so somebody comes and goes.
+    """
+    peer: dict[str, bytes | int | str] = {
+        "info_hash": info_hash, "peer_id": bytes(20), "port": 1, "left": 1
+    }  # fmt: skip
     http = Http(place, port, place.address)
-    query = urlencode(
-        {"info_hash": info_hash, "peer_id": bytes(20), "port": 1, "left": 1, "event": "stopped"}
-    )
     try:
-        _, _, said = http.ask("GET", f"/announce?{query}")
+        _, _, said = http.ask("GET", f"/announce?{urlencode(peer)}")
+        if b"failure reason" in said:
+            return False
+        http.ask("GET", f"/announce?{urlencode(peer | {'event': 'stopped'})}")
     except RpcError:
         return False
     finally:
         http.close()
-    return b"failure reason" not in said
+    return True
