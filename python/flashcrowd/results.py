@@ -67,7 +67,7 @@ class Results(store.Results):
 def _summary(of: Results) -> str:
     """What the terminal prints after a run; nothing where the report's libraries are missing."""
     try:
-        from flashcrowd.report import summary  # late: plotting libraries take a while to load
+        from flashcrowd.report.summary import summary  # late: it takes a while to load
     except ModuleNotFoundError:
         return "<br>"
     return printed(summary(of))

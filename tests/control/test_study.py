@@ -9,7 +9,7 @@ import pytest
 
 import flashcrowd
 from flashcrowd.emulation import requirements
-from flashcrowd.report import write
+from flashcrowd.report.study_page import write
 from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.store import Results
 from flashcrowd.study import Study

@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from flashcrowd.metrics import parse
-from flashcrowd.report import answer, headline, measures, points, summary
+from flashcrowd.report import answer, headline, measures, points
 from flashcrowd.report.baseline import baseline
+from flashcrowd.report.summary import summary
 
 Swarm = Callable[..., Any]
 

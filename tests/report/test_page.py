@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from flashcrowd.report import diagnosis, page, study_page, style, write
+from flashcrowd.report import diagnosis, page, study_page, style
 from flashcrowd.report.arrange import layout
 from flashcrowd.report.blocks import Cell, Page, Section, Table, Text
 from flashcrowd.report.canvas import canvas, from_zero
@@ -22,6 +22,7 @@ from flashcrowd.report.charts.names import called
 from flashcrowd.report.instants import Instant
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.points import read
+from flashcrowd.report.study_page import write
 
 Swarm = Callable[..., Any]
 

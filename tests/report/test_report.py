@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from flashcrowd.report import points, summary, words, write
+from flashcrowd.report import points, words
+from flashcrowd.report.study_page import write
+from flashcrowd.report.summary import summary
 
 Swarm = Callable[..., Any]
 

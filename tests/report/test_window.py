@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import flashcrowd
-from flashcrowd.report import summary
 from flashcrowd.report.measures import observations
 from flashcrowd.report.points import points_of
+from flashcrowd.report.summary import summary
 from flashcrowd.study import Study
 
 STUDY = """

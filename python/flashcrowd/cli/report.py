@@ -9,7 +9,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.output import takes_files
-from flashcrowd.report import write
 from flashcrowd.store import ResultsError
 from flashcrowd.store import open as open_results
 
@@ -37,6 +36,8 @@ def report(
             print(f"Report: {write_history(folder, target)}")
             return 0
         results = open_results(folder)
+        from flashcrowd.report.study_page import write  # late: plotting libraries take a while
+
         page = write(results, target)
     except ResultsError as error:
         print(error, file=sys.stderr)

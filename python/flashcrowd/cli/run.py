@@ -210,7 +210,7 @@ def _compare(found: list[Results], folder: Path, quiet: bool) -> int:
 
 def _show(results: Results) -> None:
     try:
-        from flashcrowd.report import summary  # late: plotting libraries take a while to load
+        from flashcrowd.report.summary import summary  # late: it takes a while to load
     except ModuleNotFoundError as error:
         line = remedy(error)
         if line is None:
@@ -241,7 +241,7 @@ def _stopped(folder: Path) -> int:
 
 
 def _report(results: Results) -> None:
-    from flashcrowd.report import write
+    from flashcrowd.report.study_page import write
 
     print(f"Report: {write(results, results.path)}")
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
 
 from flashcrowd.report.compare_match import AXIS, Merged
 from flashcrowd.report.compare_side import Side
@@ -130,7 +129,7 @@ class Pairs:
     def _pair(self, measure: Measure, point: Point, base: Point) -> Pair:
         with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
             # A base with zeros has resamples without a ratio: `equivalence` leaves these out.
-            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            warnings.filterwarnings("ignore", "The BCa confidence interval cannot be calculated")
             change = measure.change(point, base)
         values, known = measure.by_seed(point), measure.by_seed(base)
         # Who stopped when it suited has used up a part of the error at each look.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from flashcrowd.report.statistics import Estimate, difference
 
@@ -120,7 +120,7 @@ def _larger_p(
         x, b = -x, -b
     above, df_above = _t(x, b, 1 - margin, paired=bool(shared))
     below, df_below = _t(x, b, 1 + margin, paired=bool(shared))
-    return float(max(stats.t.sf(above, df_above), stats.t.cdf(below, df_below)))
+    return float(max(special.stdtr(df_above, -above), special.stdtr(df_below, below)))
 
 
 def _t(x: np.ndarray, b: np.ndarray, factor: float, *, paired: bool) -> tuple[float, float]:

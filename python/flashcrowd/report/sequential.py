@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from flashcrowd.looks import Looks
-from flashcrowd.report.statistics import LEVEL, Estimate
+from flashcrowd.report.statistics import LEVEL, Estimate, student_quantile
 
 
 def level(looks: Looks) -> float:
@@ -84,7 +82,7 @@ def _apart(
             float(x.std(ddof=1)) / math.sqrt(len(x)),
             ratio * float(b.std(ddof=1)) / math.sqrt(len(b)),
         )
-        half = _quantile(level(looks), n - 1) * error / abs(scale)
+        half = student_quantile((1 + level(looks)) / 2, n - 1) * error / abs(scale)
         low, high = centre - half, centre + half
     ends = sorted(((x.min() - b.max()) / scale, (x.max() - b.min()) / scale))
     return Estimate(centre, low, high, n, float(ends[0]), float(ends[1]))
@@ -104,15 +102,9 @@ def _around(centre: float, influence: np.ndarray, each: np.ndarray, looks: Looks
         low = high = centre
     elif n >= 2:
         error = float(influence.std(ddof=1)) / math.sqrt(n)
-        half = _quantile(level(looks), n - 1) * error
+        half = student_quantile((1 + level(looks)) / 2, n - 1) * error
         low, high = centre - half, centre + half
     return Estimate(centre, low, high, n, float(each.min()), float(each.max()))
-
-
-@lru_cache(maxsize=4096)
-def _quantile(level: float, df: int) -> float:
-    """How many standard errors an interval of Student's t reaches to either side."""
-    return float(stats.t.ppf((1 + level) / 2, df))
 
 
 def words(looks: Looks) -> str:

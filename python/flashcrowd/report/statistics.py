@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 #: Probability that an interval is meant to cover the mean.
 LEVEL = 0.95
@@ -146,7 +146,7 @@ def _unpaired(values: Sequence[float], base: Sequence[float], relative: bool) ->
             float(x.std(ddof=1)) / math.sqrt(len(x)),
             (1 + centre if relative else 1.0) * float(b.std(ddof=1)) / math.sqrt(len(b)),
         )
-        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * error / scale
+        half = student_quantile((1 + LEVEL) / 2, n - 1) * error / scale
         low, high = centre - half, centre + half
     extremes = (x.min() - b.max()) / scale, (x.max() - b.min()) / scale
     return Estimate(centre, low, high, n, float(extremes[0]), float(extremes[1]))
@@ -188,7 +188,7 @@ def _interval(
         return centre, centre
     if n < FEWEST_FOR_BOOTSTRAP:
         error = float(influence.std(ddof=1)) / math.sqrt(n)
-        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * error
+        half = student_quantile((1 + LEVEL) / 2, n - 1) * error
         return centre - half, centre + half
     return _bootstrap(samples, statistic, n, paired=paired)
 
@@ -215,7 +215,9 @@ def _bca(
     paired: bool,
 ) -> tuple[float, float]:
     """The bootstrap itself; a table, its figure and a verdict often ask for the same one."""
-    result = stats.bootstrap(
+    from scipy.stats import bootstrap  # late: a second to load, and few runs need none
+
+    result = bootstrap(
         samples,
         statistic,
         paired=paired,
@@ -229,7 +231,12 @@ def _bca(
     return float(interval.low), float(interval.high)
 
 
+def student_quantile(probability: float, df: int) -> float:
+    """The quantile of Student's t with `df` degrees of freedom."""
+    return float(special.stdtrit(df, probability))
+
+
 def widened_level(n: int, level: float = LEVEL) -> float:
     """The bootstrap level that covers a mean of `n` values as Student's t does at `level`."""
-    quantile = float(stats.t.ppf((1 + level) / 2, n - 1)) * math.sqrt(n / (n - 1))
-    return float(1 - 2 * stats.norm.sf(quantile))
+    quantile = student_quantile((1 + level) / 2, n - 1) * math.sqrt(n / (n - 1))
+    return float(1 - 2 * special.ndtr(-quantile))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from scipy import stats
 
 from flashcrowd.papers import curves, steps
 from flashcrowd.papers.evidence import StudyEvidence
@@ -256,7 +255,9 @@ def together(study: StudyEvidence, given: Given) -> Measure:
 
 def rank_correlation(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float:
     """Spearman's: the correlation of the ranks."""
-    return float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
+    from scipy.stats import rankdata  # late: a second to load
+
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
 
 
 def _stretch(given: Given) -> tuple[float, float]:
