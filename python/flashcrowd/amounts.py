@@ -12,3 +12,11 @@ def scaled(value: float, unit: str, prefixes: str = "kMGT") -> str:
         if value < 999.5:
             return f"{value:.3g} {prefix}{unit}"
     return f"{value:.0f} {prefixes[-1]}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, as people write them."""
+    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
+    unit, name = next((it for it in units if seconds >= it[0]), units[-1])
+    count = seconds / unit
+    return f"{count:.0f} {name}" if count >= 10 else f"{count:.2g} {name}"

@@ -8,12 +8,13 @@ import pytest
 from tests.runner.fake import FakeEngine
 
 import flashcrowd
+from flashcrowd.amounts import duration
 from flashcrowd.cli import main
 from flashcrowd.engines import PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import StudyError
 from flashcrowd.study import Study, need
-from flashcrowd.study.need import StudyNeed, duration, problem, size
+from flashcrowd.study.need import StudyNeed, problem, size
 
 GB = 10**9
 STUDY = Path(__file__).parents[2] / "studies" / "dumbbell.toml"

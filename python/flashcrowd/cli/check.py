@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flashcrowd.amounts import scaled
+from flashcrowd.amounts import duration, scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
 from flashcrowd.cores import cores
 from flashcrowd.engines import Engine, PlanRejected, registry
@@ -19,7 +19,6 @@ from flashcrowd.study.brief import brief as what_is_said
 from flashcrowd.study.need import (
     StudyNeed,
     available_memory,
-    duration,
     problem,
     size,
     study_need,

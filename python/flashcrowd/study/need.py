@@ -150,11 +150,3 @@ def _bytes(need: Need | None) -> int:
 def size(count: float) -> str:
     """Bytes, as people write them."""
     return scaled(count, "B")
-
-
-def duration(seconds: float) -> str:
-    """Seconds, as people write them."""
-    units = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
-    unit, name = next((it for it in units if seconds >= it[0]), units[-1])
-    count = seconds / unit
-    return f"{count:.0f} {name}" if count >= 10 else f"{count:.2g} {name}"

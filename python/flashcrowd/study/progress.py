@@ -19,7 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from flashcrowd.study.need import StudyNeed, duration, size
+from flashcrowd.amounts import duration
+from flashcrowd.study.need import StudyNeed, size
 from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
