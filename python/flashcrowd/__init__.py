@@ -1,21 +1,23 @@
 """flashcrowd: how long will a file take to reach many people, and what would make it faster?
 
 A packet-level simulator of file distribution. `run` takes a study (a TOML file or a
-`flashcrowd.study.Study`) and gives `Results`; `open` reads a results folder again.
+`flashcrowd.study.Study`) and gives `Results`; `open` reads a results folder again. `fetch` fetches
+a file over HTTP.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flashcrowd import extras
 
 if TYPE_CHECKING:
+    from flashcrowd.download import fetch
     from flashcrowd.results import Results
     from flashcrowd.study import Study
 
-__all__ = ["open", "run"]
+__all__ = ["fetch", "open", "run"]
 
 
 def run(
@@ -68,11 +70,15 @@ def open(path: str | Path) -> Results:
     return Results.of(open(path))
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("flashcrowd")
+    if name == "fetch":
+        from flashcrowd.download import fetch
+
+        return fetch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

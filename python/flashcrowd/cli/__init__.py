@@ -46,6 +46,7 @@ for _name, _help in {
     "explain": "Say what a key of a study means.",
     "schema": "Print the JSON Schema of study files.",
     "autolimit": "Set the upload limit of your BitTorrent client so that your line does not queue.",
+    "fetch": "Fetch a file over HTTP, and go on where an earlier call stopped.",
     "completion": "Print a script with which a shell completes commands and options.",
 }.items():
     app.command(f"flashcrowd.cli.{_name}:{_name}", name=_name, help=_help)

@@ -1,0 +1,86 @@
+"""A file over HTTP: whole or not at all under its name, and what came is kept for the next call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.download import Download, Wish
+from flashcrowd.download.errors import FetchError, Unusable
+from flashcrowd.download.site import Site, check
+
+__all__ = ["FetchError", "Fetched", "Progress", "Unusable", "fetch", "name_of"]
+
+
+def fetch(
+    url: str,
+    path: str | Path | None = None,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    tell: Callable[[str], None] | None = None,
+    overwrite: bool = False,
+    sha256: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    any_order: bool = True,
+    tries: int = 8,
+    timeout_s: float = 60.0,
+) -> Fetched:
+    """Fetch a file over HTTP.
+
+    Bytes are put into `PATH.part` beside the target, which has its whole length from the
+    beginning on, and are verified by the digests that the server offers; then the file gets its
+    name. What came before an interruption is kept, as far as the server says by which version of
+    the file it is, and the next call goes on with it.
+
+    Args:
+        url: its address, `http` or `https`.
+        path: where it is to be; without, the last part of the address, in this folder.
+        progress: is told how far it is, ten times a second at most, in the calling thread.
+        tell: takes a sentence about what a person should know: a retry, a file that has changed.
+        overwrite: replace a file of that name.
+        sha256: the SHA-256 that the file must have, in hexadecimal digits.
+        headers: fields for each request; they are sent to this host only.
+        any_order: take the bytes in the order that the server likes, if it offers that.
+        tries: requests in a row that may come to nothing, with waits of 0.5 s to 30 s between.
+        timeout_s: a connection over which nothing comes for so long is given up, in seconds.
+
+    Raises:
+        FetchError: the server, or the way to it, failed; what came is kept.
+        Unusable: the address, the target or this machine does not allow it; a `FetchError`.
+        KeyboardInterrupt: somebody pressed Ctrl-C; what came is kept.
+    """
+    digest = b""
+    if sha256 is not None:
+        if not re.fullmatch(r"[0-9a-fA-F]{64}", sha256.strip()):
+            raise Unusable(f"{sha256!r}: is no SHA-256; one has 64 hexadecimal digits")
+        digest = bytes.fromhex(sha256.strip())
+    for name, value in (headers or {}).items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
+            raise Unusable(f"{name!r}: is no header field")
+    site = Site(url, headers, timeout_s)
+    target = Path(name_of(url) if path is None else path)
+    wish = Wish(target, overwrite, digest, any_order, max(1, tries))
+    try:
+        return Download(site, wish, progress or _nobody, tell or _nobody).run()
+    finally:
+        site.close()
+
+
+def _nobody(said: object) -> None:
+    """Nobody listens."""
+
+
+def name_of(url: str) -> str:
+    """The name of a file from its address.
+
+    Raises:
+        Unusable: there is none in it.
+    """
+    check(url)
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    if not name or name in (".", "..") or "/" in name or re.search(r"[\x00-\x1f\x7f]", name):
+        raise Unusable(f"{url}: has no name for a file at its end; name one with -o")
+    return name

@@ -1,0 +1,66 @@
+"""How far a download is, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a download is.
+
+    Attributes:
+        path: where the file will be.
+        done: bytes of the file that are there, those of earlier calls included.
+        length: bytes of the file; None where the server does not say.
+        received: bytes of the file that came over the network in this call.
+        seconds: since the call.
+        rate: bytes a second in the last seconds.
+        kept: whether what is there is kept if the download stops now.
+    """
+
+    path: Path
+    done: int
+    length: int | None
+    received: int
+    seconds: float
+    rate: float
+    kept: bool
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until the end at this rate; None where nobody knows."""
+        if self.length is None or self.rate <= 0:
+            return None
+        return (self.length - self.done) / self.rate
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file that was fetched.
+
+    Attributes:
+        path: where it is.
+        bytes: its length.
+        received: bytes of it that came over the network in this call.
+        resumed: bytes of it that an earlier call had kept.
+        seconds: how long this call took.
+        verified: by what its bytes were verified: "blocks" (a digest for each block, from the
+            server), "server" (its digest of the whole file), "sha256" (the digest that the caller
+            gave), or nothing: then only its length was compared, if the server said it.
+        how: "whole" (as one stream from the beginning), "ranges" (the missing bytes in their
+            order), "any order" (in the order that the server chose); the last that was used.
+        retries: exchanges that broke off and were repeated.
+        refetched: bytes that came damaged, by their digest, and were fetched again.
+    """
+
+    path: Path
+    bytes: int
+    received: int
+    resumed: int
+    seconds: float
+    verified: tuple[str, ...] = ()
+    how: str = "whole"
+    retries: int = 0
+    refetched: int = 0

@@ -1,0 +1,647 @@
+"""One file from one address: asks, writes, verifies, and asks for the rest, until it is whole."""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from flashcrowd.amounts import scaled
+from flashcrowd.download import fields
+from flashcrowd.download.account import Fetched, Progress
+from flashcrowd.download.digests import Computing, Digests, NotUsable, most_bytes
+from flashcrowd.download.errors import Broken, FetchError, Unusable
+from flashcrowd.download.fields import ContentRange, Validator
+from flashcrowd.download.meter import Meter
+from flashcrowd.download.multipart import MOST_LINE, ByteRanges, Malformed
+from flashcrowd.download.part import Part, Source, taken
+from flashcrowd.download.patience import Patience
+from flashcrowd.download.ranges import Run
+from flashcrowd.download.site import Answer, Site, origin
+from flashcrowd.download.verify import Blocks, Whole
+
+PREFERENCE = "part-order=any"
+"""RFC 7240: the client takes the parts of the file in any order (docs/protocol.md)."""
+SPLIT = 65_536
+"""Where one run of missing bytes is named as two ranges, as one may not be answered in parts."""
+MOST_RANGES = 200
+"""Ranges that one request names; Apache takes no more. What is left is asked for after it."""
+MOST_ANEW = 8
+"""A download that begins anew so often is given up at the next time."""
+FIRST_TRIES = 3
+"""So many tries to reach a server that has never answered."""
+WRONG_BLOCK = 3
+"""A block that came wrong so often is not asked for again."""
+DIGESTS_S = 20.0
+"""For how long the digests of a file that is whole are waited for, in seconds."""
+LATER = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may be answered."""
+NO_RANGES = (400, 416, 501)
+"""Statuses of servers that know no ranges, or not several."""
+
+
+class Form(Enum):
+    """How the bytes are asked for; a server that does not take one is asked by the next."""
+
+    ANY_ORDER = "any order"
+    RANGES = "ranges"
+    WHOLE = "whole"
+
+
+class Changed(Exception):
+    """The server has another version of the file than the bytes that are there."""
+
+
+class Refused(Exception):
+    """The server does not take this form of request; the next one was chosen."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted.
+
+    Attributes:
+        target: where the file is to be.
+        overwrite: whether a file of that name may be replaced.
+        sha256: the digest that the file must have; empty if nobody knows.
+        any_order: whether a server may be asked for its own order.
+        tries: exchanges in a row that may come to nothing.
+    """
+
+    target: Path
+    overwrite: bool = False
+    sha256: bytes = b""
+    any_order: bool = True
+    tries: int = 8
+
+
+class Download:
+    """A download under way.
+
+    Args:
+        site: where the file is.
+        wish: what is wanted.
+        watch: is told how far it is, ten times a second at most.
+        tell: takes a sentence about what a person should know.
+        sleep: waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        wish: Wish,
+        watch: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda line: None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._site = site
+        self._wish = wish
+        self._watch = watch
+        self._tell = tell
+        self._sleep = sleep
+        self._patience = Patience(wish.tries)
+        self._form = Form.RANGES
+        self._used = Form.WHOLE
+        self._stepped = False
+        self._answered = False
+        self._parts = False
+        self._where: str | None = None
+        self._length: int | None = None
+        self._digests_at: str | None = None
+        self._digests: Digests | None = None
+        self._blocks: Blocks | None = None
+        self._whole: Whole | None = None
+        self._said: tuple[str, bytes] | None = None
+        self._said_of = Validator()
+        self._wrong: dict[int, int] = {}
+        self._anew = 0
+        self._wrongs = 0
+        self._received = 0
+        self._retries = 0
+        self._refetched = 0
+        self._resumed = 0
+        self._begin = time.monotonic()
+        self._meter = Meter(self._begin)
+        if os.path.isdir(wish.target):
+            raise Unusable(f"{wish.target}: is a folder; name a file in it with -o")
+        if os.path.lexists(wish.target) and not wish.overwrite:
+            raise taken(wish.target)
+        self._part = Part(wish.target)
+
+    def run(self) -> Fetched:
+        """Fetches the file.
+
+        Raises:
+            FetchError: it cannot be had; what came is kept.
+        """
+        part = self._part
+        try:
+            why = part.resume(self._site.url)
+            if why:
+                self._tell(f"{why}: begins anew")
+            self._resumed = part.ranges.bytes
+            part.take_notes()
+            self._meet()
+            self._digest_along()
+            while True:
+                if part.source is not None and self._is_whole():
+                    verified = self._verify()
+                    if verified is not None:
+                        break
+                self._exchange()
+            part.finish(self._wish.overwrite)
+            self._show(True)
+            return Fetched(
+                path=self._wish.target,
+                bytes=part.ranges.bytes,
+                received=self._received,
+                resumed=self._resumed,
+                seconds=time.monotonic() - self._begin,
+                verified=verified,
+                how=self._used.value,
+                retries=self._retries,
+                refetched=self._refetched,
+            )
+        except FetchError as error:
+            error.kept = self.kept
+            raise
+        finally:
+            self._leave_digests()
+            part.close()
+
+    @property
+    def kept(self) -> int:
+        """Bytes that the next call need not fetch."""
+        source = self._part.source
+        return self._part.ranges.bytes if source is not None and source.validator.strong else 0
+
+    def _is_whole(self) -> bool:
+        source = self._part.source
+        return source is not None and self._part.ranges.bytes == source.length
+
+    # What the server offers.
+
+    def _meet(self) -> None:
+        """Asks what the server offers, without the file.
+
+        A server that answers nothing useful is asked for the file all the same.
+        """
+        headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
+        try:
+            with self._site.ask("HEAD", headers) as answer:
+                if answer.status == 200:
+                    self._learn(answer)
+                    self._length = fields.content_length(answer.fields)
+                    self._compare(Validator.of(answer.fields))
+        except Broken:
+            return
+        if self._digests_at is not None:
+            self._ask_digests()
+
+    def _compare(self, now: Validator) -> None:
+        """What an earlier call left may be of another version, even if it is whole."""
+        source = self._part.source
+        if source is None or not now.strong or bool(now.etag) != bool(source.validator.etag):
+            return
+        if not now.same(source.validator):
+            self._anew_because("the file has changed on the server")
+
+    def _learn(self, answer: Answer) -> None:
+        """What an answer about the file says about the server."""
+        self._answered = True
+        self._where = answer.url
+        validator = Validator.of(answer.fields)
+        if self._wish.any_order and validator.strong and not self._stepped:
+            ranges = "bytes" in fields.words(answer.fields, "accept-ranges")
+            if ranges and "prefer" in fields.words(answer.fields, "vary"):
+                self._form = Form.ANY_ORDER
+        digest = fields.repr_digest(answer.fields)
+        if digest is not None or not validator.same(self._said_of):
+            self._said, self._said_of = digest, validator
+        where = fields.link(answer.fields, "describedby", "application/json", answer.url)
+        # Digests of another host say nothing about the bytes of this one.
+        if where is not None and origin(where) == origin(answer.url):
+            self._digests_at = where
+
+    def _ask_digests(self) -> float | None:
+        """Asks for the digests of the blocks; gives after how long to ask again, if at all."""
+        assert self._digests_at is not None
+        try:
+            with self._site.ask("GET", url=self._digests_at) as answer:
+                if answer.status == 202:
+                    raise Computing(min(max(_retry_after(answer) or 1.0, 0.05), DIGESTS_S))
+                if answer.status != 200:
+                    self._digests_at = None
+                    return None
+                self._digests = Digests.parse(answer.small(most_bytes(self._length)))
+        except Computing as computing:
+            return computing.wait_s
+        except Broken:
+            return None
+        except (NotUsable, Unusable) as error:
+            self._tell(f"digests of the server are not used: {error}")
+            self._digests_at = None
+        return None
+
+    # One exchange.
+
+    def _exchange(self) -> None:
+        """One request and its answer; afterwards more of the file is there, or patience less."""
+        before = self._received
+        try:
+            self._request()
+        except Refused:
+            pass
+        except Changed:
+            self._anew_because("the file has changed on the server")
+        except (Broken, Malformed) as broken:
+            self._note(before)
+            wait_s = broken.wait_s if isinstance(broken, Broken) else None
+            malformed = isinstance(broken, Malformed)
+            barren = self._received == before and self._patience.failed > 0
+            if malformed or (barren and self._parts):
+                self._step_down(malformed)
+            if barren:
+                self._where = None
+            if not self._answered and self._patience.failed + 1 >= FIRST_TRIES:
+                self._patience.tries = 1
+            pause = self._patience.next(wait_s)
+            if pause is None:
+                failed = self._patience.failed
+                tries = "once" if failed == 1 else f"{failed} times in a row"
+                raise FetchError(f"{self._site.url}: {broken} ({tries}); try again later") from None
+            self._retries += 1
+            self._tell(f"{broken}; again in {pause:.1f} s")
+            self._show(True)
+            self._sleep(pause)
+        else:
+            self._note(before)
+            if self._received == before and not self._is_whole():
+                self._step_down(True)
+                if self._patience.next(None) is None:
+                    raise FetchError(
+                        f"{self._site.url}: the server gives nothing of what is missing"
+                    )
+
+    def _note(self, before: int) -> None:
+        rest = 0 if self._is_whole() else None
+        self._patience.came(self._received - before, rest)
+
+    def _step_down(self, sure: bool) -> None:
+        """The form that was used did not work: the next one; whole only if it is sure."""
+        self._stepped = True
+        if self._form is Form.ANY_ORDER:
+            self._form = Form.RANGES
+        elif sure:
+            self._form = Form.WHOLE
+
+    def _request(self) -> None:
+        headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
+        source, form = self._part.source, self._form
+        if source is not None and not source.validator.strong:
+            form = Form.WHOLE  # Nothing says that parts belong together.
+        runs: list[Run] = []
+        if source is not None and source.length is not None and form is not Form.WHOLE:
+            runs = self._part.missing()
+        if form is Form.ANY_ORDER:
+            named = _in_two(runs[:MOST_RANGES]) if runs else [(0, SPLIT), (SPLIT, None)]
+            if len(named) > 1:
+                headers |= {"range": _range(named), "prefer": PREFERENCE}
+            else:
+                headers["range"] = _range(named)
+        elif self._part.ranges.bytes and runs:
+            headers["range"] = _range(runs[:1])
+        if "range" in headers and source is not None and self._part.ranges.bytes:
+            headers["if-range"] = source.validator.if_range
+        self._parts = False
+        with self._site.ask("GET", headers, self._where) as answer:
+            self._used = Form.RANGES if "range" in headers else Form.WHOLE
+            self._parts = answer.status == 206
+            self._take(answer, "range" in headers)
+
+    def _take(self, answer: Answer, ranged: bool) -> None:
+        if answer.status == 206 and ranged:
+            self._encoded(answer)
+            self._learn(answer)
+            boundary = fields.boundary(answer.fields.get("content-type", ""))
+            if boundary is not None:
+                self._take_parts(answer, boundary)
+            else:
+                self._take_range(answer)
+        elif answer.status == 200:
+            self._encoded(answer)
+            self._learn(answer)
+            self._take_whole(answer)
+        elif answer.status in NO_RANGES and ranged:
+            self._refused(answer)
+        elif answer.status in LATER:
+            raise Broken(f"the server answers {answer.status}", _retry_after(answer))
+        elif self._where not in (None, self._site.url):
+            # Where a redirect led to may hold for a while only.
+            self._where = None
+            raise Broken(f"the server answers {answer.status}")
+        else:
+            raise Unusable(f"{self._site.url}: {_refusal(answer.status)}")
+
+    def _encoded(self, answer: Answer) -> None:
+        encoding = answer.fields.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise FetchError(
+                f"{self._site.url}: comes encoded ({encoding[:40]!r}), which was not asked for"
+            )
+
+    def _refused(self, answer: Answer) -> None:
+        """A request with ranges was refused: by a server that knows none, or no such ones."""
+        length = fields.unsatisfied(answer.fields.get("content-range", ""))
+        source = self._part.source
+        if answer.status == 416 and source is not None and length not in (None, source.length):
+            raise Changed
+        self._step_down(True)
+        raise Refused
+
+    def _take_whole(self, answer: Answer) -> None:
+        validator = Validator.of(answer.fields)
+        length = fields.content_length(answer.fields)
+        ends = length is not None or "chunked" in fields.words(answer.fields, "transfer-encoding")
+        if length is None:
+            validator = Validator(validator.etag, validator.date, False)
+        source = self._part.source
+        same = source is not None and source.length == length and validator.same(source.validator)
+        if not same:
+            self._renew(validator, length)
+        elif self._part.ranges.bytes:
+            self._tell("the server gives no ranges: all bytes come again")
+            self._form, self._stepped = Form.WHOLE, True
+        self._used = Form.WHOLE
+        at = 0
+        for data in answer.body():
+            if length is not None and at + len(data) > length:
+                raise Broken("an answer that is longer than it says")
+            self._write(at, data)
+            at += len(data)
+        if length is None:
+            if not ends:
+                self._tell("the server does not say how long the file is; a cut is not noticed")
+            self._part.source = Source(self._site.url, validator, at)
+        elif at < length:
+            raise Broken("the connection broke off")
+
+    def _renew(self, validator: Validator, length: int | None) -> None:
+        """Bytes that are there are of another version: the file begins anew."""
+        source = self._part.source
+        if self._part.ranges.bytes and source is not None:
+            if source.validator.strong:
+                self._anew_because("the file has changed on the server")
+            else:
+                self._anew_because("nothing says that the file is as it was")
+        self._leave_digests()
+        self._part.begin(Source(self._site.url, validator, length))
+        self._digest_along()
+
+    def _take_range(self, answer: Answer) -> None:
+        got = ContentRange.parse(answer.fields.get("content-range", ""))
+        if got is None:
+            raise Malformed("an answer 206 that does not say which bytes it has")
+        self._accept(answer, got.length)
+        at = got.start
+        for data in answer.body():
+            if at + len(data) > got.end:
+                raise Malformed("an answer that is longer than it says")
+            self._write(at, data)
+            at += len(data)
+        if at < got.end:
+            raise Broken("the connection broke off")
+
+    def _take_parts(self, answer: Answer, boundary: bytes) -> None:
+        source = self._part.source
+        parts = ByteRanges(boundary, None if source is None else source.length)
+        accepted = False
+        applied = PREFERENCE in fields.words(answer.fields, "preference-applied")
+        beyond, count = 0, 0
+        for data in answer.body():
+            beyond += len(data) if parts.finished else 0
+            for at, piece in parts.feed(data):
+                if not accepted:
+                    self._accept(answer, parts.length)
+                    accepted = True
+                    self._used = Form.ANY_ORDER if applied else Form.RANGES
+                self._write(at, piece)
+                count += len(piece)
+            if beyond > MOST_LINE or count > 2 * (parts.length or count):
+                raise Malformed("parts without end")
+        if not parts.finished:
+            raise Broken("the connection broke off")
+
+    def _accept(self, answer: Answer, length: int | None) -> None:
+        """Parts of a file: of the version that is here, or of the one that begins here.
+
+        Raises:
+            Changed: of another version.
+        """
+        validator = Validator.of(answer.fields)
+        source = self._part.source
+        if source is None:
+            if length is None or not validator.strong:
+                raise Malformed("parts of a file of which the version is not known")
+            self._renew(validator, length)
+            return
+        if length not in (None, source.length):
+            raise Changed
+        said = validator.etag or (validator.date if not source.validator.etag else "")
+        if said and said != source.validator.if_range:
+            raise Changed
+
+    def _write(self, at: int, data: bytes | memoryview) -> None:
+        written = self._part.write(at, data)
+        self._received += written
+        if self._blocks is not None:
+            self._blocks.offer(at, at + len(data))
+        if self._whole is not None:
+            self._whole.reach(self._part.ranges.prefix)
+        self._show(False)
+
+    # Digests.
+
+    def _digest_along(self) -> None:
+        """Digests beside the download, of which it is known that they will be needed."""
+        source = self._part.source
+        if source is None:
+            return
+        if self._blocks is None and self._digests is not None and self._fits(self._digests):
+            self._blocks = Blocks(self._part, self._digests)
+        if self._whole is None and self._algorithm() is not None:
+            self._whole = Whole(self._part, self._algorithm() or "")
+
+    def _fits(self, digests: Digests) -> bool:
+        source = self._part.source
+        return (
+            source is not None
+            and digests.length == source.length
+            and digests.etag == source.validator.etag
+        )
+
+    def _algorithm(self) -> str | None:
+        """By which the whole file is digested; not if its blocks are, unless somebody asked."""
+        if self._wish.sha256:
+            return "sha256"
+        if self._blocks is None and self._said is not None:
+            return self._said[0]
+        return None
+
+    def _leave_digests(self) -> None:
+        for each in (self._blocks, self._whole):
+            if each is not None:
+                each.stop()
+        self._blocks = self._whole = None
+
+    def _anew_because(self, why: str) -> None:
+        """Nothing of the file is here.
+
+        Raises:
+            FetchError: this was so too often.
+        """
+        self._anew += 1
+        if self._anew > MOST_ANEW:
+            raise FetchError(f"{self._site.url}: {why}, {self._anew} times; try again later")
+        self._tell(f"{why}: begins anew")
+        self._leave_digests()
+        self._part.forget()
+        self._resumed = 0
+        self._wrong.clear()
+
+    def _verify(self) -> tuple[str, ...] | None:
+        """All bytes are there: by what they were verified; None if some were wrong and are missing.
+
+        Raises:
+            FetchError: the file is not what it should be.
+        """
+        self._await_digests()
+        self._digest_along()
+        verified: list[str] = []
+        if self._blocks is not None:
+            bad = self._blocks.settle()
+            if bad:
+                self._drop(bad)
+                return None
+            verified.append("blocks")
+        if self._whole is not None:
+            algorithm = self._algorithm() or ""
+            digest = self._whole.settle()
+            if self._wish.sha256 and digest != self._wish.sha256:
+                raise FetchError(
+                    f"{self._site.url}: has the SHA-256 {digest.hex()}, which is not the one that "
+                    f"was given; {self._part.path} has what came, remove it to fetch anew"
+                )
+            if self._wish.sha256:
+                verified.append("sha256")
+            if self._said is not None and self._said[0] == algorithm and "blocks" not in verified:
+                if digest != self._said[1]:
+                    return self._wrong_whole()
+                verified.append("server")
+        return tuple(verified)
+
+    def _await_digests(self) -> None:
+        """Digests that the server was still making at the beginning."""
+        until = time.monotonic() + DIGESTS_S
+        if self._digests is not None and not self._fits(self._digests):
+            self._digests = None  # of another version
+        while self._digests_at is not None and self._digests is None:
+            wait_s = self._ask_digests()
+            if self._digests is not None:
+                return
+            if wait_s is None:
+                return
+            if time.monotonic() + wait_s > until:
+                self._tell("the server has not finished the digests of the file")
+                return
+            self._sleep(wait_s)
+
+    def _drop(self, bad: list[int]) -> None:
+        assert self._blocks is not None
+        for index in bad:
+            start, end = self._blocks.digests.block(index)
+            self._part.drop(start, end)
+            self._refetched += end - start
+            self._wrong[index] = self._wrong.get(index, 0) + 1
+            if self._wrong[index] >= WRONG_BLOCK:
+                raise FetchError(
+                    f"{self._site.url}: bytes {start} to {end - 1} came {WRONG_BLOCK} times "
+                    "otherwise than the server's own digest says; tell who runs it"
+                )
+        # The digest of the whole has read them.
+        if self._whole is not None:
+            self._whole.stop()
+            self._whole = None
+        size = scaled(sum(end - start for start, end in map(self._blocks.digests.block, bad)), "B")
+        self._tell(f"{size} came damaged, by the server's digests: fetched again")
+
+    def _wrong_whole(self) -> None:
+        """The file is not what the server's digest says: once more, as it may be the way."""
+        self._wrongs += 1
+        if self._wrongs > 1:
+            self._part.forget()
+            raise FetchError(
+                f"{self._site.url}: came twice otherwise than the server's own digest says; "
+                "tell who runs it"
+            )
+        self._refetched += self._part.ranges.bytes
+        self._anew_because("the file came otherwise than the server's digest says")
+
+    # Telling.
+
+    def _show(self, now: bool) -> None:
+        time_s = time.monotonic()
+        if not (now or self._meter.due(time_s)):
+            return
+        source = self._part.source
+        self._watch(
+            Progress(
+                path=self._wish.target,
+                done=self._part.ranges.bytes,
+                length=None if source is None else source.length,
+                received=self._received,
+                seconds=time_s - self._begin,
+                rate=self._meter.take(time_s, self._received),
+                kept=self.kept > 0,
+            )
+        )
+
+
+def _in_two(runs: list[Run]) -> list[tuple[int, int | None]]:
+    """Runs, of which one alone is named as two."""
+    if len(runs) > 1 or runs[0][1] - runs[0][0] < 2:
+        return list(runs)
+    start, end = runs[0]
+    middle = start + min(SPLIT, (end - start) // 2)
+    return [(start, middle), (middle, end)]
+
+
+def _range(runs: list[Run] | list[tuple[int, int | None]]) -> str:
+    """The value of Range."""
+    return "bytes=" + ",".join(f"{low}-{'' if high is None else high - 1}" for low, high in runs)
+
+
+def _retry_after(answer: Answer) -> float | None:
+    """What Retry-After says, in seconds."""
+    text = answer.fields.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return float(text[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _refusal(status: int) -> str:
+    said = {
+        401: "asks who you are (401); name user and password in the address, or --header",
+        403: "is not for everybody (403); --header names what a server wants to see",
+        404: "is not there (404); is the address right?",
+        407: "the proxy asks who you are (407); name user and password in its address",
+        410: "is no longer there (410)",
+    }
+    return said.get(status, f"the server answers {status}")

@@ -1,0 +1,32 @@
+"""How a download ends without a file."""
+
+from __future__ import annotations
+
+
+class FetchError(Exception):
+    """A file cannot be fetched: one line with the remedy.
+
+    Attributes:
+        status: exit status of the command: 2 if what was asked for cannot be done, 1 if the server
+            or the way to it failed.
+        kept: bytes that are kept for the next call.
+    """
+
+    status = 1
+    kept = 0
+
+
+class Unusable(FetchError):
+    """The address, the target, or this machine: another try of the same would end the same."""
+
+    status = 2
+
+
+class Broken(Exception):
+    """One exchange with the server came to nothing, or only to a part; another may do better."""
+
+    def __init__(self, why: str, wait_s: float | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.wait_s = wait_s
+        """What the server asks to wait (Retry-After), in seconds."""

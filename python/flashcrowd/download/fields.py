@@ -1,0 +1,168 @@
+"""Header fields of answers: read strictly, as they come from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin
+
+from flashcrowd.download.errors import Broken
+
+MOST_BYTES = (1 << 63) - 1
+"""The longest file that a system can have."""
+MOST_DIGITS = 18
+"""A position in parts of a file has at most so many digits: below 2⁶³."""
+SURE_AFTER_S = 60
+"""A date is a strong validator if the file was so old when it was sent (RFC 9110, 8.8.2.2)."""
+
+_RANGE = re.compile(r"bytes[ \t]+(\d+)-(\d+)/(\d+|\*)", re.ASCII | re.IGNORECASE)
+_UNSATISFIED = re.compile(r"bytes[ \t]+\*/(\d+)", re.ASCII | re.IGNORECASE)
+_DIGEST = re.compile(r"[ \t]*(sha-256|sha-512)=:([A-Za-z0-9+/=]*):[ \t]*(?:;.*)?", re.ASCII)
+_PARAMETER = re.compile(
+    r"""[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\.)*)"|([^ \t;,"]+))"""
+)
+
+
+@dataclass(frozen=True)
+class ContentRange:
+    """Content-Range: the bytes from `start` to before `end` of a file of `length` bytes."""
+
+    start: int
+    end: int
+    length: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> ContentRange | None:
+        """None if it is no range of bytes that a file can have."""
+        match = _RANGE.fullmatch(text.strip(" \t"))
+        if match is None or any(len(it) > MOST_DIGITS for it in match.groups()):
+            return None
+        start, end = int(match[1]), int(match[2]) + 1
+        length = None if match[3] == "*" else int(match[3])
+        if start >= end or (length is not None and end > length):
+            return None
+        return cls(start, end, length)
+
+
+def unsatisfied(text: str) -> int | None:
+    """The file's length from the Content-Range of an answer 416."""
+    match = _UNSATISFIED.fullmatch(text.strip(" \t"))
+    return int(match[1]) if match and len(match[1]) <= MOST_DIGITS else None
+
+
+def content_length(fields: Mapping[str, str]) -> int | None:
+    """The length of the body, where it is said.
+
+    Raises:
+        Broken: it is no length.
+    """
+    text = fields.get("content-length")
+    if text is None or "transfer-encoding" in fields:
+        return None
+    if not re.fullmatch(r"[ \t]*[0-9]{1,30}[ \t]*", text) or int(text) > MOST_BYTES:
+        raise Broken("the server names a length that is none")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Validator:
+    """What tells one version of a file from another (RFC 9110, 8.8).
+
+    Attributes:
+        etag: the strong entity tag with its quotes; empty if there is none.
+        date: Last-Modified as it was said; empty if there is none.
+        strong: whether parts under the same validator belong together.
+    """
+
+    etag: str = ""
+    date: str = ""
+    strong: bool = False
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Validator:
+        """The validator of an answer."""
+        etag = fields.get("etag", "").strip(" \t")
+        if not re.fullmatch(r'"[!\x23-\x7e\x80-\xff]*"', etag):
+            etag = ""
+        date = fields.get("last-modified", "").strip(" \t")
+        return cls(etag, date, bool(etag) or _old(date, fields.get("date", "")))
+
+    @property
+    def if_range(self) -> str:
+        """The value of If-Range; empty if there is none that may be used."""
+        return (self.etag or self.date) if self.strong else ""
+
+    def same(self, other: Validator) -> bool:
+        """Whether both are of one version of a file, for sure."""
+        if self.etag or other.etag:
+            return self.etag == other.etag
+        return self.strong and other.strong and self.date == other.date
+
+
+def _old(date: str, now: str) -> bool:
+    try:
+        past = parsedate_to_datetime(now) - parsedate_to_datetime(date)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return False
+    return past.total_seconds() >= SURE_AFTER_S
+
+
+def repr_digest(fields: Mapping[str, str]) -> tuple[str, bytes] | None:
+    """The digest of the whole file (Repr-Digest, RFC 9530): sha256 or sha512, and its bytes."""
+    found: dict[str, bytes] = {}
+    for member in fields.get("repr-digest", "").split(","):
+        match = _DIGEST.fullmatch(member)
+        if match is None:
+            continue
+        try:
+            found[match[1]] = base64.b64decode(match[2], validate=True)
+        except binascii.Error:
+            continue
+    for name, python, size in (("sha-256", "sha256", 32), ("sha-512", "sha512", 64)):
+        if len(found.get(name, b"")) == size:
+            return python, found[name]
+    return None
+
+
+def link(fields: Mapping[str, str], relation: str, kind: str, base: str) -> str | None:
+    """The first Link (RFC 8288) of this relation and media type, as a whole address."""
+    text = fields.get("link", "")
+    for match in re.finditer(r"<([^<>]*)>", text):
+        given: dict[str, str] = {}
+        position = match.end()
+        while parameter := _PARAMETER.match(text, position):
+            quoted = parameter[2]
+            value = parameter[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            given.setdefault(parameter[1].lower(), value)
+            position = parameter.end()
+        if relation in given.get("rel", "").lower().split() and given.get("type") == kind:
+            try:
+                return urljoin(base, match[1])
+            except ValueError:
+                return None
+    return None
+
+
+def words(fields: Mapping[str, str], name: str) -> list[str]:
+    """The members of a list, in lower case."""
+    return [it.strip().lower() for it in fields.get(name, "").split(",")]
+
+
+def boundary(content_type: str) -> bytes | None:
+    """The boundary of multipart/byteranges; None if it is another media type (RFC 2046, 5.1.1)."""
+    kind = re.match(r"[ \t]*multipart/byteranges(?=[ \t;]|$)", content_type, re.IGNORECASE)
+    if kind is None:
+        return None
+    position = kind.end()
+    while parameter := _PARAMETER.match(content_type, position):
+        if parameter[1].lower() == "boundary":
+            quoted = parameter[2]
+            value = parameter[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            good = re.fullmatch(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]", value)
+            return value.encode("ascii") if good else None
+        position = parameter.end()
+    return None
