@@ -46,6 +46,7 @@ def call(hidden: list[str], *words: str) -> subprocess.CompletedProcess[str]:
         ["schema"],
         ["utp", "--help"],
         ["utp", "serve", "--help"],
+        ["fetch", "--help"],
     ],
     ids=" ".join,
 )
