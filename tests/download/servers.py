@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BLOCK = 64 << 10
+draw = random.Random(3)
 DATE = "Sat, 21 Nov 2020 10:00:00 GMT"
 
 
@@ -111,6 +112,13 @@ class Handler(BaseHTTPRequestHandler):
             self._whole(fields)
         elif len(runs) > 1 and does.refuses_several:
             self._empty(does.refuses_several)
+        elif does.reorders and "parts=1" in asked.get("prefer", ""):
+            start, end = draw.choice(self._blocks(runs))
+            fields["Preference-Applied"] = "part-order=any"
+            fields["Content-Range"] = f"bytes {start}-{end - 1}/{len(does.data)}"
+            fields["Content-Length"] = str(end - start)
+            self._head(206, fields)
+            self._send(start, end)
         elif does.reorders and "part-order=any" in asked.get("prefer", ""):
             self._any_order(fields, runs)
         elif len(runs) == 1:
@@ -149,15 +157,19 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"0\r\n\r\n")
 
     def _any_order(self, fields: dict[str, str], runs: list[tuple[int, int]]) -> None:
+        blocks = self._blocks(runs)
+        random.Random(3).shuffle(blocks)
+        fields |= {"Preference-Applied": "part-order=any", "Transfer-Encoding": "chunked"}
+        self._parts(fields, blocks, chunked=True)
+
+    def _blocks(self, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         blocks = []
         for start, end in runs:
             while start < end:
                 stop = min(end, start + BLOCK - start % BLOCK)
                 blocks.append((start, stop))
                 start = stop
-        random.Random(3).shuffle(blocks)
-        fields |= {"Preference-Applied": "part-order=any", "Transfer-Encoding": "chunked"}
-        self._parts(fields, blocks, chunked=True)
+        return blocks
 
     def _parts(
         self, fields: dict[str, str], runs: list[tuple[int, int]], chunked: bool = False

@@ -60,8 +60,8 @@ def left(folder: Path) -> list[str]:
         (Behaviour(digests=True, computing=3), "whole", ("blocks",)),
         (Behaviour(reorders=True), "any order", ()),
         (Behaviour(reorders=True, digests=True, repr_digest=True), "any order", ("blocks",)),
-        (Behaviour(reorders=True, refuses_several=416), "whole", ()),
-        (Behaviour(reorders=True, refuses_several=400, digests=True), "whole", ("blocks",)),
+        (Behaviour(reorders=True, refuses_several=416), "any order", ()),
+        (Behaviour(reorders=True, refuses_several=400, digests=True), "any order", ("blocks",)),
         (Behaviour(reorders=True, silent_ranges=True), "whole", ()),
     ],
 )
@@ -501,3 +501,16 @@ def test_a_part_that_is_whole_gets_its_name_only_if_the_file_is_as_it_was(change
     assert (tmp_path / "file").read_bytes() == does.data
     assert fetched.received == (len(DATA) if changed else 0)
     assert len(does.gets()) == changed
+
+
+def test_where_several_ranges_are_refused_one_part_after_the_other_is_pulled(tmp_path):
+    does = Behaviour(data=DATA, reorders=True, refuses_several=416, cuts=[5])
+    with serving(does) as server:
+        fetched = Call(server.url, tmp_path / "file").run()
+    assert (tmp_path / "file").read_bytes() == DATA
+    asked = does.gets()[1:]
+    assert all("," not in it["range"] for it in asked)
+    assert all(it["prefer"] == "part-order=any; parts=1" for it in asked)
+    # One for each block, and another for the one that was cut.
+    assert len(asked) == 22
+    assert (fetched.how, fetched.retries, fetched.received) == ("any order", 1, len(DATA))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -48,6 +48,7 @@ class Form(Enum):
     """How the bytes are asked for; a server that does not take one is asked by the next."""
 
     ANY_ORDER = "any order"
+    PULL = "one part after the other"
     RANGES = "ranges"
     WHOLE = "whole"
 
@@ -295,6 +296,8 @@ class Download:
         """The form that was used did not work: the next one; whole only if it is sure."""
         self._stepped = True
         if self._form is Form.ANY_ORDER:
+            self._form = Form.PULL
+        elif self._form is Form.PULL:
             self._form = Form.RANGES
         elif sure:
             self._form = Form.WHOLE
@@ -313,6 +316,10 @@ class Download:
                 headers |= {"range": _range(named), "prefer": PREFERENCE}
             else:
                 headers["range"] = _range(named)
+        elif form is Form.PULL:
+            # One range, as what is in between may know no several; the longest leaves most choice.
+            longest = max(runs, key=lambda run: run[1] - run[0]) if runs else (0, None)
+            headers |= {"range": _range([longest]), "prefer": f"{PREFERENCE}; parts=1"}
         elif self._part.ranges.bytes and runs:
             headers["range"] = _range(runs[:1])
         if "range" in headers and source is not None and self._part.ranges.bytes:
@@ -407,6 +414,7 @@ class Download:
         if got is None:
             raise Malformed("an answer 206 that does not say which bytes it has")
         self._accept(answer, got.length)
+        self._used = Form.ANY_ORDER if _applied(answer) else Form.RANGES
         at = got.start
         for data in answer.body():
             if at + len(data) > got.end:
@@ -420,7 +428,6 @@ class Download:
         source = self._part.source
         parts = ByteRanges(boundary, None if source is None else source.length)
         accepted = False
-        applied = PREFERENCE in fields.words(answer.fields, "preference-applied")
         beyond, count = 0, 0
         for data in answer.body():
             beyond += len(data) if parts.finished else 0
@@ -428,7 +435,7 @@ class Download:
                 if not accepted:
                     self._accept(answer, parts.length)
                     accepted = True
-                    self._used = Form.ANY_ORDER if applied else Form.RANGES
+                    self._used = Form.ANY_ORDER if _applied(answer) else Form.RANGES
                 self._write(at, piece)
                 count += len(piece)
             if beyond > MOST_LINE or count > 2 * (parts.length or count):
@@ -620,7 +627,12 @@ def _in_two(runs: list[Run]) -> list[tuple[int, int | None]]:
     return [(start, middle), (middle, end)]
 
 
-def _range(runs: list[Run] | list[tuple[int, int | None]]) -> str:
+def _applied(answer: Answer) -> bool:
+    """Whether the server has chosen the order."""
+    return PREFERENCE in fields.words(answer.fields, "preference-applied")
+
+
+def _range(runs: Sequence[tuple[int, int | None]]) -> str:
     """The value of Range."""
     return "bytes=" + ",".join(f"{low}-{'' if high is None else high - 1}" for low, high in runs)
 
