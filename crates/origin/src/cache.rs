@@ -1,5 +1,5 @@
 use crate::list::{Links, List, NOWHERE};
-use flashcrowd_base::Slab;
+use flashcrowd_base::{Slab, Time};
 
 /// An extent that is wanted of the disk, on its way, or in memory.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Slot {
     pub pins: u32,
     /// The how many-th that came from the disk, counted over all files.
     pub load: u64,
+    /// When it came.
+    pub loaded: Time,
     /// Clients that wait for it.
     pub(crate) waiting: List,
     /// Its file was closed while it was read.
@@ -111,6 +113,7 @@ impl Cache {
             memory: NOWHERE,
             pins: 0,
             load: 0,
+            loaded: Time::NEVER,
             waiting: List::default(),
             orphan: false,
         });
@@ -144,12 +147,13 @@ impl Cache {
     }
 
     /// The disk has brought an extent.
-    pub(crate) fn load(&mut self, slot: u32) {
+    pub(crate) fn load(&mut self, slot: u32, now: Time) {
         self.loads += 1;
         let load = self.loads;
         let entry = self.slot_mut(slot);
         entry.state = State::Resident;
         entry.load = load;
+        entry.loaded = now;
     }
 
     /// Forgets an extent, wherever it is.

@@ -1,3 +1,5 @@
+use flashcrowd_base::Span;
+
 /// What an origin has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -15,6 +17,8 @@ pub struct Counters {
     pub ahead: u64,
     /// Extents that gave their memory to others.
     pub evictions: u64,
+    /// For how long those had been in memory, summed.
+    pub residence: Span,
     /// Reads that failed.
     pub errors: u64,
 }

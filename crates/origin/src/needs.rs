@@ -2,7 +2,7 @@ use crate::Layout;
 use crate::extent_set::ExtentSet;
 use std::ops::Range;
 
-/// The blocks that a client still needs: extents of which something is missing, and the exact blocks of those few
+/// The blocks that a client still needs, as its server knows them or as it knows them itself: extents of which something is missing, and the exact blocks of those few
 /// of which something has been sent.
 #[derive(Clone, Debug)]
 pub struct Needs {
@@ -17,7 +17,7 @@ pub struct Needs {
 
 impl Needs {
     /// Every block of a file.
-    pub(crate) fn whole(layout: Layout) -> Needs {
+    pub fn whole(layout: Layout) -> Needs {
         let extents = ExtentSet::full(layout.extents());
         Needs { layout, extents, partial: Vec::new(), blocks: layout.blocks(), whole: true }
     }
@@ -138,7 +138,7 @@ impl Needs {
     }
 
     /// Takes a block out; whether it was there.
-    pub(crate) fn remove(&mut self, block: u32) -> bool {
+    pub fn remove(&mut self, block: u32) -> bool {
         let extent = self.layout.extent_of(block);
         let bit = 1 << self.layout.place_of(block);
         let place = self.partial.binary_search_by_key(&extent, |(at, _)| *at);

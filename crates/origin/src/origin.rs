@@ -107,7 +107,7 @@ impl Origin {
 
     /// Ends the downloads of a file that has changed or is gone, and forgets what is in memory of it. What is under way
     /// for it at the disk is to be completed all the same.
-    pub fn close(&mut self, _now: Time, file: FileId) {
+    pub fn close(&mut self, now: Time, file: FileId) {
         let Some(entry) = self.world.files.get_mut(file.0 as usize) else { return };
         entry.closed = true;
         for place in 0..self.world.clients.len() as u32 {
@@ -124,7 +124,7 @@ impl Origin {
                 self.forget(slot);
             }
         }
-        self.ask_disk();
+        self.ask_disk(now);
     }
 
     /// A client begins. Its socket has no room until the driver says so.
@@ -174,10 +174,10 @@ impl Origin {
     }
 
     /// A client is gone: its connection has ended, and nothing of the driver's refers to memory on its account.
-    pub fn leave(&mut self, _now: Time, client: ClientId) {
+    pub fn leave(&mut self, now: Time, client: ClientId) {
         if let Some(place) = self.place(client) {
             self.end(place);
-            self.ask_disk();
+            self.ask_disk(now);
         }
     }
 
@@ -187,7 +187,7 @@ impl Origin {
         let Some(place) = self.place(client) else { return };
         if self.world.clients[place as usize].doing == Doing::Resting {
             self.serve(now, place, true);
-            self.ask_disk();
+            self.ask_disk(now);
         }
     }
 
@@ -210,13 +210,13 @@ impl Origin {
             self.end(place);
             self.outputs.push_back(Output::Done { client });
         }
-        self.ask_disk();
+        self.ask_disk(now);
     }
 
     /// The driver has put aside what the client's socket has not accepted of its block, and refers to the origin's
     /// memory no more on its account: so a socket that accepts a part of a block and then nothing holds no memory of
     /// the origin's, but as much of the driver's as was left.
-    pub fn release(&mut self, _now: Time, client: ClientId) {
+    pub fn release(&mut self, now: Time, client: ClientId) {
         let Some(place) = self.place(client) else { return };
         if let Doing::Sending { slot, released, .. } = &mut self.world.clients[place as usize].doing
             && !*released
@@ -224,7 +224,7 @@ impl Origin {
             *released = true;
             let slot = *slot;
             self.world.cache.slot_mut(slot).pins -= 1;
-            self.ask_disk();
+            self.ask_disk(now);
         }
     }
 
@@ -245,7 +245,7 @@ impl Origin {
         let woken = std::mem::take(&mut self.woken);
         self.world.asked.remove(&mut self.world.files[file as usize].asked, slot);
         if brought && !orphan {
-            self.world.cache.load(slot);
+            self.world.cache.load(slot, now);
             self.policy.loaded(&self.world, slot);
             for place in &woken {
                 self.serve(now, *place, false);
@@ -260,7 +260,7 @@ impl Origin {
             }
         }
         self.woken = woken;
-        self.ask_disk();
+        self.ask_disk(now);
     }
 
     /// What the driver has to do next. To be called until there is nothing.
@@ -285,7 +285,7 @@ impl Origin {
             }
             self.fail(place, Failure::Stalled);
         }
-        self.ask_disk();
+        self.ask_disk(now);
     }
 
     /// What it has done so far.
@@ -396,12 +396,13 @@ impl Origin {
     }
 
     /// Gives the disk what it can take, and what there is memory for.
-    fn ask_disk(&mut self) {
+    fn ask_disk(&mut self, now: Time) {
         while self.under_way.len() < self.settings.reads as usize {
             let Some(slot) = self.world.cache.next() else { return };
             while !self.world.cache.fits(slot) {
                 let Some(victim) = self.policy.victim(&self.world) else { return };
                 self.counters.evictions += 1;
+                self.counters.residence += now.since(self.world.cache.slot(victim).loaded);
                 self.forget(victim);
             }
             self.world.cache.begin(slot);

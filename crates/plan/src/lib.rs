@@ -3,6 +3,7 @@
 //!
 //! [`Plan::check`] refuses what contradicts itself, before anything is allocated for it.
 
+mod arrivals;
 mod call;
 mod capture;
 mod check;
@@ -11,6 +12,7 @@ mod logged_connections;
 mod measures;
 mod need;
 mod network;
+mod origin;
 mod outlook;
 mod ping;
 mod rate_clock;
@@ -20,6 +22,7 @@ mod transfer;
 mod upload_control;
 mod web;
 
+pub use arrivals::{Arrivals, RateStep};
 pub use call::Call;
 pub use capture::Capture;
 pub use check::Error;
@@ -32,11 +35,12 @@ pub use logged_connections::LoggedConnections;
 pub use measures::{Measures, Sampled, Series, Window, Windowed};
 pub use need::Need;
 pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
+pub use origin::{Clients, Files, Origin};
 use outlook::Outlook;
 pub use ping::Ping;
 pub use rate_clock::RateClock;
 use serde::{Deserialize, Serialize};
-pub use swarm::{Arrivals, Departure, Population, RateStep, Swarm, Tracker};
+pub use swarm::{Departure, Population, Swarm, Tracker};
 pub use timeline::{Change, What};
 pub use transfer::Transfer;
 pub use upload_control::{ClientInterface, ControlledUpload};
@@ -146,6 +150,8 @@ workloads! {
     Web;
     /// A stream of datagrams at a constant rate, both ways.
     Call;
+    /// A content server with its disk, and those who download from it.
+    Origin;
 }
 
 /// What carries a connection: the configuration of both of its ends.

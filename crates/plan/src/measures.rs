@@ -67,6 +67,8 @@ pub enum Windowed {
     Pages,
     /// Packets of calls sent inside.
     Calls,
+    /// What servers did, and downloads from them that began inside.
+    Origins,
 }
 
 impl Window {
@@ -120,6 +122,16 @@ pub enum Sampled {
     Completed,
     /// Upload limit of the client on each host that has one, in bits per second.
     UploadLimit,
+    /// Bits of blocks per second that each origin handed to sockets since the last sample.
+    OriginRate,
+    /// Bits per second that the disk of each origin was asked for since the last sample.
+    DiskRate,
+    /// Reads of each origin that wait for the disk or are under way.
+    DiskQueue,
+    /// Clients of each origin that wait for the disk.
+    DiskWaiting,
+    /// Clients of each origin that are being served.
+    OriginClients,
 }
 
 impl Measures {
@@ -154,6 +166,7 @@ impl Measures {
         let rated = plan.network.links.iter().filter(|link| link.is_rated());
         let links = rated.count() as f64;
         let (mut flows, mut swarms, mut populations, mut peers) = (0.0, 0.0, 0.0, 0.0);
+        let mut origins = 0.0;
         for workload in &plan.workloads {
             match workload {
                 Workload::Transfer(transfer) => flows += f64::from(transfer.flows),
@@ -162,6 +175,7 @@ impl Measures {
                     populations += swarm.populations.len() as f64;
                     peers += swarm.hosts().len() as f64;
                 }
+                Workload::Origin(_) => origins += 1.0,
                 _ => {}
             }
         }
@@ -178,6 +192,11 @@ impl Measures {
                     Sampled::Goodput | Sampled::Window | Sampled::Rtt => flows,
                     Sampled::SwarmRate | Sampled::Online | Sampled::Completed => swarms,
                     Sampled::UploadLimit => peers,
+                    Sampled::OriginRate
+                    | Sampled::DiskRate
+                    | Sampled::DiskQueue
+                    | Sampled::DiskWaiting
+                    | Sampled::OriginClients => origins,
                 },
             );
         }

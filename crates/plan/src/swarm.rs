@@ -1,8 +1,7 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
-use crate::rate_clock::RateClock;
-use crate::{ControlledUpload, Error, Plan, TransportChoice, What};
+use crate::{Arrivals, ControlledUpload, Error, Plan, TransportChoice, What};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
@@ -80,58 +79,6 @@ pub struct Population {
     pub program: Option<String>,
 }
 
-/// When the peers of a population come.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Arrivals {
-    /// Together, each at a random instant of a window.
-    FlashCrowd {
-        /// Begin of the window.
-        start_ns: Span,
-        /// Its length; zero for exactly together.
-        spread_ns: Span,
-    },
-    /// One after another with exponential gaps.
-    Poisson {
-        /// Begin; the first peer comes one gap later.
-        start_ns: Span,
-        /// Mean gap.
-        gap_ns: Span,
-    },
-    /// At these instants, one for each host.
-    Times {
-        /// The instants.
-        at_ns: Vec<Span>,
-    },
-    /// At these instants, one for each host, and not for longer than until others: who does not have
-    /// the file by then leaves without it.
-    Sessions {
-        /// The instants at which they come.
-        at_ns: Vec<Span>,
-        /// When each leaves at the latest; none for one that stays as long as its departure says.
-        leave_ns: Vec<Option<Span>>,
-    },
-    /// One after another, at a rate that changes: a Poisson process whose rate is a step function.
-    Rates {
-        /// From each of these instants on its rate holds, until the next one; the first is zero.
-        steps: Vec<RateStep>,
-        /// After this time the steps begin again; none if the last rate holds for ever.
-        period_ns: Option<Span>,
-    },
-}
-
-/// A rate of arrivals, from an instant on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct RateStep {
-    /// From here on.
-    pub at_ns: Span,
-    /// So many peers come in a second, on average.
-    pub per_s: f64,
-}
-
 /// When a peer goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -158,49 +105,6 @@ pub enum Departure {
         /// Quantiles of that time in seconds.
         stay_s: Quantiles,
     },
-}
-
-/// Fewer arrivals than this in a period, or in a second at the rate that holds for ever, are a mistake:
-/// the last of the peers would come after years.
-const LEAST_ARRIVALS: f64 = 1e-6;
-
-impl Arrivals {
-    fn check(&self, hosts: usize, path: &str) -> Result<(), Error> {
-        match self {
-            Arrivals::FlashCrowd { .. } | Arrivals::Poisson { .. } => Ok(()),
-            Arrivals::Times { at_ns } => {
-                require(at_ns.len() == hosts, path, "must have one instant for each host")
-            }
-            Arrivals::Sessions { at_ns, leave_ns } => {
-                let matched = at_ns.len() == hosts && leave_ns.len() == hosts;
-                require(matched, path, "must have two instants for each host")?;
-                let mut both = at_ns.iter().zip(leave_ns);
-                let lasts = both.all(|(at, leave)| leave.is_none_or(|leave| leave > *at));
-                require(lasts, path, "must have nobody leave before it came")
-            }
-            Arrivals::Rates { steps, period_ns } => {
-                let first = steps.first().is_some_and(|step| step.at_ns == Span::ZERO);
-                require(first, path, "must have a first step at zero")?;
-                let rises = steps.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns);
-                require(rises, path, "must have steps in order of time")?;
-                let sane = steps.iter().all(|step| step.per_s.is_finite() && step.per_s >= 0.0);
-                require(sane, path, "must have rates of zero or more")?;
-                let last = steps[steps.len() - 1];
-                let Some(period) = *period_ns else {
-                    let comes = last.per_s >= LEAST_ARRIVALS;
-                    return require(comes, path, "must end with a rate of more than zero");
-                };
-                require(period > last.at_ns, path, "must have all steps within the period")?;
-                let ends = steps[1..].iter().map(|step| step.at_ns).chain([period]);
-                let expected = steps.iter().zip(ends);
-                let expected: f64 = expected
-                    .map(|(step, end)| step.per_s * (end.seconds() - step.at_ns.seconds()))
-                    .sum();
-                let comes = expected >= LEAST_ARRIVALS * period.seconds().max(1.0);
-                require(comes, path, "must have a rate of more than zero somewhere")
-            }
-        }
-    }
 }
 
 impl Swarm {
@@ -355,28 +259,6 @@ impl Population {
         let rules = &plan.profiles[self.profile as usize].choker;
         f64::from(choker::slots(rules.slots, self.upload_bps.rate()).max(rules.min_uploads))
     }
-
-    /// When the first and the last peer are expected, in seconds.
-    fn arrivals_s(&self) -> (f64, f64) {
-        let count = self.hosts.len() as f64;
-        match &self.arrivals {
-            Arrivals::FlashCrowd { start_ns, spread_ns } => {
-                (start_ns.seconds(), start_ns.seconds() + spread_ns.seconds())
-            }
-            Arrivals::Poisson { start_ns, gap_ns } => {
-                (start_ns.seconds(), start_ns.seconds() + count * gap_ns.seconds())
-            }
-            Arrivals::Times { at_ns } | Arrivals::Sessions { at_ns, .. } => {
-                let seconds = at_ns.iter().map(|at| at.seconds());
-                let first = seconds.clone().fold(f64::INFINITY, f64::min);
-                (first, seconds.fold(0.0, f64::max))
-            }
-            Arrivals::Rates { steps, period_ns } => {
-                let mut clock = RateClock::new(steps, *period_ns);
-                (0.0, clock.after(count))
-            }
-        }
-    }
 }
 
 /// The share of what all uplinks could carry that peers send from when everybody has a piece until the
@@ -473,8 +355,8 @@ impl Crowd {
             }
         }
         let leechers = of(Role::Leecher);
-        let begins = swarm.populations.iter().map(|it| it.arrivals_s().0);
-        let lasts = swarm.populations.iter().map(|it| it.arrivals_s().1);
+        let begins = swarm.populations.iter().map(|it| it.arrivals.expected_s(it.hosts.len()).0);
+        let lasts = swarm.populations.iter().map(|it| it.arrivals.expected_s(it.hosts.len()).1);
         let replaces = swarm.populations.iter().any(|it| it.replace);
         let enough = swarm.stop_after_completions.map_or(f64::INFINITY, f64::from);
         let completions = if replaces { enough } else { enough.min(leechers) };

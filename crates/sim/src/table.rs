@@ -36,6 +36,30 @@ impl Column {
     pub(crate) fn text(value: &str) -> Column {
         Column::Text(vec![0], vec![value.to_owned()])
     }
+    /// Adds the rows of another column of the same type.
+    fn append(&mut self, other: Column) {
+        match (self, other) {
+            (Column::F64(rows), Column::F64(more)) => rows.extend(more),
+            (Column::MaybeF64(rows), Column::MaybeF64(more)) => rows.extend(more),
+            (Column::U64(rows), Column::U64(more)) => rows.extend(more),
+            (Column::MaybeU64(rows), Column::MaybeU64(more)) => rows.extend(more),
+            (Column::U32(rows), Column::U32(more)) => rows.extend(more),
+            (Column::Text(rows, names), Column::Text(more, others)) => {
+                // The names of this side keep their codes, and none is listed twice.
+                let mut codes: BTreeMap<String, u32> =
+                    (0..).zip(names.iter()).map(|(code, name)| (name.clone(), code)).collect();
+                let code = |name: String| {
+                    *codes.entry(name).or_insert_with_key(|name| {
+                        names.push(name.clone());
+                        names.len() as u32 - 1
+                    })
+                };
+                let translated: Vec<u32> = others.into_iter().map(code).collect();
+                rows.extend(more.into_iter().map(|old| translated[old as usize]));
+            }
+            (column, more) => debug_assert!(more.is_empty(), "{column:?} and {more:?}"),
+        }
+    }
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
@@ -57,6 +81,13 @@ impl Table {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+    /// Adds the rows of another table with the same columns.
+    pub(crate) fn append(&mut self, other: Table) {
+        for ((name, column), (other_name, rows)) in self.columns.iter_mut().zip(other.columns) {
+            debug_assert_eq!(*name, other_name);
+            column.append(rows);
+        }
     }
     /// The column of this name.
     pub fn column(&self, name: &str) -> Option<&Column> {

@@ -78,6 +78,7 @@ mod tests {
     use crate::cache::Cache;
     use crate::list::{Links, List, NOWHERE};
     use crate::world::File;
+    use flashcrowd_base::Time;
 
     const UNIT: u32 = 1 << 16;
 
@@ -118,7 +119,7 @@ mod tests {
                     world.files[0].slots[gone.extent as usize] = NOWHERE;
                 }
                 world.cache.begin(slot);
-                world.cache.load(slot);
+                world.cache.load(slot, Time::START);
                 world.files[0].slots[*extent as usize] = slot;
                 store.loaded(world, slot);
                 slot

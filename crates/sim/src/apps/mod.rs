@@ -5,11 +5,13 @@
 
 mod call;
 mod content;
+mod origin;
 mod ping;
 mod round_trips;
 mod swarm;
 mod transfer;
 mod web;
+mod writing;
 
 use crate::kernel::{self, Datagram, Event, News, Owner};
 use crate::table::Table;
@@ -269,4 +271,5 @@ applications! {
     PING, Ping, ping::Pings<'p>;
     WEB, Web, web::Webs<'p>;
     CALL, Call, call::Calls<'p>;
+    ORIGIN, Origin, origin::Origins<'p>;
 }

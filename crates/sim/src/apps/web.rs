@@ -1,3 +1,4 @@
+use super::writing::write;
 use super::{App, Content, Stream, WEB, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner};
 use crate::table::{Column, Table, names, seconds};
@@ -180,25 +181,6 @@ impl User<'_> {
 /// What the connection of this number brings of a page of so many bytes.
 fn share(bytes: u64, connections: u64, number: u64) -> u64 {
     bytes / connections + u64::from(number < bytes % connections)
-}
-
-/// Writes as much of what is `unsent` as the socket takes; the server closes after its last byte.
-fn write(world: &mut World, socket: u32, unsent: &mut u64, last: bool) {
-    let end = world.sockets.get(socket);
-    let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else { return };
-    let bytes = transport.write_space().min(*unsent);
-    if bytes == 0 {
-        return;
-    }
-    *unsent -= bytes;
-    world.sockets.write(socket, world.now, bytes, None);
-    if *unsent == 0
-        && last
-        && let Some(transport) = &mut world.sockets.get_mut(socket).transport
-    {
-        transport.close(world.now);
-    }
-    world.flush(socket);
 }
 
 impl App for Webs<'_> {

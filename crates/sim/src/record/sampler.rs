@@ -125,5 +125,10 @@ fn name(what: Sampled) -> &'static str {
         Sampled::Online => "online",
         Sampled::Completed => "completed",
         Sampled::UploadLimit => "upload-limit",
+        Sampled::OriginRate => "origin-rate",
+        Sampled::DiskRate => "disk-rate",
+        Sampled::DiskQueue => "disk-queue",
+        Sampled::DiskWaiting => "disk-waiting",
+        Sampled::OriginClients => "origin-clients",
     }
 }

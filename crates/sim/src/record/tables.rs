@@ -14,7 +14,12 @@ pub(crate) fn tables(
     events: u64,
 ) -> Vec<Table> {
     let mut tables = vec![run(world, apps, events)];
-    tables.extend(apps.iter().flat_map(|app| app.tables(world)));
+    for table in apps.iter().flat_map(|app| app.tables(world)) {
+        match tables.iter_mut().find(|other| other.name == table.name) {
+            Some(other) => other.append(table),
+            None => tables.push(table),
+        }
+    }
     tables.extend([
         recorders.sampler.table(world, apps),
         queues(&recorders.queue_lengths),

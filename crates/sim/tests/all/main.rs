@@ -7,6 +7,7 @@ mod connections;
 mod data_connections;
 mod disciplines;
 mod ends;
+mod origins;
 mod pages;
 mod populations;
 mod round_trips;

@@ -10,33 +10,10 @@ impl Swarms<'_> {
             let Some(spec) = self.spec(swarm) else { continue };
             for (population, spec) in spec.populations.iter().enumerate() {
                 let stream = u64::from(swarm) << 32 | population as u64;
-                let mut stream = RandomStream::new(world.seed, "arrivals", stream);
-                let mut last = Span::ZERO;
-                let mut clock = match &spec.arrivals {
-                    Arrivals::Rates { steps, period_ns } => Some(RateClock::new(steps, *period_ns)),
-                    _ => None,
-                };
-                for place in 0..spec.hosts.len() {
-                    let at = match &spec.arrivals {
-                        Arrivals::FlashCrowd { start_ns, spread_ns } => {
-                            *start_ns + stream.between(Span::ZERO, *spread_ns)
-                        }
-                        Arrivals::Poisson { start_ns, gap_ns } => {
-                            last += stream.exponential(*gap_ns);
-                            *start_ns + last
-                        }
-                        Arrivals::Times { at_ns } | Arrivals::Sessions { at_ns, .. } => {
-                            at_ns[place]
-                        }
-                        Arrivals::Rates { .. } => {
-                            let gap = stream.exponential(Span::from_secs(1)).seconds();
-                            Span::from_seconds(clock.as_mut().map_or(0.0, |it| it.after(gap)))
-                        }
-                    };
+                let stream = RandomStream::new(world.seed, "arrivals", stream);
+                for (at, leave) in spec.arrivals.instants(spec.hosts.len(), stream) {
                     self.schedule(world, Time::START + at, Code::Arrival, peer);
-                    if let Arrivals::Sessions { leave_ns, .. } = &spec.arrivals
-                        && let Some(leave) = leave_ns[place]
-                    {
+                    if let Some(leave) = leave {
                         self.schedule(world, Time::START + leave, Code::Departure, peer);
                     }
                     peer += 1;

@@ -17,8 +17,7 @@ use account::{Account, Demand, is_acknowledged};
 use control::{Control, ControlRow};
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
-    self as plan, Arrivals, Change, Departure, Plan, Population, RateClock, Sampled,
-    TransportChoice, What, Workload,
+    self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Workload,
 };
 use flashcrowd_swarm::{
     self as swarm, Action, Availability, ConnId, Download, PeerId, Profile, Role, Standing,

@@ -1,0 +1,251 @@
+use crate::check::{index, require};
+use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
+use crate::outlook::{Outlook, Way};
+use crate::{Arrivals, Error, Plan, TransportChoice};
+use flashcrowd_origin::Settings;
+use flashcrowd_origin::disk::Medium;
+use serde::{Deserialize, Serialize};
+
+/// A content server, which reads files from a disk and sends them over connections of their own to those who ask, and
+/// its clients.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// Unique name.
+    pub name: String,
+    /// The server's host.
+    pub host: u32,
+    /// What carries the connections, which clients open; none for TCP with each host's own stack.
+    pub transport: Option<TransportChoice>,
+    /// What it has.
+    pub files: Files,
+    /// Which blocks it sends to whom, what it reads and keeps.
+    pub settings: Settings,
+    /// What the files lie on, one behind the other.
+    pub disk: Medium,
+    /// A client is handed its next block when less than so much of what was written to its socket has not been sent
+    /// (TCP_NOTSENT_LOWAT).
+    pub unsent_bytes: u64,
+    /// Length of a request.
+    pub request_bytes: u64,
+    /// Length of the head of an answer.
+    pub head_bytes: u64,
+    /// What stands before each run of blocks of an answer whose blocks come in any order: a boundary and the head of a
+    /// part of multipart/byteranges (RFC 9110, section 14.6).
+    pub part_bytes: u64,
+    /// Clients of one kind each.
+    pub populations: Vec<Clients>,
+}
+
+/// The files of an origin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Files {
+    /// How many.
+    pub count: u32,
+    /// The length of each.
+    pub size_bytes: u64,
+    /// The exponent of Zipf's law: the n-th is asked for n^-zipf times as often as the first. 0 for files that are
+    /// equally popular.
+    pub zipf: f64,
+}
+
+/// Clients of one kind: each downloads one file and goes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Clients {
+    /// Unique in its origin.
+    pub name: String,
+    /// One client on each host.
+    pub hosts: Vec<u32>,
+    /// Whether they take the blocks of a file in its order only, as who does not say otherwise.
+    pub in_order: bool,
+    /// When they come, and until when they stay at the latest.
+    pub arrivals: Arrivals,
+}
+
+/// Files of one origin: more is surely a mistake.
+const MOST_FILES: u32 = 1_000_000;
+/// Extents of all files: what is known of each takes some bytes.
+const MOST_EXTENTS: u64 = 100_000_000;
+
+/// What is kept of a client besides its connection.
+const CLIENT_BYTES: f64 = 1000.0;
+/// What is kept of an extent of a file, and of one in memory.
+const EXTENT_BYTES: f64 = 16.0;
+const SLOT_BYTES: f64 = 300.0;
+/// Clients of a population that are looked at for its lines.
+const SAMPLES: usize = 16;
+
+impl Origin {
+    /// Logs of connections may be about it.
+    pub(crate) const OPENS_CONNECTIONS: bool = true;
+
+    pub(crate) fn hosts(&self) -> Vec<u32> {
+        let clients = self.populations.iter().flat_map(|it| &it.hosts).copied();
+        std::iter::once(self.host).chain(clients).collect()
+    }
+
+    pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
+        let hosts = plan.network.hosts.len();
+        index(self.host, hosts, format_args!("{path}.host"))?;
+        TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
+        let refused = |place: &str| {
+            let place = format!("{path}.{place}");
+            move |refusal: flashcrowd_origin::Refusal| {
+                let message = format!("is {}; it may be {}", refusal.value, refusal.allowed);
+                Error::new(format!("{place}.{}", refusal.setting), message)
+            }
+        };
+        self.settings.check().map_err(refused("settings"))?;
+        self.disk.check().map_err(refused("disk"))?;
+        self.files.check(&self.settings, &format!("{path}.files"))?;
+        if let Medium::HardDisk(disk) = &self.disk {
+            let fits = self.files.bytes() <= disk.size_bytes;
+            let allowed = "must be at least what all files take";
+            require(fits, format_args!("{path}.disk.size_bytes"), allowed)?;
+        }
+        let some = (1..=1 << 30).contains(&self.unsent_bytes);
+        require(some, format_args!("{path}.unsent_bytes"), "must be between 1 and 1073741824")?;
+        let asks = (1..=1 << 20).contains(&self.request_bytes);
+        let allowed = "must be between 1 and 1048576";
+        require(asks, format_args!("{path}.request_bytes"), allowed)?;
+        let short = self.head_bytes.max(self.part_bytes) <= 1 << 20;
+        require(
+            short,
+            format_args!("{path}.head_bytes"),
+            "must be at most 1048576, as part_bytes",
+        )?;
+        let some = !self.populations.is_empty();
+        require(some, format_args!("{path}.populations"), "must not be empty")?;
+        for (i, clients) in self.populations.iter().enumerate() {
+            let path = format!("{path}.populations[{i}]");
+            for host in &clients.hosts {
+                index(*host, hosts, format_args!("{path}.hosts"))?;
+                let apart = *host != self.host;
+                require(apart, format_args!("{path}.hosts"), "must not have the server's host")?;
+            }
+            clients.arrivals.check(clients.hosts.len(), &format!("{path}.arrivals"))?;
+        }
+        Ok(())
+    }
+
+    /// Clients take what they get, as long as they are there.
+    pub(crate) fn share(&self, outlook: &mut Outlook<'_>) {
+        for clients in &self.populations {
+            let there = clients.at_once(self, outlook);
+            let each = there / (clients.hosts.len() as f64).max(1.0);
+            for host in &clients.hosts {
+                outlook.add_greedy(self.host, *host, each);
+            }
+        }
+    }
+
+    /// When the last client has its file.
+    pub(crate) fn end_s(&self, index: usize, outlook: &Outlook<'_>) -> Option<f64> {
+        let last = |clients: &Clients| {
+            let (_, last_s) = clients.arrivals.expected_s(clients.hosts.len());
+            last_s + clients.fetch_s(self, outlook)
+        };
+        let some = self.populations.iter().filter(|clients| !clients.hosts.is_empty());
+        let end_s = some.map(last).fold(0.0, f64::max);
+        Some(end_s.min(outlook.stop_s(index, None)))
+    }
+
+    /// A file for each client that comes by then.
+    pub(crate) fn load(&self, index: usize, outlook: &Outlook<'_>, end_s: f64) -> Load {
+        let end_s = end_s.min(outlook.stop_s(index, None));
+        let size = self.files.size_bytes as f64;
+        let mut all = Load::default();
+        for clients in &self.populations {
+            let Some(way) = clients.way(self, outlook) else { continue };
+            let (first_s, last_s) = clients.arrivals.expected_s(clients.hosts.len());
+            let come = ((end_s - first_s) / (last_s - first_s).max(1e-9)).clamp(0.0, 1.0);
+            let downloads = clients.hosts.len() as f64 * come;
+            let fetch_s = way.fetch_s(size);
+            // Who comes late has a part by the end.
+            let late = downloads * (fetch_s / (end_s - first_s).max(1e-9)).min(1.0);
+            let rest_s = (end_s - last_s.min(end_s)).min(fetch_s);
+            let part = (downloads - late * (1.0 - rest_s / fetch_s.max(1e-9))).max(0.0);
+            let mut load = way.stream(size * part, fetch_s, part).load();
+            load.add(way.opening().times(downloads));
+            load.connections = clients.at_once(self, outlook).min(downloads);
+            load.bytes += clients.hosts.len() as f64 * (CLIENT_BYTES + ROW_BYTES);
+            load.bytes += load.connections * way.in_flight() * PACKET_BYTES;
+            load.add_routes(way.forth.own, 2.0 * downloads);
+            // A read and what it wakes.
+            load.events += size * part / f64::from(self.settings.extent_bytes);
+            all.add(load);
+        }
+        let extents = f64::from(self.settings.extent_bytes);
+        all.bytes += self.files.bytes() as f64 / extents * EXTENT_BYTES;
+        all.bytes += self.settings.memory_bytes as f64 / extents * SLOT_BYTES;
+        all
+    }
+}
+
+impl Files {
+    /// Longer files are surely a mistake.
+    const MOST_BYTES: u64 = 1 << 44;
+
+    /// What all of them take.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.count).saturating_mul(self.size_bytes)
+    }
+
+    /// How popular each file is, together with all before it; the last one is the sum.
+    pub fn popularity(&self) -> Vec<f64> {
+        let mut sum = 0.0;
+        let add = |rank: u32| {
+            sum += libm::pow(f64::from(rank), -self.zipf);
+            sum
+        };
+        (1..=self.count).map(add).collect()
+    }
+
+    fn check(&self, settings: &Settings, path: &str) -> Result<(), Error> {
+        let some = (1..=MOST_FILES).contains(&self.count);
+        let allowed = format_args!("must be between 1 and {MOST_FILES}");
+        require(some, format_args!("{path}.count"), allowed)?;
+        let long = (1..=Self::MOST_BYTES).contains(&self.size_bytes);
+        let allowed = format_args!("must be between 1 and {}", Self::MOST_BYTES);
+        require(long, format_args!("{path}.size_bytes"), allowed)?;
+        let blocks = self.size_bytes.div_ceil(u64::from(settings.block_bytes));
+        let allowed = "must be at most 2147483648 blocks";
+        require(blocks <= 1 << 31, format_args!("{path}.size_bytes"), allowed)?;
+        let extents = self.size_bytes.div_ceil(u64::from(settings.extent_bytes));
+        let few = extents.saturating_mul(u64::from(self.count)) <= MOST_EXTENTS;
+        let allowed = format_args!("must be at most {MOST_EXTENTS} extents in all files");
+        require(few, format_args!("{path}.count"), allowed)?;
+        let sane = (0.0..=10.0).contains(&self.zipf);
+        require(sane, format_args!("{path}.zipf"), "must be between 0 and 10")
+    }
+}
+
+impl Clients {
+    /// Clients at a time, if each has the line for itself.
+    fn at_once(&self, origin: &Origin, outlook: &Outlook<'_>) -> f64 {
+        let clients = self.hosts.len() as f64;
+        let Some(host) = self.hosts.first() else { return 0.0 };
+        let (first_s, last_s) = self.arrivals.expected_s(self.hosts.len());
+        let bps = outlook.path(origin.host, *host).rate_bps;
+        let fetch_s = origin.files.size_bytes as f64 * 8.0 / bps;
+        (clients * fetch_s / (last_s - first_s).max(1e-9)).clamp(1.0, clients)
+    }
+
+    /// The way from the server to the one of some of them that has it hardest.
+    fn way(&self, origin: &Origin, outlook: &Outlook<'_>) -> Option<Way> {
+        let step = self.hosts.len().div_ceil(SAMPLES).max(1);
+        let ways = self.hosts.iter().step_by(step);
+        let ways = ways.map(|host| Way::new(outlook, origin.transport, origin.host, *host, None));
+        ways.min_by(|a, b| a.bps.total_cmp(&b.bps))
+    }
+
+    fn fetch_s(&self, origin: &Origin, outlook: &Outlook<'_>) -> f64 {
+        let way = self.way(origin, outlook);
+        way.map_or(0.0, |way| way.fetch_s(origin.files.size_bytes as f64))
+    }
+}

@@ -1,0 +1,441 @@
+//! Content servers and their clients: all of all origin workloads.
+//!
+//! A client opens a connection, asks for one file and gets it over this connection. The server is the machine of
+//! `flashcrowd_origin` with a disk in virtual time; what the client's socket takes is what pulls blocks out of it.
+
+mod client;
+mod record;
+mod server;
+
+use super::writing::write;
+use super::{App, Content, ORIGIN, Sample, Stream, World};
+use crate::kernel::{Application, Event, NO_CLASS, News, Owner, other};
+use crate::table::Table;
+use client::{Client, Download};
+use flashcrowd_base::{RandomStream, Span, Time};
+use flashcrowd_origin::{Failure, Output, Request};
+use flashcrowd_plan::{Change, Plan, Sampled, What, Window, Windowed, Workload};
+use record::Counts;
+use server::Server;
+
+pub(crate) struct Origins<'p> {
+    servers: Vec<Server<'p>>,
+    clients: Vec<Client>,
+    /// What counts, if not all of the run, and each server's counts at its begin and at its end.
+    window: Option<&'p Window>,
+    begin: Vec<Counts>,
+    end: Vec<Counts>,
+    /// How long nothing may arrive at anybody.
+    stall: Span,
+    /// Clients that are here, by host.
+    on_host: Vec<u32>,
+}
+
+/// The ends of a connection.
+const CLIENT: u8 = 0;
+const SERVER: u8 = 1;
+
+/// The events of this application.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Code {
+    /// A client comes.
+    Arrival,
+    /// A client leaves, with its file or without it.
+    Departure,
+    /// A server's disk has answered: [`MOST_READS`] times the server, and the place of the read.
+    Read,
+    /// A server looks for clients whose sockets accept nothing.
+    Patience,
+}
+
+impl Code {
+    const ALL: [Code; 4] = [Code::Arrival, Code::Departure, Code::Read, Code::Patience];
+}
+
+/// Reads of a server under way at most, by the check of its settings.
+const MOST_READS: u32 = 1024;
+
+impl<'p> Origins<'p> {
+    pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Origins<'p> {
+        let mut origins = Origins {
+            servers: Vec::new(),
+            clients: Vec::new(),
+            window: plan.measures.window(Windowed::Origins),
+            begin: Vec::new(),
+            end: Vec::new(),
+            stall: plan.stop.stall_ns,
+            on_host: vec![0; plan.network.hosts.len()],
+        };
+        for (index, workload) in (0u32..).zip(&plan.workloads) {
+            let Workload::Origin(spec) = workload else { continue };
+            let server = origins.servers.len() as u32;
+            let mut server_of = Server::new(index, spec);
+            let mut number = 0;
+            for (population, clients) in (0u32..).zip(&spec.populations) {
+                // Files come from a stream of their own, so that the third client of a population wants the same one
+                // however many came before it in others.
+                let stream = u64::from(index) << 32 | u64::from(population);
+                let mut files = RandomStream::new(world.seed, "origin-files", stream);
+                for host in &clients.hosts {
+                    let file = server_of.draw(&mut files);
+                    origins.clients.push(Client::new(server, population, *host, number, file));
+                    number += 1;
+                }
+            }
+            server_of.to_come = number;
+            origins.servers.push(server_of);
+        }
+        origins
+    }
+
+    /// A client comes: opens its connection.
+    fn arrive(&mut self, world: &mut World, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let server = &mut self.servers[client.server as usize];
+        server.to_come -= 1;
+        if server.stopped {
+            return;
+        }
+        client.arrived = Some(world.now);
+        self.on_host[client.host as usize] += 1;
+        server.online += 1;
+        server.last_progress = world.now;
+        let spec = server.spec;
+        let end = |host, role| Application {
+            host,
+            carrier: spec.transport,
+            owner: Owner { app: ORIGIN, role, index, part: 0 },
+            workload: server.workload,
+            member: client.number,
+            class: NO_CLASS,
+            captured: None,
+            nagle: false,
+            low_watermark: 0, // `hand_over` looks for itself.
+        };
+        let socket = world.open(end(client.host, CLIENT), end(spec.host, SERVER));
+        let layout = server.layout(client.file);
+        client.download = Some(Box::new(Download::new(socket, spec, layout)));
+    }
+
+    /// The server's end has something new: perhaps the request, perhaps room.
+    fn serve(&mut self, world: &mut World, index: u32, bytes: u64) {
+        let client = &mut self.clients[index as usize];
+        let Some(download) = client.download.as_deref_mut() else { return };
+        let server = &mut self.servers[client.server as usize];
+        download.awaited_request = download.awaited_request.saturating_sub(bytes);
+        if download.awaited_request > 0 {
+            return;
+        }
+        if !download.asked {
+            download.asked = true;
+            let in_order = server.spec.populations[client.population as usize].in_order;
+            let request = Request { ranges: None, in_order };
+            let id = server.machine.join(world.now, server.files[client.file as usize], request);
+            server.note(id, index);
+            server.downloads[client.file as usize] += 1;
+            download.id = Some(id);
+        }
+        let place = client.server;
+        self.hand_over(world, index);
+        self.work(world, place);
+    }
+
+    /// Writes what the client's socket takes of what the client was handed. When little of that has still to be sent,
+    /// there is room for the next block.
+    fn hand_over(&mut self, world: &mut World, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let Some(download) = client.download.as_deref_mut() else { return };
+        let Some(id) = download.id else { return };
+        let socket = other(download.socket);
+        let end = world.sockets.get(socket);
+        let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else {
+            return;
+        };
+        let server = &mut self.servers[client.server as usize];
+        let (head, block) = download.take(transport.write_space());
+        let unsent = transport.unsent() + head + block;
+        let room = unsent < server.spec.unsent_bytes && download.is_written() && !download.waits;
+        if head + block > 0 {
+            world.sockets.write(socket, world.now, head + block, None);
+            server.machine.accepted(world.now, id, block as u32);
+        }
+        if room {
+            download.waits = true;
+            server.machine.writable(world.now, id);
+        }
+        if head + block > 0 {
+            world.flush(socket);
+        }
+    }
+
+    /// Does what a server's machine asks for, until there is nothing.
+    fn work(&mut self, world: &mut World, place: u32) {
+        loop {
+            while let Some(output) = self.servers[place as usize].machine.poll() {
+                self.put_out(world, place, output);
+            }
+            let Some(index) = self.servers[place as usize].handed.pop_front() else { break };
+            self.hand_over(world, index);
+        }
+        let server = &mut self.servers[place as usize];
+        let deadline = server.machine.deadline();
+        if deadline < server.armed {
+            server.armed = deadline;
+            world.schedule(deadline, ORIGIN, Code::Patience as u8, place);
+        }
+    }
+
+    fn put_out(&mut self, world: &mut World, place: u32, output: Output) {
+        let server = &mut self.servers[place as usize];
+        match output {
+            Output::Read { read, file, offset, length, .. } => {
+                let done = server.read(world.now, file, offset, length);
+                let event = place * MOST_READS + server.reads.insert(read);
+                world.schedule(done, ORIGIN, Code::Read as u8, event);
+            }
+            Output::Send { client, file, offset, length, .. } => {
+                let index = server.client(client);
+                server.sent[file.number()] += u64::from(length);
+                let block = (offset >> server.spec.settings.block_bytes.trailing_zeros()) as u32;
+                let part = server.part_bytes(&self.clients[index as usize]);
+                if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
+                    download.hand(block, length, part);
+                    server.handed.push_back(index);
+                }
+            }
+            Output::Done { client } => {
+                let index = server.client(client);
+                let Some(download) = self.clients[index as usize].download.as_deref_mut() else {
+                    return;
+                };
+                download.id = None;
+                let socket = other(download.socket);
+                if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
+                    transport.close(world.now);
+                }
+                world.flush(socket);
+            }
+            Output::Failed { client, failure } => {
+                let index = server.client(client);
+                debug_assert_eq!(failure, Failure::Stalled, "files stay, and disks read");
+                if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
+                    download.id = None;
+                }
+                self.give_up(world, index);
+            }
+        }
+    }
+
+    /// A read is done.
+    fn complete_read(&mut self, world: &mut World, event: u32) {
+        let (place, number) = (event / MOST_READS, event % MOST_READS);
+        let server = &mut self.servers[place as usize];
+        if let Some(read) = server.reads.remove(number) {
+            server.machine.completed(world.now, read, true);
+        }
+        self.work(world, place);
+    }
+
+    /// Something has come at a client.
+    fn receive(&mut self, world: &mut World, index: u32, bytes: u64) {
+        let client = &mut self.clients[index as usize];
+        let Some(download) = client.download.as_deref_mut() else { return };
+        let server = &mut self.servers[client.server as usize];
+        let layout = server.layout(client.file);
+        let before = client.blocks;
+        client.blocks += download.receive(bytes, |block| {
+            let range = layout.block_bytes(block);
+            client.bytes += range.end - range.start;
+        });
+        if client.blocks > before {
+            server.last_progress = world.now;
+        }
+        if download.missing.is_empty() {
+            client.completed = Some(world.now);
+            client.download = None;
+            self.end(world, index);
+        }
+    }
+
+    /// A client's download is over.
+    fn end(&mut self, world: &mut World, index: u32) {
+        let client = &mut self.clients[index as usize];
+        if client.left.is_none() {
+            client.left = Some(world.now);
+            let server = &mut self.servers[client.server as usize];
+            server.online -= 1;
+            self.on_host[client.host as usize] -= 1;
+            server.completed += u32::from(client.completed.is_some());
+            world.something_ended = true;
+        }
+    }
+
+    /// A client's connection is given up by both ends.
+    fn give_up(&mut self, world: &mut World, index: u32) {
+        let client = &mut self.clients[index as usize];
+        let Some(download) = client.download.take() else { return };
+        if let Some(id) = download.id {
+            self.servers[client.server as usize].machine.leave(world.now, id);
+        }
+        for socket in [download.socket, other(download.socket)] {
+            if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
+                transport.abort(world.now);
+            }
+            world.close(socket);
+        }
+        self.end(world, index);
+    }
+
+    /// A client leaves without its file.
+    fn depart(&mut self, world: &mut World, index: u32) {
+        let place = self.clients[index as usize].server;
+        self.give_up(world, index);
+        self.work(world, place);
+    }
+
+    fn stop(&mut self, world: &mut World, place: u32) {
+        self.servers[place as usize].stopped = true;
+        for index in 0..self.clients.len() as u32 {
+            if self.clients[index as usize].server == place {
+                self.give_up(world, index);
+            }
+        }
+        self.work(world, place);
+        world.something_ended = true;
+    }
+
+    fn has_ended(&self, server: &Server<'_>) -> bool {
+        server.online == 0 && (server.to_come == 0 || server.stopped)
+    }
+}
+
+impl App for Origins<'_> {
+    fn begin(&mut self, world: &mut World) {
+        let mut index = 0;
+        for server in &self.servers {
+            for (population, clients) in (0u32..).zip(&server.spec.populations) {
+                let stream = u64::from(server.workload) << 32 | u64::from(population);
+                let stream = RandomStream::new(world.seed, "origin-arrivals", stream);
+                for (at, leave) in clients.arrivals.instants(clients.hosts.len(), stream) {
+                    world.schedule(Time::START + at, ORIGIN, Code::Arrival as u8, index);
+                    if let Some(leave) = leave {
+                        world.schedule(Time::START + leave, ORIGIN, Code::Departure as u8, index);
+                    }
+                    index += 1;
+                }
+            }
+        }
+    }
+
+    fn on_event(&mut self, world: &mut World, event: Event) {
+        match Code::ALL[usize::from(event.code)] {
+            Code::Arrival => self.arrive(world, event.index),
+            Code::Departure => self.depart(world, event.index),
+            Code::Read => self.complete_read(world, event.index),
+            Code::Patience => {
+                let server = &mut self.servers[event.index as usize];
+                server.armed = Time::NEVER;
+                server.machine.elapsed(world.now);
+                self.work(world, event.index);
+            }
+        }
+    }
+
+    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
+        let index = news.owner.index;
+        if news.owner.role == SERVER {
+            return self.serve(world, index, news.bytes);
+        }
+        if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
+            write(world, socket, &mut download.request, false);
+        }
+        if news.bytes > 0 {
+            self.receive(world, index, news.bytes);
+        }
+    }
+
+    /// The server closes after the last block, which the client has by then, unless the connection failed.
+    fn on_closed(&mut self, world: &mut World, _socket: u32, owner: Owner) {
+        self.depart(world, owner.index);
+    }
+
+    fn change(&mut self, world: &mut World, change: &Change) {
+        if let What::Stop { workload } = change.what
+            && let Some(place) = self.servers.iter().position(|it| it.workload == workload)
+        {
+            self.stop(world, place as u32);
+        }
+    }
+
+    fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
+        if table == Windowed::Origins {
+            let counts = self.servers.iter().map(|server| server.counts(world.now)).collect();
+            *(if begins { &mut self.begin } else { &mut self.end }) = counts;
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        !self.servers.is_empty()
+    }
+    fn is_done(&self) -> bool {
+        self.servers.iter().all(|server| self.has_ended(server))
+    }
+
+    /// A line for each server whose clients have not all ended.
+    fn unfinished(&self) -> Vec<String> {
+        let open = self.servers.iter().filter(|server| !self.has_ended(server));
+        open.map(|server| {
+            let (name, done, all) = (&server.spec.name, server.completed, server.clients());
+            format!("origin {name}: {done} of {all} downloads are complete")
+        })
+        .collect()
+    }
+
+    fn progress(&self, _world: &World) -> f64 {
+        let wanted: u64 = self.servers.iter().map(Server::wanted_bytes).sum();
+        self.payload_bytes() as f64 / wanted.max(1) as f64
+    }
+
+    fn stall(&mut self, world: &World) -> Option<String> {
+        let idle = |server: &&Server<'_>| {
+            server.online > 0 && world.now.since(server.last_progress) >= self.stall
+        };
+        let server = self.servers.iter().find(idle)?;
+        let (name, online) = (&server.spec.name, server.online);
+        let since = server.last_progress;
+        Some(format!("origin {name}: no block reached any of {online} clients since {since}"))
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.clients.iter().map(|client| client.bytes).sum()
+    }
+
+    fn sample(&self, _world: &World, what: Sampled) -> Vec<(u32, Sample)> {
+        let places = (0u32..).zip(&self.servers);
+        places.filter_map(|(place, it)| Some((place, self.level(place, it, what)?))).collect()
+    }
+
+    fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
+        use Sampled::{DiskQueue, DiskRate, DiskWaiting, OriginClients, OriginRate};
+        let mine = matches!(what, OriginRate | DiskRate | DiskQueue | DiskWaiting | OriginClients);
+        Some(self.servers.get(source as usize).filter(|_| mine)?.spec.name.clone())
+    }
+
+    fn is_on(&self, host: u32) -> bool {
+        self.on_host[host as usize] > 0
+    }
+
+    fn speaks(&self, [owner, _]: [Owner; 2]) -> Stream {
+        let client = &self.clients[owner.index as usize];
+        let spec = self.servers[client.server as usize].spec;
+        let resource = format!("{}/{}", spec.name, client.file);
+        let request = Content::http_request(&resource, spec.request_bytes);
+        let answer = Content::http_response(spec.head_bytes + spec.files.size_bytes);
+        Stream::http([request, answer])
+    }
+
+    fn tables(&self, world: &World) -> Vec<Table> {
+        vec![self.downloads(world), self.origins(world), self.origin_files(world)]
+    }
+}

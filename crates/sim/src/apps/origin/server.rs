@@ -1,0 +1,121 @@
+use super::client::Client;
+use super::record::Counts;
+use flashcrowd_base::{RandomStream, Slab, Span, Time};
+use flashcrowd_origin::disk::Disk;
+use flashcrowd_origin::{ClientId, FileId, Layout, Origin, ReadId};
+use flashcrowd_plan as plan;
+use std::collections::VecDeque;
+
+/// A content server: its machine and its disk.
+pub(super) struct Server<'p> {
+    /// Index among the plan's workloads.
+    pub(super) workload: u32,
+    pub(super) spec: &'p plan::Origin,
+    pub(super) machine: Origin,
+    disk: Disk,
+    pub(super) files: Vec<FileId>,
+    /// How popular each file is, together with those before it.
+    popularity: Vec<f64>,
+    /// The client behind each number of the machine's.
+    clients: Vec<u32>,
+    /// Reads under way.
+    pub(super) reads: Slab<ReadId>,
+    /// Clients that were handed a block which is to be written.
+    pub(super) handed: VecDeque<u32>,
+    /// When it will look for sockets that accept nothing; an earlier event is out of date.
+    pub(super) armed: Time,
+    /// Clients that have not come, that are here, and that have their file.
+    pub(super) to_come: u32,
+    pub(super) online: u32,
+    pub(super) completed: u32,
+    pub(super) last_progress: Time,
+    pub(super) stopped: bool,
+    /// Of each file: downloads, bytes handed to sockets, bytes read.
+    pub(super) downloads: Vec<u32>,
+    pub(super) sent: Vec<u64>,
+    pub(super) read: Vec<u64>,
+}
+
+impl<'p> Server<'p> {
+    pub(super) fn new(workload: u32, spec: &'p plan::Origin) -> Server<'p> {
+        let plan::Files { count, size_bytes, .. } = spec.files;
+        // The check of the plan has asked for both.
+        let mut machine = Origin::new(&spec.settings).expect("the settings can be");
+        let files = (0..count).map(|_| machine.open(size_bytes).expect("the file is not too long"));
+        let files: Vec<FileId> = files.collect();
+        Server {
+            workload,
+            spec,
+            machine,
+            disk: spec.disk.build(Span::ZERO),
+            files,
+            popularity: spec.files.popularity(),
+            clients: Vec::new(),
+            reads: Slab::default(),
+            handed: VecDeque::new(),
+            armed: Time::NEVER,
+            to_come: 0,
+            online: 0,
+            completed: 0,
+            last_progress: Time::START,
+            stopped: false,
+            downloads: vec![0; count as usize],
+            sent: vec![0; count as usize],
+            read: vec![0; count as usize],
+        }
+    }
+
+    /// Which file a client wants.
+    pub(super) fn draw(&self, stream: &mut RandomStream) -> u32 {
+        let all = self.popularity.last().copied().unwrap_or(0.0);
+        let popular = stream.unit() * all;
+        let file = self.popularity.partition_point(|sum| *sum <= popular);
+        file.min(self.popularity.len() - 1) as u32
+    }
+
+    pub(super) fn layout(&self, file: u32) -> Layout {
+        self.machine.world().file(file).layout
+    }
+
+    /// The machine calls this client so from now on.
+    pub(super) fn note(&mut self, id: ClientId, client: u32) {
+        let number = id.number();
+        self.clients.resize(self.clients.len().max(number + 1), 0);
+        self.clients[number] = client;
+    }
+    pub(super) fn client(&self, id: ClientId) -> u32 {
+        self.clients[id.number()]
+    }
+
+    /// The disk is asked for a part of a file; when it is there. Files lie one behind the other.
+    pub(super) fn read(&mut self, now: Time, file: FileId, offset: u64, length: u32) -> Time {
+        self.read[file.number()] += u64::from(length);
+        let address = file.number() as u64 * self.spec.files.size_bytes + offset;
+        self.disk.submit(now, address, length)
+    }
+
+    /// What stands before a run of blocks for this client.
+    pub(super) fn part_bytes(&self, client: &Client) -> u64 {
+        let in_order = self.spec.populations[client.population as usize].in_order;
+        if in_order { 0 } else { self.spec.part_bytes }
+    }
+
+    /// How many clients it will have had.
+    pub(super) fn clients(&self) -> usize {
+        self.spec.populations.iter().map(|clients| clients.hosts.len()).sum()
+    }
+    pub(super) fn wanted_bytes(&self) -> u64 {
+        self.clients() as u64 * self.spec.files.size_bytes
+    }
+
+    pub(super) fn counts(&self, now: Time) -> Counts {
+        Counts {
+            at: now,
+            machine: self.machine.counters(),
+            disk: self.disk.counters(),
+            downloads: self.downloads.clone(),
+            sent: self.sent.clone(),
+            read: self.read.clone(),
+        }
+    }
+}
