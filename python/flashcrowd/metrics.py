@@ -31,6 +31,7 @@ class Metric:
         more: what a larger one is, as in "9 % longer".
         less: what a smaller one is.
         most: largest value that there can be; the smallest is zero.
+        others: other kinds of workloads that have it.
     """
 
     name: str
@@ -41,23 +42,24 @@ class Metric:
     more: str = "higher"
     less: str = "lower"
     most: float = float("inf")
+    others: tuple[str, ...] = ()
 
 
 METRICS = (
     Metric(
         "download time", "swarm", "s",
-        "Of each leecher, from its arrival to the complete file.",
-        more="longer", less="shorter",
+        "Of each leecher, or client of an origin, from its arrival to the complete file.",
+        more="longer", less="shorter", others=("origin",),
     ),
     Metric(
         "last completion", "swarm", "s",
         "When the last leecher has the file, on the clock of the run.",
-        many=False, more="later", less="earlier",
+        many=False, more="later", less="earlier", others=("origin",),
     ),
     Metric(
         "left without the file", "swarm", "%",
         "Share of the leechers that came and left before they had the file.",
-        many=False, most=100.0,
+        many=False, most=100.0, others=("origin",),
     ),
     Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
     Metric(
@@ -68,6 +70,26 @@ METRICS = (
         "seed idle time", "swarm", "%",
         "Share of the time that a leecher lacked something in which seeds had nothing to upload.",
         many=False, most=100.0,
+    ),
+    Metric(
+        "network throughput", "origin", "MB/s",
+        "What the server handed to its clients' sockets, over time.", many=False,
+    ),
+    Metric(
+        "disk throughput", "origin", "MB/s", "What the server read from its disk, over time.",
+        many=False,
+    ),
+    Metric(
+        "miss ratio", "origin", "", "Bytes that the server read for each byte that it sent.",
+        many=False,
+    ),
+    Metric(
+        "disk use", "origin", "%", "Share of the time in which the disk had something to do.",
+        many=False,
+    ),
+    Metric(
+        "disk cost", "origin", "", "What the requests to the disk cost, in the unit of `price`.",
+        many=False,
     ),
     Metric(
         "transfer time", "transfer", "s",
@@ -185,7 +207,7 @@ def metric(name: str) -> Metric:
 def of_kinds(kinds: Iterable[str]) -> list[Metric]:
     """The metrics that workloads of these kinds have."""
     wanted = set(kinds)
-    return [candidate for candidate in METRICS if candidate.kind in wanted]
+    return [candidate for candidate in METRICS if wanted & {candidate.kind, *candidate.others}]
 
 
 def parse(text: str) -> Named:

@@ -157,6 +157,35 @@ def call() -> dict[str, Any]:
     }
 
 
+def origin() -> dict[str, Any]:
+    """A server on host 0 with little memory, and clients in any order and in order."""
+    clients = {"arrivals": {"kind": "poisson", "start_ns": 0, "gap_ns": 10**9}}
+    return {
+        "kind": "origin",
+        "name": "server",
+        "host": 0,
+        "transport": None,
+        "files": {"count": 2, "size_bytes": 600_000, "zipf": 1.0},
+        "settings": {
+            "block_bytes": 16_384,
+            "extent_bytes": 65_536,
+            "memory_bytes": 4 * 65_536,
+            "reads": 2,
+            "patience_ns": 60 * 10**9,
+            "scheduling": {"kind": "circus", "active_bytes": 65_536},
+        },
+        "disk": {"kind": "hard-disk", "rate_bps": 80_000_000},
+        "unsent_bytes": 32_768,
+        "request_bytes": 400,
+        "head_bytes": 300,
+        "part_bytes": 150,
+        "populations": [
+            {"name": "any", "hosts": [1, 2], "in_order": False} | clients,
+            {"name": "ordered", "hosts": [3], "in_order": True} | clients,
+        ],
+    }
+
+
 CRATES = Path(__file__).parents[2] / "crates"
 
 TRACKER = {

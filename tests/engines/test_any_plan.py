@@ -12,7 +12,14 @@ from tests.engines import plans
 
 from flashcrowd import _core
 
-EACH = [plans.swarm(3, 600_000), plans.transfer(), plans.ping(), plans.web(), plans.call()]
+EACH = [
+    plans.swarm(3, 600_000),
+    plans.transfer(),
+    plans.ping(),
+    plans.web(),
+    plans.call(),
+    plans.origin(),
+]
 GOOD = plans.plan(4, EACH, loss=0.01)
 GOOD["timeline"] = [
     {"at_ns": 10**9, "kind": "link", "link": 0, "conditions": plans.FAST | {"rate_bps": 10**6}},

@@ -14,7 +14,7 @@ from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
 from flashcrowd.engines.simulation import Simulator
 from flashcrowd.store import schema
 
-EACH = [plans.swarm(5), plans.transfer(), plans.ping(), plans.web(), plans.call()]
+EACH = [plans.swarm(5), plans.transfer(), plans.ping(), plans.web(), plans.call(), plans.origin()]
 EACH[0]["populations"][0]["upload_control"] = plans.control(reflector=5)
 SMALL = plans.as_json(plans.plan(6, EACH, loss=0.01))
 LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))

@@ -37,6 +37,7 @@ CASES: dict[str, Callable[[], str]] = {
     "pages": lambda: _small(plans.web()),
     "a call": lambda: _small(plans.call()),
     "pings": lambda: _small(plans.ping()),
+    "an origin": lambda: _small(plans.origin()),
     "3 leechers": lambda: _small(plans.swarm(3)),
     "39 leechers, 5 % lost": lambda: _small(plans.swarm(39), hosts=40, loss=0.05),
     "of each": lambda: _small(
@@ -59,6 +60,9 @@ CASES: dict[str, Callable[[], str]] = {
     "churn, cut": lambda: _point("churn", 0, stop__horizon="60 s"),
     "latency, 400 ms": lambda: _point("latency", 2),
     "lossy-bursts": lambda: _point("lossy-bursts", 7),
+    "origin-crowd": lambda: _point(
+        "origin-crowd", 3, network__groups__slow__hosts=12, network__groups__fast__hosts=12
+    ),
     "swarm-transports, TCP": lambda: _point("swarm-transports", 0),
     "swarm-transports, uTP": lambda: _point("swarm-transports", 3),
 }

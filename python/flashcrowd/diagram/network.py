@@ -249,6 +249,16 @@ def _tasks(
                 text = ", ".join(word for word in words if word)
                 yield _place(group, names), -1 if seeds else 1, text
         return
+    if kind == "origin":
+        files = workload.get("files", {})
+        count = files.get("count", 1)
+        what = f"{count} files of {files.get('size')}" if count != 1 else f"{files.get('size')}"
+        yield _place(workload.get("host"), names), -1, f"{name}: serves {what}"
+        for population, table in workload.get("populations", {}).items():
+            where = table.get("group")
+            for group in [where] if isinstance(where, str) else where:
+                yield _place(group, names), 1, f"{name}: downloads as {population}"
+        return
     source, to = str(workload.get("from")), str(workload.get("to"))
     for here, there, side in ((source, to, -1), (to, source, 1)):
         yield _place(here, names), side, _flow(name, kind, workload, there, side)

@@ -162,7 +162,7 @@ class Network(Strict):
 class Window(Strict):
     """The part of a run that a table is about."""
 
-    table: Literal["links", "transfers", "pings", "pages", "calls"]
+    table: Literal["links", "transfers", "pings", "pages", "calls", "origins"]
     from_ns: int
     to_ns: int | None
 

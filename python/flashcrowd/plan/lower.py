@@ -155,6 +155,8 @@ def _measures(
             }
             for table in get_args(Windowed)
             if (window := measures.window_of(table)) != Window()
+            # A plan without an origin says nothing of origins.
+            and (table != "origins" or any(it.kind == "origin" for it in workloads.values()))
         ],
         "connections": logged,
     }

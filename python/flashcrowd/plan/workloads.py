@@ -12,6 +12,7 @@ from flashcrowd.scenario.distribution import SessionDistribution
 from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes
 from flashcrowd.scenario.mirror import to_plan
+from flashcrowd.scenario.origin import Clients, Origin
 from flashcrowd.scenario.reflectors import reflectors
 from flashcrowd.scenario.scenario import stack_of, transports_of
 from flashcrowd.scenario.stack import Stack
@@ -71,6 +72,8 @@ def lower_workloads(
     for name, workload in workloads.items():
         if isinstance(workload, Swarm):
             lowered.append(_swarm(name, workload, hosts, used, workloads))
+        elif isinstance(workload, Origin):
+            lowered.append(_origin(name, workload, hosts, used))
         else:
             lowered.extend(_flows(name, workload, hosts, used))
     return lowered
@@ -127,14 +130,10 @@ def _population(
     used: Used,
     taken: set[str],
 ) -> dict[str, Any]:
-    groups = [population.group] if isinstance(population.group, str) else population.group
-    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
-    chosen = free if population.hosts == "all" else free[: population.hosts]
-    taken.update(chosen)
     return {
         "name": name,
         "role": population.role,
-        "hosts": [hosts.index[host] for host in chosen],
+        "hosts": _chosen(population, hosts, taken),
         "profile": used.profile(population.profile),
         "transport": used.carrier(population.transport),
         "data": used.carrier(population.data_transport),
@@ -144,6 +143,37 @@ def _population(
         "replace": population.replace,
         # The usual one is not named, so that plans are the same as before there were any.
         **({} if population.program == "libtorrent" else {"program": population.program}),
+    }
+
+
+def _chosen(population: Population | Clients, hosts: HostNames, taken: set[str]) -> list[int]:
+    """The hosts of a population: those that none before it has taken."""
+    groups = [population.group] if isinstance(population.group, str) else population.group
+    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
+    chosen = free if population.hosts == "all" else free[: population.hosts]
+    taken.update(chosen)
+    return [hosts.index[host] for host in chosen]
+
+
+def _origin(name: str, origin: Origin, hosts: HostNames, used: Used) -> dict[str, Any]:
+    made = to_plan(origin)
+    scheduling = ("block_bytes", "extent_bytes", "memory_bytes", "reads", "patience_ns")
+    taken: set[str] = set()
+    return {
+        **{key: value for key, value in made.items() if key not in (*scheduling, "policy")},
+        "name": name,
+        "host": _one(origin.host, hosts),
+        "transport": used.carrier(origin.transport),
+        "settings": {**{key: made[key] for key in scheduling}, "scheduling": made["policy"]},
+        "populations": [
+            {
+                "name": each,
+                "hosts": _chosen(clients, hosts, taken),
+                "in_order": clients.in_order,
+                "arrivals": _arrivals(clients.arrivals),
+            }
+            for each, clients in origin.populations.items()
+        ],
     }
 
 

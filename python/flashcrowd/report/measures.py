@@ -64,6 +64,7 @@ def observations(results: Source) -> list[Observations]:
     """Everything that was observed, by metric in the order of `flashcrowd.metrics`."""
     found = [
         *_swarms(results),
+        *_origins(results),
         *_transfers(results),
         *_pings(results),
         *_pages(results),
@@ -81,6 +82,7 @@ _TABLES = {
     "web": "pages",
     "call": "calls",
     "link": "links",
+    "origin": "origins",
 }
 
 
@@ -192,6 +194,28 @@ def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
 def _group(host: str, groups: Mapping[str, Any]) -> str:
     """The group that a host belongs to: hosts are called `group-7`, or `group` if it has one."""
     return host if host in groups else host.rpartition("-")[0]
+
+
+def _origins(results: Source) -> Iterator[Observations]:
+    rows = source.table(results, "origins")
+    if rows is None:
+        return
+    runs, names = source.integers(rows, "run"), source.strings(rows, "origin")
+    span = source.numbers(rows, "to_s") - source.numbers(rows, "from_s")
+    busy = np.divide(
+        100 * source.numbers(rows, "disk_busy_s"), span, np.full(len(span), np.nan), where=span > 0
+    )
+    cost = source.numbers(rows, "disk_cost")
+    for metric, values in (
+        ("network throughput", source.numbers(rows, "network_bps") / 8e6),
+        ("disk throughput", source.numbers(rows, "disk_bps") / 8e6),
+        ("miss ratio", source.numbers(rows, "miss_ratio")),
+        ("disk use", busy),
+        ("disk cost", np.where(cost > 0, cost, np.nan)),
+    ):
+        for name in dict.fromkeys(names.tolist()):
+            mine = names == name
+            yield from _observed(metric, name, runs[mine], values[mine])
 
 
 def _transfers(results: Source) -> Iterator[Observations]:

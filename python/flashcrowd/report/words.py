@@ -137,6 +137,10 @@ def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             )
             for of, population in section(workload.get("populations")).items():
                 yield f"{name}: {of}", _population(section(population))
+        elif kind == "origin":
+            yield called("origin", name), _origin(workload)
+            for of, clients in section(workload.get("populations")).items():
+                yield f"{name}: {of}", _clients(section(clients))
         else:
             inner = ", ".join(
                 f"{key} {shown(value)}"
@@ -146,16 +150,33 @@ def _workloads(study: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield called(kind, name), inner
 
 
-def _population(population: Mapping[str, Any]) -> str:
-    group = population.get("group")
-    groups = " and ".join(group) if isinstance(group, list) else str(group)
-    role = "seeds" if population.get("role") == "seed" else "leechers"
-    hosts = population.get("hosts", "all")
-    who = (
-        f"{role} on all hosts of {groups}"
-        if hosts == "all"
-        else f"{role} on {hosts} of the hosts of {groups}"
+def _origin(origin: Mapping[str, Any]) -> str:
+    files = section(origin.get("files"))
+    policy, disk = section(origin.get("policy")), section(origin.get("disk"))
+    popular = f", asked for by Zipf's law with {files['zipf']}" if files.get("zipf") else ""
+    return (
+        f"on {origin.get('host')}, {wording.count(int(files.get('count', 1)), 'file')} of "
+        f"{files.get('size')}{popular}, policy {policy.get('kind')}, memory "
+        f"{origin.get('memory')}, {str(disk.get('kind')).replace('-', ' ')} of {disk.get('rate')}"
     )
+
+
+def _clients(clients: Mapping[str, Any]) -> str:
+    parts = [_who("clients", clients), "in order" if clients.get("in_order") else "in any order"]
+    parts.append(_phrase(_ARRIVALS, clients.get("arrivals")))
+    return ", ".join(part for part in parts if part)
+
+
+def _who(role: str, population: Mapping[str, Any]) -> str:
+    group, hosts = population.get("group"), population.get("hosts", "all")
+    groups = " and ".join(group) if isinstance(group, list) else str(group)
+    which = "all hosts" if hosts == "all" else f"{hosts} of the hosts"
+    return f"{role} on {which} of {groups}"
+
+
+def _population(population: Mapping[str, Any]) -> str:
+    role = "seeds" if population.get("role") == "seed" else "leechers"
+    who = _who(role, population)
     upload = population.get("upload")
     limit = "no upload limit" if upload in (None, "unlimited") else f"upload limit {upload}"
     parts = [who, f"client {population.get('profile')}", limit]

@@ -18,6 +18,7 @@ from flashcrowd.scenario.impairments import Bernoulli, Bursts, GilbertElliott, J
 from flashcrowd.scenario.line import LINES, Delay, Line
 from flashcrowd.scenario.measures import Measures, Stop
 from flashcrowd.scenario.network import Devices, Group, Link, Network, Path, Way
+from flashcrowd.scenario.origin import Clients, Files, HardDisk, NetworkVolume, Origin, Ssd
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.scenario import Scenario
@@ -45,21 +46,26 @@ __all__ = [
     "Bursts",
     "Call",
     "Change",
+    "Clients",
     "Delay",
     "Devices",
     "ExponentialReading",
+    "Files",
     "FlashCrowd",
     "Framing",
     "GilbertElliott",
     "Group",
     "Halt",
+    "HardDisk",
     "Jitter",
     "Line",
     "Link",
     "LossDistribution",
     "Measures",
     "Network",
+    "NetworkVolume",
     "Never",
+    "Origin",
     "PageSize",
     "ParetoReading",
     "Path",
@@ -72,6 +78,7 @@ __all__ = [
     "RttDistribution",
     "Scenario",
     "SessionDistribution",
+    "Ssd",
     "Stack",
     "Stop",
     "Swarm",

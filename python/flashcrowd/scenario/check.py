@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec
@@ -18,6 +18,7 @@ from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
 from flashcrowd.scenario.measures import Measures, Stop, Window
 from flashcrowd.scenario.network import Network
+from flashcrowd.scenario.origin import Clients, Origin
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown
@@ -120,6 +121,8 @@ def _workloads(
         place = join(("workloads", name))
         if isinstance(workload, Swarm):
             yield from _swarm(workload, place, named)
+        elif isinstance(workload, Origin):
+            yield from _origin(workload, place, named)
         else:
             yield from _flow(workload, place, named.hosts)
             if workload.carried_by is not None:
@@ -299,31 +302,22 @@ def _population(
     swarm: Swarm,
 ) -> Iterator[Problem]:
     place, hosts = f"{within}.{name}", named.hosts
-    groups = [population.group] if isinstance(population.group, str) else population.group
     profiles = list(dict.fromkeys([*shipped.profiles(), *named.profiles]))
     if population.profile not in profiles:
         yield unknown(f"{place}.profile", population.profile, "a client profile", profiles)
     yield from _transport(population.transport, f"{place}.transport", named)
     if population.data_transport is not None:
         yield from _transport(population.data_transport, f"{place}.data_transport", named, ())
-    strangers = [group for group in groups if group not in hosts.groups]
-    for group in strangers:
-        yield unknown(f"{place}.group", group, "a group", hosts.groups)
-    if strangers:
+    chosen = yield from _members(population, place, hosts, taken, "peer of a swarm")
+    if not chosen:
         return
-    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
-    wanted = len(free) if population.hosts == "all" else population.hosts
-    if not free or wanted > len(free):
-        allowed = f"a group with free hosts; {len(free)} are left of {one_of(groups)}"
-        hint = "each host runs one peer of a swarm; earlier populations took theirs"
-        value = shown(population.group) if not free else str(wanted)
-        yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
-        return
-    taken.update(free[:wanted])
-    chosen = free[:wanted]
     yield from check_reflectors(population, chosen, place, swarm, named.workloads, hosts)
     if isinstance(population.arrivals, Times):
-        yield from _times(population, population.arrivals, place, wanted)
+        yield from _times(population, population.arrivals, place, len(chosen))
+        if population.replace and any(population.arrivals.leave):
+            allowed = "false where arrivals say when each leaves: of a replacement they say nothing"
+            hint = "`departure = { file = ... }` draws the session of each peer"
+            yield Problem(f"{place}.replace", "true", allowed, hint)
     if population.replace and population.departure.kind in ("never", "all-done"):
         yield Problem(
             f"{place}.replace",
@@ -333,7 +327,46 @@ def _population(
         )
 
 
-def _times(population: Population, times: Times, place: str, wanted: int) -> Iterator[Problem]:
+def _members(
+    population: Population | Clients, place: str, hosts: HostNames, taken: set[str], member: str
+) -> Generator[Problem, None, list[str]]:
+    """The hosts of a population, which it takes; none if that cannot be."""
+    groups = [population.group] if isinstance(population.group, str) else population.group
+    strangers = [group for group in groups if group not in hosts.groups]
+    for group in strangers:
+        yield unknown(f"{place}.group", group, "a group", hosts.groups)
+    if strangers:
+        return []
+    free = [host for group in groups for host in hosts.of_group(group) if host not in taken]
+    wanted = len(free) if population.hosts == "all" else population.hosts
+    if not free or wanted > len(free):
+        allowed = f"a group with free hosts; {len(free)} are left of {one_of(groups)}"
+        hint = f"each host runs one {member}; earlier populations took theirs"
+        value = shown(population.group) if not free else str(wanted)
+        yield Problem(f"{place}.{'hosts' if free else 'group'}", value, allowed, hint)
+        return []
+    taken.update(free[:wanted])
+    return free[:wanted]
+
+
+def _origin(origin: Origin, place: str, named: _Named) -> Iterator[Problem]:
+    yield from _host(f"{place}.host", origin.host, named.hosts)
+    yield from _transport(origin.transport, f"{place}.transport", named)
+    found = named.hosts.find(origin.host) or []
+    taken: set[str] = set()
+    for name, clients in origin.populations.items():
+        of = f"{place}.{join(('populations', name))}"
+        chosen = yield from _members(clients, of, named.hosts, taken, "client of an origin")
+        if len(found) == 1 and set(chosen) & set(found):
+            allowed = f"groups without the server's host, {found[0]}"
+            yield Problem(f"{of}.group", shown(clients.group), allowed)
+        if chosen and isinstance(clients.arrivals, Times):
+            yield from _times(clients, clients.arrivals, of, len(chosen))
+
+
+def _times(
+    population: Population | Clients, times: Times, place: str, wanted: int
+) -> Iterator[Problem]:
     count = len(times.at)
     if count != wanted:
         path, value = f"{place}.arrivals.at", f"{count} instants"
@@ -346,10 +379,6 @@ def _times(population: Population, times: Times, place: str, wanted: int) -> Ite
             groups = population.group if isinstance(population.group, str) else "the groups"
             hint = f"give {groups} {count} hosts, or leave lines out"
         yield Problem(path, value, f"one instant for each of the {wanted} hosts", hint)
-    if population.replace and any(times.leave):
-        allowed = "false where arrivals say when each leaves: of a replacement they say nothing"
-        hint = "`departure = { file = ... }` draws the session of each peer"
-        yield Problem(f"{place}.replace", "true", allowed, hint)
 
 
 def _transport(

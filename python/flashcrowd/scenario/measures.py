@@ -29,10 +29,15 @@ Sampled = Literal[
     "online",
     "completed",
     "upload-limit",
+    "origin-rate",
+    "disk-rate",
+    "disk-queue",
+    "disk-waiting",
+    "origin-clients",
 ]
 
 
-Windowed = Literal["links", "transfers", "pings", "pages", "calls"]
+Windowed = Literal["links", "transfers", "pings", "pages", "calls", "origins"]
 """A table that can be about a part of a run."""
 
 
@@ -71,7 +76,8 @@ class Measures(Table):
     connections: Annotated[Connections | None, Word("none")] = None
     """Logs of connections, event by event, in the words of qlog."""
     window: Window = Window()
-    """What of a run the tables `links`, `transfers`, `pings`, `pages` and `calls` are about."""
+    """What of a run the tables `links`, `transfers`, `pings`, `pages`, `calls` and `origins` are
+    about. Of the downloads from origins those that began inside are told."""
     windows: dict[Windowed, Window] = Field(default_factory=dict)
     """The same for single ones of these tables, in its place."""
 

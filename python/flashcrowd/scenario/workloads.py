@@ -8,8 +8,10 @@ from pydantic import Field
 
 from flashcrowd.scenario.call import Call
 from flashcrowd.scenario.flows import Ping, Transfer
+from flashcrowd.scenario.origin import Origin
 from flashcrowd.scenario.swarm import Swarm
 from flashcrowd.scenario.web import Web
 
-Workload = Annotated[Swarm | Transfer | Ping | Web | Call, Field(discriminator="kind")]
-"""What happens on a network. All but swarms go on between two hosts, and are a `flows.Flow`."""
+Workload = Annotated[Swarm | Transfer | Ping | Web | Call | Origin, Field(discriminator="kind")]
+"""What happens on a network. All but swarms and origins go on between two hosts, and are a
+`flows.Flow`."""

@@ -149,19 +149,22 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "downloads",
-            "one leecher that came; a host whose leecher was replaced has several",
+            "one leecher that came; a host whose leecher was replaced has several. Or one client "
+            "of an origin, that came inside of the window if there is one (`measures.window`)",
             _columns("""
-    swarm | text | | name of the swarm
-    population | text | | name of the population in the swarm
+    swarm | text | | name of the swarm, or of the origin
+    population | text | | name of the population there
     host | text | | name of the peer's host
     peer | count | | number of the peer in its swarm; seeds have numbers, too
     arrived_s | real | s | when it came
     completed_s | real? | s | when it had the whole file; null if never
-    left_s | real? | s | when it left; null if it stayed to the end
+    left_s | real? | s | when it left; null if it stayed to the end. A client of an origin leaves
+        when it has its file, or when its connection fails
     duration_s | real? | s | from arrival to completion; null without completion
     downloaded_bytes | count | B | payload of blocks received, useful or not
     uploaded_bytes | count | B | payload of blocks sent
-    pieces | count | pieces | whole pieces that it had at its end
+    pieces | count | pieces | whole pieces that it had at its end; of a client of an origin whole
+        blocks
 """),
         ),
         Layout(
@@ -193,6 +196,47 @@ ENGINE_TABLES: dict[str, Layout] = {
         for leechers
     limited_share | real? | 0 to 1 | share of `needed_s` in which a peer's own upload limit held it
         back: what it had sent was not paid for yet; null if nobody needed it
+"""),
+        ),
+        Layout(
+            "origins",
+            "one content server; within a window (`measures.window`) what it did inside of it",
+            _columns("""
+    origin | text | | name of the origin
+    host | text | | its host
+    policy | text | | which blocks it sends next: `in-order`, `attach`, `circus` or `relevance`
+    from_s | real | s | the first instant that counts
+    to_s | real | s | the first one that counts no more, or the end of the run
+    downloads | count | | clients that came then
+    completed | count | | those of them that had their file before the run ended
+    sent_bytes | count | B | blocks handed to the sockets of clients
+    blocks | count | | how many
+    hits | count | | those of them that were in memory when their client could take one
+    read_bytes | count | B | what was asked of the disk
+    reads | count | | in how many requests
+    reads_ahead | count | | those of them for which nobody waited when they were asked for
+    seeks | count | | reads that did not begin where the arm of a hard disk stood
+    evictions | count | | extents that gave their memory to others
+    residence_s | real? | s | mean time that those had been in memory; null without one
+    disk_busy_s | real | s | time that the disk took for the reads, some of which may end later; of
+        an SSD the time of all its channels
+    disk_cost | real | | what the requests cost, in the unit of the price of a network volume
+    network_bps | real? | bit/s | bytes of blocks handed to sockets per second; null if what counts
+        is one instant
+    disk_bps | real? | bit/s | bytes asked of the disk per second
+    miss_ratio | real? | | bytes read for each byte sent; null if none was sent
+"""),
+        ),
+        Layout(
+            "origin_files",
+            "one file of a content server; within a window (`measures.window`) what happened "
+            "inside of it",
+            _columns("""
+    origin | text | | name of the origin
+    file | count | | number of the file, from 0, the most popular first
+    downloads | count | | requests for it
+    sent_bytes | count | B | its blocks handed to the sockets of clients
+    read_bytes | count | B | what of it was asked of the disk
 """),
         ),
         Layout(
@@ -271,8 +315,9 @@ ENGINE_TABLES: dict[str, Layout] = {
             _columns("""
     what | text | | what was sampled: `queue-packets`, `queue-delay` (s), `link-rate` (bit/s),
         `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`,
-        `upload-limit` (bit/s)
-    source | text | | the link, flow, swarm or host that it belongs to
+        `upload-limit` (bit/s), `origin-rate` (bit/s), `disk-rate` (bit/s), `disk-queue` (reads),
+        `disk-waiting` (clients), `origin-clients`
+    source | text | | the link, flow, swarm, host or origin that it belongs to
     t_s | real | s | when
     value | real | see `what` | the sample; a flow has no row for `window` before it starts, none
         for `rtt` before its first round trip, and none for either once it is over; a client

@@ -16,6 +16,7 @@ from flashcrowd.errors import Problem, did_you_mean, nearest, one_of
 from flashcrowd.metrics import CASE
 from flashcrowd.scenario import paths
 from flashcrowd.scenario.fields import Table, one_line
+from flashcrowd.scenario.origin import Origin
 from flashcrowd.scenario.problems import shown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.swarm import Swarm
@@ -126,7 +127,7 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
         (name, workload)
         for scenario in scenarios
         for name, workload in scenario.workloads.items()
-        if workload.kind == kind
+        if workload.kind in (kind, *named.metric.others)
     ]
     if not workloads:
         kinds = {w.kind for scenario in scenarios for w in scenario.workloads.values()}
@@ -137,7 +138,7 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
         raise metrics.unknown(named.of, names, f"the name of a {kind}")
     if named.within:
         parts = list(dict.fromkeys(_parts(scenarios, named.of)))
-        if kind != "swarm" or named.within not in parts:
+        if kind not in ("swarm", "origin") or named.within not in parts:
             raise metrics.unknown(named.within, parts, "a group or population of the swarm")
 
 
@@ -146,7 +147,7 @@ def _parts(scenarios: Sequence[Scenario], swarm: str) -> Iterator[str]:
     for scenario in scenarios:
         yield from scenario.network.groups
         for name, workload in scenario.workloads.items():
-            if isinstance(workload, Swarm) and swarm in ("", name):
+            if isinstance(workload, Swarm | Origin) and swarm in ("", name):
                 yield from workload.populations
 
 

@@ -28,6 +28,11 @@ NAMES: dict[str, tuple[str, str, float]] = {
     "online": ("peers online", "", 1.0),
     "completed": ("leechers done", "", 1.0),
     "upload-limit": ("upload limit", "kB/s", 1.25e-4),
+    "origin-rate": ("rate to the clients' sockets", "MB/s", 1.25e-7),
+    "disk-rate": ("rate from the disk", "MB/s", 1.25e-7),
+    "disk-queue": ("reads at the disk", "", 1.0),
+    "disk-waiting": ("clients that wait for the disk", "", 1.0),
+    "origin-clients": ("clients being served", "", 1.0),
 }
 
 

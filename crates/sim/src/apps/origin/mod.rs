@@ -394,7 +394,7 @@ impl App for Origins<'_> {
 
     fn progress(&self, _world: &World) -> f64 {
         let wanted: u64 = self.servers.iter().map(Server::wanted_bytes).sum();
-        self.payload_bytes() as f64 / wanted.max(1) as f64
+        if wanted == 0 { 1.0 } else { self.payload_bytes() as f64 / wanted as f64 }
     }
 
     fn stall(&mut self, world: &World) -> Option<String> {
