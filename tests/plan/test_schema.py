@@ -35,6 +35,12 @@ FILES = [
 ]
 
 FLOW = {"kind": "transfer", "from": "seed", "to": "homes-1"}
+MIRROR = {
+    "kind": "origin",
+    "host": "seed",
+    "files": "64 MiB",
+    "populations": {"homes": {"group": "homes"}},
+}
 SEED = "workloads.swarm.populations.seed"
 MAHIMAHI = {"file": "m", "read": "m", "capacity": "opportunities 5 9"}
 VARIANTS: list[dict[str, Any]] = [
@@ -59,6 +65,15 @@ VARIANTS: list[dict[str, Any]] = [
             "from": "homes-1",
             "to": "seed",
             "reading": {"kind": "pareto", "least": "1 s", "shape": 1.5, "longest": "1 min"},
+        }
+    },
+    *({"workloads.mirror": {**MIRROR, "policy": policy}} for policy in ("attach", "circus")),
+    *({"workloads.mirror": {**MIRROR, "disk": disk}} for disk in ("ssd", "network-volume")),
+    {
+        "workloads.mirror": {
+            **MIRROR,
+            "policy": "in-order",
+            "disk": {"positioning": {"kind": "distance"}},
         }
     },
     {

@@ -172,9 +172,7 @@ class NetworkVolume(Table):
     kind: Literal["network-volume"] = "network-volume"
     latency: DelaySpan = Span("2 ms")
     """From a request to its first byte."""
-    requests: Annotated[int, Field(ge=1, le=10**9, serialization_alias="requests_per_second")] = (
-        3000
-    )
+    requests_per_second: Annotated[int, Field(ge=1, le=10**9)] = 3000
     """Requests a second that are bought."""
     rate: PositiveRate = Rate("125 MB/s")
     """The rate that is bought."""
@@ -187,7 +185,9 @@ DISKS: tuple[type[Table], ...] = (HardDisk, Ssd, NetworkVolume)
 """All kinds of disks, in the order in which they are shown."""
 Disk = Annotated[
     DiskTable,
-    kind_from("hard-disk", channels="ssd", requests="network-volume", price="network-volume"),
+    kind_from(
+        "hard-disk", channels="ssd", requests_per_second="network-volume", price="network-volume"
+    ),
     shorthand("kind", DiskTable | Literal["hard-disk", "ssd", "network-volume"]),
 ]
 
