@@ -6,7 +6,7 @@ import importlib
 import json
 import tomllib
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from flashcrowd.scenario import LINES, shipped
 from flashcrowd.scenario.descriptions import descriptions
 from flashcrowd.scenario.discipline import DISCIPLINES
 from flashcrowd.scenario.measures import Measures
+from flashcrowd.scenario.origin import DISKS, POLICIES
 from flashcrowd.scenario.queue import Queue
 from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.scenario.workloads import Workload
@@ -103,6 +104,10 @@ def _queues() -> Entries:
     return plain | {kind_of(table): first_sentence(table.__doc__) for table in DISCIPLINES.values()}
 
 
+def _tables(tables: Iterable[type[BaseModel]]) -> Callable[[], Entries]:
+    return lambda: {kind_of(table): first_sentence(table.__doc__) for table in tables}
+
+
 def _workloads() -> Entries:
     members = typing.get_args(typing.get_args(Workload)[0])
     return {kind_of(table): first_sentence(table.__doc__) for table in members}
@@ -147,6 +152,8 @@ KINDS = {
         Kind("utp", "transport of a workload", _shipped(shipped.utps)),
         Kind("controllers", "controller of a stack or uTP configuration", _variants("Kind")),
         Kind("upload-controllers", "upload_control of a population", _upload_controllers),
+        Kind("policies", "policy of an origin", _tables(POLICIES)),
+        Kind("disks", "disk of an origin", _tables(DISKS)),
         Kind("queues", "queue of a link, up_queue and down_queue of a line", _queues),
         Kind("measures", "keys of measures", _measures),
         Kind("series", "keys of measures.series", _variants("Sampled")),

@@ -80,7 +80,7 @@ METRICS = (
         many=False,
     ),
     Metric(
-        "miss ratio", "origin", "", "Bytes that the server read for each byte that it sent.",
+        "miss ratio", "origin", "%", "What the server read, as a share of what it sent.",
         many=False,
     ),
     Metric(
@@ -88,7 +88,7 @@ METRICS = (
         many=False,
     ),
     Metric(
-        "disk cost", "origin", "", "What the requests to the disk cost, in the unit of `price`.",
+        "disk cost", "origin", "units", "What the requests to the disk cost, in units of `price`.",
         many=False,
     ),
     Metric(

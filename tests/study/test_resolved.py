@@ -52,8 +52,8 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
         "first", "initial", "min", "max", "numwant", "segments", "quick_acks", "stale_acks",
         "gain", "base_history", "noise_filter", "gain_divisor", "decrease", "slowdown_interval",
         "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack", "limit",
-        "drop_batch", "users", "connections", "sigma", "tail_shape", "count", "zipf", "queue", "reads",
-        "leapfront", "lead_bound", "ahead", "channels", "price",
+        "drop_batch", "users", "connections", "sigma", "tail_shape", "count", "zipf", "queue",
+        "reads", "leapfront", "lead_bound", "ahead", "channels", "price",
     }  # fmt: skip
     endings = (
         "_segments", "_packets", "_retries", "_peers", "_pieces", "_rounds", "_uploads", "_queue",

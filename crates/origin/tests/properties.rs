@@ -2,7 +2,8 @@
 //! out of memory that holds it; memory and queues keep their bounds; nobody waits longer than the queue before it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Rate, Span, Time};
+use flashcrowd_origin::disk::{HardDisk, Medium, NetworkVolume, Positioning, Ssd};
 use flashcrowd_origin::{
     Attach, Circus, ClientId, Failure, FileId, InOrder, Independence, Origin, Output, ReadId,
     Relevance, Replacement, Request, Scheduling, Settings, Slide,
@@ -346,5 +347,54 @@ proptest! {
         }
         prop_assert!(driver.members.is_empty(), "{:?}", driver.members);
         prop_assert_eq!(driver.origin.deadline(), Time::NEVER);
+    }
+}
+
+fn one_at_a_time() -> impl Strategy<Value = (Medium, Span, Rate)> {
+    let positioning = prop_oneof![
+        (0u64..10_000).prop_map(|us| Positioning::Constant { time_ns: Span::from_micros(us) }),
+        (0u64..2000, 0u64..5000, 0u64..20_000).prop_map(|(settle, turn, stroke)| {
+            Positioning::Distance {
+                settle_ns: Span::from_micros(settle),
+                half_turn_ns: Span::from_micros(turn),
+                full_stroke_ns: Span::from_micros(stroke),
+            }
+        }),
+    ];
+    let rate = (1_000_000u64..1_000_000_000).prop_map(Rate::at_least_one);
+    prop_oneof![
+        (positioning, rate.clone()).prop_map(|(positioning, rate_bps)| {
+            let disk = HardDisk { positioning, rate_bps, ..HardDisk::default() };
+            (Medium::HardDisk(disk), Span::ZERO, rate_bps)
+        }),
+        (0u64..5000, rate.clone()).prop_map(|(us, rate_bps)| {
+            let latency_ns = Span::from_micros(us);
+            (Medium::Ssd(Ssd { latency_ns, channels: 1, rate_bps }), latency_ns, rate_bps)
+        }),
+        (0u64..5000, rate).prop_map(|(us, rate_bps)| {
+            let latency_ns = Span::from_micros(us);
+            let volume = NetworkVolume { latency_ns, rate_bps, ..NetworkVolume::default() };
+            (Medium::NetworkVolume(volume), Span::ZERO, rate_bps)
+        }),
+    ]
+}
+
+proptest! {
+    /// Whatever is asked of it and when, the next answer comes no sooner than its bytes take after the one before.
+    #[test]
+    fn a_disk_serves_one_read_after_the_other(
+        (medium, latency, rate) in one_at_a_time(),
+        requests in prop::collection::vec((0u64..50_000, 0u64..80_000_000_000, 1u32..2_000_000), 1..50),
+    ) {
+        let mut disk = medium.build(Span::ZERO);
+        let (mut now, mut last) = (Time::START, Time::START);
+        for (us, address, length) in requests {
+            now += Span::from_micros(us);
+            let done = disk.submit(now, address, length);
+            let least = latency + rate.transmission(u64::from(length));
+            prop_assert!(done >= now + least);
+            prop_assert!(done >= last + least, "{done} after {last}");
+            last = done;
+        }
     }
 }

@@ -1,7 +1,7 @@
 """Why it took so long: what held a run up, in words, with shares of time.
 
-Reads the tables `populations`, `links` and `runs` and the resolved study. Shares are means over the
-runs, each peer of a population counting for as long as it was there.
+Reads the tables `populations`, `origins`, `links` and `runs` and the resolved study. Shares are
+means over the runs, each peer of a population counting for as long as it was there.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def sentences(results: Source, point: Point | None = None) -> list[str]:
     return [
         *_outcomes(_rows(results, "runs", runs)),
         *_swarms(results, runs),
+        *_disks(results, runs),
         *_links(results, runs),
     ]
 
@@ -160,6 +161,28 @@ def _limit(results: Source, runs: list[int] | None, swarm: str, population: str)
 def _table(content: Any, key: str) -> Mapping[str, Any]:
     found = content.get(key) if isinstance(content, Mapping) else None
     return found if isinstance(found, Mapping) else {}
+
+
+def _disks(results: Source, runs: list[int] | None) -> Iterator[str]:
+    """How busy the disk of each content server was, and what it read for what was sent."""
+    rows = _rows(results, "origins", runs)
+    if rows is None:
+        return
+    for name in source.distinct(rows, "origin"):
+        own = source.where(rows, "origin", name)
+        seconds = float((source.numbers(own, "to_s") - source.numbers(own, "from_s")).sum())
+        if seconds <= 0:
+            continue
+        busy = float(source.numbers(own, "disk_busy_s").sum()) / seconds
+        read, sent = (
+            number(float(source.numbers(own, column).sum()) / 1e6 / seconds, 1)
+            for column in ("read_bytes", "sent_bytes")
+        )
+        did = f"it read {read} MB/s for {sent} MB/s that the server sent."
+        if busy >= BUSY:
+            yield f"The disk of {name} was busy all the time ({_per_cent(busy)}): {did}"
+        else:
+            yield f"The disk of {name} was busy {_per_cent(busy)} of the time: {did}"
 
 
 def _links(results: Source, runs: list[int] | None) -> Iterator[str]:

@@ -209,7 +209,7 @@ def _origins(results: Source) -> Iterator[Observations]:
     for metric, values in (
         ("network throughput", source.numbers(rows, "network_bps") / 8e6),
         ("disk throughput", source.numbers(rows, "disk_bps") / 8e6),
-        ("miss ratio", source.numbers(rows, "miss_ratio")),
+        ("miss ratio", 100 * source.numbers(rows, "miss_ratio")),
         ("disk use", busy),
         ("disk cost", np.where(cost > 0, cost, np.nan)),
     ):

@@ -42,7 +42,7 @@ from flashcrowd.report.instants import instants
 from flashcrowd.report.measures import observations
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points, points_of
-from flashcrowd.report.source import Source
+from flashcrowd.report.source import Source, section
 
 #: How the intervals are made, for the foot of every page.
 METHOD = (
@@ -219,7 +219,8 @@ def _swarms(results: Source, points: Points) -> Iterator[Section]:
     for name in names:
         who = downloads.leechers(results, name)
         suffix = f"-{_slug(name)}" if len(names) > 1 else ""
-        of = called("swarm", name)
+        kind = str(section(section(results.study.get("workloads")).get(name)).get("kind", "swarm"))
+        of = called(kind, name)
         blocks: list[Block | None] = [
             completion.completion_curves(who, points, f"completion{suffix}", of),
             completion.duration_distribution(who, points, f"durations{suffix}", of),
@@ -237,7 +238,7 @@ def _swarms(results: Source, points: Points) -> Iterator[Section]:
             rows = source.table(results, table)
             if rows is not None:
                 blocks.append(listing(source.where(rows, "swarm", name), points))
-        title = "The swarm" if len(names) == 1 else f"Swarm {name}"
+        title = f"The {kind}" if len(names) == 1 else f"{kind.capitalize()} {name}"
         yield Section(title, f"swarm-{_slug(name)}", [block for block in blocks if block])
 
 

@@ -219,7 +219,7 @@ ENGINE_TABLES: dict[str, Layout] = {
     evictions | count | | extents that gave their memory to others
     residence_s | real? | s | mean time that those had been in memory; null without one
     disk_busy_s | real | s | time that the disk took for the reads, some of which may end later; of
-        an SSD the time of all its channels
+        an SSD the mean of its channels
     disk_cost | real | | what the requests cost, in the unit of the price of a network volume
     network_bps | real? | bit/s | bytes of blocks handed to sockets per second; null if what counts
         is one instant

@@ -137,20 +137,24 @@ impl<'p> Origins<'p> {
             download.id = Some(id);
         }
         let place = client.server;
-        self.hand_over(world, index);
-        self.work(world, place);
+        if self.hand_over(world, index) {
+            self.work(world, place);
+        }
     }
 
     /// Writes what the client's socket takes of what the client was handed. When little of that has still to be sent,
-    /// there is room for the next block.
-    fn hand_over(&mut self, world: &mut World, index: u32) {
+    /// there is room for the next block. Whether the server's machine heard of anything.
+    fn hand_over(&mut self, world: &mut World, index: u32) -> bool {
         let client = &mut self.clients[index as usize];
-        let Some(download) = client.download.as_deref_mut() else { return };
-        let Some(id) = download.id else { return };
+        let Some(download) = client.download.as_deref_mut() else { return false };
+        let Some(id) = download.id else { return false };
+        if download.waits && download.is_written() {
+            return false;
+        }
         let socket = other(download.socket);
         let end = world.sockets.get(socket);
         let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else {
-            return;
+            return false;
         };
         let server = &mut self.servers[client.server as usize];
         let (head, block) = download.take(transport.write_space());
@@ -167,6 +171,7 @@ impl<'p> Origins<'p> {
         if head + block > 0 {
             world.flush(socket);
         }
+        room || block > 0
     }
 
     /// Does what a server's machine asks for, until there is nothing.

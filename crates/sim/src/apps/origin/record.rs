@@ -6,7 +6,7 @@ use super::{Origins, Sample, World};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::Time;
 use flashcrowd_origin::Counters;
-use flashcrowd_origin::disk::DiskCounters;
+use flashcrowd_origin::disk::{DiskCounters, Medium};
 use flashcrowd_plan::Sampled;
 
 /// What a server has done by some instant.
@@ -40,8 +40,13 @@ impl Done<'_> {
         let seconds = self.seconds();
         (seconds > 0.0).then(|| self.count(of) as f64 * 8.0 / seconds)
     }
+    /// The mean of all channels of an SSD.
     fn busy_s(&self) -> f64 {
-        self.to.disk.busy.saturating_sub(self.from.disk.busy).seconds()
+        let channels = match &self.server.spec.disk {
+            Medium::Ssd(ssd) => f64::from(ssd.channels),
+            Medium::HardDisk(_) | Medium::NetworkVolume(_) => 1.0,
+        };
+        self.to.disk.busy.saturating_sub(self.from.disk.busy).seconds() / channels
     }
     fn residence_s(&self) -> Option<f64> {
         let time = self.to.machine.residence.saturating_sub(self.from.machine.residence);
