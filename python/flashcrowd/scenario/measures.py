@@ -92,4 +92,4 @@ class Stop(Table):
     horizon: PositiveSpan = Span("24 h")
     """Simulated time after which a run is cut off."""
     stall: PositiveSpan = Span("30 min")
-    """A swarm in which no leecher received a block for this long is stalled."""
+    """A swarm or an origin of which nobody received a block for this long is stalled."""
