@@ -98,6 +98,10 @@ impl Cache {
     pub fn used(&self) -> u64 {
         self.used
     }
+    /// Pieces of memory that no extent has: a driver may give back what it keeps for them.
+    pub fn free_memory(&self) -> &[u32] {
+        &self.free
+    }
     /// Extents that wait for the disk.
     pub fn queued(&self) -> usize {
         self.queue.len()

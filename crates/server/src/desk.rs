@@ -1,0 +1,375 @@
+use crate::buffer::{self, Buffer};
+use crate::clock::Clock;
+use crate::disk::{Disk, Job};
+use crate::open_file::{OpenFile, ReadOutcome, Version};
+use flashcrowd_base::{Span, Time};
+use flashcrowd_origin::{
+    ClientId, Counters, Failure, FileId, Origin, Output, ReadId, Refusal, Request,
+    Settings as OriginSettings, State as Place,
+};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Poll, Waker};
+
+/// The origin behind a lock, with what it must not have: memory, open files, a clock, a disk, and tasks that wait. Each input
+/// is followed by carrying out all outputs, before the lock is given back.
+///
+/// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
+/// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    clock: Clock,
+    disk: Disk,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    origin: Origin,
+    /// For each slot; what the disk reads into is away.
+    memory: Vec<Buffer>,
+    /// Bytes of all buffers, those that are away included, and how many there may be.
+    allocated: usize,
+    most_allocated: usize,
+    /// By number of the origin. A file that nobody downloads is closed by the system; the origin may keep what it has of it.
+    files: Vec<Weak<OpenFile>>,
+    /// The newest of each device and inode.
+    catalogue: BTreeMap<(u64, u64), (Version, FileId)>,
+    clients: BTreeMap<ClientId, Client>,
+}
+
+/// A download as its task sees it.
+#[derive(Debug, Default)]
+struct Client {
+    waker: Option<Waker>,
+    /// What the origin has handed out: where in the file, which slot, where in the slot, how much.
+    handed: Option<(u64, u32, u32, u32)>,
+    /// The task has a block that its socket has not accepted.
+    sending: bool,
+    ended: Option<Result<(), Failure>>,
+}
+
+/// A copy of a block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Where in the file.
+    pub(crate) offset: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What goes on, for people and for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Overview {
+    pub(crate) counters: Counters,
+    pub(crate) clients: usize,
+    pub(crate) active_files: u32,
+    pub(crate) queued: usize,
+    pub(crate) memory_used: u64,
+    pub(crate) memory_allocated: usize,
+}
+
+impl Desk {
+    /// The threads of the disk begin at once.
+    pub(crate) fn new(settings: &OriginSettings) -> Result<Arc<Desk>, Refusal> {
+        let OriginSettings { memory_bytes, extent_bytes, reads, .. } = *settings;
+        let share = buffer::share(memory_bytes, extent_bytes, reads);
+        let least = u64::from(extent_bytes) * (u64::from(reads) + 2);
+        if share < least {
+            let (extent, reads) = (u64::from(extent_bytes) + 4096, u64::from(reads));
+            let least = (2 * reads + 3) * (extent + 8192);
+            return Err(Refusal {
+                setting: "memory",
+                value: memory_bytes.to_string(),
+                allowed: format!("at least {least} bytes, for {reads} reads at once"),
+            });
+        }
+        let ours = OriginSettings {
+            memory_bytes: share,
+            // Sockets that take nothing end by themselves, by the byte and not by the block.
+            patience_ns: Span::MAX,
+            ..settings.clone()
+        };
+        let readers = u64::from(reads) * (u64::from(extent_bytes) + 8192);
+        let state = State {
+            origin: Origin::new(&ours)?,
+            memory: Vec::new(),
+            allocated: 0,
+            most_allocated: usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX),
+            files: Vec::new(),
+            catalogue: BTreeMap::new(),
+            clients: BTreeMap::new(),
+        };
+        let disk = Disk::start(reads, extent_bytes).map_err(|error| Refusal {
+            setting: "reads",
+            value: reads.to_string(),
+            allowed: format!("as many as the system has threads ({error})"),
+        })?;
+        Ok(Arc::new(Desk { clock: Clock::started(), disk, state: Mutex::new(state) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock was one of ours; what others have is not worse for it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the origin an input, and carries out what comes of it.
+    fn input<T>(self: &Arc<Self>, input: impl FnOnce(&mut State, Time) -> T) -> T {
+        let mut state = self.lock();
+        let outcome = input(&mut state, self.clock.now());
+        self.drain(&mut state);
+        outcome
+    }
+
+    fn drain(self: &Arc<Self>, state: &mut State) {
+        while let Some(output) = state.origin.poll() {
+            match output {
+                Output::Read { read, file, offset, length, slot } => {
+                    let length = length as usize;
+                    let buffer = state.buffer(slot as usize, length);
+                    match state.files[file.number()].upgrade() {
+                        Some(file) => {
+                            let desk = Arc::clone(self);
+                            self.disk.read(Job { desk, read, file, offset, slot, buffer });
+                        }
+                        // Nobody downloads it any more, so nobody waits.
+                        None => {
+                            state.memory[slot as usize] = buffer;
+                            state.origin.completed(self.clock.now(), read, false);
+                        }
+                    }
+                }
+                Output::Send { client, offset, length, slot, begin, .. } => {
+                    if let Some(entry) = state.clients.get_mut(&client) {
+                        entry.handed = Some((offset, slot, begin, length));
+                        entry.wake();
+                    }
+                }
+                Output::Done { client } => state.end(client, Ok(())),
+                Output::Failed { client, failure } => state.end(client, Err(failure)),
+            }
+        }
+    }
+
+    /// A thread of the disk has done a job.
+    pub(crate) fn completed(
+        self: &Arc<Self>,
+        read: ReadId,
+        slot: u32,
+        buffer: Buffer,
+        file: &OpenFile,
+        outcome: &ReadOutcome,
+    ) {
+        self.input(|state, now| {
+            state.memory[slot as usize] = buffer;
+            if let ReadOutcome::Changed = outcome {
+                state.forget(now, file.id);
+            }
+            state.origin.completed(now, read, matches!(outcome, ReadOutcome::Whole));
+        });
+    }
+
+    /// The file as the origin knows it; another state of it than before is another file, and ends the downloads of
+    /// what it was.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        file: File,
+        version: Version,
+        direct: bool,
+    ) -> Result<Arc<OpenFile>, Refusal> {
+        self.input(|state, now| {
+            let key = (version.device, version.inode);
+            let mut known = None;
+            if let Some((before, id)) = state.catalogue.get(&key).copied() {
+                if before == version {
+                    known = Some(id);
+                } else {
+                    state.forget(now, id);
+                }
+            }
+            if let Some(open) = known.and_then(|id| state.files[id.number()].upgrade()) {
+                return Ok(open);
+            }
+            let id = match known {
+                Some(id) => id,
+                None => {
+                    let id = state.origin.open(version.length)?;
+                    state.files.push(Weak::new());
+                    state.catalogue.insert(key, (version, id));
+                    id
+                }
+            };
+            let open = Arc::new(OpenFile::new(file, version, id, direct));
+            state.files[id.number()] = Arc::downgrade(&open);
+            Ok(open)
+        })
+    }
+
+    /// A download begins.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        file: &OpenFile,
+        ranges: &[Range<u64>],
+        in_order: bool,
+    ) -> ClientId {
+        self.input(|state, now| {
+            let request = Request { ranges: Some(ranges), in_order };
+            let client = state.origin.join(now, file.id, request);
+            state.clients.insert(client, Client::default());
+            client
+        })
+    }
+
+    /// The next block of a download, when its last one was accepted; nothing after the last one.
+    pub(crate) fn poll_block(
+        self: &Arc<Self>,
+        client: ClientId,
+        waker: &Waker,
+    ) -> Poll<Result<Option<Block>, Failure>> {
+        self.input(|state, now| {
+            let Some(entry) = state.clients.get_mut(&client) else { return Poll::Ready(Ok(None)) };
+            if let Some(ended) = entry.ended {
+                return Poll::Ready(ended.map(|()| None));
+            }
+            if entry.sending {
+                entry.wait(waker);
+                return Poll::Pending;
+            }
+            if entry.handed.is_none() {
+                state.origin.writable(now, client);
+                self.drain(state);
+            }
+            let Some(entry) = state.clients.get_mut(&client) else { return Poll::Ready(Ok(None)) };
+            if let Some(ended) = entry.ended {
+                return Poll::Ready(ended.map(|()| None));
+            }
+            let Some((offset, slot, begin, length)) = entry.handed.take() else {
+                entry.wait(waker);
+                return Poll::Pending;
+            };
+            entry.sending = true;
+            let begin = begin as usize;
+            let memory = state.memory[slot as usize].bytes();
+            let bytes = memory[begin..begin + length as usize].to_vec();
+            state.origin.release(now, client);
+            Poll::Ready(Ok(Some(Block { offset, bytes })))
+        })
+    }
+
+    /// The socket has accepted the block that the download was given.
+    pub(crate) fn accepted(self: &Arc<Self>, client: ClientId, bytes: u32) {
+        self.input(|state, now| {
+            state.origin.accepted(now, client, bytes);
+            if let Some(entry) = state.clients.get_mut(&client) {
+                entry.sending = false;
+                entry.wake();
+            }
+        });
+    }
+
+    /// A download is over, or has broken off.
+    pub(crate) fn leave(self: &Arc<Self>, client: ClientId) {
+        self.input(|state, now| {
+            state.clients.remove(&client);
+            state.origin.leave(now, client);
+        });
+    }
+
+    /// What is in memory of a file, ascending, as ranges that do not touch.
+    pub(crate) fn resident(&self, file: &OpenFile) -> Vec<Range<u64>> {
+        let state = self.lock();
+        let (world, number) = (state.origin.world(), file.id.number() as u32);
+        let layout = world.file(number).layout;
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for extent in 0..layout.extents() {
+            if world.state(number, extent) == Some(Place::Resident) {
+                let bytes = layout.extent_bytes(extent);
+                match ranges.last_mut() {
+                    Some(last) if last.end == bytes.start => last.end = bytes.end,
+                    _ => ranges.push(bytes),
+                }
+            }
+        }
+        ranges
+    }
+
+    /// The bytes of the extent that a byte is in.
+    pub(crate) fn extent_around(&self, file: &OpenFile, byte: u64) -> Range<u64> {
+        let state = self.lock();
+        let layout = state.origin.world().file(file.id.number() as u32).layout;
+        let block = (byte / layout.block_size()) as u32;
+        layout.extent_bytes(layout.extent_of(block))
+    }
+
+    pub(crate) fn overview(&self) -> Overview {
+        let state = self.lock();
+        let world = state.origin.world();
+        Overview {
+            counters: state.origin.counters(),
+            clients: state.clients.len(),
+            active_files: world.active_files(),
+            queued: world.cache().queued(),
+            memory_used: world.cache().used(),
+            memory_allocated: state.allocated,
+        }
+    }
+}
+
+impl State {
+    /// The origin ends the downloads of what a file was.
+    fn forget(&mut self, now: Time, id: FileId) {
+        self.origin.close(now, id);
+        self.catalogue.retain(|_, (_, of)| *of != id);
+    }
+
+    fn end(&mut self, client: ClientId, how: Result<(), Failure>) {
+        if let Some(entry) = self.clients.get_mut(&client) {
+            entry.handed = None;
+            entry.ended = Some(how);
+            entry.wake();
+        }
+    }
+
+    /// Memory for an extent: what the slot has if it fits, else anew. Never more than there may be: what free slots keep
+    /// goes first, and the origin's account holds for the others.
+    fn buffer(&mut self, slot: usize, length: usize) -> Buffer {
+        if self.memory.len() <= slot {
+            self.memory.resize_with(slot + 1, Buffer::default);
+        }
+        let kept = std::mem::take(&mut self.memory[slot]);
+        if kept.len() == length && length > 0 {
+            return kept;
+        }
+        self.allocated -= kept.memory();
+        drop(kept);
+        let whole = self.origin.settings().extent_bytes as usize == length;
+        let needed = if whole { length + crate::open_file::ALIGNMENT } else { length };
+        if self.allocated + needed > self.most_allocated {
+            for free in self.origin.world().cache().free_memory() {
+                if let Some(buffer) = self.memory.get_mut(*free as usize) {
+                    self.allocated -= std::mem::take(buffer).memory();
+                }
+            }
+        }
+        let buffer = if whole { Buffer::aligned(length) } else { Buffer::short(length) };
+        self.allocated += buffer.memory();
+        debug_assert!(self.allocated <= self.most_allocated);
+        buffer
+    }
+}
+
+impl Client {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn wait(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(there) => there.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+}

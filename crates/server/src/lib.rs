@@ -1,0 +1,52 @@
+//! The content server over HTTP (Linux): the files of a directory to ordinary clients as any web server gives them, and to clients that
+//! say so in the order that costs the disk least. The order, what is read and what is kept are those of [`flashcrowd_origin`]; what
+//! goes over the wire is written down in `docs/protocol.md`.
+//!
+//! | file | |
+//! | --- | --- |
+//! | [`server`](Server) | listeners, connections, the end |
+//! | `service` | a request, its answer |
+//! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
+//! | `body`, `download` | contents on their way |
+//! | `desk` | the origin, its memory and who waits, behind a lock |
+//! | `disk`, `open_file`, `buffer` | reading |
+//! | `digests` | digests of files |
+//! | `metered`, `admission` | what sockets take; who may connect |
+//! | `exchange`, `access_log`, `meters` | what is told of it |
+//!
+//! # Memory
+//!
+//! Contents take at most the origin's `memory_bytes`, buffers' alignment and the readers' own memory included. Beside it,
+//! a connection has what the HTTP library keeps (some kilobytes), one block that its socket has not taken (64 KiB, copied, so that no socket
+//! holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB).
+
+mod access_log;
+mod admission;
+mod body;
+mod buffer;
+mod clock;
+mod conditional;
+mod desk;
+mod digests;
+mod disk;
+mod download;
+mod exchange;
+mod handle;
+mod listing;
+mod metered;
+mod meters;
+mod multipart;
+mod open_file;
+pub mod preference;
+pub mod ranges;
+mod server;
+mod service;
+mod settings;
+pub mod target;
+
+pub use conditional::{Validators, Verdict};
+pub use handle::ServerHandle;
+pub use meters::Snapshot;
+pub use multipart::{Framing, content_range};
+pub use server::{Reading, Server, StartError, Watch};
+pub use settings::{Limits, Settings, Symlinks};

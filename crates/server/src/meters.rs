@@ -1,0 +1,172 @@
+use crate::desk::Overview;
+use crate::exchange::{Ending, Mode};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What is counted beside the origin.
+#[derive(Debug, Default)]
+pub(crate) struct Meters {
+    /// Connections that were accepted, and are there now.
+    pub(crate) accepted: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    /// Connections that were turned away: too many at once, too many of one address.
+    pub(crate) turned_away: [AtomicU64; 2],
+    /// Bytes that sockets have taken.
+    pub(crate) taken: Arc<AtomicU64>,
+    /// Connections that ended since their socket took nothing.
+    pub(crate) stalled: AtomicU64,
+    /// Answers by the hundreds of their status.
+    statuses: [AtomicU64; 6],
+    modes: [AtomicU64; Mode::NAMES.len()],
+    endings: [AtomicU64; Ending::NAMES.len()],
+}
+
+/// What a server does and has done, for a line on a terminal.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Snapshot {
+    /// Connections now.
+    pub connections: u64,
+    /// Downloads now.
+    pub clients: u64,
+    /// Files that somebody downloads.
+    pub files: u64,
+    /// Answers so far.
+    pub answers: u64,
+    /// Connections turned away so far.
+    pub turned_away: u64,
+    /// Bytes that sockets have taken so far, heads of answers included.
+    pub sent_bytes: u64,
+    /// Bytes handed to downloads so far.
+    pub served_bytes: u64,
+    /// Bytes asked of the disk so far.
+    pub read_bytes: u64,
+    /// Reads that wait for the disk.
+    pub queued_reads: u64,
+    /// Reads that failed so far.
+    pub disk_errors: u64,
+    /// Bytes of contents in memory.
+    pub memory_bytes: u64,
+}
+
+impl Meters {
+    pub(crate) fn answered(&self, status: u16, mode: usize, ending: &str) {
+        let hundreds = usize::from(status / 100).min(5);
+        self.statuses[hundreds].fetch_add(1, Relaxed);
+        self.modes[mode].fetch_add(1, Relaxed);
+        for (name, count) in Ending::NAMES.iter().zip(&self.endings) {
+            if *name == ending {
+                count.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn snapshot(&self, overview: &Overview) -> Snapshot {
+        let sum = |counts: &[AtomicU64]| counts.iter().map(|count| count.load(Relaxed)).sum();
+        Snapshot {
+            connections: self.connections.load(Relaxed),
+            clients: overview.clients as u64,
+            files: u64::from(overview.active_files),
+            answers: sum(&self.statuses),
+            turned_away: sum(&self.turned_away),
+            sent_bytes: self.taken.load(Relaxed),
+            served_bytes: overview.counters.sent,
+            read_bytes: overview.counters.read,
+            queued_reads: overview.queued as u64,
+            disk_errors: overview.counters.errors,
+            memory_bytes: overview.memory_used,
+        }
+    }
+
+    /// In the text format of Prometheus (version 0.0.4).
+    pub(crate) fn exposition(&self, overview: &Overview, lost_lines: u64) -> String {
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, rows: &[(String, u64)]| {
+            // Writing into a string does not fail.
+            let _ =
+                writeln!(text, "# HELP flashcrowd_{name} {help}\n# TYPE flashcrowd_{name} {kind}");
+            for (labels, value) in rows {
+                let _ = writeln!(text, "flashcrowd_{name}{labels} {value}");
+            }
+        };
+        let one = |value: u64| [(String::new(), value)];
+        let labelled = |label: &str, names: &[&str], counts: &[AtomicU64]| -> Vec<(String, u64)> {
+            let rows = names.iter().zip(counts);
+            rows.map(|(name, count)| (format!("{{{label}=\"{name}\"}}"), count.load(Relaxed)))
+                .collect()
+        };
+        let counters = &overview.counters;
+        let gauge = "gauge";
+        let counter = "counter";
+        family("connections", gauge, "Connections now.", &one(self.connections.load(Relaxed)));
+        family(
+            "connections_total",
+            counter,
+            "Connections accepted.",
+            &one(self.accepted.load(Relaxed)),
+        );
+        let reasons = labelled("reason", &["connections", "address"], &self.turned_away);
+        family("turned_away_total", counter, "Connections turned away.", &reasons);
+        let stalled = one(self.stalled.load(Relaxed));
+        family(
+            "stalled_total",
+            counter,
+            "Connections whose socket took nothing for too long.",
+            &stalled,
+        );
+        let classes =
+            labelled("class", &["none", "1xx", "2xx", "3xx", "4xx", "5xx"], &self.statuses);
+        family("answers_total", counter, "Answers by status.", &classes);
+        let modes = labelled("mode", &Mode::NAMES, &self.modes);
+        family("answers_by_mode_total", counter, "Answers by order.", &modes);
+        let endings = labelled("ending", &Ending::NAMES, &self.endings);
+        family("answers_by_ending_total", counter, "Answers by how they ended.", &endings);
+        family(
+            "sent_bytes_total",
+            counter,
+            "Bytes that sockets have taken.",
+            &one(self.taken.load(Relaxed)),
+        );
+        family("served_bytes_total", counter, "Bytes handed to downloads.", &one(counters.sent));
+        family(
+            "served_blocks_total",
+            counter,
+            "Blocks handed to downloads.",
+            &one(counters.blocks),
+        );
+        family(
+            "hits_total",
+            counter,
+            "Blocks that were in memory when wanted.",
+            &one(counters.hits),
+        );
+        family("disk_read_bytes_total", counter, "Bytes asked of the disk.", &one(counters.read));
+        family("disk_reads_total", counter, "Reads asked of the disk.", &one(counters.reads));
+        family("disk_errors_total", counter, "Reads that failed.", &one(counters.errors));
+        family("disk_queue", gauge, "Reads that wait for the disk.", &one(overview.queued as u64));
+        family(
+            "evictions_total",
+            counter,
+            "Extents that gave up their memory.",
+            &one(counters.evictions),
+        );
+        family("memory_bytes", gauge, "Contents in memory.", &one(overview.memory_used));
+        let allocated = one(overview.memory_allocated as u64);
+        family("memory_allocated_bytes", gauge, "Memory taken for contents.", &allocated);
+        family("downloads", gauge, "Downloads now.", &one(overview.clients as u64));
+        family(
+            "active_files",
+            gauge,
+            "Files that somebody downloads.",
+            &one(overview.active_files.into()),
+        );
+        family(
+            "log_lines_lost_total",
+            counter,
+            "Lines of the access log left out.",
+            &one(lost_lines),
+        );
+        text
+    }
+}

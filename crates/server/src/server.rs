@@ -1,0 +1,394 @@
+use crate::access_log::AccessLog;
+use crate::admission::{Admission, Admitted, Full};
+use crate::desk::Desk;
+use crate::exchange::Exchange;
+use crate::handle::ServerHandle;
+use crate::metered::Metered;
+use crate::meters::{Meters, Snapshot};
+use crate::open_file::{ALIGNMENT, OpenFile};
+use crate::service::{Service, said};
+use crate::settings::seconds;
+use crate::target::Root;
+use crate::{Settings, buffer::Buffer};
+use flashcrowd_origin::Refusal;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// How long nobody is accepted after the system could not (no file descriptors are left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Who is turned away has so long to read why, and so many are told at once.
+const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELLS: usize = 64;
+/// The head of a request at most, and what the HTTP library keeps of an answer.
+const HEAD_BYTES: usize = 1 << 16;
+/// Bytes that the kernel keeps unsent before a socket has room again: what lies there was chosen too early.
+const NOTSENT_LOWAT: u32 = 1 << 16;
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// Why a server does not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A setting that cannot be.
+    #[error("{0}")]
+    Setting(#[from] Refusal),
+    /// The directory cannot be served.
+    #[error("{path}: {source}")]
+    Root {
+        /// The directory.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It cannot listen there.
+    #[error("{address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The access log cannot be written.
+    #[error("{path}: {source}")]
+    Log {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// A content server on a directory.
+#[derive(Debug)]
+pub struct Server {
+    settings: Settings,
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+    hall: Arc<Hall>,
+    reading: Reading,
+}
+
+/// How the directory is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Past the page cache.
+    Direct,
+    /// Through the page cache, and why.
+    PageCache(String),
+    /// Past the page cache if the file system can: there was no file to try it with.
+    Untried,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Hall {
+    service: Service,
+    meters: Arc<Meters>,
+    log: Option<Arc<AccessLog>>,
+    admission: Arc<Admission>,
+    farewells: Arc<Semaphore>,
+}
+
+/// Reads what a [`Server`] does from another thread.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Hall>);
+
+impl Watch {
+    /// What it does now, and has done.
+    pub fn snapshot(&self) -> Snapshot {
+        self.0.meters.snapshot(&self.0.service.desk.overview())
+    }
+}
+
+impl Server {
+    /// Opens the directory and listens; to be called inside of a runtime.
+    ///
+    /// # Errors
+    /// A setting that cannot be, a directory that is none, an address that is not to be had.
+    pub fn bind(settings: Settings) -> Result<Server, StartError> {
+        settings.check()?;
+        let root_error =
+            |source| StartError::Root { path: settings.root.display().to_string(), source };
+        let root = Root::open(&settings.root, settings.symlinks).map_err(root_error)?;
+        let reading = if settings.direct {
+            try_direct(&root, &settings.root)
+        } else {
+            Reading::PageCache("as was asked for".into())
+        };
+        let log =
+            match &settings.access_log {
+                Some(path) => Some(Arc::new(AccessLog::open(path).map_err(|source| {
+                    StartError::Log { path: path.display().to_string(), source }
+                })?)),
+                None => None,
+            };
+        let limits = &settings.limits;
+        let listener = listen(settings.listen, limits.send_buffer_bytes)?;
+        let metrics = match settings.metrics {
+            Some(address) => Some(listen(address, limits.send_buffer_bytes)?),
+            None => None,
+        };
+        let desk = Desk::new(&settings.origin)?;
+        let direct = settings.direct && !matches!(reading, Reading::PageCache(_));
+        let hall = Hall {
+            service: Service::new(&settings, desk, root, direct),
+            meters: Arc::default(),
+            log,
+            admission: Admission::new(limits.connections, limits.connections_per_address),
+            farewells: Arc::new(Semaphore::new(FAREWELLS)),
+        };
+        Ok(Server { settings, listener, metrics, hall: Arc::new(hall), reading })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where the metrics are.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.local_addr().ok()
+    }
+
+    /// How the directory is read.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// To read what it does from another thread.
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::clone(&self.hall))
+    }
+
+    /// Serves until it is stopped. Then nobody is accepted, idle connections close, and answers under way have their
+    /// time to end. Whether all of them did.
+    pub async fn run(self, handle: &ServerHandle) -> bool {
+        let mut connections = JoinSet::new();
+        if let Some(metrics) = self.metrics {
+            let hall = Arc::clone(&self.hall);
+            connections.spawn({
+                let handle = handle.clone();
+                async move {
+                    tokio::select! {
+                        () = expose(&hall, metrics) => (),
+                        () = handle.end() => (),
+                    }
+                }
+            });
+        }
+        loop {
+            let (stream, peer) = tokio::select! {
+                next = accept(&self.listener) => next,
+                () = handle.end() => break,
+            };
+            while connections.try_join_next().is_some() {}
+            let hall = Arc::clone(&self.hall);
+            hall.meters.accepted.fetch_add(1, Relaxed);
+            match hall.admission.enter(peer.ip()) {
+                Ok(place) => {
+                    let (settings, handle) = (self.settings.limits.clone(), handle.clone());
+                    connections.spawn(async move {
+                        hall.attend(stream, peer, place, &settings, &handle).await;
+                    });
+                }
+                Err(full) => hall.turn_away(stream, full),
+            }
+        }
+        drop(self.listener);
+        let all = async { while connections.join_next().await.is_some() {} };
+        let ended = tokio::select! {
+            () = all => true,
+            () = sleep(seconds(self.settings.limits.drain_s)) => false,
+            () = handle.now() => false,
+        };
+        connections.abort_all();
+        while connections.join_next().await.is_some() {}
+        ended
+    }
+}
+
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(next) => return next,
+            // Of a connection that has gone already, or for want of something that comes back.
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+impl Hall {
+    /// One connection, from its begin to its end.
+    async fn attend(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        _place: Admitted,
+        limits: &crate::Limits,
+        handle: &ServerHandle,
+    ) {
+        self.meters.connections.fetch_add(1, Relaxed);
+        let _count = Countdown(&self.meters.connections);
+        let _ = stream.set_nodelay(true);
+        // Not there on every system; then the send buffer alone bounds what was chosen too early.
+        let _ = SockRef::from(&stream).set_tcp_notsent_lowat(NOTSENT_LOWAT);
+        let metered = Metered::new(stream, Arc::clone(&self.meters), seconds(limits.stall_s));
+        let taken = metered.taken();
+        let left = AtomicU64::new(limits.requests_per_connection);
+        let service = service_fn(|request: Request<Incoming>| {
+            let (hall, taken) = (&self, &taken);
+            let last = left.fetch_sub(1, Relaxed) <= 1;
+            async move {
+                let log = hall.log.as_ref();
+                let exchange = Exchange::begin(peer, said(&request), taken, &hall.meters, log);
+                let mut answer: Response<_> = hall.service.answer(&request, &exchange).await;
+                if last {
+                    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(seconds(limits.header_s))
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(metered), service);
+        let mut connection = std::pin::pin!(connection);
+        // How it ended is told by the exchanges.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = handle.end() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = connection.await;
+    }
+
+    /// Tells somebody that there is no place, if not too many are being told already.
+    fn turn_away(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
+        self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
+        let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
+        let status = match full {
+            Full::Server => "503 Service Unavailable",
+            Full::Address => "429 Too Many Requests",
+        };
+        tokio::spawn(async move {
+            let _permit = permit;
+            let text = format!(
+                "HTTP/1.1 {status}\r\nRetry-After: 10\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            let _ = timeout(FAREWELL, async {
+                stream.write_all(text.as_bytes()).await?;
+                stream.shutdown().await?;
+                // What it has sent is read: a reset would take the answer away from it.
+                tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
+            })
+            .await;
+        });
+    }
+}
+
+/// Counts down when it goes.
+struct Countdown<'a>(&'a AtomicU64);
+
+impl Drop for Countdown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Answers whoever asks for metrics, on any path.
+async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = accept(&listener).await;
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= FAREWELLS {
+            continue;
+        }
+        let hall = Arc::clone(hall);
+        connections.spawn(async move {
+            let service = service_fn(|_: Request<Incoming>| {
+                let lost = hall.log.as_ref().map_or(0, |log| log.lost());
+                let text = hall.meters.exposition(&hall.service.desk.overview(), lost);
+                let mut answer = Response::new(text);
+                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_secs(15))
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+/// A listener whose sockets have bounded send buffers: a large one would hide a slow client from the scheduler, and memory
+/// of thousands of them would be the kernel's.
+fn listen(address: SocketAddr, send_buffer: u32) -> Result<TcpListener, StartError> {
+    let open = || {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        socket.set_send_buffer_size(send_buffer as usize)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        TcpListener::from_std(socket.into())
+    };
+    open().map_err(|source| StartError::Listen { address, source })
+}
+
+/// Directories that are looked through for a file to try reading with, and entries of each.
+const LOOKS: usize = 64;
+
+/// Reads the beginning of some file past the page cache.
+fn try_direct(root: &Root, path: &Path) -> Reading {
+    let mut directories = vec![path.to_owned()];
+    for _ in 0..LOOKS {
+        let Some(directory) = directories.pop() else { break };
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries.take(LOOKS).flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                directories.push(entry.path());
+                continue;
+            }
+            let Ok(relative) = entry.path().strip_prefix(path).map(Path::to_owned) else {
+                continue;
+            };
+            if !kind.is_file() {
+                continue;
+            }
+            if let Ok((file, metadata)) = root.open_file(&relative)
+                && metadata.len() >= ALIGNMENT as u64
+            {
+                let mut buffer = Buffer::aligned(ALIGNMENT);
+                return match OpenFile::try_direct(&file, buffer.bytes_mut()) {
+                    Ok(()) => Reading::Direct,
+                    Err(error) => Reading::PageCache(error.to_string()),
+                };
+            }
+        }
+    }
+    Reading::Untried
+}

@@ -1,0 +1,142 @@
+use flashcrowd_origin::{Refusal, Settings as OriginSettings};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a server is made with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The directory that is served. Nothing outside of it is.
+    pub root: PathBuf,
+    /// Where HTTP is spoken.
+    pub listen: SocketAddr,
+    /// Where the metrics are, if anywhere.
+    #[serde(default)]
+    pub metrics: Option<SocketAddr>,
+    /// The scheduler: policy, memory, sizes, reads under way. Its memory is for file contents, what reading needs
+    /// included; `patience_ns` is not used: sockets have [`Limits::stall_s`].
+    #[serde(default)]
+    pub origin: OriginSettings,
+    /// Past the page cache (`O_DIRECT`), where the file system allows it.
+    #[serde(default = "yes")]
+    pub direct: bool,
+    /// What becomes of symbolic links.
+    #[serde(default)]
+    pub symlinks: Symlinks,
+    /// Whether a directory is answered with a list of what is in it.
+    #[serde(default)]
+    pub listing: bool,
+    /// Whether digests are offered.
+    #[serde(default = "yes")]
+    pub digests: bool,
+    /// Where a line for each answer goes, if anywhere; `-` is standard output.
+    #[serde(default)]
+    pub access_log: Option<PathBuf>,
+    /// Bounds on what clients may do.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What becomes of symbolic links in the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Symlinks {
+    /// Followed as long as they stay inside the directory (`RESOLVE_BENEATH`).
+    #[default]
+    Within,
+    /// Not followed.
+    Refuse,
+    /// Followed wherever they lead.
+    Follow,
+}
+
+/// Bounds on what clients may do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections at once of one address.
+    pub connections_per_address: usize,
+    /// Requests on one connection, which is closed after them.
+    pub requests_per_connection: u64,
+    /// Ranges in a request; with more, `Range` is ignored.
+    pub ranges: usize,
+    /// Seconds for the head of a request to come, from the connection's begin or the last answer's end: silent
+    /// connections and slow heads end then.
+    pub header_s: f64,
+    /// Seconds in which the socket takes not a byte of an answer: the connection ends.
+    pub stall_s: f64,
+    /// Seconds that answers under way have when the server is stopped.
+    pub drain_s: f64,
+    /// Bytes of a connection's send buffer in the kernel, which doubles it for its own needs.
+    pub send_buffer_bytes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 10_000,
+            connections_per_address: 1_000,
+            requests_per_connection: 100_000,
+            ranges: 1_000,
+            header_s: 15.0,
+            stall_s: 60.0,
+            drain_s: 30.0,
+            send_buffer_bytes: 1 << 16,
+        }
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<(), Refusal> {
+        let refuse = |setting, value: f64, allowed: &str| {
+            Err(Refusal { setting, value: value.to_string(), allowed: allowed.into() })
+        };
+        for (setting, value) in
+            [("header_s", self.header_s), ("stall_s", self.stall_s), ("drain_s", self.drain_s)]
+        {
+            // Also refuses what is no number.
+            if !(0.001..=1e9).contains(&value) && !(setting == "drain_s" && value == 0.0) {
+                return refuse(setting, value, "from 0.001 to 1e9 seconds");
+            }
+        }
+        let least = [
+            ("connections", self.connections),
+            ("connections_per_address", self.connections_per_address),
+            ("ranges", self.ranges),
+        ];
+        for (setting, value) in least {
+            if value == 0 {
+                return refuse(setting, 0.0, "1 or more");
+            }
+        }
+        if self.requests_per_connection == 0 {
+            return refuse("requests_per_connection", 0.0, "1 or more");
+        }
+        if !(4096..=1 << 26).contains(&self.send_buffer_bytes) {
+            let value = f64::from(self.send_buffer_bytes);
+            return refuse("send_buffer_bytes", value, "from 4096 to 67108864");
+        }
+        Ok(())
+    }
+}
+
+/// Seconds that were checked.
+pub(crate) fn seconds(value: f64) -> Duration {
+    Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX)
+}
+
+impl Settings {
+    /// Whether everything set is within its bounds.
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.limits.check()?;
+        self.origin.check()
+    }
+}

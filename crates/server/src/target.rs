@@ -1,0 +1,163 @@
+//! From the target of a request to a file inside of the directory.
+
+use crate::Symlinks;
+use percent_encoding::percent_decode_str;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Why a target names no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// Its encoding is malformed, or it hides a separator or a NUL.
+    Malformed,
+    /// There is no such file inside of the directory.
+    Missing,
+}
+
+/// The path below the directory that the path of a target names: decoded (RFC 3986, 2.1), relative, without empty parts.
+///
+/// An encoded slash is refused, since it would be a separator that nothing in between has seen, and so is NUL. A backslash, a
+/// colon or a name that is a device elsewhere are ordinary characters here. `.` and `..` are not followed: who normalises
+/// (RFC 3986, 5.2.4) has taken them out, and nobody else needs them.
+pub fn path(target: &str) -> Result<PathBuf, Rejection> {
+    let mut path = PathBuf::new();
+    for segment in target.split('/').filter(|segment| !segment.is_empty()) {
+        let encoded = segment.bytes().enumerate().filter(|(_, byte)| *byte == b'%');
+        for (at, _) in encoded {
+            let digits = segment.as_bytes().get(at + 1..at + 3);
+            if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                return Err(Rejection::Malformed);
+            }
+        }
+        let decoded: Vec<u8> = percent_decode_str(segment).collect();
+        if decoded.contains(&0) || decoded.contains(&b'/') {
+            return Err(Rejection::Malformed);
+        }
+        if decoded == b"." || decoded == b".." {
+            return Err(Rejection::Missing);
+        }
+        path.push(OsStr::from_bytes(&decoded));
+    }
+    Ok(path)
+}
+
+/// A directory whose contents are served, and nothing outside of it.
+#[derive(Debug)]
+pub(crate) struct Root {
+    directory: OwnedFd,
+    symlinks: Symlinks,
+}
+
+impl Root {
+    /// # Errors
+    /// The directory cannot be opened, or the system cannot keep paths inside of it.
+    pub(crate) fn open(path: &Path, symlinks: Symlinks) -> io::Result<Root> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
+        let root = Root { directory, symlinks };
+        root.open_file(Path::new("")).map_err(|error| {
+            let what = format!("openat2 (Linux 5.6, and a container that allows it): {error}");
+            io::Error::new(error.kind(), what)
+        })?;
+        Ok(root)
+    }
+
+    /// What a relative path names. It never waits for the other end of a pipe.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Metadata)> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = match self.symlinks {
+            Symlinks::Within => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            Symlinks::Refuse => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+            Symlinks::Follow => ResolveFlags::NO_MAGICLINKS,
+        };
+        let mut tries = 0;
+        let fd = loop {
+            match rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), resolve) {
+                // Something was renamed under way, and the kernel cannot tell whether the path has stayed inside.
+                Err(Errno::AGAIN | Errno::INTR) if tries < 16 => tries += 1,
+                other => break other?,
+            }
+        };
+        let file = File::from(fd);
+        let metadata = file.metadata()?;
+        Ok((file, metadata))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Component;
+
+    #[test]
+    fn paths_are_decoded_and_stay_relative() {
+        for (target, expected) in [
+            ("/", ""),
+            ("/a/b.iso", "a/b.iso"),
+            ("//a///b/", "a/b"),
+            ("/a%20b/%C3%A9", "a b/é"),
+            ("/a%25b", "a%b"),
+            ("/..a/b..", "..a/b.."),
+            ("/a\\..\\b", "a\\..\\b"),
+            ("/C:%5Cwindows", "C:\\windows"),
+            ("/con", "con"),
+        ] {
+            assert_eq!(path(target), Ok(PathBuf::from(expected)), "{target}");
+        }
+        for target in ["/..", "/a/../b", "/%2e%2e/b", "/.%2E/b", "/./b", "/a/%2e"] {
+            assert_eq!(path(target), Err(Rejection::Missing), "{target}");
+        }
+        for target in ["/a%00b", "/a%2fb", "/..%2F..%2Fetc", "/%", "/%4", "/%zz", "/a%2"] {
+            assert_eq!(path(target), Err(Rejection::Malformed), "{target}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_target_leads_out(target in "(/|\\.|%2e|%2F|%5c|%00|[a-c%\\\\:]|\\PC){0,24}") {
+            if let Ok(path) = path(&target) {
+                prop_assert!(path.components().all(|part| matches!(part, Component::Normal(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_outside_is_not_opened() {
+        let outside = tempfile::tempdir().unwrap();
+        let inside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("secret"), "x").unwrap();
+        std::fs::create_dir(inside.path().join("sub")).unwrap();
+        std::fs::write(inside.path().join("sub/file"), "x").unwrap();
+        let link = |target: &Path, name: &str| {
+            std::os::unix::fs::symlink(target, inside.path().join(name)).unwrap();
+        };
+        link(&outside.path().join("secret"), "absolute");
+        link(outside.path(), "directory");
+        link(Path::new("sub/file"), "relative");
+        link(Path::new("../../../../../../etc/passwd"), "up");
+        let opens = |symlinks, path: &str| {
+            Root::open(inside.path(), symlinks).unwrap().open_file(Path::new(path)).is_ok()
+        };
+        for (path, expected) in [
+            ("sub/file", [true, true, true]),
+            ("relative", [true, false, true]),
+            ("absolute", [false, false, true]),
+            ("directory/secret", [false, false, true]),
+            ("up", [false, false, true]),
+            ("../x", [false, false, false]),
+            ("/etc/passwd", [false, false, true]),
+        ] {
+            let outcome = [Symlinks::Within, Symlinks::Refuse, Symlinks::Follow]
+                .map(|symlinks| opens(symlinks, path));
+            assert_eq!(outcome, expected, "{path}");
+        }
+    }
+}
