@@ -4,6 +4,7 @@ from typing import final
 
 __all__ = [
     "Cancelled",
+    "ContentServer",
     "EngineFault",
     "Lab",
     "PlanError",
@@ -18,6 +19,7 @@ __all__ = [
     "build_info",
     "check_plan",
     "client_profiles",
+    "content_policies",
     "controllers",
     "die_with_parent",
     "echo_times",
@@ -120,6 +122,34 @@ class UploadController:
     @property
     def state(self) -> tuple[str, str, int | None, int | None]:
         """What it does and why; the delay by which it decided, and its threshold (nanoseconds)."""
+
+@final
+class ContentServer:
+    """A content server over HTTP on a directory, in the background (Linux)."""
+
+    def __new__(cls, settings: str) -> ContentServer:
+        """Begins at once, with settings (JSON; `Settings` of the crate flashcrowd-server).
+
+        Raises `PlanError` for a setting that cannot be, and `OSError`, with what it is about as its
+        `filename`, if the directory or the address is not to be had.
+        """
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+    @property
+    def metrics(self) -> str | None:
+        """Where the metrics are; None if nowhere."""
+    @property
+    def reading(self) -> str:
+        """How the directory is read, in words."""
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long; whether it has ended. Other Python threads go on."""
+    def snapshot(self) -> str:
+        """What it does now, and has done (a JSON object)."""
+    def stop(self) -> None:
+        """End soon, when answers under way have ended; the second time, at once."""
+    def result(self) -> str:
+        """Whether all answers had ended (JSON). Only when it has ended."""
 
 @final
 class UtpTransfer:
@@ -245,6 +275,9 @@ def ledbat_tables() -> str:
 
 def upload_controllers() -> str:
     """The upload controllers: a JSON list of objects with `name`, `about` and `parameters`."""
+
+def content_policies() -> list[str]:
+    """Names of the policies of a content server, in the order in which they are shown (Linux)."""
 
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""

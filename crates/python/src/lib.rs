@@ -3,12 +3,15 @@
 
 mod build;
 #[cfg(target_os = "linux")]
+mod content_server;
+#[cfg(target_os = "linux")]
 mod emulation;
 mod faults;
 mod plan_reader;
 mod profiles;
 mod simulate;
 mod table;
+mod task;
 mod upload;
 mod utp;
 
@@ -26,6 +29,9 @@ mod _core {
 
     #[pymodule_export]
     use crate::build::build_info;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::content_server::{ContentServer, content_policies};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{

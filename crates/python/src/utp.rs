@@ -1,10 +1,7 @@
 //! uTP on real sockets: measurements that run on threads of their own, watched from Python.
 
-use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use flashcrowd_live::session::{
@@ -16,66 +13,8 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::faults::{EngineFault, PlanError, guarded};
-
-/// What a thread comes to, for others to wait for.
-#[derive(Default)]
-struct Task {
-    ended: Mutex<Option<Ended>>,
-    there: Condvar,
-}
-
-/// A JSON text, or why there is none.
-type Ended = Result<String, Fault>;
-
-#[derive(Clone)]
-enum Fault {
-    Io(io::ErrorKind, String),
-    Bug(String),
-}
-
-impl Task {
-    /// Runs `work` on a thread with a runtime of its own.
-    fn start<T: Serialize>(
-        runtime: Runtime,
-        work: impl Future<Output = io::Result<T>> + Send + 'static,
-    ) -> PyResult<Arc<Task>> {
-        let task = Arc::new(Task::default());
-        let ours = Arc::clone(&task);
-        let body = move || {
-            let outcome = guarded(AssertUnwindSafe(|| runtime.block_on(work)));
-            let ended = match outcome {
-                Ok(Ok(value)) => {
-                    serde_json::to_string(&value).map_err(|error| Fault::Bug(error.to_string()))
-                }
-                Ok(Err(error)) => Err(Fault::Io(error.kind(), error.to_string())),
-                Err(fault) => Err(Fault::Bug(fault.to_string())),
-            };
-            *ours.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
-            ours.there.notify_all();
-        };
-        thread::Builder::new().name("flashcrowd-utp".into()).spawn(body)?;
-        Ok(task)
-    }
-
-    /// Waits at most this long. Whether it has ended.
-    fn wait(&self, seconds: f64) -> bool {
-        let span = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.there.wait_timeout_while(ended, span, |ended| ended.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
-    }
-
-    fn result(&self) -> PyResult<String> {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match ended {
-            Some(Ok(text)) => Ok(text),
-            Some(Err(Fault::Io(kind, text))) => Err(io::Error::new(kind, text).into()),
-            Some(Err(Fault::Bug(text))) => Err(EngineFault::new_err(text)),
-            None => Err(PyValueError::new_err("not ended yet: wait first")),
-        }
-    }
-}
+use crate::faults::{EngineFault, PlanError};
+use crate::task::Task;
 
 fn runtime() -> PyResult<Runtime> {
     Builder::new_current_thread()
@@ -92,11 +31,11 @@ fn config(json: &str) -> PyResult<Arc<Config>> {
     Ok(Arc::new(config))
 }
 
-fn address(text: &str) -> PyResult<SocketAddr> {
+pub(crate) fn address(text: &str) -> PyResult<SocketAddr> {
     text.parse().map_err(|_| PyValueError::new_err(format!("{text} is no address with a port")))
 }
 
-fn json(value: &impl Serialize) -> PyResult<String> {
+pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| EngineFault::new_err(error.to_string()))
 }
 
@@ -151,7 +90,12 @@ impl UtpTransfer {
         };
         let control = SessionHandle::default();
         let theirs = control.clone();
-        let task = Task::start(runtime()?, async move { transfer(&order, &theirs).await })?;
+        let task =
+            Task::start(
+                "flashcrowd-utp",
+                runtime()?,
+                async move { transfer(&order, &theirs).await },
+            )?;
         Ok(UtpTransfer { control, task })
     }
 
@@ -209,7 +153,8 @@ impl UtpServer {
         let (address, watch) = (server.local_addr(), server.watch());
         let control = SessionHandle::default();
         let theirs = control.clone();
-        let task = Task::start(runtime, async move { server.run(&theirs).await })?;
+        let task =
+            Task::start("flashcrowd-utp", runtime, async move { server.run(&theirs).await })?;
         Ok(UtpServer { control, task, watch, address })
     }
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a measurement in good order; a second one ends it at once."""
+"""Ctrl-C and SIGTERM end what runs in good order; a second one ends it at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ SLICE = 0.05
 """Seconds between two looks at what goes on."""
 
 
-def attend(task: _core.UtpTransfer | _core.UtpServer, tick: Callable[[], None]) -> int:
+def attend(
+    task: _core.UtpTransfer | _core.UtpServer | _core.ContentServer, tick: Callable[[], None]
+) -> int:
     """Waits until it has ended, and calls `tick` meanwhile; how often a signal came."""
     pressed = 0
 

@@ -1,0 +1,123 @@
+//! The content server over HTTP, in the background.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flashcrowd_origin::Scheduling;
+use flashcrowd_server::{Reading, Server, ServerHandle, Settings, StartError, Watch};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use tokio::runtime::Builder;
+
+use crate::faults::PlanError;
+use crate::task::Task;
+use crate::utp::json;
+
+/// Names of the policies of a content server, in the order in which they are shown.
+#[pyfunction]
+pub(crate) fn content_policies() -> Vec<&'static str> {
+    Scheduling::NAMES.to_vec()
+}
+
+/// A content server on a directory.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct ContentServer {
+    handle: ServerHandle,
+    task: Arc<Task>,
+    watch: Watch,
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    reading: Reading,
+}
+
+#[pymethods]
+impl ContentServer {
+    /// Begins at once, with settings (JSON). Raises `PlanError` for a setting that cannot be, and `OSError`, with
+    /// what it is about as its file name, if the directory or the address is not to be had.
+    #[new]
+    fn new(settings: &str) -> PyResult<ContentServer> {
+        let settings: Settings = serde_json::from_str(settings)
+            .map_err(|error| PlanError::new_err(error.to_string()))?;
+        let runtime = Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("flashcrowd-http")
+            .build()
+            .map_err(|error| PyOSError::new_err(format!("no event loop: {error}")))?;
+        let server = {
+            let _inside = runtime.enter();
+            Server::bind(settings).map_err(refused)?
+        };
+        let (address, metrics) = (server.local_addr()?, server.metrics_addr());
+        let (watch, reading) = (server.watch(), server.reading().clone());
+        let handle = ServerHandle::default();
+        let theirs = handle.clone();
+        let work = async move { io::Result::Ok(server.run(&theirs).await) };
+        let task = Task::start("flashcrowd-serve", runtime, work)?;
+        Ok(ContentServer { handle, task, watch, address, metrics, reading })
+    }
+
+    /// Where it listens.
+    #[getter]
+    fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Where the metrics are; None if nowhere.
+    #[getter]
+    fn metrics(&self) -> Option<String> {
+        self.metrics.map(|address| address.to_string())
+    }
+
+    /// How the directory is read, in words.
+    #[getter]
+    fn reading(&self) -> String {
+        match &self.reading {
+            Reading::Direct => "past the page cache (O_DIRECT), by threads with pread".into(),
+            Reading::PageCache(why) => {
+                format!("through the page cache ({why}), by threads with pread")
+            }
+            Reading::Untried => {
+                "past the page cache (O_DIRECT) if the file system can: no file to try it with"
+                    .into()
+            }
+        }
+    }
+
+    /// Wait at most this long; whether it has ended. Other Python threads go on.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        py.detach(|| self.task.wait(seconds))
+    }
+
+    /// What it does now, and has done (a JSON object).
+    fn snapshot(&self, py: Python<'_>) -> PyResult<String> {
+        json(&py.detach(|| self.watch.snapshot()))
+    }
+
+    /// End soon, when answers under way have ended or had their time; the second time, at once.
+    fn stop(&self) {
+        self.handle.stop();
+    }
+
+    /// Whether all answers had ended (JSON). Only when it has ended.
+    fn result(&self) -> PyResult<String> {
+        self.task.result()
+    }
+}
+
+/// A reason not to begin, as Python has it.
+fn refused(error: StartError) -> PyErr {
+    let (subject, source) = match error {
+        StartError::Setting(refusal) => return PlanError::new_err(refusal.to_string()),
+        StartError::Root { path, source } | StartError::Log { path, source } => (path, source),
+        StartError::Listen { address, source } => (address.to_string(), source),
+    };
+    match source.raw_os_error() {
+        Some(number) => {
+            let text = source.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((number, text, subject))
+        }
+        None => PyOSError::new_err((0, source.to_string(), subject)),
+    }
+}

@@ -1,0 +1,165 @@
+//! What RFC 9110 says of GET, HEAD, ranges and preconditions.
+
+use crate::client::{Client, ask, content_range, get};
+use crate::stand::{Stand, contents};
+use serde_json::json;
+
+const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+#[test]
+fn whole_files_come_in_order_and_say_what_they_are() {
+    let file = contents(700_001, 1);
+    let stand = Stand::new(&[("a/b c.iso", &file), ("empty", b""), ("page.html", b"<p>")]);
+    let answer = get(stand.address, "/a/b%20c.iso", &[]);
+    assert_eq!((answer.status, answer.whole), (200, true));
+    assert_eq!(answer.body, file);
+    assert_eq!(answer.field("content-length"), "700001");
+    assert_eq!(answer.field("accept-ranges"), "bytes");
+    assert_eq!(answer.field("vary"), "Prefer");
+    assert_eq!(answer.field("last-modified"), DATE);
+    assert_eq!(answer.field("content-type"), "application/octet-stream");
+    let link = "</a/b%20c.iso?digests>; rel=\"describedby\"; type=\"application/json\"";
+    assert_eq!(answer.field("link"), link);
+    let etag = answer.field("etag");
+    assert!(etag.len() > 2 && etag.starts_with('"') && etag.ends_with('"'), "{etag}");
+    // The same without the body (RFC 9110, 9.3.2).
+    let mut head = ask(stand.address, "HEAD", "/a/b%20c.iso", &[("Range", "bytes=0-1")]);
+    let mut fields = answer.fields.clone();
+    for fields in [&mut head.fields, &mut fields] {
+        fields.remove("date");
+    }
+    assert_eq!((head.status, &head.fields), (200, &fields));
+    let empty = get(stand.address, "/empty", &[("Range", "bytes=0-65535,65536-")]);
+    assert_eq!((empty.status, empty.field("content-length"), empty.whole), (200, "0", true));
+    assert_eq!(get(stand.address, "/page.html", &[]).field("content-type"), "text/html");
+}
+
+/// Answers to `Range`: status and ranges of what comes, in the order in which it comes.
+#[test]
+fn ranges_are_those_of_rfc_9110() {
+    let file = contents(300_000, 2);
+    let stand = Stand::with(&[("f", &file)], json!({"limits": {"ranges": 4}}));
+    let mut client = Client::connect(stand.address);
+    for (range, status, expected) in [
+        ("bytes=0-0", 206, vec![0..1]),
+        ("bytes=0-299999", 206, vec![0..300_000]),
+        ("bytes=299999-", 206, vec![299_999..300_000]),
+        ("bytes=100000-999999999", 206, vec![100_000..300_000]),
+        ("bytes=-1", 206, vec![299_999..300_000]),
+        ("bytes=-999999999", 206, vec![0..300_000]),
+        ("bytes=16383-16384", 206, vec![16_383..16_385]),
+        ("bytes=131071-131072", 206, vec![131_071..131_073]),
+        // As they were asked for: not sorted, not merged.
+        ("bytes=5-9,0-2", 206, vec![5..10, 0..3]),
+        ("bytes=0-9,5-14", 206, vec![0..10, 5..15]),
+        ("bytes=200000-,0-16384,-1", 206, vec![200_000..300_000, 0..16_385, 299_999..300_000]),
+        // Of several, one is left.
+        ("bytes=300000-,7-8", 206, vec![7..9]),
+        ("bytes=300000-", 416, vec![]),
+        ("bytes=-0", 416, vec![]),
+        ("bytes=300000-,400000-500000", 416, vec![]),
+        // Ignored: malformed, another unit, too many, more than the file together.
+        ("bytes=9-5", 200, vec![0..300_000]),
+        ("bytes=x", 200, vec![0..300_000]),
+        ("items=0-5", 200, vec![0..300_000]),
+        ("bytes=0-0,2-2,4-4,6-6,8-8", 200, vec![0..300_000]),
+        ("bytes=0-,0-", 200, vec![0..300_000]),
+    ] {
+        let answer = client.ask("GET", "/f", &[("Range", range)]);
+        assert_eq!((answer.status, answer.whole), (status, true), "{range}");
+        if status == 416 {
+            assert_eq!(answer.field("content-range"), "bytes */300000", "{range}");
+            continue;
+        }
+        let came = match answer.field("content-range") {
+            "" if status == 200 => vec![(0..300_000, answer.body.clone())],
+            "" => answer.parts().into_iter().map(|part| (part.range, part.bytes)).collect(),
+            value => vec![(content_range(value).0, answer.body.clone())],
+        };
+        assert_eq!(
+            came.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>(),
+            expected,
+            "{range}"
+        );
+        for (range, bytes) in came {
+            assert_eq!(bytes, file[range.start as usize..range.end as usize], "{range:?}");
+        }
+    }
+}
+
+/// The table of RFC 9110, 13.2.2, is tested beside its function; here, that it is asked.
+#[test]
+fn preconditions_have_their_statuses() {
+    let stand = Stand::new(&[("f", &contents(1000, 3))]);
+    let etag = get(stand.address, "/f", &[]).field("etag").to_owned();
+    let mut client = Client::connect(stand.address);
+    let weak = format!("W/{etag}");
+    for (fields, status) in [
+        (vec![("If-None-Match", &etag[..])], 304),
+        (vec![("If-None-Match", &weak[..])], 304),
+        (vec![("If-None-Match", "\"x\"")], 200),
+        (vec![("If-Modified-Since", DATE)], 304),
+        (vec![("If-Match", "\"x\"")], 412),
+        (vec![("If-Match", &etag[..]), ("Range", "bytes=1-2")], 206),
+        (vec![("If-Unmodified-Since", "Sun, 06 Nov 1994 08:49:36 GMT")], 412),
+        (vec![("If-Range", &etag[..]), ("Range", "bytes=1-2")], 206),
+        (vec![("If-Range", &weak[..]), ("Range", "bytes=1-2")], 200),
+        (vec![("If-Range", DATE), ("Range", "bytes=1-2")], 206),
+        (vec![("If-Range", "\"x\""), ("Range", "bytes=9999-")], 200),
+        // A precondition that fails is told before a range that cannot be.
+        (vec![("If-None-Match", &etag[..]), ("Range", "bytes=9999-")], 304),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let expected = if method == "HEAD" && status == 206 { 200 } else { status };
+            let answer = client.ask(method, "/f", &fields);
+            assert_eq!((answer.status, answer.field("etag")), (expected, &etag[..]), "{fields:?}");
+            assert!(answer.body.is_empty() == (method == "HEAD" || matches!(status, 304 | 412)));
+        }
+    }
+}
+
+#[test]
+fn other_requests_are_refused_in_words() {
+    let stand = Stand::new(&[("f", b"x")]);
+    for (method, target, status) in [
+        ("POST", "/f", 405),
+        ("DELETE", "/f", 405),
+        ("BREW", "/f", 405),
+        ("GET", "/g", 404),
+        ("GET", "/f/", 404),
+        ("GET", "/f/g", 404),
+        ("GET", "/", 404),
+        ("GET", "/%", 400),
+        ("GET", "http://other/f", 200),
+        ("GET", "/f?version=2", 200),
+    ] {
+        let answer = ask(stand.address, method, target, &[]);
+        assert_eq!(answer.status, status, "{method} {target}");
+        assert_eq!(answer.field("allow"), if status == 405 { "GET, HEAD" } else { "" });
+    }
+    let mut client = Client::connect(stand.address);
+    client.raw(b"GET /f HTTP/1.1\r\n\r\n");
+    assert_eq!(client.receive("GET").status, 400);
+    // A client of HTTP/1.0 need not name the host, and knows no chunks.
+    let mut client = Client::connect(stand.address);
+    client.raw(b"GET /f HTTP/1.0\r\nRange: bytes=0-65535,65536-\r\nPrefer: part-order=any\r\n\r\n");
+    let answer = client.receive("GET");
+    assert_eq!(
+        (answer.status, answer.field("preference-applied"), &answer.body[..]),
+        (206, "", &b"x"[..])
+    );
+}
+
+#[test]
+fn directories_are_listed_if_that_is_wished() {
+    let files: [(&str, &[u8]); 3] =
+        [("d/<a>&.txt", b"12345"), ("d/sub/x", b""), ("d/.hidden", b"")];
+    let stand = Stand::with(&files, json!({"listing": true}));
+    let answer = get(stand.address, "/d", &[]);
+    assert_eq!((answer.status, answer.field("location")), (301, "/d/"));
+    let page = String::from_utf8(get(stand.address, "/d/", &[]).body).unwrap();
+    let row = "<a href=\"./%3Ca%3E%26.txt\">&lt;a&gt;&amp;.txt</a><td align=\"right\">5\n";
+    assert!(page.contains(row) && page.contains("<a href=\"./sub/\">sub/</a>"), "{page}");
+    assert!(!page.contains("hidden"), "{page}");
+    assert_eq!(get(stand.address, "/d/%3Ca%3E%26.txt", &[]).body, b"12345");
+}

@@ -1,0 +1,131 @@
+"""`flashcrowd serve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+
+from flashcrowd import _core
+from flashcrowd.cli.options import whole
+from flashcrowd.content_server import Unable, begin, listening, run
+from flashcrowd.errors import did_you_mean, one_of, quoted
+from flashcrowd.units import Size, UnitError
+
+Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
+Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))]
+
+
+def serve(
+    directory: Annotated[Path, Parameter(name="DIR", help="What is served, and nothing outside.")],
+    /,
+    *,
+    listen: Annotated[
+        str, Parameter(help="HOST:PORT, :PORT or PORT; without a host, all addresses.")
+    ] = ":8080",
+    policy: Annotated[
+        str, Parameter(help="Who gets which block: relevance, circus, attach or in-order.")
+    ] = "relevance",
+    memory: Annotated[
+        str, Parameter(help="For the contents of files, as in 1GiB; never more.")
+    ] = "256MiB",
+    reads: Annotated[
+        Count, Parameter(help="Reads of the disk at once, each 1 MiB; more for an array.")
+    ] = 2,
+    direct: Annotated[
+        bool, Parameter(help="Read past the page cache where the file system can.")
+    ] = True,
+    symlinks: Annotated[
+        Literal["within", "refuse", "follow"],
+        Parameter(help="Symbolic links: those that stay inside, none, or wherever they lead."),
+    ] = "within",
+    listing: Annotated[bool, Parameter(negative=(), help="List directories.")] = False,
+    digests: Annotated[bool, Parameter(help="Offer digests of files and their blocks.")] = True,
+    metrics: Annotated[
+        str | None, Parameter(help="Where Prometheus asks, as in 127.0.0.1:9100.")
+    ] = None,
+    access_log: Annotated[
+        Path | None, Parameter(help="A line for each answer; - for standard output.")
+    ] = None,
+    connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
+    per_address: Annotated[Count, Parameter(help="Connections at once of one address.")] = 1_000,
+    ranges: Annotated[Count, Parameter(help="In a request; with more it gets the file.")] = 1_000,
+    header_timeout: Annotated[
+        Seconds, Parameter(help="Seconds for the head of a request, and between two.")
+    ] = 15.0,
+    stall_timeout: Annotated[
+        Seconds, Parameter(help="Seconds in which a client takes nothing, until it is let go.")
+    ] = 60.0,
+    drain: Annotated[
+        Seconds, Parameter(help="Seconds for answers under way when the server is stopped.")
+    ] = 30.0,
+    interval: Annotated[
+        float | None,
+        Parameter(
+            help="Seconds between two lines of what goes on; 0 for none.",
+            validator=validators.Number(gte=0),
+        ),
+    ] = None,
+) -> int:
+    """Serve a directory over HTTP, in the order that costs the disk least to who takes any order.
+
+    Every client gets ordinary service. `flashcrowd fetch` asks for any order, and so may others
+    (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under way have --drain seconds; once
+    more, at once.
+
+    Exit status: 0 stopped, 2 wrong use, or it cannot listen or read there.
+    """
+    try:
+        if policy not in (names := _core.content_policies()):
+            near = did_you_mean(policy, names)
+            raise Unable(
+                f"--policy {quoted(policy)}: it is {one_of(names)}" + f"; {near}" * bool(near)
+            )
+        settings = {
+            "root": str(directory),
+            "metrics": _addresses("--metrics", metrics)[0] if metrics is not None else None,
+            "origin": {
+                "memory_bytes": _bytes("--memory", memory),
+                "reads": reads,
+                "scheduling": {"kind": policy},
+            },
+            "direct": direct,
+            "symlinks": symlinks,
+            "listing": listing,
+            "digests": digests,
+            "access_log": None if access_log is None else str(access_log),
+            "limits": {
+                "connections": connections,
+                "connections_per_address": per_address,
+                "ranges": ranges,
+                "header_s": header_timeout,
+                "stall_s": stall_timeout,
+                "drain_s": drain,
+            },
+        }
+        server = begin(settings, _addresses("--listen", listen))
+    except Unable as error:
+        print(f"flashcrowd serve: {error}", file=sys.stderr)
+        return 2
+    print(f"Serving {directory} at http://{server.address}/ ({policy}, {memory}).", file=sys.stderr)
+    print(f"Reading {server.reading}.", file=sys.stderr)
+    if server.metrics is not None:
+        print(f"Metrics at http://{server.metrics}/metrics.", file=sys.stderr)
+    sys.stderr.flush()
+    return run(server, interval)
+
+
+def _addresses(name: str, text: str) -> list[str]:
+    try:
+        return listening(text)
+    except ValueError as error:
+        raise Unable(f"{name} {quoted(text)}: {error}") from None
+
+
+def _bytes(name: str, text: str) -> int:
+    try:
+        return int(text) if text.isdecimal() else Size(text).bytes
+    except UnitError as error:
+        raise Unable(f"{name} {quoted(text)}: {error}") from None
