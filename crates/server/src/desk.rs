@@ -373,3 +373,88 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::download::Download;
+    use crate::open_file::Version;
+    use std::io::Write;
+
+    fn desk() -> Arc<Desk> {
+        let settings = OriginSettings {
+            memory_bytes: 1 << 20,
+            extent_bytes: 1 << 17,
+            block_bytes: 1 << 14,
+            ..OriginSettings::default()
+        };
+        Desk::new(&settings).unwrap()
+    }
+
+    fn open(desk: &Arc<Desk>, file: File, length: u64) -> Arc<OpenFile> {
+        let version = Version { length, ..Version::of(&file.metadata().unwrap()) };
+        desk.open(file, version, false).unwrap()
+    }
+
+    /// Reading a directory fails (`EISDIR`), as a bad sector does.
+    #[tokio::test]
+    async fn a_disk_that_cannot_read_ends_those_who_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let desk = desk();
+        let bad = open(&desk, File::open(directory.path()).unwrap(), 1 << 20);
+        let mut good = tempfile::tempfile().unwrap();
+        good.write_all(&[7; 100_000]).unwrap();
+        let good = open(&desk, good, 100_000);
+        let begin =
+            |file| Download::begin(&desk, file, std::slice::from_ref(&(0..100_000)), false, None);
+        let (mut first, mut second, mut third) = (begin(&bad), begin(&bad), begin(&good));
+        assert_eq!(first.next().await.unwrap_err(), Failure::Disk);
+        assert_eq!(second.next().await.unwrap_err(), Failure::Disk);
+        let piece = third.next().await.unwrap().unwrap();
+        assert_eq!((piece.offset, &piece.bytes[..]), (0, &[7; 1 << 14][..]));
+        drop((piece, first, second, third));
+        let overview = desk.overview();
+        assert_eq!((overview.counters.errors > 0, overview.clients), (true, 0));
+    }
+
+    /// One that is not as long as was said ends as one that has changed.
+    #[tokio::test]
+    async fn a_file_that_is_cut_is_another_one() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100_000]).unwrap();
+        let desk = desk();
+        let file = open(&desk, file, 200_000);
+        let all = std::slice::from_ref(&(150_000..200_000));
+        let mut download = Download::begin(&desk, &file, all, true, None);
+        assert_eq!(download.next().await.unwrap_err(), Failure::Closed);
+    }
+
+    /// A block is handed out when the one before was accepted, which is when nothing refers to it.
+    #[tokio::test]
+    async fn a_block_at_a_time() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100_000]).unwrap();
+        let desk = desk();
+        let file = open(&desk, file, 100_000);
+        let all = std::slice::from_ref(&(0..100_000));
+        let mut download = Download::begin(&desk, &file, all, true, None);
+        let piece = download.next().await.unwrap().unwrap();
+        let rest = piece.bytes.slice(5..);
+        drop(piece);
+        let soon = std::time::Duration::from_millis(20);
+        assert!(tokio::time::timeout(soon, download.next()).await.is_err());
+        drop(rest);
+        assert_eq!(download.next().await.unwrap().unwrap().offset, 1 << 14);
+    }
+
+    #[test]
+    fn memory_that_is_too_little_is_refused() {
+        let settings = OriginSettings { memory_bytes: 5 << 20, ..OriginSettings::default() };
+        let refusal = Desk::new(&settings).unwrap_err();
+        assert_eq!(refusal.setting, "memory");
+        let enough: String = refusal.allowed.chars().filter(char::is_ascii_digit).collect();
+        // "at least N bytes, for 2 reads at once"
+        let enough = enough[..enough.len() - 1].parse().unwrap();
+        Desk::new(&OriginSettings { memory_bytes: enough, ..settings }).unwrap();
+    }
+}

@@ -163,6 +163,33 @@ fn a_crowd_shares_what_is_read() {
     assert!(end.sent_bytes > end.served_bytes, "{end:?}");
 }
 
+/// Extents of all lengths, short ones after long ones and the other way round: what is in memory stays within the bound (the
+/// desk asserts it at each buffer), and every byte is right.
+#[test]
+fn files_of_all_sizes_share_the_memory() {
+    let files: Vec<(String, Vec<u8>)> = (0..150_u32)
+        .map(|number| {
+            let length =
+                if number % 10 == 0 { 500_000 } else { (number * number * 7) as usize % 9_000 };
+            (format!("f{number}"), contents(length, number))
+        })
+        .collect();
+    let named: Vec<(&str, &[u8])> =
+        files.iter().map(|(name, bytes)| (&name[..], &bytes[..])).collect();
+    let stand = Stand::new(&named);
+    let mut client = Client::connect(stand.address);
+    for round in 0..3 {
+        for (number, (name, bytes)) in files.iter().enumerate() {
+            if round == 1 && number % 10 != 0 {
+                continue;
+            }
+            let answer = client.ask("GET", &format!("/{name}"), &[]);
+            assert!(answer.whole && answer.body == *bytes, "{name}");
+        }
+    }
+    assert!(stand.snapshot().memory_bytes <= 1 << 20);
+}
+
 #[test]
 fn digests_are_of_the_file() {
     use sha2::{Digest, Sha256};

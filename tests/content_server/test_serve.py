@@ -1,0 +1,120 @@
+"""`flashcrowd serve` as a person starts it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from flashcrowd.content_server import listening
+from flashcrowd.content_server.running import line
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serve needs Linux")
+
+COMMAND = [sys.executable, "-m", "flashcrowd", "serve"]
+
+
+@contextmanager
+def served(directory: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server on a free port, and where it is; killed if the test has not ended it."""
+    command = [*COMMAND, str(directory), "--listen", "127.0.0.1:0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            first = server.stderr.readline()
+            found = re.search(r"http://(\S+?)/ ", first)
+            assert found, first + server.stderr.read()
+            yield server, f"http://{found[1]}"
+        finally:
+            server.kill()
+
+
+def refused(*arguments: str) -> str:
+    """The line that a command says that cannot be."""
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    text = done.stderr.rstrip("\n")
+    assert "\n" not in text
+    assert text.startswith("flashcrowd serve: ")
+    return text.removeprefix("flashcrowd serve: ")
+
+
+def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 3000
+    (tmp_path / "a b.bin").write_bytes(content)
+    log = tmp_path / "log"
+    options = ["--metrics", "127.0.0.1:0", "--access-log", str(log), "--policy", "circus"]
+    with served(tmp_path, *options) as (server, url):
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("Reading ")
+        metrics = server.stderr.readline().split()[2].rstrip(".")
+        with urllib.request.urlopen(f"{url}/a%20b.bin", timeout=20) as answer:
+            assert answer.read() == content
+        with urllib.request.urlopen(metrics, timeout=20) as answer:
+            assert f"flashcrowd_served_bytes_total {len(content)}" in answer.read().decode()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
+        assert server.stderr.read().startswith("Ended: 1 answers, 768 kB sent, 768 kB read.")
+    assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
+
+
+def test_what_cannot_be_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = str(tmp_path)
+    assert refused(f"{folder}/none") == (
+        f"{folder}/none: No such file or directory: give a directory that exists"
+    )
+    assert refused(f"{folder}/file").endswith("give the directory that the file is in")
+    assert refused(folder, "--policy", "circos") == (
+        '--policy "circos": it is one of in-order, attach, circus, relevance; '
+        'did you mean "circus"?'
+    )
+    assert refused(folder, "--memory", "1MiB").startswith(
+        "--memory is 1048576; it may be at least "
+    )
+    assert "did you mean" in refused(folder, "--memory", "1 GG")
+    assert refused(folder, "--listen", "a:b") == (
+        '--listen "a:b": it is no HOST:PORT, [ADDRESS]:PORT, :PORT or PORT'
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert refused(folder, "--listen", f"127.0.0.1:{port}").endswith(
+            "another program has that port: choose another one with --listen"
+        )
+
+
+def test_places_to_listen() -> None:
+    assert listening(":80") == listening("80") == ["[::]:80", "0.0.0.0:80"]
+    assert listening("127.0.0.1:0") == ["127.0.0.1:0"]
+    assert listening("127.0.0.1") == ["127.0.0.1:8080"]
+    assert listening("[::1]:81") == ["[::1]:81"]
+    assert listening("::1") == ["[::1]:8080"]
+    for text in ["", "x:y", "1.2.3.4:70000", "[::1]:x", "no such host:1"]:
+        with pytest.raises(ValueError, match="no "):
+            listening(text)
+
+
+def test_the_line_of_what_goes_on() -> None:
+    keys = "connections clients files answers turned_away sent_bytes served_bytes read_bytes"
+    before = dict.fromkeys([*keys.split(), "queued_reads", "disk_errors", "memory_bytes"], 0)
+    assert "miss ratio -" in line(before, before, 1.0)
+    now = before | {"clients": 3, "files": 1, "connections": 4, "queued_reads": 2}
+    now |= {"sent_bytes": 2_500_000, "served_bytes": 2_000_000, "read_bytes": 500_000}
+    text = line(before, json.loads(json.dumps(now)), 2.0)
+    assert text == (
+        "3 downloads  1 files  4 connections  network 10 Mbit/s  disk 250 kB/s  "
+        "miss ratio 0.25  queue 2"
+    )
+    assert line(before, now | {"disk_errors": 1}, 1.0).endswith("DISK ERRORS 1")
