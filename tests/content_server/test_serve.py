@@ -84,7 +84,7 @@ def test_what_cannot_be_is_one_line_with_a_remedy(tmp_path: Path) -> None:
     assert refused(folder, "--memory", "1MiB").startswith(
         "--memory is 1048576; it may be at least "
     )
-    assert "did you mean" in refused(folder, "--memory", "1 GG")
+    assert "did you mean" in refused(folder, "--memory", "1 G")
     assert refused(folder, "--listen", "a:b") == (
         '--listen "a:b": it is no HOST:PORT, [ADDRESS]:PORT, :PORT or PORT'
     )

@@ -41,6 +41,8 @@ impl ContentServer {
             .map_err(|error| PlanError::new_err(error.to_string()))?;
         let runtime = Builder::new_multi_thread()
             .enable_all()
+            // Paths are opened there, which may wait for the disk.
+            .max_blocking_threads(64)
             .thread_name("flashcrowd-http")
             .build()
             .map_err(|error| PyOSError::new_err(format!("no event loop: {error}")))?;

@@ -38,6 +38,8 @@ struct State {
     /// The newest of each device and inode.
     catalogue: BTreeMap<(u64, u64), (Version, FileId)>,
     clients: BTreeMap<ClientId, Client>,
+    /// Reads ahead that nobody needed any more when their turn came; the origin counts them as failed.
+    unread: u64,
 }
 
 /// A download as its task sees it.
@@ -100,6 +102,7 @@ impl Desk {
             files: Vec::new(),
             catalogue: BTreeMap::new(),
             clients: BTreeMap::new(),
+            unread: 0,
         };
         let disk = Disk::start(reads, extent_bytes).map_err(|error| Refusal {
             setting: "reads",
@@ -136,6 +139,7 @@ impl Desk {
                         // Nobody downloads it any more, so nobody waits.
                         None => {
                             state.memory[slot as usize] = buffer;
+                            state.unread += 1;
                             state.origin.completed(self.clock.now(), read, false);
                         }
                     }
@@ -166,7 +170,8 @@ impl Desk {
             if let ReadOutcome::Changed = outcome {
                 state.forget(now, file.id);
             }
-            state.origin.completed(now, read, matches!(outcome, ReadOutcome::Whole));
+            // Of a file that was closed nothing is kept, and it is no fault of the disk.
+            state.origin.completed(now, read, !matches!(outcome, ReadOutcome::Failed));
         });
     }
 
@@ -305,8 +310,10 @@ impl Desk {
     pub(crate) fn overview(&self) -> Overview {
         let state = self.lock();
         let world = state.origin.world();
+        let mut counters = state.origin.counters();
+        counters.errors -= state.unread;
         Overview {
-            counters: state.origin.counters(),
+            counters,
             clients: state.clients.len(),
             active_files: world.active_files(),
             queued: world.cache().queued(),

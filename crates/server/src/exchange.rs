@@ -71,6 +71,8 @@ pub(crate) struct Exchange {
     /// Bytes that the connection's socket has taken, and how many when this began.
     taken: Arc<AtomicU64>,
     before: u64,
+    /// Bytes of a text, which is gone before its socket has taken it.
+    text: AtomicU64,
     meters: Arc<Meters>,
     log: Option<Arc<AccessLog>>,
 }
@@ -92,6 +94,7 @@ impl Exchange {
             ending: AtomicU8::new(Ending::Broken as u8),
             taken: Arc::clone(taken),
             before: taken.load(Relaxed),
+            text: AtomicU64::new(0),
             meters: Arc::clone(meters),
             log: log.cloned(),
         })
@@ -100,6 +103,11 @@ impl Exchange {
     /// The head of the answer: its status, its order and how many ranges it is of.
     pub(crate) fn answer(&self, status: u16, mode: Mode, ranges: usize) {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = (status, mode, ranges);
+    }
+
+    /// The answer is a text of so many bytes.
+    pub(crate) fn text(&self, bytes: usize) {
+        self.text.store(bytes as u64, Relaxed);
     }
 
     pub(crate) fn end(&self, ending: Ending) {
@@ -111,6 +119,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let (status, mode, ranges) = *self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.taken.load(Relaxed).saturating_sub(self.before);
+        let bytes = bytes.max(self.text.load(Relaxed));
         let ending = Ending::NAMES[usize::from(self.ending.load(Relaxed)).min(3)];
         self.meters.answered(status, mode as usize, ending);
         if let Some(log) = &self.log {

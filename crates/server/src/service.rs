@@ -394,6 +394,7 @@ pub(crate) fn text_answer(
 ) -> Response<Body> {
     exchange.answer(status.as_u16(), Mode::Text, 0);
     exchange.end(Ending::Complete);
+    exchange.text(text.len());
     let mut answer = Response::new(Body::Text(Some(text.into())));
     *answer.status_mut() = status;
     put(answer.headers_mut(), CONTENT_TYPE, content_type);

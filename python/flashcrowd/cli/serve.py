@@ -10,7 +10,7 @@ from cyclopts import Parameter, validators
 
 from flashcrowd import _core
 from flashcrowd.cli.options import whole
-from flashcrowd.content_server import Unable, begin, listening, run
+from flashcrowd.content_server import Unable, begin, listening, raise_descriptors, run
 from flashcrowd.errors import did_you_mean, one_of, quoted
 from flashcrowd.units import Size, UnitError
 
@@ -113,6 +113,8 @@ def serve(
     print(f"Reading {server.reading}.", file=sys.stderr)
     if server.metrics is not None:
         print(f"Metrics at http://{server.metrics}/metrics.", file=sys.stderr)
+    if (few := raise_descriptors(connections)) is not None:
+        print(few, file=sys.stderr)
     sys.stderr.flush()
     return run(server, interval)
 

@@ -21,6 +21,8 @@ def listening(text: str) -> list[str]:
         ValueError: it is none of the allowed forms, or no such host is known; in words.
     """
     text = text.strip()
+    if not text:
+        raise ValueError(f"it is no {ALLOWED}")
     if text.isdecimal():
         host, port = "", text
     else:

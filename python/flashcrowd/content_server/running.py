@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -66,6 +67,20 @@ def _setting(text: str) -> str:
     }
     name, _, rest = text.partition(" ")
     return f"{names.get(name, name)} {rest}" if rest else text
+
+
+def raise_descriptors(connections: int) -> str | None:
+    """Takes as many file descriptors as the system gives; a line if they do not reach."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # One for each connection, and about one for its file.
+    if hard != resource.RLIM_INFINITY and hard < 2 * connections:
+        return (
+            f"The system gives {hard} file descriptors, for about {hard // 2} connections at once: "
+            "raise the limit (`ulimit -Hn`, LimitNOFILE=)."
+        )
+    return None
 
 
 def run(server: _core.ContentServer, interval: float | None) -> int:
