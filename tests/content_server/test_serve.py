@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from flashcrowd.cli import main
 from flashcrowd.content_server import listening
 from flashcrowd.content_server.running import line
 
@@ -38,17 +39,21 @@ def served(directory: Path, *options: str) -> Iterator[tuple[subprocess.Popen[st
             server.kill()
 
 
-def refused(*arguments: str) -> str:
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """The line that a command says that cannot be."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    text = done.stderr.rstrip("\n")
-    assert "\n" not in text
-    assert text.startswith("flashcrowd serve: ")
-    return text.removeprefix("flashcrowd serve: ")
+
+    def say(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", *arguments])
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out) == (2, ""), said.err
+        text = said.err.rstrip("\n")
+        assert "\n" not in text
+        assert text.startswith("flashcrowd serve: ")
+        return text.removeprefix("flashcrowd serve: ")
+
+    return say
 
 
 def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
@@ -70,7 +75,9 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
     assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
 
 
-def test_what_cannot_be_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+def test_what_cannot_be_is_one_line_with_a_remedy(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
     (tmp_path / "file").touch()
     folder = str(tmp_path)
     assert refused(f"{folder}/none") == (

@@ -1,8 +1,12 @@
+use crate::target::Root;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+use rustix::fs::{AtFlags, FileType};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Entries of a directory that are shown.
@@ -10,8 +14,8 @@ const MOST: usize = 10_000;
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A page with the entries of a directory, directories first. Hidden ones are not shown, nor what is neither a file nor a
-/// directory.
-pub(crate) fn page(directory: &File, path: &Path) -> io::Result<String> {
+/// directory, nor links that are not followed.
+pub(crate) fn page(root: &Root, directory: &File, path: &Path) -> io::Result<String> {
     let mut entries = Vec::new();
     for entry in rustix::fs::Dir::read_from(directory)?.take(MOST) {
         let entry = entry?;
@@ -19,11 +23,24 @@ pub(crate) fn page(directory: &File, path: &Path) -> io::Result<String> {
         if bytes.starts_with(b".") {
             continue;
         }
-        let status = rustix::fs::statat(directory, entry.file_name(), rustix::fs::AtFlags::empty());
-        let Ok(status) = status else { continue };
-        let kind = rustix::fs::FileType::from_raw_mode(status.st_mode);
+        // A link may lead out of the directory: what is said of it is what a request for it would find.
+        let (kind, size) = match entry.file_type() {
+            FileType::RegularFile | FileType::Directory => {
+                let flags = AtFlags::SYMLINK_NOFOLLOW;
+                let Ok(status) = rustix::fs::statat(directory, entry.file_name(), flags) else {
+                    continue;
+                };
+                (FileType::from_raw_mode(status.st_mode), status.st_size as u64)
+            }
+            _ => {
+                let Ok((_, metadata)) = root.open_file(&path.join(OsStr::from_bytes(bytes))) else {
+                    continue;
+                };
+                (FileType::from_raw_mode(metadata.mode()), metadata.len())
+            }
+        };
         if kind.is_dir() || kind.is_file() {
-            entries.push((!kind.is_dir(), bytes.to_vec(), status.st_size));
+            entries.push((!kind.is_dir(), bytes.to_vec(), size));
         }
     }
     entries.sort();

@@ -24,6 +24,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::task::spawn_blocking;
 
 /// Answers requests.
 #[derive(Debug)]
@@ -119,7 +120,9 @@ impl Service {
                 return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
             }
             Found::File(file) => file,
-            Found::Directory(directory) => return self.list(&directory, path, target, exchange),
+            Found::Directory(directory) => {
+                return self.list(directory, path, target, exchange).await;
+            }
         };
         let validators = file.version.validators();
         if request.uri().query() == Some("digests") {
@@ -147,7 +150,7 @@ impl Service {
     /// The file or directory of a path. The system may have to read from the disk for it, which others need not wait for.
     async fn find(&self, path: PathBuf) -> Result<Found, Refused> {
         let root = Arc::clone(&self.root);
-        let opened = tokio::task::spawn_blocking(move || root.open_file(&path)).await;
+        let opened = spawn_blocking(move || root.open_file(&path)).await;
         let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error)));
         let (file, metadata) = opened.map_err(|error| refusal(&error))?;
         if metadata.is_dir() {
@@ -162,9 +165,9 @@ impl Service {
         Ok(Found::File(open))
     }
 
-    fn list(
+    async fn list(
         &self,
-        directory: &File,
+        directory: File,
         path: PathBuf,
         target: &str,
         exchange: &Arc<Exchange>,
@@ -178,7 +181,10 @@ impl Service {
             put(answer.headers_mut(), LOCATION, &format!("{}/", listing::target(&path)));
             return Ok(answer);
         }
-        let page = listing::page(directory, &path).map_err(|error| refusal(&error))?;
+        let root = Arc::clone(&self.root);
+        let page = spawn_blocking(move || listing::page(&root, &directory, &path)).await;
+        let page = page.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let page = page.map_err(|error| refusal(&error))?;
         Ok(text_answer(StatusCode::OK, "text/html; charset=utf-8", page, exchange))
     }
 

@@ -134,9 +134,9 @@ pub(crate) fn seconds(value: f64) -> Duration {
 }
 
 impl Settings {
-    /// Whether everything set is within its bounds.
+    /// Whether everything set is within its bounds; the memory, of which reading needs a part, when the server begins.
     pub fn check(&self) -> Result<(), Refusal> {
         self.limits.check()?;
-        self.origin.check()
+        OriginSettings { memory_bytes: u64::MAX, ..self.origin.clone() }.check()
     }
 }

@@ -56,13 +56,20 @@ fn symbolic_links_are_followed_as_was_chosen() {
     for (choice, within, beyond) in
         [("within", 200, 404), ("refuse", 404, 404), ("follow", 200, 200)]
     {
-        let stand = Stand::with(&[("f", b"inside")], json!({"symlinks": choice}));
+        let stand = Stand::with(&[("f", b"inside")], json!({"symlinks": choice, "listing": true}));
         symlink("f", stand.path("link")).unwrap();
         symlink(outside.path().join("secret"), stand.path("out")).unwrap();
         symlink("loop", stand.path("loop")).unwrap();
         let status = |target| get(stand.address, target, &[]).status;
         let statuses = (status("/link"), status("/out"), status("/loop"));
         assert_eq!(statuses, (within, beyond, 404), "{choice}");
+        // The list says of links what a request would find: nothing of the size of what is outside.
+        let page = String::from_utf8(get(stand.address, "/", &[]).body).unwrap();
+        let shown = |name: &str| page.contains(&format!("./{name}"));
+        assert_eq!(
+            (shown("link"), shown("out"), shown("loop")),
+            (within == 200, beyond == 200, false)
+        );
     }
 }
 
