@@ -40,11 +40,19 @@ struct Entry {
     digests: Option<Arc<Digests>>,
 }
 
+#[derive(Debug, Default)]
+struct Entries {
+    /// How often one was asked for.
+    asked: u64,
+    /// By device and inode.
+    of: BTreeMap<(u64, u64), Entry>,
+}
+
 /// The digests of files, each computed when it is first asked for, one file at a time: as a client of the origin that takes its
 /// blocks in order, so that what the disk brings for it serves others as well.
 #[derive(Debug)]
 pub(crate) struct DigestBook {
-    entries: Mutex<(u64, BTreeMap<(u64, u64), Entry>)>,
+    entries: Mutex<Entries>,
     turn: Semaphore,
 }
 
@@ -56,7 +64,7 @@ impl DigestBook {
     /// The whole file's digest, if it is known.
     pub(crate) fn whole(&self, version: &Version) -> Option<[u8; 32]> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = entries.1.get(&(version.device, version.inode))?;
+        let entry = entries.of.get(&(version.device, version.inode))?;
         let digests = entry.digests.as_ref().filter(|_| entry.version == *version)?;
         Some(digests.whole)
     }
@@ -64,10 +72,10 @@ impl DigestBook {
     /// What is known of a file; what is not is begun with.
     pub(crate) fn ask(self: &Arc<Self>, desk: &Arc<Desk>, file: &Arc<OpenFile>) -> Progress {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.0 += 1;
-        let asked = entries.0;
+        entries.asked += 1;
+        let asked = entries.asked;
         let key = (file.version.device, file.version.inode);
-        if let Some(entry) = entries.1.get_mut(&key)
+        if let Some(entry) = entries.of.get_mut(&key)
             && entry.version == file.version
         {
             entry.asked = asked;
@@ -78,11 +86,11 @@ impl DigestBook {
         }
         let done = Arc::new(AtomicU64::new(0));
         let entry = Entry { version: file.version, asked, done: Arc::clone(&done), digests: None };
-        entries.1.insert(key, entry);
-        if entries.1.len() > MOST_FILES {
-            let oldest = entries.1.iter().min_by_key(|(_, entry)| entry.asked);
+        entries.of.insert(key, entry);
+        if entries.of.len() > MOST_FILES {
+            let oldest = entries.of.iter().min_by_key(|(_, entry)| entry.asked);
             if let Some(oldest) = oldest.map(|(key, _)| *key) {
-                entries.1.remove(&oldest);
+                entries.of.remove(&oldest);
             }
         }
         let (book, desk, file) = (Arc::clone(self), Arc::clone(desk), Arc::clone(file));
@@ -90,13 +98,13 @@ impl DigestBook {
             let Ok(_turn) = book.turn.acquire().await else { return };
             let digests = digest(&desk, &file, &done).await.map(Arc::new);
             let mut entries = book.entries.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(entry) = entries.1.get_mut(&key)
+            if let Some(entry) = entries.of.get_mut(&key)
                 && entry.version == file.version
             {
                 match digests {
                     Some(digests) => entry.digests = Some(digests),
                     // It could not be read, or has changed: whoever asks again begins again.
-                    None => drop(entries.1.remove(&key)),
+                    None => drop(entries.of.remove(&key)),
                 }
             }
         });

@@ -20,6 +20,8 @@
 //! a connection has what the HTTP library keeps (some kilobytes), one block that its socket has not taken (64 KiB, copied, so that no socket
 //! holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB).
 
+#![allow(clippy::single_range_in_vec_init, reason = "one range of bytes is a list of ranges here")]
+
 mod access_log;
 mod admission;
 mod body;

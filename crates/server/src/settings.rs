@@ -103,7 +103,7 @@ impl Limits {
             [("header_s", self.header_s), ("stall_s", self.stall_s), ("drain_s", self.drain_s)]
         {
             // Also refuses what is no number.
-            if !(0.001..=1e9).contains(&value) && !(setting == "drain_s" && value == 0.0) {
+            if !(0.001..=1e9).contains(&value) {
                 return refuse(setting, value, "from 0.001 to 1e9 seconds");
             }
         }

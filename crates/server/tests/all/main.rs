@@ -1,5 +1,8 @@
 //! The server on real sockets, asked by a client that knows bytes only, so that nothing is hidden by a library.
 
+#![allow(clippy::single_range_in_vec_init, reason = "one range of bytes is a list of ranges here")]
+#![allow(clippy::unwrap_used, reason = "in a test")]
+
 mod client;
 mod limits;
 mod paths;
