@@ -125,3 +125,12 @@ def test_the_line_of_what_goes_on() -> None:
         "miss ratio 0.25  queue 2"
     )
     assert line(before, now | {"disk_errors": 1}, 1.0).endswith("DISK ERRORS 1")
+
+
+def test_it_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--help"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "flashcrowd serve" in said
+    assert "--stall-timeout" in said
