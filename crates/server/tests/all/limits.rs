@@ -152,11 +152,10 @@ fn a_file_that_changes_ends_its_downloads() {
     assert_eq!(get(stand.address, "/f", &[]).status, 404);
 }
 
-/// A file whose end is gone while nobody knows: the read finds nothing there.
+/// What is asked of a file is judged by its length now, not by what is in memory of it.
 #[test]
-fn a_file_that_shrinks_before_the_first_byte_has_a_status() {
+fn a_file_that_shrinks_has_its_new_length() {
     let stand = Stand::new(&[("f", &contents(1_000_000, 5))]);
-    // A file of another kind of failure: reading it is refused by the system.
     let answer = get(stand.address, "/f", &[("Range", "bytes=0-0")]);
     assert_eq!(answer.status, 206);
     let file = std::fs::File::options().write(true).open(stand.path("f")).unwrap();
