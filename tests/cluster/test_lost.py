@@ -15,6 +15,7 @@ from flashcrowd.cluster.crew import Crew
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.groups import Groups
 from flashcrowd.cluster.local import ANY_PORT
+from flashcrowd.cluster.memory import nothing
 from flashcrowd.cluster.pool import Dask
 from flashcrowd.cluster.task import OtherCode
 from flashcrowd.engines.simulation import Simulator
@@ -44,7 +45,7 @@ def execution(study: Path) -> tuple[Any, list]:
     engine = Simulator()
     client = cast("Client", SimpleNamespace(status="running"))
     groups = Groups(wanted, lambda _: 0.01)
-    crew = Crew(client, engine, 0)
+    crew = Crew(client, engine, nothing)
     made = pools._Execution(Dask(client, "x"), client, crew, engine, groups, lambda _: None, 5000)
     return made, groups.take(1)
 

@@ -129,19 +129,30 @@ class Large(Simulator):
 @pytest.mark.parametrize(
     ("engine", "named"),
     [
-        (OtherSources(), "has other code (engine {digest} there, 0123456789abcdef here)"),
-        (Large(), "has too little memory: "),
+        (
+            OtherSources(),
+            [
+                "worker tcp://127.0.0.1:",
+                " has other code (engine {digest} there, 0123456789abcdef here)",
+            ],
+        ),
+        (
+            Large(),
+            ["2 workers on {host} have too little memory: ", " 2 runs at a time are expected to "],
+        ),
     ],
     ids=["other code", "memory"],
 )
 def test_a_worker_that_cannot_is_refused(
-    study: Path, tmp_path: Path, client: Client, engine: Simulator, named: str
+    study: Path, tmp_path: Path, client: Client, engine: Simulator, named: list[str]
 ) -> None:
     with pytest.raises(ClusterError) as caught:
         conduct(campaign(study, engine), engine, tmp_path / "r", pool(client))
     text = str(caught.value)
-    assert named.format(digest=Simulator().build()["engine"]) in text
-    assert text.startswith("worker tcp://127.0.0.1:")
+    known = {"digest": Simulator().build()["engine"], "host": os.uname().nodename}
+    begin, then = (part.format(**known) for part in named)
+    assert text.startswith(begin)
+    assert then in text
     assert "\n" not in text
     assert not list((tmp_path / "r" / "runs").iterdir())
     assert not under_way(client)

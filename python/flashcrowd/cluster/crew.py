@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.identity import Identity, differing, own, question
+from flashcrowd.cluster.memory import AtOnce, Room, Worker
 from flashcrowd.engines import Engine
-from flashcrowd.study.need import size
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -20,9 +20,6 @@ ANSWER_S = 60.0
 PROTOCOL = ("python", "distributed")
 """Packages whose versions must be equal for messages to be understood; Python's up to the minor."""
 
-FREE = 0.95
-"""The part of a worker's memory limit beyond which Dask ends the worker."""
-
 
 class Crew:
     """The workers that were looked at.
@@ -31,19 +28,19 @@ class Crew:
         machines: what machines they are on, one entry each host.
     """
 
-    def __init__(self, client: Client, engine: Engine, run_bytes: int) -> None:
+    def __init__(self, client: Client, engine: Engine, needed: AtOnce) -> None:
         """A crew without workers.
 
         Args:
             client: of the scheduler.
             engine: what runs the study.
-            run_bytes: memory that the largest run is expected to need; 0 to compare nothing.
+            needed: memory that runs are expected to need at a time, see `memory.at_once`.
         """
         self.machines: dict[str, Mapping[str, Any]] = {}
         self._client = client
         self._engine = engine
         self._wanted = own(engine)
-        self._run_bytes = run_bytes
+        self._room = Room(needed)
         self._known: set[str] = set()
         self._numbers: dict[str, int] = {}
         self.workers = 0
@@ -91,14 +88,19 @@ class Crew:
 
     def _check_answers(self, new: Sequence[str], found: Mapping[str, Any]) -> None:
         answers = ask(self._client, question(), self._engine.name, workers=list(new))
+        workers: dict[str, Worker] = {}
         for address in new:
             said = answers.get(address)
-            if said is not None:  # None: it has gone meanwhile
-                self._check(address, said, found[address])
-                self.machines.setdefault(said["host"], {"host": said["host"], **said["machine"]})
+            if said is None:  # it has gone meanwhile
+                continue
+            name, host, worker = f"worker {address} on {said['host']}", said["host"], found[address]
+            self._check(name, said)
+            self.machines.setdefault(host, {"host": host, **said["machine"]})
+            limit = worker["memory_limit"] or 0
+            workers[address] = Worker(name, host, worker["nthreads"], limit, said["memory"])
+        self._room.look(found, workers)
 
-    def _check(self, address: str, said: Mapping[str, Any], worker: Mapping[str, Any]) -> None:
-        who = f"worker {address} on {said['host']}"
+    def _check(self, who: str, said: Mapping[str, Any]) -> None:
         version = self._wanted.flashcrowd
         if "error" in said:
             raise ClusterError(
@@ -110,18 +112,6 @@ class Crew:
             raise ClusterError(
                 f"{who} has other code ({wrong}): install the same build on all machines"
             )
-        needed = self._run_bytes * worker["nthreads"]
-        limits = {
-            f"its memory limit is {size(worker['memory_limit'])}": worker["memory_limit"] * FREE,
-            f"{size(said['available'] or 0)} are available there": said["available"] or 0,
-        }
-        for limit, count in limits.items():
-            if 0 < count < needed:
-                raise ClusterError(
-                    f"{who} has too little memory: {limit}, its {worker['nthreads']} runs at a "
-                    f"time are expected to need {size(needed)}; give it more or fewer threads, "
-                    "or begin all the same with --force"
-                )
 
 
 def ask(

@@ -53,13 +53,13 @@ def question() -> Callable[[str], Mapping[str, Any]]:
         try:
             from dataclasses import asdict
 
-            from flashcrowd import _core
             from flashcrowd.cluster.identity import own
+            from flashcrowd.cluster.memory import shared
             from flashcrowd.engines import registry
             from flashcrowd.store.provenance import machine
 
             said["identity"] = asdict(own(registry.engine(engine)))
-            said["available"] = _core.available_memory()
+            said["memory"] = shared()
             said["machine"] = machine()
         except Exception as error:
             said["error"] = f"{type(error).__name__}: {error}"

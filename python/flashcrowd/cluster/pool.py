@@ -16,6 +16,7 @@ from flashcrowd.cluster.crew import Crew, ask
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
+from flashcrowd.cluster.memory import at_once, nothing
 from flashcrowd.cluster.task import Outcome, Task
 from flashcrowd.engines import Engine
 from flashcrowd.study.need import needs_of, size
@@ -92,7 +93,8 @@ class Dask:
         plans = list(dict.fromkeys(job.plan for job in jobs))
         needs = dict(zip(plans, needs_of(engine, plans), strict=True))
         largest = max((need.bytes for need in needs.values() if need is not None), default=0)
-        crew = Crew(self._client, engine, 0 if self._force else largest)
+        sizes = (need.bytes for job in jobs if (need := needs[job.plan]) is not None)
+        crew = Crew(self._client, engine, nothing if self._force else at_once(sizes))
 
         def predict(job: Job) -> float | None:
             need = needs[job.plan]
