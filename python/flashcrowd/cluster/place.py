@@ -102,7 +102,7 @@ def opened(
             from flashcrowd.cluster.queues import queued_workers
 
             with named():
-                client = ends.enter_context(queued_workers(place.kind, place.file))
+                client = ends.enter_context(queued_workers(place.kind, place.file, tell))
         yield Dask(client, place.text, force=force, tell=tell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.local import ANY_PORT, QUIET, environment
+from flashcrowd.cluster.submissions import Submissions
+from flashcrowd.study.progress import say
 
 if TYPE_CHECKING:
     from dask_jobqueue.core import JobQueueCluster
@@ -61,21 +63,24 @@ class Options:
 
 
 @contextmanager
-def queued_workers(kind: str, file: Path) -> Iterator[Client]:
+def queued_workers(kind: str, file: Path, tell: Callable[[str], None] = say) -> Iterator[Client]:
     """Jobs of a queue as workers, replaced where they end early; all end with the block.
 
     Args:
         kind: `slurm` or `oar`.
         file: options, see `Options`.
+        tell: is told what delays jobs.
 
     Raises:
-        ClusterError: the queue's commands are not here, or the options are wrong.
+        ClusterError: the queue's commands are not here, or the options are wrong, or the queue
+            refuses them.
     """
     from dask import config
     from distributed import Client
 
     options = Options.read(file)
-    with config.set(QUIET | PREEMPTED), cluster(kind, options.options, file) as queued:
+    seen = Submissions(tell)
+    with config.set(QUIET | PREEMPTED), cluster(kind, options.options, file, seen) as queued:
         command = SUBMIT[kind]
         if shutil.which(command) is None:
             raise ClusterError(
@@ -84,12 +89,22 @@ def queued_workers(kind: str, file: Path) -> Iterator[Client]:
         with Client(queued, set_as_default=False) as client:
             # Not `scale`: jobs that are cancelled would not be replaced.
             queued.adapt(minimum_jobs=options.jobs, maximum_jobs=options.jobs, interval="1s")
-            yield client
+            try:
+                if said := seen.refused():
+                    raise ClusterError(
+                        f"{file}: {command} refuses these jobs: {said}; change what stands under "
+                        "[options]: queue, account, walltime, cores, memory, job_extra_directives"
+                    )
+                yield client
+            finally:
+                seen.end()
 
 
 @contextmanager
-def cluster(kind: str, options: Mapping[str, Any], source: Path) -> Iterator[JobQueueCluster]:
-    """A cluster of dask-jobqueue that has no jobs yet.
+def cluster(
+    kind: str, options: Mapping[str, Any], source: Path, seen: Submissions | None = None
+) -> Iterator[JobQueueCluster]:
+    """A cluster of dask-jobqueue that has no jobs yet; what the queue says to them is `seen`.
 
     What the options do not say: one process a core, so that what kills one run kills no other; no
     dashboards; and Dask's settings for processes that are ours alone.
@@ -110,6 +125,8 @@ def cluster(kind: str, options: Mapping[str, Any], source: Path) -> Iterator[Job
         *given.get("job_script_prologue", []),
     ]
     make = {"slurm": SLURMCluster, "oar": OARCluster}[kind]
+    if seen is not None:
+        given["job_cls"] = seen.kind(make.job_cls)
     try:
         queued = make(**given)
     except (TypeError, ValueError) as error:
