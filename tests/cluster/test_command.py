@@ -95,7 +95,7 @@ def test_places_that_nobody_knows(text: str) -> None:
 
 def test_an_emulated_study_stays_here() -> None:
     with (
-        pytest.raises(ClusterError, match="use --shard on each machine"),
+        pytest.raises(ClusterError, match="use --shard on each machine, or --on enoslib:"),
         place.opened(Place.parse("local:2"), "emulation"),
     ):
         pass

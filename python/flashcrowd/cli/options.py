@@ -70,7 +70,8 @@ Jobs = Annotated[
 On = Annotated[
     str | None,
     Parameter(
-        help="Other machines: dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml."
+        help="Other machines: dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml, "
+        "enoslib:FILE.toml."
     ),
 ]
 ShardOf = Annotated[

@@ -22,7 +22,7 @@ from flashcrowd.cli.options import (
     load,
 )
 from flashcrowd.cli.output import console
-from flashcrowd.cli.where import admitted, carried, share, share_of
+from flashcrowd.cli.where import admitted, carried, on_nodes, share, share_of
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.place import Place
 from flashcrowd.engines import Engine, EngineError, PlanRejected, registry
@@ -126,9 +126,22 @@ def run(
     found: list[Results] = []
     try:
         place = None if on is None else Place.parse(on)
+        if place is not None and place.nodes:
+            if both or split is not None or fresh:
+                raise ClusterError("--on enoslib: with one engine, no --shard and no --fresh")
+            lines = Lines(None, again())
+            done = on_nodes(loaded, engine, base, place, jobs, force, repeat_invalid, quiet, lines)
+            found.append(done)
+            if not quiet:
+                _show(done)
+            if report:
+                _report(done)
+            names = []
+        else:
+            names = registry.ENGINES if both else [engine]
         parts = [
             _part(loaded, name, base / name if both else base, jobs, place, force, fresh)
-            for name in (registry.ENGINES if both else [engine])
+            for name in names
         ]
         for part in parts:
             part.engine.repeat_invalid = repeat_invalid
@@ -147,8 +160,8 @@ def run(
             if report:
                 _report(done)
         comparison = _compare(found, base / COMPARISON, quiet) if both else 0
-    except KeyboardInterrupt:
-        return _stopped(folder)
+    except KeyboardInterrupt as stop:
+        return _stopped(folder, str(stop))
     except (registry.UnknownEngine, ResultsError, ClusterError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -227,11 +240,12 @@ def _judge(results: Results) -> int:
     return status(results, quiet=True)  # the summary shows it
 
 
-def _stopped(folder: Path) -> int:
+def _stopped(folder: Path, state: str = "") -> int:
     """After Ctrl-C: what is kept, and how to go on."""
     try:
-        open_results(folder)
-        state = "All runs are finished."
+        if not state:
+            open_results(folder)
+            state = "All runs are finished."
     except IncompleteResults as error:
         state = f"{error.done} of {error.total} runs are finished and kept in {folder}."
     except ResultsError:

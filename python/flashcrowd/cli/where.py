@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flashcrowd.cluster.place import Place, opened
-from flashcrowd.engines import Engine
+from flashcrowd.engines import Engine, registry
+from flashcrowd.store.results import Results
 from flashcrowd.store.shard import Shard
+from flashcrowd.study import Study
 from flashcrowd.study.campaign import Campaign, conduct_shard
 from flashcrowd.study.need import StudyNeed
 from flashcrowd.study.pool import Pool
@@ -70,3 +72,38 @@ def share(
         print(f"Shard {shard}, {runs} of {len(campaign.manifest.runs)} runs: {folder}")
         print("With all shards: flashcrowd merge OUT FOLDER...")
     return 0
+
+
+def on_nodes(
+    study: Study,
+    engine: str,
+    folder: Path,
+    place: Place,
+    jobs: int | None,
+    force: bool,
+    repeat_invalid: int,
+    quiet: bool,
+    lines: Lines,
+) -> Results:
+    """A study on the nodes of a testbed.
+
+    Raises:
+        ClusterError: it cannot be done there.
+        UnknownEngine: there is no engine of this name.
+        KeyboardInterrupt: somebody pressed Ctrl-C; the message says what is kept.
+    """
+    from flashcrowd.testbed.deploy import Deployment
+    from flashcrowd.testbed.nodes import reserved
+    from flashcrowd.testbed.options import Options
+
+    registry.known(engine)
+    words = ["--repeat-invalid", str(repeat_invalid)]
+    words += [] if jobs is None else ["--jobs", str(jobs)]
+    words += ["--force"] if force else []
+    deployment = Deployment(study, engine, folder, words, not quiet, lines)
+    options = Options.read(place.file)
+    found = deployment.before()
+    if found is not None:
+        return found
+    with reserved(options) as nodes:
+        return deployment.execute(nodes, options)

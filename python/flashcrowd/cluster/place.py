@@ -17,7 +17,7 @@ from flashcrowd.study.progress import say
 if TYPE_CHECKING:
     from flashcrowd.cluster.pool import Dask
 
-FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml or oar:FILE.toml"
+FORMS = "dask://HOST:PORT, local:WORKERS, slurm:FILE.toml, oar:FILE.toml or enoslib:FILE.toml"
 """What `--on` may say."""
 
 CONNECT_S = 10.0
@@ -30,10 +30,10 @@ class Place:
 
     Attributes:
         text: as it was written.
-        kind: `dask`, `local`, `slurm` or `oar`.
+        kind: `dask`, `local`, `slurm`, `oar` or `enoslib`.
         address: of the scheduler, for `dask`.
         workers: how many, for `local`.
-        file: options of the queue, for `slurm` and `oar`.
+        file: options of the queue or the testbed, for `slurm`, `oar` and `enoslib`.
     """
 
     text: str
@@ -53,9 +53,14 @@ class Place:
             return cls(text, "dask", address=f"tcp://{match[1]}:{match[2]}")
         if match := re.fullmatch(r"local:([1-9][0-9]{0,3})", text):
             return cls(text, "local", workers=int(match[1]))
-        if match := re.fullmatch(r"(slurm|oar):(.+)", text):
+        if match := re.fullmatch(r"(slurm|oar|enoslib):(.+)", text):
             return cls(text, match[1], file=Path(match[2]))
         raise ClusterError(f"--on {text}: {FORMS} is needed")
+
+    @property
+    def nodes(self) -> bool:
+        """Whether whole shards go to nodes of a testbed, and not runs to workers."""
+        return self.kind == "enoslib"
 
     @property
     def here(self) -> bool:
@@ -85,7 +90,7 @@ def opened(
     if engine == "emulation":
         raise ClusterError(
             "emulation runs in real time and wants a machine for itself: "
-            "use --shard on each machine instead of --on"
+            "use --shard on each machine, or --on enoslib:FILE.toml"
         )
     with named():
         import distributed  # noqa: F401

@@ -1,0 +1,191 @@
+"""What runs on a node: `python -m flashcrowd.testbed.agent look` or `… work`, in a folder of work.
+
+There it finds `order.json`, the study, and in `parts` what earlier commands brought of its
+shards. `look` says what this node is. `work` does the shards, each as `flashcrowd run --shard` does
+it, keeps `state.json` up to date, and packs `parts` into `answer.zip` at the end. It ends what it
+started if a file `stop` appears, or if nobody has touched `lease` for a while: then nobody waits
+for it any more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from flashcrowd.engines import EngineError, registry
+from flashcrowd.errors import StudyError
+from flashcrowd.store import IncompleteResults, ResultsError, atomic
+from flashcrowd.store import open as open_results
+
+LEASE_S = 180.0
+"""A node works on for so long after it was last asked, in seconds."""
+
+LOOK_S = 0.5
+"""How often the files and the run are looked at."""
+
+END_S = 30.0
+"""How long a run has to end, in seconds: it writes what is finished."""
+
+LAST_LINES = 6
+
+ORDER, STATE, ANSWER, PARTS = "order.json", "state.json", "answer.zip", "parts"
+LEASE, STOP, LOG = "lease", "stop", "log"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a node is to do.
+
+    Attributes:
+        study: name of the study's file.
+        engine: what runs the study, by name.
+        shards: as `flashcrowd run --shard` reads them.
+        words: further options of `flashcrowd run`.
+    """
+
+    study: str
+    engine: str
+    shards: Sequence[str]
+    words: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a node is.
+
+    Attributes:
+        ended: whether nothing runs there any more.
+        finished: runs of its shards that are done, those of earlier commands too.
+        failure: why it ended before all were; nothing if it did not, or was asked to.
+    """
+
+    ended: bool = False
+    finished: int = 0
+    failure: str = ""
+
+
+def folder_of(shard: str) -> str:
+    """What the folder of a shard is called."""
+    return shard.replace("/", "-of-")
+
+
+def pack(archive: Path, folder: Path) -> None:
+    """Write the files of a folder into an archive, under the folder's own paths."""
+    unfinished = archive.with_name(f".{archive.name}")
+    with zipfile.ZipFile(unfinished, "w") as packed:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                packed.write(path, path.relative_to(folder))
+    os.replace(unfinished, archive)
+
+
+def look() -> Mapping[str, object]:
+    """What this node is, as far as results go; `problem` says why it cannot run the study."""
+    said: dict[str, object] = {"version": version("flashcrowd"), "host": os.uname().nodename}
+    try:
+        from flashcrowd.study import Study
+        from flashcrowd.study.runner import prepare
+
+        campaign = prepare(Study.load(Path(_order().study)), registry.engine(_order().engine))
+        said["engine"] = campaign.manifest.engine.digest
+    except (EngineError, StudyError, ImportError, registry.UnknownEngine) as error:
+        said["problem"] = "; ".join(line.strip() for line in str(error).splitlines())
+    return said
+
+
+def work() -> None:
+    """Do all shards, or until it is time to end."""
+    state = State()
+    before = 0
+    for shard in _order().shards:
+        words = [sys.executable, "-m", "flashcrowd", "run", _order().study, "--shard", shard]
+        words += ["--out", f"{PARTS}/{folder_of(shard)}", "--engine", _order().engine]
+        with Path(LOG).open("wb") as log:
+            run = subprocess.Popen(
+                [*words, *_order().words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            while run.poll() is None and not _over():
+                state = replace(state, finished=before + _done())
+                _write(state)
+                time.sleep(LOOK_S)
+        finally:
+            status = _end(run)
+        before += _kept(Path(PARTS) / folder_of(shard))
+        state = replace(state, finished=before)
+        if _over():
+            break
+        if status:
+            lines = [line for line in _log().splitlines() if line.strip()][-LAST_LINES:]
+            state = replace(state, failure="; ".join(lines) or f"exit status {status}")
+            break
+    pack(Path(ANSWER), Path(PARTS))
+    _write(replace(state, ended=True))
+    if time.time() - Path(LEASE).stat().st_mtime > LEASE_S:
+        shutil.rmtree(Path.cwd())  # nobody comes for it
+
+
+def _order() -> Order:
+    return Order(**json.loads(Path(ORDER).read_text(encoding="utf-8")))
+
+
+def _over() -> bool:
+    return Path(STOP).exists() or time.time() - Path(LEASE).stat().st_mtime > LEASE_S
+
+
+def _end(run: subprocess.Popen[bytes]) -> int:
+    """End a run if it has not ended, in time or by force; its exit status."""
+    if run.poll() is None:
+        run.send_signal(signal.SIGTERM)
+        try:
+            run.wait(END_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+    return run.wait()
+
+
+def _log() -> str:
+    return Path(LOG).read_text(encoding="utf-8", errors="replace")
+
+
+def _done() -> int:
+    """Runs of the shard under way that are finished, by what the command says of them."""
+    said = re.findall(r"^([0-9]+) of [0-9]+ runs ", _log(), re.MULTILINE)
+    begun = re.search(r" runs?, ([0-9]+) of them done before", _log())
+    return int(said[-1]) if said else int(begun[1]) if begun else 0
+
+
+def _kept(folder: Path) -> int:
+    """Runs that a folder has, once nobody writes to it."""
+    try:
+        return len(open_results(folder).manifest.runs)
+    except IncompleteResults as error:
+        return error.done
+    except ResultsError:
+        return 0
+
+
+def _write(state: State) -> None:
+    atomic.write_bytes(Path(STATE), json.dumps(asdict(state)).encode())
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["work"]:
+        work()
+    else:
+        print(json.dumps(look()))

@@ -1,0 +1,106 @@
+"""What a testbed's file says: which nodes, and what is on them."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashcrowd.cluster.errors import ClusterError
+
+VARIABLE = "FLASHCROWD_ENOSLIB"
+"""Names EnOSlib's environment where the file does not."""
+
+INSTALL = "python3 -m venv ~/enoslib && ~/enoslib/bin/pip install enoslib"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the file says.
+
+    Attributes:
+        enoslib: the Python of EnOSlib's environment.
+        provider: name of a provider of EnOSlib.
+        configuration: the provider's, as EnOSlib reads it.
+        role: nodes with this role take part; all if empty.
+        keep: leave nodes reserved at the end.
+        python: a Python on the nodes that has flashcrowd; relative to their folder of work.
+        folder: where the folder of work is made.
+        files: files of this machine that are copied into the folder of work.
+        prepare: commands of the shell, carried out there before all else.
+    """
+
+    enoslib: Path
+    provider: str
+    configuration: Mapping[str, Any]
+    role: str = ""
+    keep: bool = False
+    python: str = "python3"
+    folder: str = "/tmp"
+    files: tuple[Path, ...] = ()
+    prepare: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, file: Path) -> Options:
+        """Reads a TOML file.
+
+        Raises:
+            ClusterError: it cannot be read, or says something else, or EnOSlib is not there.
+        """
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise ClusterError(f"{file}: cannot be read: {reason}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise ClusterError(f"{file}: is no TOML: {error}") from error
+
+        def taken(table: dict[str, Any], place: str, key: str, kind: type, default: Any) -> Any:
+            value = table.pop(key, default)
+            if type(value) is not kind:
+                what = {str: "a text", bool: "true or false", dict: "a table", list: "a list"}[kind]
+                raise ClusterError(f"{file}: {place}{key}: {what} is needed")
+            return value
+
+        node = taken(given, "", "node", dict, {})
+        listed = {key: taken(node, "node.", key, list, []) for key in ("files", "prepare")}
+        for key, texts in listed.items():
+            if not all(isinstance(text, str) for text in texts):
+                raise ClusterError(f"{file}: node.{key}: a list of texts is needed")
+        options = cls(
+            enoslib=_python(taken(given, "", "enoslib", str, ""), file),
+            provider=taken(given, "", "provider", str, None),
+            configuration=taken(given, "", "configuration", dict, None),
+            role=taken(given, "", "role", str, ""),
+            keep=taken(given, "", "keep", bool, False),
+            python=taken(node, "node.", "python", str, "python3"),
+            folder=taken(node, "node.", "folder", str, "/tmp"),
+            files=tuple((file.parent / text).absolute() for text in listed["files"]),
+            prepare=tuple(listed["prepare"]),
+        )
+        for place, left in (("", given), ("node.", node)):
+            if left:
+                raise ClusterError(f"{file}: {place}{next(iter(left))}: there is no such key")
+        if not options.folder.startswith("/"):
+            raise ClusterError(f"{file}: node.folder: {options.folder}: a path from / is needed")
+        for one in options.files:
+            if not one.is_file():
+                raise ClusterError(f"{file}: node.files: {one}: there is no such file")
+        return options
+
+
+def _python(said: str, file: Path) -> Path:
+    """The Python of the environment that is named."""
+    told = said or os.environ.get(VARIABLE, "")
+    if not told:
+        raise ClusterError(
+            f"{file}: enoslib: EnOSlib has an environment of its own, as it cannot share ours; "
+            f'make one with `{INSTALL}`, and say enoslib = "~/enoslib" or set {VARIABLE}'
+        )
+    python = Path(told).expanduser() / "bin" / "python"
+    if not python.exists():
+        raise ClusterError(f"{file}: enoslib: {told} is no environment of Python; see `{INSTALL}`")
+    return python
