@@ -133,6 +133,12 @@ def test_a_node_without_what_is_needed(
     assert not list(tmp_path.glob("flashcrowd-*"))
 
 
+def test_a_folder_that_cannot_be_made(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ClusterError, match=r"^node n0: .*/file: mkdir: .*Not a directory"):
+        deployment(study, tmp_path).execute(Here(1), options(tmp_path / "file"))
+
+
 def test_a_node_that_fails_is_named(study: Study, tmp_path: Path) -> None:
     state = json.dumps({"ended": True, "finished": 1, "failure": "point 1: no memory"})
     pack = "import zipfile; zipfile.ZipFile('answer.zip', 'w').close()"

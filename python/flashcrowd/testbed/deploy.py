@@ -149,6 +149,7 @@ class _Execution:
     options: Options
     shares: Mapping[str, Sequence[Shard]]
     folder: str
+    made: list[str] = field(default_factory=list)
     working: set[str] = field(default_factory=set)
     finished: dict[str, int] = field(default_factory=dict)
 
@@ -164,12 +165,13 @@ class _Execution:
                 self._send(Path(scratch))
             yield self
         finally:
-            gone = [name for name in self.names if name not in self.working]
+            gone = [name for name in self.made if name not in self.working]
             parent = self.folder.removesuffix(f"/{NAME}")
             words = f"rm -rf {self._there}; rmdir {shlex.quote(parent)} 2> /dev/null; true"
             for name, said in self.nodes.run(words, gone).items():
                 if said is None or said.status:
-                    self.deployment.tell(f"node {name}: {self.folder} is left there")
+                    left = self.folder.replace(NAME, name)
+                    self.deployment.tell(f"node {name}: {left} is left there")
 
     def look(self) -> None:
         """See that all nodes can do their shards, and would do them alike.
@@ -301,7 +303,11 @@ class _Execution:
 
     def _send(self, scratch: Path) -> None:
         """Make the folders of work, and carry out what prepares them."""
-        self._run(f"mkdir -p {self._there} && chmod 700 {self._there}")
+        made = self.nodes.run(f"mkdir -p {self._there} && chmod 700 {self._there}", self.names)
+        self.made = [name for name, said in made.items() if said is not None and not said.status]
+        for name, said in self._all(made, "").items():
+            if said.status:
+                raise ClusterError(f"node {name}: {self.options.folder}: {said.line}")
         for file in self.options.files:
             self._all(self.nodes.send(str(file), f"{self.folder}/{file.name}", self.names), "send")
         for command in self.options.prepare:
