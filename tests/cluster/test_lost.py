@@ -1,5 +1,6 @@
 """Schedulers that go, and runs that take their workers with them."""
 
+import logging
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from distributed import Client, LocalCluster
 from distributed.scheduler import KilledWorker
 from tests.cluster.test_pool import campaign, jobs_of
 
+from flashcrowd.cluster import place
 from flashcrowd.cluster import pool as pools
 from flashcrowd.cluster.crew import Crew
 from flashcrowd.cluster.errors import ClusterError
@@ -33,6 +35,16 @@ def test_a_scheduler_that_goes_is_named(study: Path) -> None:
             pool.execute(Simulator(), jobs_of(campaign(study)), lambda _: None)
         closing.join()
     assert told == ["dask://there:1 has no worker: waiting for one"]
+
+
+def test_dask_says_nothing_on_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("distributed.client")
+    logger.setLevel(logging.WARNING)  # as Dask's settings have it
+    with place._silent():
+        logger.error("Failed to reconnect to scheduler")
+    assert not caplog.records
+    logger.error("heard again")
+    assert [record.message for record in caplog.records] == ["heard again"]
 
 
 def ended(error: Exception) -> Any:

@@ -128,11 +128,14 @@ def _connected(address: str):
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Dask says on standard error what we say in one line."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    """Dask says on standard error what we say in one line; its loggers have levels of their own."""
+    names = ["distributed", *logging.root.manager.loggerDict]
+    loggers = [logging.getLogger(it) for it in names if it.partition(".")[0] == "distributed"]
+    before = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in before:
+            logger.setLevel(level)
