@@ -2,6 +2,8 @@
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +20,7 @@ from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.groups import Groups
 from flashcrowd.cluster.local import ANY_PORT
 from flashcrowd.cluster.memory import nothing
+from flashcrowd.cluster.place import Place
 from flashcrowd.cluster.pool import Dask
 from flashcrowd.cluster.task import OtherCode
 from flashcrowd.engines.simulation import Simulator
@@ -45,6 +48,20 @@ def test_dask_says_nothing_on_its_own(caplog: pytest.LogCaptureFixture) -> None:
     assert not caplog.records
     logger.error("heard again")
     assert [record.message for record in caplog.records] == ["heard again"]
+
+
+def test_a_connection_that_breaks_while_it_is_closed_says_nothing(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def connected(address: str) -> Iterator[None]:
+        yield
+        logging.getLogger("distributed.client").error("cannot reconnect to %s", address)
+
+    monkeypatch.setattr(place, "_connected", connected)
+    with place.opened(Place.parse("dask://there:1"), "simulation"):
+        pass
+    assert not caplog.records
 
 
 def ended(error: Exception) -> Any:

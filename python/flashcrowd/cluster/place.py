@@ -96,7 +96,7 @@ def opened(
         import distributed  # noqa: F401
 
         from flashcrowd.cluster.pool import Dask
-    with ExitStack() as ends, _silent():
+    with _silent(), ExitStack() as ends:
         if place.kind == "dask":
             client = ends.enter_context(_connected(place.address))
         elif place.kind == "local":
