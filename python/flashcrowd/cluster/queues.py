@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.local import ANY_PORT, QUIET, environment
 from flashcrowd.cluster.submissions import Submissions
+from flashcrowd.cluster.toml_file import table_of
 from flashcrowd.study.progress import say
 
 if TYPE_CHECKING:
@@ -45,13 +45,7 @@ class Options:
         Raises:
             ClusterError: it cannot be read, or says something else.
         """
-        try:
-            given = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise ClusterError(f"{file}: cannot be read: {reason}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ClusterError(f"{file}: is no TOML: {error}") from error
+        given = table_of(file)
         jobs, options = given.pop("jobs", None), given.pop("options", {})
         if given:
             raise ClusterError(f"{file}: {next(iter(given))}: `jobs` and [options] may stand here")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.cluster.toml_file import table_of
 
 VARIABLE = "FLASHCROWD_ENOSLIB"
 """Names EnOSlib's environment where the file does not."""
@@ -50,13 +50,7 @@ class Options:
         Raises:
             ClusterError: it cannot be read, or says something else, or EnOSlib is not there.
         """
-        try:
-            given = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise ClusterError(f"{file}: cannot be read: {reason}") from error
-        except tomllib.TOMLDecodeError as error:
-            raise ClusterError(f"{file}: is no TOML: {error}") from error
+        given = table_of(file)
 
         def taken(table: dict[str, Any], place: str, key: str, kind: type, default: Any) -> Any:
             value = table.pop(key, default)
