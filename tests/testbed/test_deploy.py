@@ -1,7 +1,6 @@
 """A study on nodes, which here are folders of this machine."""
 
 import json
-import os
 from importlib.metadata import version
 from pathlib import Path
 
@@ -190,6 +189,6 @@ def test_a_node_that_nobody_asks_ends(
     (folder / agent.ORDER).write_text(json.dumps(order))
     (folder / "small.toml").write_text(study.to_toml())
     (folder / agent.LEASE).touch()
-    os.utime(folder / agent.LEASE, (1, 1))
+    monkeypatch.setattr(agent, "LEASE_S", 0.0)
     agent.work()
     assert not folder.exists()

@@ -108,6 +108,7 @@ def work() -> None:
     """Do all shards, or until it is time to end."""
     state = State()
     before = 0
+    lease = _Lease()
     for shard in _order().shards:
         words = [sys.executable, "-m", "flashcrowd", "run", _order().study, "--shard", shard]
         words += ["--out", f"{PARTS}/{folder_of(shard)}", "--engine", _order().engine]
@@ -120,7 +121,7 @@ def work() -> None:
                 start_new_session=True,
             )
         try:
-            while run.poll() is None and not _over():
+            while run.poll() is None and not lease.over:
                 state = replace(state, finished=before + _done())
                 _write(state)
                 time.sleep(LOOK_S)
@@ -128,7 +129,7 @@ def work() -> None:
             status = _end(run)
         before += _kept(Path(PARTS) / folder_of(shard))
         state = replace(state, finished=before)
-        if _over():
+        if lease.over:
             break
         if status:
             lines = [line for line in _log().splitlines() if line.strip()][-LAST_LINES:]
@@ -136,7 +137,7 @@ def work() -> None:
             break
     pack(Path(ANSWER), Path(PARTS))
     _write(replace(state, ended=True))
-    if time.time() - Path(LEASE).stat().st_mtime > LEASE_S:
+    if lease.lapsed:
         shutil.rmtree(Path.cwd())  # nobody comes for it
 
 
@@ -144,8 +145,25 @@ def _order() -> Order:
     return Order(**json.loads(Path(ORDER).read_text(encoding="utf-8")))
 
 
-def _over() -> bool:
-    return Path(STOP).exists() or time.time() - Path(LEASE).stat().st_mtime > LEASE_S
+class _Lease:
+    """Whether somebody still asks; by a clock that nobody sets, as those of fresh nodes are."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._seen_at = time.monotonic()
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether nobody has for too long."""
+        touched = Path(LEASE).stat().st_mtime_ns
+        if touched != self._seen:
+            self._seen, self._seen_at = touched, time.monotonic()
+        return time.monotonic() - self._seen_at > LEASE_S
+
+    @property
+    def over(self) -> bool:
+        """Whether it is time to end."""
+        return Path(STOP).exists() or self.lapsed
 
 
 def _end(run: subprocess.Popen[bytes]) -> int:

@@ -344,7 +344,7 @@ class _Execution:
     @property
     def _there(self) -> str:
         """The folder of work in a command of the shell."""
-        return f"'{self.folder}'"
+        return shlex.quote(self.folder)
 
     def _run(self, command: str) -> dict[str, Any]:
         return self._all(self.nodes.run(command, self.names), "")

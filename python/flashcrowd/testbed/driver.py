@@ -1,9 +1,9 @@
 """The one file that imports EnOSlib, as a program of EnOSlib's environment; nothing of ours.
 
-It reads an order, a line of JSON, carries it out and answers with a line of JSON, until its
-standard input ends. Nodes that it reserved are given back then, unless they are to be kept. The
-first order says which nodes: `provider`, `configuration`, `role`, `keep`. Then `do` is `run`,
-`send` or `fetch`. In paths and commands `{{ inventory_hostname }}` is the node's name.
+It reads an order, a line of JSON, carries it out and answers with a line of JSON that has the same
+`number`, until its standard input ends. Nodes that it reserved are given back then, unless they are
+to be kept. The first order says which nodes: `provider`, `configuration`, `role`, `keep`. Then `do`
+is `run`, `send` or `fetch`. In paths and commands `{{ inventory_hostname }}` is the node's name.
 """
 
 import importlib
@@ -39,6 +39,7 @@ def main():
     try:
         for line in sys.stdin:
             order = json.loads(line)
+            number = order.pop("number")
             try:
                 if testbed is None:
                     testbed = Testbed(**order)
@@ -48,7 +49,7 @@ def main():
             except Exception as error:
                 words = " ".join(str(error).split()) or "no reason is given"
                 answer = {"error": f"{type(error).__name__}: {words}"}
-            said.write(json.dumps(answer) + "\n")
+            said.write(json.dumps({"number": number, "answer": answer}) + "\n")
     finally:
         if testbed is not None:
             testbed.release()

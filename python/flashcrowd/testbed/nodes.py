@@ -67,6 +67,7 @@ class EnOSlib:
     def __init__(self, driver: subprocess.Popen[str], log: Path, options: Options) -> None:
         self._driver = driver
         self._log = log
+        self._asked = 0
         self.names: Sequence[str] = self._ask(
             provider=options.provider,
             configuration=options.configuration,
@@ -94,16 +95,20 @@ class EnOSlib:
     def _ask(self, **order: Any) -> dict[str, Any]:
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
-        line = ""
+        self._asked += 1
+        answer: dict[str, Any] | None = None
         with suppress(BrokenPipeError):
-            self._driver.stdin.write(json.dumps(order) + "\n")
+            self._driver.stdin.write(json.dumps({"number": self._asked, **order}) + "\n")
             self._driver.stdin.flush()
-            line = self._driver.stdout.readline()
-        if not line:
-            said = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-            last = next((it.strip() for it in reversed(said) if it.strip()), "it said nothing")
+            for line in self._driver.stdout:
+                said = json.loads(line)
+                if said["number"] == self._asked:  # others: nobody waited, after Ctrl-C
+                    answer = said["answer"]
+                    break
+        if answer is None:
+            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            last = next((it.strip() for it in reversed(lines) if it.strip()), "it said nothing")
             raise ClusterError(f"EnOSlib ended: {last}")
-        answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ClusterError(f"EnOSlib: {answer['error']}")
         return answer
@@ -131,6 +136,7 @@ def reserved(options: Options) -> Iterator[EnOSlib]:
                 start_new_session=True,
             )
         assert driver.stdin is not None
+        assert driver.stdout is not None
         try:
             yield EnOSlib(driver, log, options)
         finally:
@@ -141,3 +147,4 @@ def reserved(options: Options) -> Iterator[EnOSlib]:
             except subprocess.TimeoutExpired:
                 driver.kill()
                 driver.wait()
+            driver.stdout.close()
