@@ -78,6 +78,7 @@ def test_a_cancelled_job_is_replaced(tmp_path: Path) -> None:
         slurm.cancel(first[0], environment)
         _, err = process.communicate(timeout=250)
         assert process.returncode == 0, err
+        assert "has no worker: waiting for one; `squeue --me` shows its jobs; " in err
         assert f"{2 * REPEATS} of {2 * REPEATS} runs done" in err
         end = time.monotonic() + 20
         while left := slurm.jobs(environment):

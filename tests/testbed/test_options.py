@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.runner.test_command import STUDY
 
+from flashcrowd.cli import main
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.testbed.options import VARIABLE, Options
 
@@ -46,6 +48,18 @@ def test_what_it_says_is_read(environment: Path) -> None:
     assert (found.provider, found.role, found.folder) == ("static", "nodes", "/scratch")
     assert found.prepare[1] == "env/bin/pip install a.whl"
     assert not found.keep
+
+
+@pytest.mark.parametrize("more", [("--shard", "1/2"), ("--fresh",), ("--engine", "both")])
+def test_what_does_not_go_together(
+    environment: Path, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = environment.parent / "small.toml"
+    study.write_text(STUDY.format(leechers=1, size="1 MB"))
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", str(study), "--on", "enoslib:nodes.toml", *more])
+    assert capsys.readouterr().err.startswith("--on enoslib: ")
+    assert not (environment.parent / "results").exists()
 
 
 def test_the_environment_may_be_said_elsewhere(

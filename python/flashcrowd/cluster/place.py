@@ -97,6 +97,7 @@ def opened(
 
         from flashcrowd.cluster.pool import Dask
     with _silent(), ExitStack() as ends:
+        look = ""
         if place.kind == "dask":
             client = ends.enter_context(_connected(place.address))
         elif place.kind == "local":
@@ -104,11 +105,12 @@ def opened(
 
             client = ends.enter_context(local_workers(place.workers))
         else:
-            from flashcrowd.cluster.queues import queued_workers
+            from flashcrowd.cluster.queues import LOOK, queued_workers
 
             with named():
                 client = ends.enter_context(queued_workers(place.kind, place.file, tell))
-        yield Dask(client, place.text, force=force, tell=tell)
+            look = LOOK[place.kind]
+        yield Dask(client, place.text, force=force, tell=tell, look=look)
 
 
 @contextmanager

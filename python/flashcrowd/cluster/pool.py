@@ -60,6 +60,7 @@ class Dask:
         force: bool = False,
         task_s: float = TASK_S,
         tell: Callable[[str], None] = say,
+        look: str = "",
     ) -> None:
         """A pool.
 
@@ -69,8 +70,10 @@ class Dask:
             force: compare no need of memory with the limits of workers.
             task_s: how long a task is meant to last, in seconds of one core.
             tell: is told what delays the runs.
+            look: what to look at where no worker comes.
         """
         self.where = where
+        self._hint = f"; {look}" if look else ""
         self._client = client
         self._force = force
         self._task_s = task_s
@@ -175,7 +178,7 @@ class _Execution:
         self.looked_at = now
         self.crew.look()
         if not self.crew.workers and not self.alone:
-            self.pool._tell(f"{self.pool.where} has no worker: waiting for one")
+            self.pool._tell(f"{self.pool.where} has no worker: waiting for one{self.pool._hint}")
         self.alone = not self.crew.workers
 
     def _feed(self) -> None:

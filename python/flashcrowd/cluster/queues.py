@@ -25,6 +25,12 @@ PREEMPTED = {"distributed.scheduler.allowed-failures": 20}
 SUBMIT = {"slurm": "sbatch", "oar": "oarsub"}
 """The command that gives a job to a queue."""
 
+LOOK = {
+    kind: f"`{command}` shows its jobs; what they say is in `log_directory`, if [options] has one"
+    for kind, command in {"slurm": "squeue --me", "oar": "oarstat -u"}.items()
+}
+"""What to look at where no worker comes: jobs that end as soon as they begin say why there."""
+
 
 @dataclass(frozen=True)
 class Options:
