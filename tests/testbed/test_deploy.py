@@ -182,7 +182,7 @@ def test_a_node_that_nobody_asks_ends(
 ) -> None:
     from flashcrowd.testbed import agent
 
-    folder = tmp_path / "work"
+    folder = tmp_path / "flashcrowd-1" / "n0"
     (folder / agent.PARTS).mkdir(parents=True)
     monkeypatch.chdir(folder)
     order = {"study": "small.toml", "engine": "simulation", "shards": ["1/2", "2/2"]}
@@ -191,4 +191,4 @@ def test_a_node_that_nobody_asks_ends(
     (folder / agent.LEASE).touch()
     monkeypatch.setattr(agent, "LEASE_S", 0.0)
     agent.work()
-    assert not folder.exists()
+    assert not folder.parent.exists()

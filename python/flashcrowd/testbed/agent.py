@@ -19,6 +19,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -138,7 +139,10 @@ def work() -> None:
     pack(Path(ANSWER), Path(PARTS))
     _write(replace(state, ended=True))
     if lease.lapsed:
-        shutil.rmtree(Path.cwd())  # nobody comes for it
+        folder = Path.cwd()
+        shutil.rmtree(folder)  # nobody comes for it
+        with suppress(OSError):
+            folder.parent.rmdir()
 
 
 def _order() -> Order:
