@@ -101,6 +101,12 @@ def test_an_emulated_study_stays_here() -> None:
         pass
 
 
+def test_nodes_of_a_testbed_are_no_workers() -> None:
+    there = Place.parse("enoslib:nodes.toml")
+    with pytest.raises(ClusterError, match="shards go"), place.opened(there, "simulation"):
+        pass
+
+
 def test_a_mistake_begins_nothing(study: Path) -> None:
     status, out, err = done("run", study, "--on", "local:0", cwd=study.parent)
     assert (status, out) == (2, "")

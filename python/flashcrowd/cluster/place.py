@@ -87,6 +87,8 @@ def opened(
         ClusterError: nothing can be carried out there.
         ModuleNotFoundError: an extra is missing; the message names it.
     """
+    if place.nodes:
+        raise ClusterError(f"--on {place.text}: shards go there, not runs: use `flashcrowd run`")
     if engine == "emulation":
         raise ClusterError(
             "emulation runs in real time and wants a machine for itself: "
