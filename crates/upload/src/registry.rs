@@ -1,6 +1,6 @@
 use crate::adaptive_drc::{self, AdaptiveDrc, Increase};
 use crate::auto_speed::{v1, v2};
-use crate::autolimit::{baseline, capacity, gradient};
+use crate::autolimit::{baseline, capacity, gradient, search};
 use crate::bandwidth_management::{chebyshev, deviation};
 use crate::{Controller, Parameter, Refusal, Setup, fixed, unlimited};
 
@@ -9,6 +9,7 @@ pub use crate::auto_speed::v2::AutoSpeedV2;
 pub use crate::autolimit::baseline::Baseline;
 pub use crate::autolimit::capacity::Capacity;
 pub use crate::autolimit::gradient::Gradient;
+pub use crate::autolimit::search::Autolimit;
 pub use crate::bandwidth_management::chebyshev::Chebyshev;
 pub use crate::bandwidth_management::deviation::Deviation;
 pub use crate::fixed::Fixed;
@@ -97,6 +98,8 @@ controllers! {
     Deviation, "mainline-5-deviation", Deviation, deviation::Control::new;
     /// Bandwidth management in mainline 5's tree: a fifth less of the measured rate after several round trips in a row above a threshold by Chebyshev's inequality.
     Chebyshev, "mainline-5-chebyshev", Chebyshev, chebyshev::Control::new;
+    /// Without knobs: a search between a limit that did no harm and one that did, harm being what our upload adds to the mean delay beside a download, and to the least one else.
+    Autolimit, "autolimit", Autolimit, search::Control::new;
     /// Candidate without knobs: the standing delay that our upload adds, against a reference taken while the upload rests.
     AutolimitBaseline, "autolimit-baseline", Baseline, baseline::Control::new;
     /// Candidate without knobs: a standing delay that rises under our upload, as in congestion control for real-time media.

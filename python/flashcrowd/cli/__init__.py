@@ -38,6 +38,7 @@ for _name, _help in {
     "pcap": "Write what hosts saw on the wire as files for Wireshark (pcapng).",
     "qlog": "Write the logs of connections as files of qlog, which qvis opens.",
     "reproduce": "Reproduce a paper, claim by claim.",
+    "traps": "Hold upload controllers against the best fixed limit, trap by trap.",
     "check": "Check a study and print it with every default.",
     "plan": "Write the plan of one point of a study, as the engine reads it.",
     "doctor": "Say what this machine offers for emulation, with remedies.",

@@ -33,6 +33,7 @@ ControllerName = Literal[
     "auto-speed-v2",
     "mainline-5-deviation",
     "mainline-5-chebyshev",
+    "autolimit",
     "autolimit-baseline",
     "autolimit-gradient",
     "autolimit-capacity",

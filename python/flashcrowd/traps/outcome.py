@@ -17,7 +17,7 @@ HARMLESS = 0.97
 """The oracle leaves the download at least this part of what the best limit leaves it."""
 
 STANDING_MS = 10.0
-"""And what a bystander waits nine times in ten is at most this above its least, or a full packet."""
+"""Without a download, what a bystander waits nine times in ten is at most this above its least."""
 
 DOWNLOAD, UPLOAD, DELAY_MS, HALF_S, START_S, STEP_S = 0.95, 0.85, 30.0, 10.0, 30.0, 15.0
 """What is aimed at: shares of the oracle's, its 95th percentile of the bystander's delay and so much,
@@ -104,20 +104,18 @@ def judge(trap: Trap, results: Source, controllers: Sequence[str]) -> Verdicts:
 def _oracle(trap: Trap, fixed: Sequence[Sequence[Seen]], stretch: tuple[float, float]) -> int:
     """The highest fixed limit that does no harm in a stretch.
 
-    Means over runs decide. Harm is a download below `HARMLESS` of the best one, or a delay of the
-    bystander whose tenth percentile is more than a full packet, or `STANDING_MS`, above the least:
-    a queue that stands. (The bursts of a client's limiter come with any limit.)
+    Means over runs decide. Harm is a download below `HARMLESS` of the best one. Without a download
+    it is a queue that stands: the bystander's tenth percentile is more than a full packet, or
+    `STANDING_MS`, above the least. (The bursts of a client's limiter come with any limit, and beside
+    a download what stands is mostly the download's own queue.)
     """
     downloads = [np.mean([run.mean(run.down, *stretch) for run in runs]) for runs in fixed]
+    if max(downloads) > 0:
+        return max(i for i, down in enumerate(downloads) if down >= HARMLESS * max(downloads))
     standing = [np.mean([run.delay(0.1, *stretch) for run in runs]) for runs in fixed]
     packet_ms = 1e3 * 1500 * 8 / trap.most.bps
     most = min(standing) + max(STANDING_MS, packet_ms)
-    harmless = [
-        index
-        for index, (down, delay) in enumerate(zip(downloads, standing, strict=True))
-        if down >= HARMLESS * max(downloads) and delay <= most
-    ]
-    return max(harmless, default=0)
+    return max(index for index, delay in enumerate(standing) if delay <= most)
 
 
 class _Oracle:
@@ -202,7 +200,6 @@ def _outcome(oracle: _Oracle, name: str, runs: Sequence[Seen] | None) -> Outcome
          {s: oracle.total(None, s, of) for s in seeds})
         for of in ("up", "down")
     )  # fmt: skip
-    begin = trap.from_s if trap.from_s > 60 else 0.0
     step = None
     if trap.step_s is not None:
         step = _middle([oracle.converged_s(r, s, 1, trap.step_s) for s, r in by_seed.items()])
@@ -214,7 +211,7 @@ def _outcome(oracle: _Oracle, name: str, runs: Sequence[Seen] | None) -> Outcome
         upload=_share(*up) or estimate([1.0]),
         download=_share(*down),
         delay_ms=estimate(list(added.values())),
-        start_s=_middle([oracle.converged_s(r, s, 0, begin) for s, r in by_seed.items()]),
+        start_s=_middle([oracle.converged_s(r, s, 0, trap.begin_s) for s, r in by_seed.items()]),
         step_s=step,
         half_s=estimate([oracle.half_s(r, s) if r else 0.0 for s, r in by_seed.items()]),
         call_ms=estimate([float(np.quantile(run.call_ms, 0.95)) for run in calls])

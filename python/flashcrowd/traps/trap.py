@@ -4,6 +4,7 @@
 table ``trap``:
 
 says    what happens, in words
+begin   when there is something to control, by default at once
 from    from when on the trap is looked at, by default 60 s; it ends with the change ``end``
 step    when the line changes for good: what comes 15 s later is looked at by itself
 most    the highest rate that the uplink has, if not that of the modem: fixed limits are parts of it
@@ -50,6 +51,7 @@ class Trap:
         name: its file's name.
         says: what happens, in words.
         document: the content of its study file, but for what varies.
+        begin_s: when there is something to control.
         from_s: from when on it is looked at.
         step_s: when the line changes for good; ``None`` if it does not.
         most: the highest rate that the uplink has.
@@ -59,6 +61,7 @@ class Trap:
     name: str
     says: str
     document: Mapping[str, Any]
+    begin_s: float
     from_s: float
     step_s: float | None
     most: Rate
@@ -124,7 +127,8 @@ def load(name: str) -> Trap:
         name=name,
         says=about["says"],
         document=document,
-        from_s=Span(about["from"]).seconds if "from" in about else SETTLED_S,
+        begin_s=Span(about.get("begin", "0 s")).seconds,
+        from_s=Span(about.get("from", f"{SETTLED_S:.0f} s")).seconds,
         step_s=None if step is None else Span(step).seconds,
         most=Rate(about.get("most", document["network"]["links"]["modem"]["rate"])),
         clients=about.get("clients", 1),

@@ -3,11 +3,13 @@
 //!
 //! - [`baseline`]: the standing delay that *our* upload adds, against a reference taken while it rests;
 //! - [`gradient`]: a standing delay that rises, as real-time congestion control has it;
+//! - [`search`]: what is chosen as `autolimit`; harm is read from the mean or from the least delay, as the line is;
 //! - [`capacity`]: trials below and above the limit; what the delay does between them tells the capacity.
 
 pub(crate) mod baseline;
 pub(crate) mod capacity;
 pub(crate) mod gradient;
+pub(crate) mod search;
 mod senses;
 
 use crate::Limit;

@@ -16,6 +16,9 @@ const WINDOW: Span = Span::from_secs(2);
 /// The base of a reflector is the least round trip of so many minutes.
 const MINUTES: usize = 10;
 
+/// So many windows are kept for means.
+const RECENT: usize = 4;
+
 /// So long without an answer is an outage.
 const OUTAGE: Span = Span::from_secs(10);
 
@@ -58,6 +61,8 @@ pub(super) struct Senses {
     /// Round trips of this window, and of the one before.
     answers: Vec<(usize, f64)>,
     before: Vec<(usize, f64)>,
+    /// Those of the last windows, the latest last.
+    recent: Vec<Vec<(usize, f64)>>,
     window_ends: Time,
     heard_at: Time,
     silent: bool,
@@ -75,6 +80,7 @@ impl Senses {
             minute_ends: setup.now + Span::from_secs(60),
             answers: Vec::new(),
             before: Vec::new(),
+            recent: Vec::new(),
             window_ends: setup.now + WINDOW,
             heard_at: setup.now,
             silent: false,
@@ -102,6 +108,7 @@ impl Senses {
     pub(super) fn event(&mut self, now: Time, event: Event) {
         self.answers.clear();
         self.before.clear();
+        self.recent.clear();
         self.silent = true;
         self.window_ends = now + WINDOW;
         if matches!(event, Event::PathChanged | Event::Up) {
@@ -133,6 +140,7 @@ impl Senses {
         if answers.is_empty() || answers.len() + self.before.len() < 2 {
             self.silent = true;
             self.before.clear();
+            self.recent.clear();
             return Some(Window::Silent);
         }
         if std::mem::take(&mut self.silent) {
@@ -141,6 +149,10 @@ impl Senses {
         }
         self.turn_minute(now);
         let standing = self.standing(&answers)?;
+        if self.recent.len() == RECENT {
+            self.recent.remove(0);
+        }
+        self.recent.push(answers.clone());
         self.before = answers;
         let upload = self.upload.rate(WINDOW * 2);
         Some(Window::Heard(Sensed { standing, upload, noise: self.noise() }))
@@ -158,6 +170,24 @@ impl Senses {
         least.retain(|delay| delay.is_finite());
         least.sort_by(f64::total_cmp);
         least.get(1).or(least.first()).copied()
+    }
+
+    /// The mean delay of the last windows, in seconds: of each reflector its own, and of these the middle, so that one that is
+    /// congested itself does not count. Nothing without an answer.
+    pub(super) fn mean(&self, windows: usize) -> Option<f64> {
+        let mut sums = vec![(0.0, 0u32); self.reflectors.len()];
+        let from = self.recent.len().saturating_sub(windows);
+        for &(reflector, rtt) in self.recent[from..].iter().flatten() {
+            sums[reflector].0 += rtt - self.reflectors[reflector].base().unwrap_or(rtt);
+            sums[reflector].1 += 1;
+        }
+        let most = sums.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        // One that seldom answers says little.
+        sums.retain(|(_, count)| *count > 0 && 2 * count >= most);
+        let mut means: Vec<f64> = sums.iter().map(|(sum, count)| sum / f64::from(*count)).collect();
+        means.sort_by(f64::total_cmp);
+        let (low, high) = (means.len().checked_sub(1)? / 2, means.len() / 2);
+        Some(0.5 * (means[low] + means[high]))
     }
 
     /// This was the standing delay while our upload rested or was small. Delays under load are no noise: they would

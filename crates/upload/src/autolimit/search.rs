@@ -1,0 +1,381 @@
+//! A search for the highest limit that does no harm, between one that did none and one that did.
+//!
+//! What harm is depends on who suffers. A download that fills the downlink's queue has a window W, and its round trip is W
+//! over its rate: what the uplink's queue adds, the downlink's loses. So the *mean* round trip stays as it is, whatever the bursts of
+//! our limiter, until the downlink's queue runs empty between two of them, and then it rises as the download's rate falls: the mean
+//! is a meter of that rate. The least round trip of a window is not: it is where a download's own queue varies most. Without such a
+//! download it is the other way round: bursts raise the mean and harm no rate, and only a queue that does not run empty tells
+//! that the uplink is full. Which of both it is tells the delay that stands while our upload rests.
+
+use super::senses::{Sensed, Senses, Window};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use crate::parameter::parameters;
+use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use flashcrowd_base::{Span, Time};
+
+parameters! {
+    /// No limit to set by hand.
+    Autolimit {}
+}
+
+/// Windows without a judgement after a new limit: clients' limiters take one to three seconds to follow.
+const SETTLE: usize = 1;
+
+/// Windows of a mean. A download's queue rises and falls with its window, in about eight seconds on a home's line (CUBIC's K for
+/// 200 packets is 5.3 s), and a mean over that time hardly moves.
+const CYCLE: usize = 4;
+
+/// Until then the queue of a download may differ from its mean by what a loss takes of its window: CUBIC's 0.3.
+const SWING: f64 = 0.3;
+
+/// Of the capacity while the upload rests: a queue drains at the other half, and peers still get something.
+const REST: f64 = 0.5;
+
+/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
+const MOST_DRAIN: usize = 5;
+
+/// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
+const CLOSE: f64 = 1.1;
+
+/// Windows at the limit that was found before more is tried, at first and at most: twice as many after each trial that failed.
+const PATIENCE: u32 = 8;
+const MOST_PATIENCE: u32 = 32;
+
+/// How long a reference holds at first; twice as long after each that agrees, up to the longest.
+const REFRESH: Span = Span::from_secs(60);
+const LONGEST_REFRESH: Span = Span::from_secs(300);
+
+/// A delay that may be ours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Suspect {
+    /// By how much it is above the reference, in seconds.
+    added: f64,
+    /// The upload under which it came, and the limit.
+    upload: f64,
+    limit: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    /// The upload runs low until the delay falls no more.
+    Drain { windows: usize, last: f64, suspect: Option<Suspect> },
+    /// It stays low for a reference; windows so far.
+    Rest { windows: usize, suspect: Option<Suspect> },
+    /// The limit is raised from window to window: no limit is known that does harm.
+    Search,
+    /// A limit above the one that did no harm is tried; windows so far.
+    Trial { windows: usize },
+    /// The limit that was found; windows left, and since it was set.
+    Hold { left: u32, windows: usize },
+}
+
+/// What stands while our upload rests, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Reference {
+    standing: f64,
+    mean: f64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    senses: Senses,
+    mode: Mode,
+    reference: Reference,
+    /// A download's queue stands while our upload rests.
+    shared: bool,
+    refresh: Span,
+    refresh_at: Time,
+    /// The highest limit that did no harm, and the lowest that did since.
+    good: f64,
+    bad: Option<f64>,
+    /// Windows between two trials, and trials in a row that did no harm.
+    patience: u32,
+    successes: u32,
+    limit: f64,
+    state: State,
+}
+
+impl Control {
+    pub(crate) fn new(_parameters: &Autolimit, setup: &Setup) -> Control {
+        Control {
+            senses: Senses::new(setup),
+            mode: Mode::Rest { windows: 0, suspect: None },
+            reference: Reference::default(),
+            shared: false,
+            refresh: REFRESH,
+            refresh_at: Time::NEVER,
+            good: FIRST,
+            bad: None,
+            patience: PATIENCE,
+            successes: 0,
+            limit: FIRST,
+            state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
+        }
+    }
+
+    fn judge(&mut self, now: Time, window: Window) {
+        let sensed = match window {
+            Window::Heard(sensed) => sensed,
+            Window::Silent => {
+                self.state = State::new(Phase::Waiting, "no answers: the limit stays");
+                return;
+            }
+            Window::Back(outage) => {
+                if outage {
+                    self.limit = bounded(0.7 * self.limit);
+                    self.good = self.good.min(self.limit);
+                }
+                self.again();
+                self.state = State::new(Phase::Waiting, "answers are back: one window is let pass");
+                return;
+            }
+        };
+        match self.mode {
+            Mode::Drain { windows, last, suspect } => {
+                let fallen = last - sensed.standing;
+                let falling = fallen > 0.5 * self.bound(&sensed);
+                let windows = windows + 1;
+                self.mode = if windows < 2 || (falling && windows < MOST_DRAIN) {
+                    Mode::Drain { windows, last: sensed.standing, suspect }
+                } else {
+                    Mode::Rest { windows: 0, suspect }
+                };
+            }
+            Mode::Rest { windows, suspect } => self.rest(now, &sensed, windows + 1, suspect),
+            _ => self.control(now, &sensed),
+        }
+    }
+
+    /// The same mode from its beginning: what was heard so far is not to be believed.
+    fn again(&mut self) {
+        match &mut self.mode {
+            Mode::Drain { windows, .. }
+            | Mode::Rest { windows, .. }
+            | Mode::Trial { windows }
+            | Mode::Hold { windows, .. } => *windows = 0,
+            Mode::Search => {}
+        }
+    }
+
+    fn bound(&self, sensed: &Sensed) -> f64 {
+        threshold(self.good, sensed.noise)
+    }
+
+    fn lower(&mut self, suspect: Option<Suspect>, reason: &'static str) {
+        let used = suspect.map_or(self.good, |suspect| suspect.upload.min(self.good));
+        self.limit = bounded(REST * used);
+        self.mode = Mode::Drain { windows: 0, last: f64::INFINITY, suspect };
+        self.state = State::new(Phase::Draining, reason);
+    }
+
+    fn hold(&mut self, left: u32) {
+        self.limit = bounded(self.good);
+        self.mode = Mode::Hold { left, windows: 0 };
+    }
+
+    /// The upload rests: what stands now is not ours.
+    fn rest(&mut self, now: Time, sensed: &Sensed, windows: usize, suspect: Option<Suspect>) {
+        // Without a queue of somebody else's one window tells all.
+        let bound = self.bound(sensed);
+        let enough = if sensed.standing > bound { CYCLE - 1 } else { 1 };
+        if windows < enough {
+            self.mode = Mode::Rest { windows, suspect };
+            return;
+        }
+        let old = (self.reference, self.shared);
+        let mean = self.senses.mean(windows).unwrap_or(sensed.standing);
+        self.reference = Reference { standing: sensed.standing, mean };
+        self.shared = sensed.standing > bound;
+        self.senses.calm(sensed.standing);
+        let now_stands = if old.1 { mean } else { sensed.standing };
+        let stood = if old.1 { old.0.mean } else { old.0.standing };
+        let agrees = (now_stands - stood).abs() < bound;
+        self.refresh = if agrees && suspect.is_none() {
+            (self.refresh * 2).min(LONGEST_REFRESH)
+        } else {
+            REFRESH
+        };
+        self.refresh_at = now + self.refresh;
+        match suspect {
+            None if self.bad.is_none() => {
+                self.limit = bounded(self.good);
+                self.mode = Mode::Search;
+                self.state =
+                    State::new(Phase::Raising, "the reference is known: the search begins");
+            }
+            None => {
+                self.hold(self.patience);
+                self.state =
+                    State::new(Phase::Holding, "the reference was renewed, the limit is back");
+            }
+            // Half of what was added is gone: it went with our upload, so it was ours.
+            Some(suspect) if stood + suspect.added - now_stands > 0.5 * suspect.added => {
+                self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
+                self.good = bounded(self.good.min(CUT * suspect.upload));
+                self.hold(1);
+                self.state =
+                    State::new(Phase::Lowering, "the delay went with our upload: it was ours");
+            }
+            Some(_) => {
+                // Somebody else came or went, and what does harm may be another limit than before.
+                self.bad = None;
+                self.patience = PATIENCE;
+                self.hold(2);
+                self.state = State::new(Phase::Holding, "the delay is not ours, the limit is back");
+            }
+        }
+    }
+
+    /// What our upload adds by the last `windows`, and from when on that is too much.
+    fn added(&self, sensed: &Sensed, windows: usize) -> (f64, f64) {
+        let bound = self.bound(sensed);
+        if !self.shared {
+            return (sensed.standing - self.reference.standing, bound);
+        }
+        let mean = self.senses.mean(windows).unwrap_or(self.reference.mean);
+        let short = if windows < CYCLE { SWING * self.reference.mean } else { 0.0 };
+        (mean - self.reference.mean, bound.max(short))
+    }
+
+    fn control(&mut self, now: Time, sensed: &Sensed) {
+        let Some(upload) = sensed.upload else { return };
+        let windows = match &mut self.mode {
+            Mode::Trial { windows } | Mode::Hold { windows, .. } => {
+                *windows += 1;
+                *windows
+            }
+            _ => SETTLE + 1,
+        };
+        if windows <= SETTLE {
+            return;
+        }
+        let heard = (windows - SETTLE).min(CYCLE);
+        let (added, bound) = self.added(sensed, heard);
+        let state = |phase, reason| State::new(phase, reason).with(added.max(0.0), bound);
+        let suspect = Suspect { added, upload, limit: self.limit };
+        if added > bound {
+            return self.harm(suspect, state);
+        }
+        let loaded = upload >= BOUND * self.limit;
+        self.lower_reference(sensed, heard);
+        if !loaded {
+            self.state =
+                state(Phase::Holding, "the upload is below its limit, and no queue stands");
+            return;
+        }
+        match self.mode {
+            Mode::Search => {
+                // Clients follow a new limit late: what is good is what was set a window ago.
+                self.good = bounded(self.limit / SEARCH).max(self.good);
+                self.limit = bounded(self.limit * SEARCH);
+                self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
+            }
+            Mode::Trial { windows } => {
+                let enough = if self.shared { SETTLE + CYCLE } else { SETTLE + 2 };
+                if windows < enough {
+                    return;
+                }
+                self.good = self.limit;
+                self.patience = PATIENCE;
+                self.successes += 1;
+                self.more(state(Phase::Raising, "the trial did no harm"));
+            }
+            Mode::Hold { left, windows } => {
+                if now >= self.refresh_at {
+                    return self.lower(None, "the reference is renewed");
+                }
+                if left > 0 {
+                    self.mode = Mode::Hold { left: left - 1, windows };
+                    self.state = state(Phase::Holding, "the highest limit that does no harm");
+                    return;
+                }
+                self.more(state(Phase::Raising, "a higher limit is tried"));
+            }
+            Mode::Drain { .. } | Mode::Rest { .. } => {}
+        }
+    }
+
+    /// Tries the next limit: in the middle of what is known, or above all that is.
+    fn more(&mut self, state: State) {
+        let next = match self.bad {
+            Some(bad) if bad > CLOSE * self.good => libm::sqrt(self.good * bad),
+            // The line may have changed: a little more, and faster while that does no harm.
+            _ => self.good * CLOSE.max(1.0 + 0.1 * f64::from(1 << self.successes.min(2))),
+        };
+        if self.bad.is_some_and(|bad| next > bad) {
+            self.bad = None;
+        }
+        self.limit = bounded(next);
+        self.mode = Mode::Trial { windows: 0 };
+        self.state = state;
+    }
+
+    /// A delay above the reference.
+    fn harm(&mut self, suspect: Suspect, state: impl Fn(Phase, &'static str) -> State) {
+        let blamed = suspect.upload >= BLAMED * suspect.limit;
+        self.successes = 0;
+        match self.mode {
+            Mode::Search => {
+                self.good = bounded((self.limit / (SEARCH * SEARCH)).min(CUT * suspect.upload));
+                self.lower(
+                    Some(suspect),
+                    "a delay came with the search: does it go when the upload rests?",
+                );
+            }
+            Mode::Trial { .. } if blamed => {
+                self.bad = Some(suspect.limit);
+                self.hold(self.patience);
+                self.patience = (2 * self.patience).min(MOST_PATIENCE);
+                self.state = state(Phase::Lowering, "the trial did harm");
+            }
+            _ => self.lower(Some(suspect), "a delay came: does it go when the upload rests?"),
+        }
+    }
+
+    /// A delay below the reference needs no rest to be believed: with our upload it would be above.
+    fn lower_reference(&mut self, sensed: &Sensed, heard: usize) {
+        let Reference { standing, mean } = &mut self.reference;
+        *standing = standing.min(sensed.standing);
+        if heard == CYCLE
+            && let Some(now) = self.senses.mean(CYCLE)
+            && now < *mean - 0.5 * threshold(self.good, sensed.noise)
+        {
+            *mean = now;
+        }
+        self.shared = self.shared && *standing > threshold(self.good, sensed.noise);
+    }
+}
+
+impl Controller for Control {
+    fn on_answer(&mut self, now: Time, answer: &Answer) {
+        self.senses.answer(now, answer);
+    }
+    fn on_rates(&mut self, now: Time, rates: &Rates) {
+        self.senses.rates(now, rates);
+        // After a step back of the clock no date from before is to be waited for.
+        self.refresh_at = self.refresh_at.min(now + LONGEST_REFRESH);
+    }
+    fn on_event(&mut self, now: Time, event: Event) {
+        self.senses.event(now, event);
+        self.again();
+        if event == Event::PathChanged {
+            (self.good, self.bad, self.limit) = (FIRST, None, FIRST);
+            self.lower(None, "another path: everything is learnt anew");
+        }
+    }
+    fn probe(&mut self, now: Time) -> Option<Probe> {
+        if let Some(window) = self.senses.window(now) {
+            self.judge(now, window);
+        }
+        self.senses.probe(now)
+    }
+    fn deadline(&self) -> Time {
+        self.senses.deadline()
+    }
+    fn limit(&self) -> Limit {
+        limit_of(self.limit)
+    }
+    fn state(&self) -> State {
+        self.state
+    }
+}

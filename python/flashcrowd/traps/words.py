@@ -1,0 +1,104 @@
+"""What became of controllers, in words: rows of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from flashcrowd.report import wording
+from flashcrowd.report.statistics import Estimate
+from flashcrowd.traps.outcome import Outcome, Verdicts
+
+HEADER = (
+    "controller", "uplink", "upload", "download", "p95 wait (ms)",
+    "start (s)", "step (s)", "below half (s)",
+)  # fmt: skip
+
+CALL_HEADER = ("p95 of the call (ms)", "lost (%)")
+
+AIMS = ("download", "upload", "delay", "start", "step", "half")
+
+
+def title(verdicts: Verdicts) -> str:
+    """The trap, what its oracle is, and how many runs there are of each."""
+    shares = " and then ".join(f"{100 * share:.0f} %" for share in verdicts.shares)
+    return (
+        f"{verdicts.trap.name}: {verdicts.trap.says}. The best fixed limit is {shares} of the "
+        f"uplink ({wording.runs(verdicts.runs)})."
+    )
+
+
+def header(verdicts: Verdicts) -> list[str]:
+    """The headings for a trap: those of a call only where there is one."""
+    call = verdicts.outcomes[0].call_ms is not None
+    return [*HEADER, *(CALL_HEADER if call else ())]
+
+
+def rows(verdicts: Verdicts) -> Iterator[list[str]]:
+    """A row for the oracle, then one for each controller."""
+    for one in verdicts.outcomes:
+        cells = [
+            one.name,
+            _percent(one.uplink),
+            _percent(one.upload),
+            _percent(one.download),
+            _signed(one.delay_ms),
+            _time(one.start_s),
+            "–" if one.step_s is None else _time(one.step_s),
+            _plain(one.half_s),
+        ]
+        if one.call_ms is not None:
+            cells += [_plain(one.call_ms), _plain(one.call_lost, 1)]
+        yield cells
+
+
+def aims(found: Sequence[Verdicts]) -> Iterator[list[str]]:
+    """For each controller: on how many traps each aim is met, and all of them."""
+    names = [one.name for one in found[0].outcomes]
+    for name in names:
+        mine = [one for it in found for one in it.outcomes if one.name == name]
+        met = [sum(one.aims[aim] for one in mine) for aim in AIMS]
+        yield [name, *map(str, met), str(sum(map(_all, mine)))]
+
+
+def markdown(found: Sequence[Verdicts]) -> str:
+    """All of it as a page of tables."""
+    parts = [_table(["", *AIMS, "all"], aims(found))]
+    for one in found:
+        parts.append(f"{title(one)}\n\n{_table(header(one), rows(one))}")
+    return "\n".join(parts)
+
+
+def _all(one: Outcome) -> bool:
+    return all(one.aims.values())
+
+
+def _table(head: Sequence[str], body: Iterator[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *body]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _percent(found: Estimate | None) -> str:
+    """A share in per cent with its interval; a dash for none."""
+    if found is None:
+        return "–"
+    return f"{100 * found.mean:.0f} %{_ends(found.scaled(100))}"
+
+
+def _plain(found: Estimate | None, places: int = 0) -> str:
+    return "–" if found is None else f"{found.mean:.{places}f}{_ends(found, places)}"
+
+
+def _signed(found: Estimate) -> str:
+    return f"{wording.number(found.mean, 0, sign=True)}{_ends(found, sign=True)}"
+
+
+def _ends(found: Estimate, places: int = 0, sign: bool = False) -> str:
+    if found.low is None or found.high is None or found.is_constant:
+        return ""
+    low, high = (wording.number(end, places, sign=sign) for end in (found.low, found.high))
+    return f" [{low}, {high}]"
+
+
+def _time(seconds: float) -> str:
+    return "never" if math.isinf(seconds) else f"{seconds:.0f}"
