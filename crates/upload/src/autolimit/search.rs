@@ -25,6 +25,10 @@ const SETTLE: usize = 1;
 /// 200 packets is 5.3 s), and a mean over that time hardly moves.
 const CYCLE: usize = 4;
 
+/// A download's rate is its window over the round trip: this much longer, and it is this much slower. What is aimed at is to leave
+/// it 95 %.
+const HARM: f64 = 0.05;
+
 /// Until then the queue of a download may differ from its mean by what a loss takes of its window: CUBIC's 0.3.
 const SWING: f64 = 0.3;
 
@@ -36,6 +40,9 @@ const MOST_DRAIN: usize = 5;
 
 /// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
 const CLOSE: f64 = 1.1;
+
+/// A step up after one that did no harm.
+const STEP: f64 = 1.25;
 
 /// Windows at the limit that was found before more is tried, at first and at most: twice as many after each trial that failed.
 const PATIENCE: u32 = 8;
@@ -88,9 +95,11 @@ pub(crate) struct Control {
     /// The highest limit that did no harm, and the lowest that did since.
     good: f64,
     bad: Option<f64>,
-    /// Windows between two trials, and trials in a row that did no harm.
+    /// Whether a limit that does harm was met since all was learnt anew.
+    found: bool,
+    /// Windows between two trials, and whether the last one did no harm.
     patience: u32,
-    successes: u32,
+    success: bool,
     limit: f64,
     state: State,
 }
@@ -107,7 +116,8 @@ impl Control {
             good: FIRST,
             bad: None,
             patience: PATIENCE,
-            successes: 0,
+            success: false,
+            found: false,
             limit: FIRST,
             state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
         }
@@ -133,7 +143,7 @@ impl Control {
         match self.mode {
             Mode::Drain { windows, last, suspect } => {
                 let fallen = last - sensed.standing;
-                let falling = fallen > 0.5 * self.bound(&sensed);
+                let falling = fallen > self.bound(&sensed, CYCLE);
                 let windows = windows + 1;
                 self.mode = if windows < 2 || (falling && windows < MOST_DRAIN) {
                     Mode::Drain { windows, last: sensed.standing, suspect }
@@ -157,8 +167,15 @@ impl Control {
         }
     }
 
-    fn bound(&self, sensed: &Sensed) -> f64 {
-        threshold(self.good, sensed.noise)
+    /// The delay that counts after so many windows: a queue of two packets, or a round trip so much longer that a download loses
+    /// what it may not lose. A download's queue is periodic: what its mean is wrong by falls with their number.
+    fn bound(&self, sensed: &Sensed, windows: usize) -> f64 {
+        if !self.shared {
+            return threshold(self.good.max(sensed.upload.unwrap_or(0.0)), sensed.noise);
+        }
+        let loss = HARM * (self.senses.base() + self.reference.mean);
+        let bound = loss.max(4.0 * sensed.noise / windows as f64);
+        if windows < CYCLE { bound.max(SWING * self.reference.mean) } else { bound }
     }
 
     fn lower(&mut self, suspect: Option<Suspect>, reason: &'static str) {
@@ -175,66 +192,78 @@ impl Control {
 
     /// The upload rests: what stands now is not ours.
     fn rest(&mut self, now: Time, sensed: &Sensed, windows: usize, suspect: Option<Suspect>) {
+        let queue = threshold(self.good.max(sensed.upload.unwrap_or(0.0)), 0.0);
+        let shared = sensed.standing > queue;
         // Without a queue of somebody else's one window tells all.
-        let bound = self.bound(sensed);
-        let enough = if sensed.standing > bound { CYCLE - 1 } else { 1 };
-        if windows < enough {
+        if windows < if shared { CYCLE - 1 } else { 1 } {
             self.mode = Mode::Rest { windows, suspect };
             return;
         }
-        let old = (self.reference, self.shared);
         let mean = self.senses.mean(windows).unwrap_or(sensed.standing);
-        self.reference = Reference { standing: sensed.standing, mean };
-        self.shared = sensed.standing > bound;
-        self.senses.calm(sensed.standing);
-        let now_stands = if old.1 { mean } else { sensed.standing };
-        let stood = if old.1 { old.0.mean } else { old.0.standing };
-        let agrees = (now_stands - stood).abs() < bound;
-        self.refresh = if agrees && suspect.is_none() {
-            (self.refresh * 2).min(LONGEST_REFRESH)
+        let (stood, stands) = if self.shared {
+            (self.reference.mean, mean)
         } else {
-            REFRESH
+            (self.reference.standing, sensed.standing)
         };
+        let agrees = (stands - stood).abs() < self.bound(sensed, windows) && suspect.is_none();
+        self.refresh = if agrees { (self.refresh * 2).min(LONGEST_REFRESH) } else { REFRESH };
         self.refresh_at = now + self.refresh;
-        match suspect {
-            None if self.bad.is_none() => {
-                self.limit = bounded(self.good);
-                self.mode = Mode::Search;
-                self.state =
-                    State::new(Phase::Raising, "the reference is known: the search begins");
-            }
-            None => {
-                self.hold(self.patience);
-                self.state =
-                    State::new(Phase::Holding, "the reference was renewed, the limit is back");
-            }
-            // Half of what was added is gone: it went with our upload, so it was ours.
-            Some(suspect) if stood + suspect.added - now_stands > 0.5 * suspect.added => {
-                self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
-                self.good = bounded(self.good.min(CUT * suspect.upload));
-                self.hold(1);
-                self.state =
-                    State::new(Phase::Lowering, "the delay went with our upload: it was ours");
-            }
-            Some(_) => {
-                // Somebody else came or went, and what does harm may be another limit than before.
-                self.bad = None;
-                self.patience = PATIENCE;
-                self.hold(2);
-                self.state = State::new(Phase::Holding, "the delay is not ours, the limit is back");
+        self.reference = Reference { standing: sensed.standing, mean };
+        if shared != self.shared {
+            let rested = self.limit;
+            self.turn(shared);
+            if shared && self.found {
+                // Others are harmed by less than before. What did no harm is the limit under which the reference was taken.
+                self.good = self.good.min(rested);
             }
         }
+        // Half of what was added is gone: it went with our upload, so it was ours.
+        let ours = suspect.filter(|it| stood + it.added - stands > 0.5 * it.added);
+        let state = |phase, reason| State::new(phase, reason);
+        if let Some(suspect) = ours {
+            self.found = true;
+            self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
+            self.good = bounded(self.good.min(CUT * suspect.upload));
+            self.hold(0);
+            self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
+        } else if !self.found {
+            self.state = state(Phase::Raising, "the reference is known: the search goes on");
+            self.search();
+        } else if suspect.is_some() {
+            // Somebody else came or went, and what does harm may be another limit than before.
+            (self.bad, self.patience) = (None, PATIENCE);
+            self.hold(0);
+            self.state = state(Phase::Holding, "the delay is not ours, the limit is back");
+        } else {
+            self.hold(self.patience);
+            self.state = state(Phase::Holding, "the reference was renewed, the limit is back");
+        }
+    }
+
+    /// Nothing is known that does harm. Beside a download harm needs a while to be seen, and trials are made from the first.
+    fn search(&mut self) {
+        if self.shared {
+            return self.more(self.state);
+        }
+        self.limit = bounded(self.good);
+        self.mode = Mode::Search;
+    }
+
+    /// A download that fills the downlink's queue came or went: harm is another one from now on.
+    fn turn(&mut self, shared: bool) {
+        self.shared = shared;
+        self.senses.forget_calm();
+        (self.bad, self.patience) = (None, PATIENCE);
     }
 
     /// What our upload adds by the last `windows`, and from when on that is too much.
     fn added(&self, sensed: &Sensed, windows: usize) -> (f64, f64) {
-        let bound = self.bound(sensed);
+        let bound = self.bound(sensed, windows);
         if !self.shared {
             return (sensed.standing - self.reference.standing, bound);
         }
         let mean = self.senses.mean(windows).unwrap_or(self.reference.mean);
-        let short = if windows < CYCLE { SWING * self.reference.mean } else { 0.0 };
-        (mean - self.reference.mean, bound.max(short))
+        (mean - self.reference.mean, bound)
     }
 
     fn control(&mut self, now: Time, sensed: &Sensed) {
@@ -246,18 +275,24 @@ impl Control {
             }
             _ => SETTLE + 1,
         };
-        if windows <= SETTLE {
+        // What stands after a lower limit was set is that of the old one; after a higher one it is harm already.
+        if windows <= SETTLE && matches!(self.mode, Mode::Hold { .. }) {
             return;
         }
-        let heard = (windows - SETTLE).min(CYCLE);
+        let heard = windows.saturating_sub(SETTLE).clamp(1, CYCLE);
         let (added, bound) = self.added(sensed, heard);
         let state = |phase, reason| State::new(phase, reason).with(added.max(0.0), bound);
         let suspect = Suspect { added, upload, limit: self.limit };
         if added > bound {
             return self.harm(suspect, state);
         }
-        let loaded = upload >= BOUND * self.limit;
-        self.lower_reference(sensed, heard);
+        if windows <= SETTLE {
+            return;
+        }
+        let searching = self.mode == Mode::Search;
+        let used = if searching { sensed.latest.unwrap_or(upload) } else { upload };
+        let loaded = used >= BOUND * self.limit;
+        self.fallen(sensed, heard);
         if !loaded {
             self.state =
                 state(Phase::Holding, "the upload is below its limit, and no queue stands");
@@ -271,13 +306,14 @@ impl Control {
                 self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
             }
             Mode::Trial { windows } => {
-                let enough = if self.shared { SETTLE + CYCLE } else { SETTLE + 2 };
-                if windows < enough {
+                // Two windows tell of a queue that stands, and that a round trip is not longer at all.
+                let enough = if self.shared && added > 0.0 { CYCLE } else { 2 };
+                if windows < SETTLE + enough {
                     return;
                 }
                 self.good = self.limit;
                 self.patience = PATIENCE;
-                self.successes += 1;
+                self.success = true;
                 self.more(state(Phase::Raising, "the trial did no harm"));
             }
             Mode::Hold { left, windows } => {
@@ -300,7 +336,8 @@ impl Control {
         let next = match self.bad {
             Some(bad) if bad > CLOSE * self.good => libm::sqrt(self.good * bad),
             // The line may have changed: a little more, and faster while that does no harm.
-            _ => self.good * CLOSE.max(1.0 + 0.1 * f64::from(1 << self.successes.min(2))),
+            _ if !self.found => self.good * SEARCH,
+            _ => self.good * if self.success { STEP } else { CLOSE },
         };
         if self.bad.is_some_and(|bad| next > bad) {
             self.bad = None;
@@ -313,7 +350,7 @@ impl Control {
     /// A delay above the reference.
     fn harm(&mut self, suspect: Suspect, state: impl Fn(Phase, &'static str) -> State) {
         let blamed = suspect.upload >= BLAMED * suspect.limit;
-        self.successes = 0;
+        self.success = false;
         match self.mode {
             Mode::Search => {
                 self.good = bounded((self.limit / (SEARCH * SEARCH)).min(CUT * suspect.upload));
@@ -323,6 +360,7 @@ impl Control {
                 );
             }
             Mode::Trial { .. } if blamed => {
+                self.found = true;
                 self.bad = Some(suspect.limit);
                 self.hold(self.patience);
                 self.patience = (2 * self.patience).min(MOST_PATIENCE);
@@ -333,16 +371,21 @@ impl Control {
     }
 
     /// A delay below the reference needs no rest to be believed: with our upload it would be above.
-    fn lower_reference(&mut self, sensed: &Sensed, heard: usize) {
+    fn fallen(&mut self, sensed: &Sensed, heard: usize) {
+        let calm = if self.shared { self.senses.mean(1) } else { None };
+        self.senses.calm(calm.unwrap_or(sensed.standing));
+        let bound = self.bound(sensed, CYCLE);
         let Reference { standing, mean } = &mut self.reference;
         *standing = standing.min(sensed.standing);
         if heard == CYCLE
             && let Some(now) = self.senses.mean(CYCLE)
-            && now < *mean - 0.5 * threshold(self.good, sensed.noise)
+            && now < *mean - 0.5 * bound
         {
             *mean = now;
         }
-        self.shared = self.shared && *standing > threshold(self.good, sensed.noise);
+        if self.shared && self.reference.standing <= threshold(self.good, 0.0) {
+            self.turn(false);
+        }
     }
 }
 
@@ -359,7 +402,7 @@ impl Controller for Control {
         self.senses.event(now, event);
         self.again();
         if event == Event::PathChanged {
-            (self.good, self.bad, self.limit) = (FIRST, None, FIRST);
+            (self.good, self.bad, self.found) = (FIRST, None, false);
             self.lower(None, "another path: everything is learnt anew");
         }
     }

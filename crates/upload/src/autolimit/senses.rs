@@ -40,6 +40,8 @@ pub(super) struct Sensed {
     pub(super) standing: f64,
     /// Payload of ours over the last two windows, bytes per second; nothing before two readings.
     pub(super) upload: Option<f64>,
+    /// The same over this window alone.
+    pub(super) latest: Option<f64>,
     /// Noise of the standing delay from window to window while our upload cannot have moved it, in seconds.
     pub(super) noise: f64,
 }
@@ -154,8 +156,8 @@ impl Senses {
         }
         self.recent.push(answers.clone());
         self.before = answers;
-        let upload = self.upload.rate(WINDOW * 2);
-        Some(Window::Heard(Sensed { standing, upload, noise: self.noise() }))
+        let (upload, latest) = (self.upload.rate(WINDOW * 2), self.upload.rate(WINDOW));
+        Some(Window::Heard(Sensed { standing, upload, latest, noise: self.noise() }))
     }
 
     /// The least delay of each reflector, and of these the second: with a limiter that bursts twice a second the queue comes
@@ -190,6 +192,12 @@ impl Senses {
         Some(0.5 * (means[low] + means[high]))
     }
 
+    /// The least round trip, in seconds, of the middle reflector; zero before there is an answer.
+    pub(super) fn base(&self) -> f64 {
+        let mut bases: Vec<f64> = self.reflectors.iter().filter_map(Reflector::base).collect();
+        quantile(&mut bases, 0.5).unwrap_or(0.0)
+    }
+
     /// This was the standing delay while our upload rested or was small. Delays under load are no noise: they would
     /// raise the threshold, which would let them rise further.
     pub(super) fn calm(&mut self, standing: f64) {
@@ -197,6 +205,11 @@ impl Senses {
         if self.calm.len() > 15 {
             self.calm.remove(0);
         }
+    }
+
+    /// Another delay is the calm one from now on.
+    pub(super) fn forget_calm(&mut self) {
+        self.calm.clear();
     }
 
     /// The median step between calm windows.
