@@ -10,7 +10,7 @@ from flashcrowd import _core
 from flashcrowd.autolimit.client import MOST, Reading, Setting
 from flashcrowd.autolimit.turn import Order, Said
 
-CONTROL = "autolimit-baseline"
+CONTROL = "autolimit"
 """The controller unless another one is named."""
 GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""

@@ -41,7 +41,7 @@ const MOST_DRAIN: usize = 5;
 /// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
 const CLOSE: f64 = 1.1;
 
-/// A step up after one that did no harm.
+/// A step up after two that did no harm.
 const STEP: f64 = 1.25;
 
 /// Windows at the limit that was found before more is tried, at first and at most: twice as many after each trial that failed.
@@ -90,6 +90,8 @@ pub(crate) struct Control {
     reference: Reference,
     /// A download's queue stands while our upload rests.
     shared: bool,
+    /// Windows in a row without any queue.
+    empty: usize,
     refresh: Span,
     refresh_at: Time,
     /// The highest limit that did no harm, and the lowest that did since.
@@ -97,9 +99,9 @@ pub(crate) struct Control {
     bad: Option<f64>,
     /// Whether a limit that does harm was met since all was learnt anew.
     found: bool,
-    /// Windows between two trials, and whether the last one did no harm.
+    /// Windows between two trials, and how many in a row did no harm.
     patience: u32,
-    success: bool,
+    successes: u32,
     limit: f64,
     state: State,
 }
@@ -111,12 +113,13 @@ impl Control {
             mode: Mode::Rest { windows: 0, suspect: None },
             reference: Reference::default(),
             shared: false,
+            empty: 0,
             refresh: REFRESH,
             refresh_at: Time::NEVER,
             good: FIRST,
             bad: None,
             patience: PATIENCE,
-            success: false,
+            successes: 0,
             found: false,
             limit: FIRST,
             state: State::new(Phase::Learning, "the delay is measured while the upload rests"),
@@ -222,6 +225,13 @@ impl Control {
         let state = |phase, reason| State::new(phase, reason);
         if let Some(suspect) = ours {
             self.found = true;
+            if self.shared {
+                // The limit under which the reference was taken does no harm, by definition.
+                self.good = self.good.min(self.limit);
+                self.bad = Some(suspect.limit);
+                return self
+                    .more(state(Phase::Lowering, "the delay went with our upload: it was ours"));
+            }
             self.bad = Some(suspect.limit.min(suspect.upload / BOUND));
             self.good = bounded(self.good.min(CUT * suspect.upload));
             self.hold(0);
@@ -313,7 +323,7 @@ impl Control {
                 }
                 self.good = self.limit;
                 self.patience = PATIENCE;
-                self.success = true;
+                self.successes += 1;
                 self.more(state(Phase::Raising, "the trial did no harm"));
             }
             Mode::Hold { left, windows } => {
@@ -337,7 +347,7 @@ impl Control {
             Some(bad) if bad > CLOSE * self.good => libm::sqrt(self.good * bad),
             // The line may have changed: a little more, and faster while that does no harm.
             _ if !self.found => self.good * SEARCH,
-            _ => self.good * if self.success { STEP } else { CLOSE },
+            _ => self.good * if self.successes >= 2 { STEP } else { CLOSE },
         };
         if self.bad.is_some_and(|bad| next > bad) {
             self.bad = None;
@@ -350,7 +360,7 @@ impl Control {
     /// A delay above the reference.
     fn harm(&mut self, suspect: Suspect, state: impl Fn(Phase, &'static str) -> State) {
         let blamed = suspect.upload >= BLAMED * suspect.limit;
-        self.success = false;
+        self.successes = 0;
         match self.mode {
             Mode::Search => {
                 self.good = bounded((self.limit / (SEARCH * SEARCH)).min(CUT * suspect.upload));
@@ -383,7 +393,10 @@ impl Control {
         {
             *mean = now;
         }
-        if self.shared && self.reference.standing <= threshold(self.good, 0.0) {
+        // A download that recovers from a loss leaves its queue for a moment, and one that is over for good.
+        let empty = sensed.standing <= threshold(self.good, 0.0);
+        self.empty = if empty { self.empty + 1 } else { 0 };
+        if self.shared && self.empty >= CYCLE {
             self.turn(false);
         }
     }

@@ -13,6 +13,9 @@ const PROBE_TIMEOUT: Span = Span::from_secs(10);
 /// Windows hold four ticks of the usual limiter (0.5 s), whose bursts make a queue that comes and goes.
 const WINDOW: Span = Span::from_secs(2);
 
+/// The upload is a mean over two of them, as meters and limiters lag.
+const RATED: Span = Span::from_secs(4);
+
 /// The base of a reflector is the least round trip of so many minutes.
 const MINUTES: usize = 10;
 
@@ -156,7 +159,7 @@ impl Senses {
         }
         self.recent.push(answers.clone());
         self.before = answers;
-        let (upload, latest) = (self.upload.rate(WINDOW * 2), self.upload.rate(WINDOW));
+        let (upload, latest) = (self.upload.rate(RATED), self.upload.rate(WINDOW));
         Some(Window::Heard(Sensed { standing, upload, latest, noise: self.noise() }))
     }
 

@@ -1,13 +1,17 @@
 //! Upload controllers beside the clients of a population: what each hears of its line and of its client, and
 //! what it does to the client's limit.
 
+mod interface;
+mod probes;
+
 use super::*;
 use crate::apps::DatagramContent;
 use crate::apps::Saying;
 use crate::kernel::Datagram;
-use flashcrowd_base::{Rate, Ring};
-use flashcrowd_plan::{ClientInterface, ControlledUpload};
-use flashcrowd_upload::{Answer, Controller, Limit, Probe, Rates, Setup};
+use flashcrowd_plan::ControlledUpload;
+use flashcrowd_upload::{Controller, Limit, Rates, Setup};
+use interface::Interface;
+use probes::Probes;
 
 /// A probe goes to its reflector.
 const PROBE: u8 = 0;
@@ -26,49 +30,12 @@ pub(super) struct Control<'p> {
     controller: Option<Box<dyn Controller>>,
     /// When its next event is; others are of no account.
     armed: Time,
-    client: Client,
+    client: Interface,
     /// When the client is asked next.
     poll_at: Time,
     probes: Probes,
     /// The limit that the client has.
     limit: UploadLimit,
-}
-
-/// Probes on their way, and what became of them.
-#[derive(Default)]
-struct Probes {
-    sent: u64,
-    waiting: Vec<Waiting>,
-    /// The least round trip so far.
-    base: Option<Span>,
-    /// Since the last row: the latest answer, and how many had none.
-    rtt: Option<Span>,
-    lost: u32,
-}
-
-/// A probe without an answer so far.
-#[derive(Clone, Copy)]
-struct Waiting {
-    number: u64,
-    reflector: usize,
-    sent: Time,
-    /// When it is given up.
-    until: Time,
-}
-
-/// A client's interface for other programs: its meter, and what it says of it.
-struct Client {
-    rules: ClientInterface,
-    /// Payload bytes, up and down: what its sockets took and gave.
-    counted: [u64; 2],
-    /// Header bytes that were counted and are to be left out of what follows.
-    headers: u32,
-    /// Its counts when it last renewed what it says, and before, as far back as its mean goes.
-    readings: Ring<(Time, [u64; 2])>,
-    refresh_at: Time,
-    /// What whoever asks makes of its answers: counts, or the integral of rates; and when it last asked.
-    said: [u64; 2],
-    asked: Time,
 }
 
 /// What a controller knew, wanted and did at an instant: a row of the table `control`.
@@ -83,104 +50,6 @@ pub(super) struct ControlRow {
     pub(super) base: Option<Span>,
     pub(super) lost: u32,
     pub(super) state: flashcrowd_upload::State,
-}
-
-impl Client {
-    fn new(now: Time, rules: ClientInterface) -> Client {
-        let mut readings = Ring::new();
-        readings.push_back((now, [0; 2]));
-        // One that renews at each question has no timer of its own.
-        let refresh_at = if rules.refresh_ns.is_zero() { Time::NEVER } else { now };
-        Client {
-            rules,
-            counted: [0; 2],
-            headers: 0,
-            readings,
-            refresh_at,
-            said: [0; 2],
-            asked: now,
-        }
-    }
-
-    /// It renews what it says.
-    fn refresh(&mut self, now: Time) {
-        self.readings.push_back((now, self.counted));
-        let window = self.rules.window_ns.unwrap_or(Span::ZERO);
-        // The last reading that is a window old stays: the mean begins there.
-        while self.readings.get(1).is_some_and(|(at, _)| now.since(*at) >= window) {
-            self.readings.pop_front();
-        }
-    }
-
-    fn on_timer(&mut self, now: Time) {
-        if now >= self.refresh_at {
-            self.refresh(now);
-            self.refresh_at = now + self.rules.refresh_ns;
-        }
-    }
-
-    /// It is asked: bytes so far, up and down, as far as its answers tell.
-    fn ask(&mut self, now: Time) -> [u64; 2] {
-        if self.rules.refresh_ns.is_zero() {
-            self.refresh(now);
-        }
-        let elapsed = now.since(self.asked).seconds();
-        self.asked = now;
-        let (Some(&(from, before)), Some(&(to, counts))) =
-            (self.readings.front(), self.readings.back())
-        else {
-            return self.said;
-        };
-        self.said = if self.rules.window_ns.is_none() {
-            counts
-        } else {
-            let seconds = to.since(from).seconds();
-            let grown = |way: usize| {
-                let mean =
-                    if seconds > 0.0 { (counts[way] - before[way]) as f64 / seconds } else { 0.0 };
-                self.said[way] + (mean * elapsed) as u64
-            };
-            [grown(0), grown(1)]
-        };
-        self.said
-    }
-
-    /// The limit that it makes of the one that it is given.
-    fn rounded(&self, limit: Limit) -> UploadLimit {
-        let Limit::At(rate) = limit else { return UploadLimit::Unlimited };
-        let step = u64::from(self.rules.step_bytes.max(1)) * 8;
-        Rate::from_bps((rate.bps() / step).max(1) * step).into()
-    }
-}
-
-impl Probes {
-    fn send(&mut self, now: Time, probe: Probe) -> u64 {
-        let number = self.sent;
-        self.sent += 1;
-        let until = now + probe.timeout;
-        self.waiting.push(Waiting { number, reflector: probe.reflector, sent: now, until });
-        number
-    }
-
-    fn answered(&mut self, now: Time, number: u64) -> Option<Answer> {
-        let place = self.waiting.iter().position(|it| it.number == number)?;
-        let Waiting { reflector, sent, .. } = self.waiting.remove(place);
-        let rtt = now - sent;
-        self.rtt = Some(rtt);
-        self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
-        Some(Answer { reflector, rtt: Some(rtt) })
-    }
-
-    /// One that had no answer in time.
-    fn given_up(&mut self, now: Time) -> Option<Answer> {
-        let place = self.waiting.iter().position(|it| it.until <= now)?;
-        self.lost += 1;
-        Some(Answer { reflector: self.waiting.remove(place).reflector, rtt: None })
-    }
-
-    fn next(&self) -> Time {
-        self.waiting.iter().map(|it| it.until).min().unwrap_or(Time::NEVER)
-    }
 }
 
 impl Control<'_> {
@@ -261,7 +130,7 @@ impl<'p> Swarms<'p> {
             stream,
             controller: None,
             armed,
-            client: Client::new(world.now, spec.interface),
+            client: Interface::new(world.now, spec.interface),
             poll_at: Time::NEVER,
             probes: Probes::default(),
             limit: self.limit(peer),
@@ -337,12 +206,7 @@ impl<'p> Swarms<'p> {
     /// Bytes of blocks were written, and as many as `header` of these and of earlier ones were no payload.
     pub(super) fn count_upload(&mut self, peer: u32, bytes: u32, header: u32) {
         let Some(control) = self.control(peer) else { return };
-        let client = &mut control.client;
-        // A header is known of when its block is complete; a count never falls.
-        client.headers += header;
-        let taken = client.headers.min(bytes);
-        client.headers -= taken;
-        client.counted[0] += u64::from(bytes - taken);
+        control.client.uploaded(bytes, header);
     }
 
     fn echo(&self, world: &mut World, peer: u32, number: u64, reflector: usize, code: u8) {
