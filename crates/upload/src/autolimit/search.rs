@@ -237,6 +237,10 @@ impl Control {
             self.hold(0);
             self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
         } else if !self.found {
+            if let Some(suspect) = suspect {
+                // The limit before was innocent, too.
+                self.good = self.good.max(bounded(suspect.limit / SEARCH));
+            }
             self.state = state(Phase::Raising, "the reference is known: the search goes on");
             self.search();
         } else if suspect.is_some() {
@@ -299,9 +303,12 @@ impl Control {
         if windows <= SETTLE {
             return;
         }
+        // Clients follow a limit late, and at a low one they write a block in several seconds: the search goes on when the limit
+        // before this one is used.
         let searching = self.mode == Mode::Search;
-        let used = if searching { sensed.latest.unwrap_or(upload) } else { upload };
-        let loaded = used >= BOUND * self.limit;
+        let least = if searching { BOUND / SEARCH } else { BOUND };
+        let used = if searching { sensed.latest.unwrap_or(0.0).max(upload) } else { upload };
+        let loaded = used >= least * self.limit;
         self.fallen(sensed, heard);
         if !loaded {
             self.state =
@@ -310,7 +317,7 @@ impl Control {
         }
         match self.mode {
             Mode::Search => {
-                // Clients follow a new limit late: what is good is what was set a window ago.
+                // What is good is what was set a window ago.
                 self.good = bounded(self.limit / SEARCH).max(self.good);
                 self.limit = bounded(self.limit * SEARCH);
                 self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
