@@ -289,4 +289,23 @@ mod tests {
         let late: &[_] = &[Some(900), Some(500), Some(100), Some(50), Some(20)];
         assert_eq!(windows(&[idle, silence, late, idle]), [Some(0), None, None, Some(0)]);
     }
+
+    #[test]
+    fn a_mean_is_of_the_last_windows_and_one_congested_reflector_does_not_count() {
+        let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
+        let mut senses = Senses::new(&setup);
+        assert_eq!((senses.mean(1), senses.base()), (None, 0.0));
+        let rounds: [[u64; 4]; 3] = [[20, 30, 40, 50], [40, 50, 60, 250], [80, 90, 100, 250]];
+        for (round, answers) in rounds.iter().enumerate() {
+            let now = Time::START + WINDOW * (round as u64 + 1);
+            for (reflector, rtt) in answers.iter().enumerate() {
+                let rtt = Some(Span::from_millis(*rtt));
+                senses.answer(now, &Answer { reflector, rtt });
+            }
+            assert!(senses.window(now).is_some());
+        }
+        let millis = |windows| senses.mean(windows).map(|mean| (mean * 1e3 + 0.5) as u64);
+        assert_eq!([1, 2, 3].map(millis), [Some(60), Some(40), Some(27)]);
+        assert_eq!((senses.base() * 1e3 + 0.5) as u64, 40);
+    }
 }
