@@ -20,8 +20,8 @@ STANDING_MS = 10.0
 """Without a download, what a bystander waits nine times in ten is at most this above its least."""
 
 DOWNLOAD, UPLOAD, DELAY_MS, HALF_S, START_S, STEP_S = 0.95, 0.85, 30.0, 10.0, 30.0, 15.0
-"""What is aimed at: shares of the oracle's, its 95th percentile of the bystander's delay and so much,
-the longest time below half, and the time to converge at the start and after a step."""
+"""What is aimed at: shares of the oracle's, how much above its 95th percentile of the bystander's
+delay, the longest time below half, and the time to converge at the start and after a step."""
 
 CONVERGED = 0.75
 """Upload and download are taken as found from this part of the oracle's on."""
@@ -106,8 +106,8 @@ def _oracle(trap: Trap, fixed: Sequence[Sequence[Seen]], stretch: tuple[float, f
 
     Means over runs decide. Harm is a download below `HARMLESS` of the best one. Without a download
     it is a queue that stands: the bystander's tenth percentile is more than a full packet, or
-    `STANDING_MS`, above the least. (The bursts of a client's limiter come with any limit, and beside
-    a download what stands is mostly the download's own queue.)
+    `STANDING_MS`, above the least. (The bursts of a client's limiter come with any limit, and
+    beside a download what stands is mostly the download's own queue.)
     """
     downloads = [np.mean([run.mean(run.down, *stretch) for run in runs]) for runs in fixed]
     if max(downloads) > 0:
@@ -152,14 +152,14 @@ class _Oracle:
         run = run or best
         last_s = int(to - _CONVERGED_S)
         limit_ms = best.delay(0.95, start, to) + DELAY_MS
-        wanted = [(of, CONVERGED * best.mean(getattr(best, of), start, to)) for of in ("up", "down")]
+        whole = {of: best.mean(getattr(best, of), start, to) for of in ("up", "down")}
         for second in range(int(begin), last_s + 1):
             at = second, second + _CONVERGED_S
             # A download that pauses is no sign of anything: what the oracle has then is wanted.
             rates = (
                 run.mean(getattr(run, of), *at)
-                >= min(least, CONVERGED * best.mean(getattr(best, of), *at))
-                for of, least in wanted
+                >= CONVERGED * min(mean, best.mean(getattr(best, of), *at))
+                for of, mean in whole.items()
             )
             if all(rates) and not run.delay(0.95, *at) > limit_ms:
                 return second + _CONVERGED_S - begin

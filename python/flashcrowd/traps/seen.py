@@ -60,11 +60,11 @@ def read(trap: Trap, results: Source) -> dict[int, list[Seen]]:
     silence, nothing = np.zeros(seconds), (np.empty(0), np.empty(0))
     found: dict[int, list[Seen]] = {}
     for run, point, seed in zip(*columns, strict=True):
+        sent_s, rtt_ms = pings.get(run, nothing)
         ms, lost = calls.get(int(run), (np.empty(0), None))
         one = Seen(
-            int(seed), up.get(run, silence), down.get(run, silence),
-            *pings.get(run, nothing), ms, lost,
-        )  # fmt: skip
+            int(seed), up.get(run, silence), down.get(run, silence), sent_s, rtt_ms, ms, lost
+        )
         found.setdefault(int(point), []).append(one)
     return found
 
