@@ -207,13 +207,15 @@ def _outcome(oracle: _Oracle, name: str, runs: Sequence[Seen] | None) -> Outcome
     added = {s: oracle.added_ms(r, s) if r else 0.0 for s, r in by_seed.items()}
     return Outcome(
         name=name,
-        uplink=estimate([value / trap.most.bps for value in up[0].values()]),
+        uplink=estimate([value / trap.most.bps for value in up[0].values()]).within(0.0, 1.0),
         upload=_share(*up) or estimate([1.0]),
         download=_share(*down),
         delay_ms=estimate(list(added.values())),
         start_s=_middle([oracle.converged_s(r, s, 0, trap.begin_s) for s, r in by_seed.items()]),
         step_s=step,
-        half_s=estimate([oracle.half_s(r, s) if r else 0.0 for s, r in by_seed.items()]),
+        half_s=estimate([oracle.half_s(r, s) if r else 0.0 for s, r in by_seed.items()]).within(
+            0.0, trap.to_s
+        ),
         call_ms=estimate([float(np.quantile(run.call_ms, 0.95)) for run in calls])
         if calls
         else None,
