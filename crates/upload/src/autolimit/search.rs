@@ -29,6 +29,10 @@ const CYCLE: usize = 4;
 /// it 95 %.
 const HARM: f64 = 0.05;
 
+/// What stands in seconds while our upload rests is somebody's queue: single packets do not stand before each probe of two windows, however
+/// slow the line is, which nobody knows yet.
+const QUEUE: f64 = 0.010;
+
 /// Until then the queue of a download may differ from its mean by what a loss takes of its window: CUBIC's 0.3.
 const SWING: f64 = 0.3;
 
@@ -195,8 +199,7 @@ impl Control {
 
     /// The upload rests: what stands now is not ours.
     fn rest(&mut self, now: Time, sensed: &Sensed, windows: usize, suspect: Option<Suspect>) {
-        let queue = threshold(self.good.max(sensed.upload.unwrap_or(0.0)), 0.0);
-        let shared = sensed.standing > queue;
+        let shared = sensed.standing > QUEUE;
         // Without a queue of somebody else's one window tells all.
         if windows < if shared { CYCLE - 1 } else { 1 } {
             self.mode = Mode::Rest { windows, suspect };
@@ -401,7 +404,7 @@ impl Control {
             *mean = now;
         }
         // A download that recovers from a loss leaves its queue for a moment, and one that is over for good.
-        let empty = sensed.standing <= threshold(self.good, 0.0);
+        let empty = sensed.standing <= QUEUE;
         self.empty = if empty { self.empty + 1 } else { 0 };
         if self.shared && self.empty >= CYCLE {
             self.turn(false);
