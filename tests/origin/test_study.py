@@ -6,8 +6,8 @@ import pytest
 
 import flashcrowd
 from flashcrowd.emulation import requirements
-from flashcrowd.report import write
 from flashcrowd.report.source import distinct
+from flashcrowd.report.study_page import write
 from flashcrowd.store import Results
 from flashcrowd.study import Study
 
