@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The crates of the engines, each with the variable that has its identity; what they need is found from
-/// their manifests. A change of one engine leaves the results of the other as they are.
-const ENGINES: [(&str, &str); 2] =
-    [("flashcrowd-sim", "FLASHCROWD_ENGINE"), ("flashcrowd-emulation", "FLASHCROWD_EMULATION")];
+/// The crates of the engines, each list with the variable that has its identity; what they need is found
+/// from their manifests. A change of one engine leaves the results of the other as they are. Of the
+/// emulation, `live` is a program that it measures.
+const ENGINES: [(&[&str], &str); 2] = [
+    (&["flashcrowd-sim"], "FLASHCROWD_ENGINE"),
+    (&["flashcrowd-emulation", "flashcrowd-live"], "FLASHCROWD_EMULATION"),
+];
 
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -14,9 +17,9 @@ fn main() {
 
     let root = crates.parent().expect("the workspace has a root");
     let target = std::env::var("TARGET").expect("cargo sets it");
-    for (engine, variable) in ENGINES {
-        let identity = flashcrowd_identity::identity(root, &[engine], &target)
-            .unwrap_or_else(|error| panic!("the identity of {engine}: {error}"));
+    for (crates, variable) in ENGINES {
+        let identity = flashcrowd_identity::identity(root, crates, &target)
+            .unwrap_or_else(|error| panic!("the identity of {crates:?}: {error}"));
         println!("cargo:rustc-env={variable}={identity}");
     }
 

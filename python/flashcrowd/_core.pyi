@@ -267,6 +267,38 @@ def tcp_profiles() -> str:
 def utp_profiles() -> str:
     """UTP configurations: a JSON object from name to the resolved one, as a plan takes it."""
 
+@final
+class UtpFlow:
+    """A flow over uTP between two sockets of this process, in whatever network namespaces.
+
+    Every byte that arrives is compared with what was sent.
+    """
+
+    def __new__(cls, config: str) -> UtpFlow:
+        """With a uTP configuration (JSON). Raises `PlanError`."""
+    def listen(self, local: str) -> None:
+        """Have the receiving end listen at an address with a port.
+
+        In the network namespace of the calling thread. Raises `ValueError` or `OSError`.
+        """
+    def prepare(self, local: str) -> None:
+        """Make the socket of the sending end, in the network namespace of the calling thread.
+
+        Raises `ValueError` or `OSError`.
+        """
+    def start(self, *, bytes: int | None = None, rate: int | None = None, seed: int = 0) -> None:
+        """Connect both, and send so many bytes, or until it is stopped.
+
+        The application produces at most `rate` bits per second; `seed` is that of the content.
+        Raises `ValueError` without both ends.
+        """
+    def limit(self, rate: int | None) -> None:
+        """The application's limit from now on, in bits per second."""
+    def stop(self) -> None:
+        """End at once."""
+    def report(self) -> str | None:
+        """How it stands (a JSON object); None before it starts."""
+
 def controllers() -> list[str]:
     """The names of the congestion controllers."""
 

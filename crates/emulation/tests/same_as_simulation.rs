@@ -172,6 +172,7 @@ fn network(hosts: u32, line: Conditions, shared: Conditions, core: Conditions) -
             start_ns: Span::from_millis(u64::from(from) * 37),
             spread_ns: Span::from_millis(200),
             stop_ns: None,
+            program: None,
         })
     };
     let ping = Workload::Ping(Ping {

@@ -30,6 +30,10 @@ pub struct Transfer {
     pub spread_ns: Span,
     /// When it stops, finished or not.
     pub stop_ns: Option<Span>,
+    /// The program that plays its flows over uTP on an engine that runs programs. The simulation plays
+    /// their transport, and has no use for the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// Flows of one transfer: more is surely a mistake, and each takes a kilobyte before it starts.

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::upload::UploadController;
     #[pymodule_export]
-    use crate::utp::{UtpServer, UtpTransfer};
+    use crate::utp::{UtpFlow, UtpServer, UtpTransfer};
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,17 +1,19 @@
 //! uTP on real sockets: measurements that run on threads of their own, watched from Python.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 use std::time::Duration;
 
+use flashcrowd_live::Socket;
 use flashcrowd_live::session::{
-    Admission, Amount, Order, Server, SessionHandle, Transport, Watch, transfer,
+    Admission, Amount, FlowHandle, Order, Server, SessionHandle, Transport, Watch, flow, transfer,
 };
 use flashcrowd_transport::utp::Config;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::faults::{EngineFault, PlanError};
 use crate::task::Task;
@@ -193,5 +195,105 @@ impl UtpServer {
     /// Raises `OSError` if the socket has failed. Only when it has ended.
     fn result(&self) -> PyResult<()> {
         self.task.result().map(drop)
+    }
+}
+
+/// The event loop of all flows of this process, on a thread of its own.
+fn event_loop() -> PyResult<Handle> {
+    static LOOP: OnceLock<Handle> = OnceLock::new();
+    if let Some(handle) = LOOP.get() {
+        return Ok(handle.clone());
+    }
+    let runtime = runtime()?;
+    let handle = runtime.handle().clone();
+    let body = move || runtime.block_on(std::future::pending::<()>());
+    thread::Builder::new().name("flashcrowd-utp".into()).spawn(body)?;
+    Ok(LOOP.get_or_init(|| handle).clone())
+}
+
+/// The ends of a flow that has not started.
+#[derive(Default)]
+struct Ends {
+    from: Option<Socket>,
+    to: Option<Socket>,
+}
+
+/// A flow over uTP between two sockets of this process, which may be in different network namespaces.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct UtpFlow {
+    config: Arc<Config>,
+    ends: Mutex<Ends>,
+    handle: OnceLock<FlowHandle>,
+}
+
+impl UtpFlow {
+    fn ends(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A socket in the network namespace of the calling thread.
+    fn bind(&self, local: &str) -> PyResult<Socket> {
+        let local = address(local)?;
+        let events = event_loop()?;
+        let _inside = events.enter();
+        Ok(Socket::bind(local, &self.config)?)
+    }
+}
+
+#[pymethods]
+impl UtpFlow {
+    /// With a uTP configuration (JSON). Raises `PlanError`.
+    #[new]
+    fn new(config: &str) -> PyResult<UtpFlow> {
+        let config = self::config(config)?;
+        Ok(UtpFlow { config, ends: Mutex::default(), handle: OnceLock::new() })
+    }
+
+    /// Have the receiving end listen at an address with a port, in the network namespace of the calling
+    /// thread. Raises `ValueError` or `OSError`.
+    fn listen(&self, local: &str) -> PyResult<()> {
+        self.ends().to = Some(self.bind(local)?);
+        Ok(())
+    }
+
+    /// Make the socket of the sending end, in the network namespace of the calling thread. Raises
+    /// `ValueError` or `OSError`.
+    fn prepare(&self, local: &str) -> PyResult<()> {
+        self.ends().from = Some(self.bind(local)?);
+        Ok(())
+    }
+
+    /// Connect both, and send so many bytes, or until it is stopped; at most `rate` bits per second are
+    /// produced. Raises `ValueError`.
+    #[pyo3(signature = (*, bytes = None, rate = None, seed = 0))]
+    fn start(&self, bytes: Option<u64>, rate: Option<u64>, seed: u64) -> PyResult<()> {
+        let ends = std::mem::take(&mut *self.ends());
+        let (Some(from), Some(receiver)) = (ends.from, ends.to) else {
+            return Err(PyValueError::new_err("both ends first, and only once"));
+        };
+        let to = receiver.local_addr();
+        let handle = self.handle.get_or_init(|| FlowHandle::started(rate)).clone();
+        event_loop()?.spawn(async move { flow(from, receiver, to, bytes, seed, &handle).await });
+        Ok(())
+    }
+
+    /// The application's limit from now on, in bits per second.
+    #[pyo3(signature = (rate))]
+    fn limit(&self, rate: Option<u64>) {
+        if let Some(handle) = self.handle.get() {
+            handle.limit(rate);
+        }
+    }
+
+    /// End at once.
+    fn stop(&self) {
+        if let Some(handle) = self.handle.get() {
+            handle.stop();
+        }
+    }
+
+    /// How it stands (a JSON object); None before it starts.
+    fn report(&self) -> PyResult<Option<String>> {
+        self.handle.get().map(|handle| json(&handle.report())).transpose()
     }
 }

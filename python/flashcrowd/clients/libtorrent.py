@@ -155,7 +155,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
 
 
 @cache
-def _everybody(classes: int) -> Any:
+def everybody(classes: int) -> Any:
     """A filter by which everybody is in these peer classes, and nobody in that of local peers.
 
     Limits hold for the global class; by default peers of private networks are in the local class
@@ -165,6 +165,16 @@ def _everybody(classes: int) -> Any:
     filter = lt.ip_filter()
     filter.add_rule("0.0.0.0", "255.255.255.255", classes)
     return filter
+
+
+def instant(alert: Any) -> float:
+    """When an alert was told, by `time.monotonic`.
+
+    The binding gives it as a date of the system's clock, in the zone that it likes.
+    """
+    age = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - alert.timestamp()
+    age -= round(age / _QUARTER) * _QUARTER
+    return time.monotonic() - age.total_seconds()
 
 
 class Libtorrent(Client):
@@ -183,7 +193,7 @@ class Libtorrent(Client):
         with entered(job.place.netns):
             # Threads of the session begin where the thread is that makes it.
             self._session = lt.session(settings)
-        self._session.set_peer_class_filter(_everybody(1 << lt.session.global_peer_class_id))
+        self._session.set_peer_class_filter(everybody(1 << lt.session.global_peer_class_id))
         self._handle: Any = None
         self._listens = self._joined = False
         self._left = self._paused = self._dropped = self._removed = False
@@ -283,15 +293,6 @@ class Libtorrent(Client):
             if taken is not None:
                 taken(self, alert)
 
-    def _at(self, alert: Any) -> float:
-        """The instant of an alert by `time.monotonic`.
-
-        The binding gives it as a date of the system's clock, in the zone that it likes.
-        """
-        age = datetime.datetime.now(datetime.UTC).replace(tzinfo=None) - alert.timestamp()
-        age -= round(age / _QUARTER) * _QUARTER
-        return time.monotonic() - age.total_seconds()
-
     def _on_added(self, alert: Any) -> None:
         if alert.error.value() != 0:
             raise self.failure(alert.error.message())
@@ -321,11 +322,11 @@ class Libtorrent(Client):
 
     def _on_finished(self, alert: Any) -> None:
         if not self.job.seed and self.completed_at is None:
-            self.completed_at = self._at(alert)
+            self.completed_at = instant(alert)
 
     def _on_piece(self, alert: Any) -> None:
         if not self.job.seed:
-            self.have.append((alert.piece_index, self._at(alert)))
+            self.have.append((alert.piece_index, instant(alert)))
 
     def _on_update(self, alert: Any) -> None:
         for status in alert.status:

@@ -75,7 +75,7 @@ def make(
         size: bytes of the file.
         piece: bytes of a piece.
         seed: seed of the content.
-        announce: URL of the tracker.
+        announce: URL of the tracker; empty for none.
         private: whether clients may hear of peers from the tracker alone (BEP 27).
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,9 @@ def make(
         **({"private": 1} if private else {}),
     }
     metainfo = folder / f"{FILE_NAME}.torrent"
-    metainfo.write_bytes(bencode.encode({"announce": announce, "info": info}))
+    metainfo.write_bytes(
+        bencode.encode({**({"announce": announce} if announce else {}), "info": info})
+    )
     digest = hashlib.sha1(bencode.encode(info), usedforsecurity=False).digest()
     return Torrent(content, metainfo, size, piece, digest, tuple(hashes), announce)
 

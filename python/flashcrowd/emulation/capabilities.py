@@ -17,6 +17,7 @@ from typing import Any, Literal
 from flashcrowd import _core
 from flashcrowd.clients import refusals
 from flashcrowd.cores import cores
+from flashcrowd.emulation import players
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
@@ -127,7 +128,8 @@ def _mtus(plan: Mapping[str, Any]) -> set[int]:
 
 def _missing_clients(plan: Mapping[str, Any]) -> Iterator[str]:
     """What the clients of a plan's swarms need and this machine does not have."""
-    space = 0
+    yield from players.missing(plan)
+    space = players.space(plan)
     for index, workload in enumerate(plan["workloads"]):
         if workload["kind"] == "swarm":
             yield from refusals(plan, index)

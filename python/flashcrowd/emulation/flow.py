@@ -1,31 +1,43 @@
-"""A flow of a transfer over this kernel's TCP: both ends, and what is told of them."""
+"""A flow of a transfer: what every program that plays one is asked, and what is told of it."""
 
 from __future__ import annotations
 
-import contextlib
-import selectors
-import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from flashcrowd.clients.settings import Unmet
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.round_trips import RoundTrips
-from flashcrowd.emulation.tcp_info import TcpInfo, tcp_info
 from flashcrowd.emulation.timetable import Timetable
 
-CHUNK = 1448
-"""What a limited application writes at a time: one segment's worth, as in the simulation."""
-_LEAST_TICK_S = 0.0005
-"""A faster application writes several chunks at a time."""
-_BUFFER = memoryview(bytes(1 << 18))
-_INTO = bytearray(1 << 18)
 FIRST_PORT = 10_000
 MOST_FLOWS = 50_000
 
 
-class OtherController(OSError):
-    """The kernel has set another congestion controller than the one that was asked for."""
+@dataclass(frozen=True)
+class Sender:
+    """The sending end of a connection; None for what its transport does not tell.
+
+    Attributes:
+        srtt_s: smoothed round-trip time in seconds; None before the first sample, too.
+        min_rtt_s: least round-trip time.
+        cwnd_bytes: congestion window.
+        segments: packets sent.
+        retransmits: packets sent again.
+        timeouts: retransmission timeouts.
+        own_delay_s: the latest one-way delay above the least, as the transport itself measures it.
+    """
+
+    srtt_s: float | None = None
+    min_rtt_s: float | None = None
+    cwnd_bytes: int | None = None
+    segments: int = 0
+    retransmits: int = 0
+    timeouts: int | None = None
+    own_delay_s: float | None = None
 
 
 @dataclass
@@ -47,7 +59,32 @@ class Counts:
         )
 
 
-class Flow:
+@dataclass(frozen=True)
+class FlowJob:
+    """What a flow is made for.
+
+    Attributes:
+        spec: the transfer, as the plan has it.
+        plan: the plan.
+        number: number of the flow in the transfer.
+        port: the port at which its receiving end listens; no other flow of the run has it.
+        start_s: when it starts, in seconds of the run.
+        seed: the run's.
+        window: the part of the run of which round-trip times are told.
+        ended: to be called when it has ended.
+    """
+
+    spec: Mapping[str, Any]
+    plan: Mapping[str, Any] = field(repr=False)
+    number: int
+    port: int
+    start_s: float
+    seed: int
+    window: tuple[float, float]
+    ended: Callable[[], None]
+
+
+class Flow(ABC):
     """One flow of one transfer, from its host to its host.
 
     Attributes:
@@ -55,99 +92,96 @@ class Flow:
         number: its number in the transfer.
         received: payload bytes that the receiving application has read.
         started_s: when the connection was opened.
-        ended_s: when the last byte was read, the connection failed, or the flow was stopped.
-        info: what the kernel last said of the sending end.
+        ended_s: when the last byte was there, the connection failed, or the flow was stopped.
+        info: what was last said of the sending end.
+        rate_bps: the application's limit.
+        failure: why the run cannot go on, in the program's words; empty while it can.
+        unmet: what the plan asks of the transport and the program does in another way.
     """
 
-    def __init__(
-        self,
-        spec: Mapping[str, Any],
-        number: int,
-        port: int,
-        algorithm: str,
-        window: tuple[float, float],
-        ended: Callable[[], None],
-    ) -> None:
-        self.spec = spec
-        self.number = number
+    def __init__(self, job: FlowJob) -> None:
+        self.job = job
+        self.spec = job.spec
+        self.number = job.number
         self.received = 0
         self.started_s: float | None = None
         self.ended_s: float | None = None
-        self.info: TcpInfo | None = None
-        self.rate_bps: int | None = spec["rate_bps"]
-        self._port = port
-        self._algorithm = algorithm
-        self._unsent: int | None = spec["size_bytes"]
-        self._backlog = 0
-        self._ticking = False
-        self._ticked_s = 0.0
-        self._round_trips = RoundTrips(*window)
-        self._on_end = ended
-        self._sender: socket.socket | None = None
-        self._receiver: socket.socket | None = None
-        self._listener: socket.socket | None = None
-        self._connected = False
+        self.info: Sender | None = None
+        self.rate_bps: int | None = job.spec["rate_bps"]
+        self.failure = ""
+        self.unmet: list[Unmet] = []
+        self._round_trips = RoundTrips(*job.window)
 
     @property
     def is_finite(self) -> bool:
         """Whether it can end by itself, or by the clock."""
         return self.spec["size_bytes"] is not None or self.spec["stop_ns"] is not None
 
-    def listen(self, hosts: Hosts, table: Timetable) -> None:
-        """Make the receiving end ready.
+    @property
+    def name(self) -> str:
+        """How series call it."""
+        return f"{self.spec['name']}/{self.number}"
+
+    def prepare(self, hosts: Hosts, folder: Path) -> None:
+        """Do before the network starts what takes a while.
+
+        Args:
+            hosts: the hosts of the lab.
+            folder: for what the program writes; it is not there yet.
 
         Raises:
-            OtherController: the kernel has set another congestion controller.
+            ClientFailed: the program cannot be started.
+        """
+        del hosts, folder
+
+    @abstractmethod
+    def listen(self, hosts: Hosts, table: Timetable) -> None:
+        """Make the receiving end ready, shortly before the run begins.
+
+        Raises:
             OSError: what the kernel refused.
         """
-        with hosts.inside(self.spec["to"]) as place:
-            self._listener = self._socket()
-            self._listener.bind((place.address, self._port))
-            self._listener.listen(1)
-        table.watch(self._listener, selectors.EVENT_READ, lambda _: self._accept(table))
-        with hosts.inside(self.spec["from"]):
-            self._sender = self._socket()
-        self._remote = hosts.places[self.spec["to"]].address
 
-    def _socket(self) -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        wanted = self._algorithm.encode()
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted)
-        there = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
-        if there != wanted:
-            raise OtherController(f"asked for {self._algorithm}, the kernel uses {there.decode()}")
-        return made
-
+    @abstractmethod
     def start(self, table: Timetable) -> None:
         """Open the connection, and send from then on."""
-        if self.ended_s is not None or self._sender is None:
-            return
-        self.started_s = table.now()
-        self._sender.connect_ex((self._remote, self._port))
-        table.watch(self._sender, selectors.EVENT_WRITE, lambda _: self._on_writable(table))
 
     def stop(self, table: Timetable) -> None:
         """End it, finished or not."""
-        if self.ended_s is None:
-            self._end(table)
+        self.sample(table, fresh=True)
+        self._end(table)
 
+    @abstractmethod
     def limit(self, rate_bps: int | None, table: Timetable) -> None:
         """Change the application's limit."""
-        self.rate_bps = rate_bps
-        if self._connected:
-            self._pump(table)
 
-    def sample(self, table: Timetable) -> None:
-        """Ask the kernel how the sending end is."""
-        if self._sender is None or self.started_s is None or self.ended_s is not None:
+    @abstractmethod
+    def sample(self, table: Timetable, *, fresh: bool = False) -> None:
+        """Ask how it stands.
+
+        Args:
+            table: the clock of the run.
+            fresh: whether what was told a moment ago is too old.
+        """
+
+    def close(self) -> None:
+        """The run is over: end what is left of the program."""
+        self._close_connection()
+
+    @abstractmethod
+    def _close_connection(self) -> None:
+        """The connection ends at once, if there is one."""
+
+    def _end(self, table: Timetable, at_s: float | None = None) -> None:
+        if self.ended_s is not None:
             return
-        with contextlib.suppress(OSError):
-            self.info = tcp_info(self._sender)
-            if self.info.srtt_s is not None:
-                self._round_trips.see(table.now(), self.info.srtt_s)
+        self.ended_s = table.now() if at_s is None else at_s
+        self._round_trips.hold(self.ended_s)
+        self._close_connection()
+        self.job.ended()
 
     def counts(self) -> Counts:
-        """What it has done so far, as the kernel last said."""
+        """What it has done so far, as was last said."""
         info = self.info
         if info is None:
             return Counts(self.received)
@@ -158,98 +192,3 @@ class Flow:
         if self.ended_s is None:
             self._round_trips.hold(now_s)
         return self._round_trips.summary()
-
-    def _accept(self, table: Timetable) -> None:
-        if self._listener is None:
-            return
-        self._receiver, _ = self._listener.accept()
-        self._receiver.setblocking(False)
-        table.watch(self._receiver, selectors.EVENT_READ, lambda _: self._on_readable(table))
-        table.forget(self._listener)
-        self._listener.close()
-        self._listener = None
-
-    def _on_readable(self, table: Timetable) -> None:
-        assert self._receiver is not None
-        try:
-            count = self._receiver.recv_into(_INTO)
-        except BlockingIOError:
-            return
-        except OSError:
-            return self._end(table)
-        self.received += count
-        if count == 0 or self.received == self.spec["size_bytes"]:
-            self._end(table)
-
-    def _on_writable(self, table: Timetable) -> None:
-        assert self._sender is not None
-        self._connected = True
-        error = self._sender.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if error:
-            return self._end(table)
-        self._pump(table)
-
-    def _pump(self, table: Timetable) -> None:
-        """Write as much as the application has and the socket takes; close after the last byte."""
-        assert self._sender is not None
-        if self.rate_bps is not None and not self._ticking:
-            self._ticking, self._ticked_s = True, table.now()
-            table.at(self._ticked_s, lambda: self._tick(table))
-        blocked = False
-        while not blocked:
-            ready = len(_BUFFER) if self.rate_bps is None else self._backlog
-            ready = min(ready, len(_BUFFER), len(_BUFFER) if self._unsent is None else self._unsent)
-            if not ready:
-                break
-            try:
-                written = self._sender.send(_BUFFER[:ready])
-            except BlockingIOError:
-                blocked = True
-                break
-            except OSError:
-                return self._end(table)
-            self._backlog = max(0, self._backlog - written)
-            if self._unsent is not None:
-                self._unsent -= written
-        if self._unsent == 0:
-            table.forget(self._sender)
-            with contextlib.suppress(OSError):
-                self._sender.shutdown(socket.SHUT_WR)
-            self._unsent = -1
-        elif self._unsent != -1 and blocked:
-            table.watch(self._sender, selectors.EVENT_WRITE, lambda _: self._on_writable(table))
-        else:
-            table.forget(self._sender)
-
-    def _tick(self, table: Timetable) -> None:
-        """A limited application produces what is due since the last time."""
-        if self.rate_bps is None or self.ended_s is not None:
-            self._ticking = False
-            return
-        every = CHUNK * 8 / self.rate_bps
-        now = table.now()
-        due = 1 + int((now - self._ticked_s) / every)
-        self._backlog += due * CHUNK
-        self._ticked_s += due * every
-        table.at(max(self._ticked_s, now + _LEAST_TICK_S), lambda: self._tick(table))
-        if self._connected:
-            self._pump(table)
-
-    def _end(self, table: Timetable) -> None:
-        if self.ended_s is not None:
-            return
-        self.sample(table)
-        self.ended_s = table.now()
-        self._round_trips.hold(self.ended_s)
-        for end in (self._sender, self._receiver, self._listener):
-            if end is not None:
-                table.forget(end)
-        done = self.received == self.spec["size_bytes"]
-        for end in (self._sender, self._receiver, self._listener):
-            if end is not None:
-                with contextlib.suppress(OSError):
-                    if not done:  # stopped: the connection is reset, as an aborted one is
-                        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                    end.close()
-        self._sender = self._receiver = self._listener = None
-        self._on_end()

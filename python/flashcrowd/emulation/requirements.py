@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.clients.programs import DEFAULT
-from flashcrowd.emulation import stack
+from flashcrowd.emulation import players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.echo import LEAST_BYTES
 from flashcrowd.emulation.flow import MOST_FLOWS
@@ -36,8 +36,7 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             )
         elif kind == "transfer":
             flows += workload["flows"]
-            if "utp" in (workload["transport"] or {}):
-                yield f"{where}: uTP has no real program here yet; give it a TCP stack"
+            yield from players.refusals(plan, index)
         elif kind == "swarm":
             yield from _of_swarm(plan, workload, where)
         elif workload["size_bytes"] < LEAST_BYTES:
@@ -84,21 +83,14 @@ def algorithms(plan: Mapping[str, Any]) -> set[str]:
 
 
 def programs(plan: Mapping[str, Any]) -> set[str]:
-    """The clients that a plan asks for, by name."""
-    return {
-        population.get("program") or DEFAULT
-        for workload in plan["workloads"]
-        if workload["kind"] == "swarm"
-        for population in workload["populations"]
-    }
-
-
-def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The TCP stack of a transfer: its own, or that of its sending host."""
-    chosen = (workload["transport"] or {}).get("tcp")
-    if chosen is None:
-        chosen = plan["network"]["hosts"][workload["from"]]["stack"]
-    return plan["stacks"][chosen]
+    """The programs that a plan asks for and others make, by name."""
+    found = set[str]()
+    for workload in plan["workloads"]:
+        if workload["kind"] == "swarm":
+            found |= {it.get("program") or DEFAULT for it in workload["populations"]}
+        elif workload["kind"] == "transfer" and workload["flows"]:
+            found.add(players.player(workload).name)
+    return found - {*players.OURS}
 
 
 def _stacks(plan: Mapping[str, Any]) -> set[int]:

@@ -112,6 +112,14 @@ def swarm_hosts(plan: Mapping[str, Any]) -> set[int]:
     }
 
 
+def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The TCP stack of a transfer: its own, or that of its sending host."""
+    chosen = (workload["transport"] or {}).get("tcp")
+    if chosen is None:
+        chosen = plan["network"]["hosts"][workload["from"]]["stack"]
+    return plan["stacks"][chosen]
+
+
 def _said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 

@@ -8,16 +8,17 @@ from typing import Any
 
 from flashcrowd.clients import ClientFailed, Swarm, kernel
 from flashcrowd.emulation.echo import Echo
-from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow
+from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
-from flashcrowd.emulation.requirements import stack_of
-from flashcrowd.emulation.stack import controller
+from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
 """The kernel is asked for each flow so often, and seldomer if there are many."""
 _TURN_S = 0.05
+_TOLD = {"window": "cwnd_bytes", "rtt": "srtt_s", "own-delay": "own_delay_s"}
+"""Series of flows, by what a `Sender` calls them."""
 
 
 class Stage:
@@ -41,8 +42,8 @@ class Stage:
         folder: Path,
     ) -> None:
         self._plan = plan
-        self._starts = starts
         self._hosts = hosts
+        self._folder = folder
         self._over = False
         self._window = _window(plan, "transfers")
         self._begin: dict[tuple[int, int], Counts] = {}
@@ -61,18 +62,26 @@ class Stage:
                 place = folder / str(index)
                 self.swarms[index] = Swarm(plan, index, seed, hosts.places, place)
             else:
-                algorithm = controller(stack_of(plan, workload)) or ""
                 self.flows[index] = []
-                for number in range(workload["flows"]):
-                    flow = Flow(
-                        workload, number, port, algorithm, self._window, self._something_ended
+                for number, start_ns in enumerate(starts[index]):
+                    job = FlowJob(
+                        spec=workload,
+                        plan=plan,
+                        number=number,
+                        port=port,
+                        start_s=start_ns / 1e9,
+                        seed=seed,
+                        window=self._window,
+                        ended=self._something_ended,
                     )
-                    self.flows[index].append(flow)
+                    self.flows[index].append(player(workload).flow(job))
                     port += 1
 
     def prepare(self) -> None:
         """Start the clients that come soon; they take a while until they can be told to."""
         try:
+            for flow in self._all():
+                flow.prepare(self._hosts, self._folder / f"flow-{flow.job.port}")
             for swarm in self.swarms.values():
                 swarm.prepare()
         except ClientFailed as error:
@@ -89,12 +98,11 @@ class Stage:
             table.at(self._window[1], lambda: self._mark(self._end, table))
         for change in self._plan["timeline"]:
             table.at(change["at_ns"] / 1e9, self._change(change, table))
-        for index, flows in self.flows.items():
-            for flow, start_ns in zip(flows, self._starts[index], strict=True):
-                flow.listen(self._hosts, table)
-                table.at(start_ns / 1e9, lambda flow=flow: flow.start(table))
-                if flow.spec["stop_ns"] is not None:
-                    table.at(flow.spec["stop_ns"] / 1e9, lambda flow=flow: flow.stop(table))
+        for flow in self._all():
+            flow.listen(self._hosts, table)
+            table.at(flow.job.start_s, lambda flow=flow: flow.start(table))
+            if flow.spec["stop_ns"] is not None:
+                table.at(flow.spec["stop_ns"] / 1e9, lambda flow=flow: flow.stop(table))
         for echo in self.echoes.values():
             echo.open(self._hosts, table)
             echo.start(table)
@@ -103,8 +111,8 @@ class Stage:
             table.at(0.0, self._stepper(swarm, table))
         self._repeat(max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all())), table, self._look(table))
         for series in self._plan["measures"]["series"]:
-            if series["what"] in ("goodput", "window", "rtt"):
-                self._repeat(series["every_ns"] / 1e9, table, self._sampler(series))
+            if series["what"] == "goodput" or series["what"] in _TOLD:
+                self._repeat(series["every_ns"] / 1e9, table, self._sampler(series, table))
 
     def play(
         self, table: Timetable, tell: Callable[[float], None], failed: Callable[[], bool]
@@ -206,10 +214,11 @@ class Stage:
         def look(_: float) -> None:
             for flow in self._all():
                 flow.sample(table)
+                self.failure = self.failure or flow.failure
 
         return look
 
-    def _sampler(self, series: Mapping[str, Any]) -> Callable[[float], None]:
+    def _sampler(self, series: Mapping[str, Any], table: Timetable) -> Callable[[float], None]:
         """Takes the samples of one kind of series of flows."""
         what, every_s = series["what"], series["every_ns"] / 1e9
         before: dict[Flow, int] = {}
@@ -218,13 +227,13 @@ class Stage:
             for flow in self._all():
                 value = None
                 if what == "goodput":
+                    flow.sample(table, fresh=True)
                     value = (flow.received - before.get(flow, 0)) * 8 / every_s
                     before[flow] = flow.received
                 elif flow.ended_s is None and flow.info is not None:
-                    value = flow.info.cwnd_bytes if what == "window" else flow.info.srtt_s
+                    value = getattr(flow.info, _TOLD[what])
                 if value is not None:
-                    source = f"{flow.spec['name']}/{flow.number}"
-                    self.series.append((what, source, now_s, float(value)))
+                    self.series.append((what, flow.name, now_s, float(value)))
 
         return take
 
@@ -250,11 +259,26 @@ class Stage:
             "transfers": transfers,
             "pings": pings,
             "series": series,
+            "programs": list(self._programs()),
         }
         for swarm in self.swarms.values():
             for name, found in swarm.rows().items():
                 rows.setdefault(name, []).extend(found)
         return rows
+
+    def _programs(self) -> Iterator[dict[str, Any]]:
+        """What the programs of transfers do in another way than the plan says."""
+        for flows in self.flows.values():
+            for flow in flows[:1]:
+                for unmet in flow.unmet:
+                    yield {
+                        "swarm": flow.spec["name"],
+                        "population": "",
+                        "program": flow.spec["program"],
+                        "setting": unmet.setting,
+                        "asked": unmet.asked,
+                        "given": unmet.given,
+                    }
 
     @property
     def payload_bytes(self) -> int:
@@ -286,6 +310,8 @@ class Stage:
         """End every program that is left."""
         for swarm in self.swarms.values():
             swarm.close()
+        for flow in self._all():
+            flow.close()
 
     def _row(self, index: int, flow: Flow, now_s: float) -> dict[str, Any] | None:
         """What is told of a flow, if it has started."""
@@ -322,7 +348,7 @@ class Stage:
     def _mark(self, counts: dict[tuple[int, int], Counts], table: Timetable) -> None:
         for index, flows in self.flows.items():
             for flow in flows:
-                flow.sample(table)
+                flow.sample(table, fresh=True)
                 counts[index, flow.number] = flow.counts()
 
     def _change(self, change: Mapping[str, Any], table: Timetable) -> Callable[[], None]:

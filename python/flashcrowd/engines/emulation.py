@@ -19,6 +19,7 @@ from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import expected_s, share
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.launch import LabHandle, in_lab
+from flashcrowd.emulation.players import PLAYERS
 from flashcrowd.emulation.requirements import impossible, programs
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
@@ -181,8 +182,8 @@ Versions = tuple[tuple[str, str], ...]
 
 @cache
 def _versions(names: frozenset[str]) -> Versions:
-    """The clients of these names, and which version of them is here."""
-    found = {name: PROGRAMS[name].found() for name in sorted(names)}
+    """The programs of these names, and which version of them is here."""
+    found = {name: (PLAYERS.get(name) or PROGRAMS[name]).found() for name in sorted(names)}
     return tuple((name, it.version) for name, it in found.items() if it is not None)
 
 

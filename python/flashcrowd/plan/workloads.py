@@ -237,6 +237,8 @@ def _flows(name: str, flow: Flow, hosts: HostNames, used: Used) -> list[dict[str
     made = {flow.plan_keys.get(key, key): value for key, value in to_plan(flow).items()}
     if flow.carried_by is not None:
         made["transport"] = used.carrier(flow.carried_by)
+    if made.get("program") == "live":  # the usual one is not named, as of populations
+        del made["program"]
     return [{**made, **between} for between in _pairs(name, flow, hosts)]
 
 

@@ -48,6 +48,10 @@ class Flow(Table):
         return False
 
 
+TransferProgram = Literal["live", "libtorrent"]
+"""The programs that can play the flows of a transfer over uTP."""
+
+
 class Transfer(Flow):
     """Flows from one host to another.
 
@@ -76,6 +80,9 @@ class Transfer(Flow):
     """Each flow starts at a random instant of this window after `start`."""
     stop: MaybePositiveSpan = None
     """When it stops, finished or not."""
+    program: TransferProgram = "live"
+    """The real program that plays flows over uTP on an engine that runs programs: flashcrowd's own
+    uTP on UDP sockets, or another one. TCP is the kernel's. The simulation plays the transport."""
 
     @property
     def ends(self) -> bool:

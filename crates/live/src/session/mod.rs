@@ -22,6 +22,7 @@
 mod active_stream;
 mod conduit;
 mod content;
+mod flow;
 mod frames;
 mod handle;
 mod hello;
@@ -38,6 +39,7 @@ mod waiting;
 pub use active_stream::{Stopper, StreamReport};
 pub use conduit::Transport;
 pub use content::{Content, Digest};
+pub use flow::{FlowHandle, FlowReport, flow};
 pub use handle::SessionHandle;
 pub use hello::{Amount, Direction};
 pub use serve::{Admission, Refusals, Server, Watch};

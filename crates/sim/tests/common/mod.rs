@@ -130,6 +130,7 @@ pub fn transfer(from: u32, to: u32) -> Transfer {
         start_ns: Span::ZERO,
         spread_ns: Span::ZERO,
         stop_ns: None,
+        program: None,
     }
 }
 

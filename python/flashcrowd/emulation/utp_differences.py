@@ -1,0 +1,59 @@
+"""What a plan asks of uTP and another implementation than ours does in its own way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.clients.settings import Unmet
+
+
+def differences(
+    plan: Mapping[str, Any], spec: Mapping[str, Any], model: str, offered: Sequence[str]
+) -> Iterator[Unmet]:
+    """In what the configuration of a transfer differs from the model of its program.
+
+    Args:
+        plan: the plan.
+        spec: the transfer.
+        model: the uTP configuration that models the program.
+        offered: dotted names of what the program can be set to.
+    """
+    asked = _flat(plan["utps"][spec["transport"]["utp"]])
+    given = _flat(_shipped()[model])
+    for name in sorted(asked.keys() | given.keys()):
+        if name != "name" and name not in offered and asked.get(name) != given.get(name):
+            yield Unmet(
+                f"utp.{name}", _said(asked.get(name)), f"as {model}: {_said(given.get(name))}"
+            )
+
+
+def untold(plan: Mapping[str, Any], program: str, names: Sequence[str]) -> Iterator[Unmet]:
+    """The series of flows that a plan asks for and a program does not tell of."""
+    for series in plan["measures"]["series"]:
+        if series["what"] in names:
+            yield Unmet(
+                f"measures.series.{series['what']}", "sampled", f"{program} does not tell it"
+            )
+
+
+def _flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{place}{name}.")
+        else:
+            found[f"{place}{name}"] = value
+    return found
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    return json.loads(_core.utp_profiles())
