@@ -36,6 +36,7 @@ class LibtorrentFlow(Flow):
         self._size = most_bytes(job.plan, job.spec) or 0
         self._seed: _End | None = None
         self._leecher: _End | None = None
+        self._connected = False
         self._looked_s = self._asked_s = float("-inf")
         self.unmet = list(unmet(job.plan, job.spec))
 
@@ -100,6 +101,10 @@ class LibtorrentFlow(Flow):
                 leecher.take()
         seed.take()
         leecher.take()
+        if not self._connected and seed.connected_at is not None:
+            # The session opens connections at its own ticks: what it waited before is no transfer.
+            self._connected = True
+            self.started_s = table.now() - (time.monotonic() - seed.connected_at)
         self.received = min(leecher.counters.get("net.recv_payload_bytes", 0), self._size)
         self.info = Sender(
             segments=seed.counters.get("utp.utp_packets_out", 0),
@@ -126,6 +131,7 @@ class _End:
         self.place = place
         self.counters: Mapping[str, int] = {}
         self.has_answered = True
+        self.connected_at: float | None = None
         self.finished_at: float | None = None
         self.failure = ""
         self._handle: Any = None
@@ -133,7 +139,9 @@ class _End:
         settings = {
             "listen_interfaces": f"{place.address}:{port}",
             "outgoing_interfaces": place.address,
-            "alert_mask": kinds.error_notification | kinds.status_notification,
+            "alert_mask": kinds.error_notification
+            | kinds.status_notification
+            | kinds.connect_notification,
             "enable_incoming_tcp": False,
             "enable_outgoing_tcp": False,
             "utp_target_delay": max(round(target_ns / 1e6), 1),
@@ -180,6 +188,8 @@ class _End:
                 self.counters, self.has_answered = alert.values, True
             elif kind == "listen_succeeded_alert":
                 self._listens = True
+            elif kind == "peer_connect_alert":
+                self.connected_at = self.connected_at or instant(alert)
             elif kind == "torrent_finished_alert":
                 self.finished_at = self.finished_at or instant(alert)
             elif kind in ("listen_failed_alert", "torrent_error_alert", "file_error_alert"):

@@ -42,13 +42,16 @@ class Player:
 
     def found(self) -> Found | None:
         """Where it is, if this machine has it and others make it."""
-        program = PROGRAMS.get(self.name)
-        return program.found() if program is not None else None
+        if self.name in PROGRAMS:
+            return PROGRAMS[self.name].found()
+        return importlib.import_module(self.module).found() if self.name not in OURS else None
 
     @property
     def remedy(self) -> str:
         """How to get it."""
-        return PROGRAMS[self.name].remedy
+        if self.name in PROGRAMS:
+            return PROGRAMS[self.name].remedy
+        return importlib.import_module(self.module).REMEDY
 
 
 _HERE = "flashcrowd.emulation"
@@ -60,6 +63,7 @@ PLAYERS: Mapping[str, Player] = {
         Player(
             "libtorrent", f"{_HERE}.libtorrent_flow", "LibtorrentFlow", limits=False, shares=True
         ),
+        Player("libutp", f"{_HERE}.libutp_flow", "LibutpFlow", limits=False),
     )
 }
 OURS = (KERNEL, LIVE)

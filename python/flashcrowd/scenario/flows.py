@@ -48,7 +48,7 @@ class Flow(Table):
         return False
 
 
-TransferProgram = Literal["live", "libtorrent"]
+TransferProgram = Literal["live", "libtorrent", "libutp"]
 """The programs that can play the flows of a transfer over uTP."""
 
 
