@@ -63,6 +63,9 @@ def reproduce(
     def tell(study: str, number: int, count: int) -> None:
         err.print(Text(f"study {number} of {count}: {study}", style="bold"))
 
+    def missing(study: str, why: str) -> None:
+        err.print(Text(f"study {study} is left out: {why}", style="yellow"))
+
     try:
         found = reproduce_paper(
             paper,
@@ -74,6 +77,7 @@ def reproduce(
             again=again(),
             engine=engine,
             repeat_invalid=repeat_invalid,
+            missing=missing,
         )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)

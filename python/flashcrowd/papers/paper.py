@@ -70,6 +70,8 @@ class Emulation:
         set: values in place of those of the file, where it has their table, by dotted path.
         keep: values of swept settings that remain, by dotted path.
         quick: how it is cut down in quick mode.
+        program: a program without which it is left out; empty if there is none.
+        skip: whether quick mode leaves it out.
     """
 
     says: str
@@ -77,6 +79,8 @@ class Emulation:
     set: Mapping[str, Any]
     keep: Mapping[str, Sequence[Any]]
     quick: Quick
+    program: str
+    skip: bool
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,8 @@ class Paper:
                 set=quick.get("set", {}) | cut.get("set", {}),
                 keep=quick.get("keep", {}) | cut.get("keep", {}),
             ),
+            program=own.get("program", ""),
+            skip=bool(cut.get("skip", False)),
         )
 
     def _about(self, study: str) -> Mapping[str, Any]:

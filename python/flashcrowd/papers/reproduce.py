@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ def reproduce(
     again: str | None = None,
     engine: str = registry.DEFAULT,
     repeat_invalid: int = 0,
+    missing: Callable[[str, str], None] = lambda study, why: None,
 ) -> Reproduction:
     """Reproduce a paper; a second call does what is missing.
 
@@ -63,6 +64,7 @@ def reproduce(
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine.
         repeat_invalid: so many times an invalid run of real programs is played again.
+        missing: told of a study that is left out because this machine lacks its program, and why.
 
     Raises:
         UnknownName: there is no such paper or item, or nothing of the paper is for this engine.
@@ -78,6 +80,8 @@ def reproduce(
         has = ", ".join(it for it in paper.names() if paper.load(it).emulated)
         raise paper.UnknownName(f"{name} is not for real programs yet; {has} is")
     needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
+    if real:
+        needed = _without_programs(chosen, needed, missing)
     folder = Path(out) if out is not None else default_folder(name, quick=quick, engine=engine)
 
     def conducted(by: str) -> Evidence:
@@ -102,12 +106,33 @@ def _needed(
 ) -> list[str]:
     """The studies of which something is to be shown or judged, in the paper's order."""
     judged_by = set() if chosen_items else {study for it in chosen.claims for study in it.needs}
+    left_out = _left_out_of_emulation if real else Paper.skipped
     return [
         study
         for study in (chosen.emulated if real else chosen.studies)
         if (study in judged_by or any(item.uses(study) for item in items))
-        and not (quick and not real and chosen.skipped(study))
+        and not (quick and left_out(chosen, study))
     ]
+
+
+def _left_out_of_emulation(chosen: Paper, study: str) -> bool:
+    return chosen.emulation(study).skip
+
+
+def _without_programs(
+    chosen: Paper, studies: Sequence[str], missing: Callable[[str, str], None]
+) -> list[str]:
+    """The studies whose programs this machine has; of others it is told what is missing."""
+    from flashcrowd.emulation.players import PLAYERS
+
+    there = []
+    for study in studies:
+        program = chosen.emulation(study).program
+        if program and PLAYERS[program].found() is None:
+            missing(study, f"{program} is not installed; {PLAYERS[program].remedy}")
+        else:
+            there.append(study)
+    return there
 
 
 def default_folder(name: str, *, quick: bool, engine: str = registry.DEFAULT) -> Path:

@@ -328,4 +328,5 @@ FIGURES: dict[str, Draw] = {
     "table-1": mixtures.table_1,
     "causes": causes.draw,
     "today": mixtures.today,
+    "programs": mixtures.programs,
 }

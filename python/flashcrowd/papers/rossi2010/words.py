@@ -34,6 +34,9 @@ NAMES = {
     "libutp": "libutp",
     "libtorrent": "libtorrent",
     "ledbat-plus-plus": "LEDBAT++",
+    "linux-6": "TCP, CUBIC",
+    "reno": "TCP, Reno",
+    "bbr": "TCP, BBR",
 }
 
 #: What the flavours are called where the panel says which constants they have.
@@ -77,6 +80,8 @@ def _part(study: StudyEvidence, path: str, value: object) -> str:
     text, last = shown(value), path.rsplit(".", 1)[-1]
     if last == "transport":
         return name(value)
+    if last == "program":
+        return f"played by {'flashcrowd' if value == 'live' else value}"
     if last == "flows":
         return "TCP on the way back" if path.endswith("backward.flows") and value else ""
     if path == "timeline.slower.to":
