@@ -59,6 +59,31 @@ def test_a_ping_takes_the_round_trip_of_the_plan(study: Path, tmp_path: Path) ->
     assert min(trips) >= 0.0501
 
 
+def test_a_call_has_the_delay_of_the_way_in_both_directions(study: Path, tmp_path: Path) -> None:
+    call = '[workloads.call]\nkind = "call"\nfrom = "left"\nto = "right"\nstop = "1500 ms"\n'
+    study.write_text(f"{study.read_text()}\n{call}")
+    loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"})
+    rows = {
+        engine: {
+            (row["from"], row["start_s"]): row
+            for row in ran(loaded, engine, tmp_path / engine).tables["calls"].to_pylist()
+        }
+        for engine in ("simulation", "emulation")
+    }
+    keys = {("left-1", 0.0), ("left-1", 1.0), ("right-1", 0.0), ("right-1", 1.0)}
+    assert rows["simulation"].keys() == rows["emulation"].keys() == keys
+    for (sender, start), row in rows["emulation"].items():
+        assert (row["to"], row["sent"]) == (
+            "right-1" if sender == "left-1" else "left-1",
+            50 if start == 0 else 25,
+        )
+    back = rows["emulation"]["right-1", 0.0]
+    # The way back has acknowledgements on it, and no queue; 200 bytes at 10 Mbit/s are 160 us.
+    assert back["lost"] == 0
+    assert back["mean_delay_s"] == pytest.approx(0.02516, abs=PRECISE)
+    assert back["jitter_s"] < PRECISE
+
+
 @pytest.mark.parametrize("controller", ["new-reno", "bbr"])
 def test_the_kernels_controllers_are_set(controller: str, study: Path, tmp_path: Path) -> None:
     text = study.read_text().replace('stack = "linux-6"', 'stack = "other"')
@@ -103,11 +128,11 @@ def test_what_no_program_plays_is_refused_before_anything_starts(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = study.read_text().replace('stack = "linux-6"', 'stack = "windows-xp"')
-    study.write_text(f'{text}\n[workloads.call]\nkind = "call"\nfrom = "left"\nto = "right"\n')
+    study.write_text(f'{text}\n[workloads.web]\nkind = "web"\nfrom = "left"\nto = "right"\n')
     words = ["run", str(study), "--engine", "emulation", "--out", str(tmp_path / "e")]
     assert _status(words) == 2
     said = capsys.readouterr().err
-    assert "call has no real program here yet" in said
+    assert "web has no real program here yet" in said
     assert "delayed_ack" in said
     assert "Nothing was run." in said
     assert not (tmp_path / "e").exists()

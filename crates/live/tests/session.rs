@@ -1,9 +1,10 @@
 //! A measurement, both ends in this process.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use flashcrowd_live::Socket;
 use flashcrowd_live::session::{
-    Admission, Amount, Direction, Order, Server, SessionHandle, Stopper, StreamReport, Transport,
-    transfer,
+    Admission, Amount, Direction, FlowHandle, Order, Server, SessionHandle, Stopper, StreamReport,
+    Transport, flow, transfer,
 };
 use flashcrowd_transport::utp::profiles;
 use std::io;
@@ -299,4 +300,70 @@ async fn a_server_that_vanishes_leaves_totals() {
         }
         assert!(report.bytes >= 100_000 && report.seconds > 0.0, "{report:?}");
     }
+}
+
+/// Both ends of a flow, and its handle.
+async fn flowing(
+    bytes: Option<u64>,
+    rate: Option<u64>,
+) -> (FlowHandle, tokio::task::JoinHandle<()>) {
+    let config = Arc::new(profiles::libutp());
+    let bind = || Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let (from, receiver) = (bind(), bind());
+    let to = receiver.local_addr();
+    let handle = FlowHandle::started(rate);
+    let theirs = handle.clone();
+    let task = tokio::spawn(async move { flow(from, receiver, to, bytes, 7, &theirs).await });
+    (handle, task)
+}
+
+#[tokio::test]
+async fn a_flow_carries_what_it_is_asked_and_keeps_its_counters() {
+    for bytes in [1, 3_000_000] {
+        let (handle, task) = flowing(Some(bytes), None).await;
+        timeout(PATIENCE, task).await.unwrap().unwrap();
+        let report = handle.report();
+        assert_eq!((report.received, &report.error, report.corrupt), (bytes, &None, false));
+        assert!(report.ended_s.is_some_and(|seconds| seconds > 0.0));
+        let connection = report.connection.unwrap();
+        // Nothing but the content is said.
+        assert_eq!(connection.acknowledged_bytes, Some(bytes));
+        assert!(connection.rtt_ms.is_some_and(|rtt| rtt > 0.0));
+    }
+}
+
+#[tokio::test]
+async fn a_flow_without_an_end_goes_on_within_its_limit_until_it_is_stopped() {
+    // A chunk of 1448 bytes, and no second one for an hour.
+    let (handle, task) = flowing(None, Some(1448 * 8 / 3600)).await;
+    let received = async |least: u64| {
+        let enough = async {
+            while handle.report().received < least {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        timeout(PATIENCE, enough).await.unwrap();
+        handle.report().received
+    };
+    assert_eq!(received(1448).await, 1448);
+    handle.limit(None);
+    assert!(received(1_000_000).await >= 1_000_000);
+    assert_eq!(handle.report().ended_s, None);
+    handle.stop();
+    timeout(PATIENCE, task).await.unwrap().unwrap();
+    let report = handle.report();
+    assert!(report.ended_s.is_some() && report.error.is_none(), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_flow_to_nobody_says_why_it_ended() {
+    let config = Arc::new(profiles::libutp());
+    let bind = || Socket::bind("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let (from, receiver, gone) = (bind(), bind(), bind());
+    let to = gone.local_addr();
+    gone.close().await.unwrap();
+    let handle = FlowHandle::started(None);
+    timeout(PATIENCE, flow(from, receiver, to, Some(1), 7, &handle)).await.unwrap();
+    let report = handle.report();
+    assert!(report.error.is_some() && !report.corrupt, "{report:?}");
 }

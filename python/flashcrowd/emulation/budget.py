@@ -79,7 +79,7 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     horizon_s = plan["stop"]["horizon_ns"] / 1e9
     needed = 0.0
     for workload in plan["workloads"]:
-        if workload["kind"] == "ping":
+        if workload["kind"] in ("ping", "call"):
             continue  # it ends with the others
         if workload["kind"] != "swarm":
             return horizon_s

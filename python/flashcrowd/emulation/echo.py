@@ -6,10 +6,10 @@ import contextlib
 import selectors
 import socket
 import struct
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from flashcrowd.emulation.arrival_stamp import age_s, stamped
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.timetable import Timetable
 
@@ -18,7 +18,6 @@ _HEADERS = 28
 LEAST_BYTES = _HEADERS + 8
 """The number of a request stands behind its headers."""
 _SOL_RAW, _ICMP_FILTER = 255, 1
-_SO_TIMESTAMPNS = 35
 _REPLY, _REQUEST = 0, 8
 
 
@@ -46,7 +45,7 @@ class Echo:
             )
         # linux/icmp.h: a bit set is a type that is not wanted.
         made.setsockopt(_SOL_RAW, _ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF ^ 1 << _REPLY))
-        made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        stamped(made)
         self._remote = hosts.places[self.spec["to"]].address
         self._socket = made
         table.watch(made, selectors.EVENT_READ, lambda _: self._receive(table))
@@ -89,19 +88,13 @@ class Echo:
                 packet, ancillary, _, _ = self._socket.recvmsg(2048, 64)
             except OSError:
                 return
-            # When the kernel had it, not when this program got round to it.
-            wall, now = time.time_ns(), table.now()
-            age = 0.0
-            for level, kind, data in ancillary:
-                if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:
-                    seconds, nanos = struct.unpack("=qq", data[:16])
-                    age = (wall - seconds * 1_000_000_000 - nanos) / 1e9
+            now, age = table.now(), age_s(ancillary)
             begin = (packet[0] & 15) * 4
             identifier, _, number = struct.unpack_from("!HHQ", packet, begin + 4)
             if identifier == self._identifier and number < len(self.echoes):
                 sent, known = self.echoes[number]
                 if known is None:
-                    self.echoes[number] = (sent, now - max(0.0, age) - sent)
+                    self.echoes[number] = (sent, now - age - sent)
 
 
 def _checksum(data: bytes) -> int:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flashcrowd.clients.programs import DEFAULT
-from flashcrowd.emulation import players, stack
+from flashcrowd.emulation import call, echo, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
-from flashcrowd.emulation.echo import LEAST_BYTES
 from flashcrowd.emulation.flow import MOST_FLOWS
 
-KINDS = ("transfer", "ping", "swarm")
+KINDS = ("transfer", "ping", "call", "swarm")
 """Workloads that real programs play so far."""
 
 _MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
 """What the programs do not tell."""
+_LEAST_BYTES = {"ping": echo.LEAST_BYTES, "call": call.LEAST_BYTES}
 _TELLS_PIECES = "libtorrent"
 """The client that tells of every piece when it has it."""
 
@@ -39,8 +39,9 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
             yield from players.refusals(plan, index)
         elif kind == "swarm":
             yield from _of_swarm(plan, workload, where)
-        elif workload["size_bytes"] < LEAST_BYTES:
-            yield f"{where}: size {workload['size_bytes']} B; an echo has at least {LEAST_BYTES} B"
+        elif workload["size_bytes"] < _LEAST_BYTES[kind]:
+            what = f"a packet of a {kind} has at least {_LEAST_BYTES[kind]} B"
+            yield f"{where}: size {workload['size_bytes']} B; {what}"
     if flows > MOST_FLOWS:
         yield f"workloads: {flows} flows; ports end at {MOST_FLOWS}"
     for index in sorted(_stacks(plan)):
@@ -50,6 +51,7 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
                 f"stacks[{index}] ({config['name']}): {difference} cannot be set in this kernel; "
                 f'take base = "{stack.BASE}" with one of {", ".join(stack.CONTROLLERS)}'
             )
+    yield from stack.conflicts(plan)
     for name in _MEASURES:
         if plan["measures"].get(name):
             yield f"measures: {name.removesuffix('_ns')} is not recorded of real programs yet"
@@ -94,10 +96,12 @@ def programs(plan: Mapping[str, Any]) -> set[str]:
 
 
 def _stacks(plan: Mapping[str, Any]) -> set[int]:
-    """The stacks that something uses: those of hosts, and of transfers with one of their own."""
-    used = {plan["network"]["hosts"][host]["stack"] for host in stack.swarm_hosts(plan)}
-    for workload in plan["workloads"]:
-        if workload["kind"] == "transfer":
-            used.add((workload["transport"] or {}).get("tcp"))
-            used |= {plan["network"]["hosts"][workload[end]]["stack"] for end in ("from", "to")}
-    return used - {None}
+    """The stacks that something uses: those of hosts, and of workloads with one of their own."""
+    ends = {
+        workload[end]
+        for workload in plan["workloads"]
+        if workload["kind"] in stack.OVER_TCP
+        for end in ("from", "to")
+    }
+    hosts = plan["network"]["hosts"]
+    return {hosts[host]["stack"] for host in ends}.union(*stack.used_by_hosts(plan))

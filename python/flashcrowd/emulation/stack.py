@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -85,20 +85,56 @@ def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
 def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
     stacks, players = plan["stacks"], swarm_hosts(plan)
-    hosts = [
-        {
-            "address": [int(part) for part in address.split(".")],
-            "mtu": stacks[host["stack"]]["mtu_bytes"],
-            "initial_window": stacks[host["stack"]]["initial_window_segments"],
-            # A transfer asks for its controller; a client does not.
-            "controller": controller(stacks[host["stack"]]) if number in players else None,
-            "sysctls": sysctls(stacks[host["stack"]]),
-        }
-        for number, (host, address) in enumerate(
-            zip(plan["network"]["hosts"], addresses, strict=True)
+    used = used_by_hosts(plan)
+    hosts = []
+    for number, address in enumerate(addresses):
+        own = stacks[plan["network"]["hosts"][number]["stack"]]
+        chosen = next((stacks[index] for index in sorted(used[number])), own)
+        hosts.append(
+            {
+                "address": [int(part) for part in address.split(".")],
+                # A transfer asks for its controller; a client does not.
+                "controller": controller(own) if number in players else None,
+                **of_host(chosen),
+            }
         )
-    ]
     return json.dumps(hosts)
+
+
+def of_host(stack: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a stack a kernel has for a host as a whole."""
+    return {
+        "mtu": stack["mtu_bytes"],
+        "initial_window": stack["initial_window_segments"],
+        "sysctls": sysctls(stack),
+    }
+
+
+def used_by_hosts(plan: Mapping[str, Any]) -> list[set[int]]:
+    """The TCP stacks that something uses on each host: its own, or those of its transfers."""
+    hosts = plan["network"]["hosts"]
+    used: list[set[int]] = [set() for _ in hosts]
+    for number in swarm_hosts(plan):
+        used[number].add(hosts[number]["stack"])
+    for workload in plan["workloads"]:
+        if workload["kind"] in OVER_TCP and "utp" not in (workload["transport"] or {}):
+            own = (workload["transport"] or {}).get("tcp")
+            for end in (workload["from"], workload["to"]):
+                used[end].add(hosts[end]["stack"] if own is None else own)
+    return used
+
+
+def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Hosts whose workloads need settings that a kernel has once for all of a host."""
+    stacks = plan["stacks"]
+    for number, used in enumerate(used_by_hosts(plan)):
+        if len({json.dumps(of_host(stacks[index])) for index in used}) > 1:
+            names = " and ".join(stacks[index]["name"] for index in sorted(used))
+            name = plan["network"]["hosts"][number]["name"]
+            yield (
+                f"host {name}: {names} differ in what a kernel sets for a host as a whole "
+                "(buffers, initial window, MTU, options); give their flows hosts of their own"
+            )
 
 
 def swarm_hosts(plan: Mapping[str, Any]) -> set[int]:
@@ -110,6 +146,10 @@ def swarm_hosts(plan: Mapping[str, Any]) -> set[int]:
         for population in workload["populations"]
         for host in population["hosts"]
     }
+
+
+OVER_TCP = ("transfer", "web")
+"""Workloads whose connections a plan gives a transport."""
 
 
 def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.clients import ClientFailed, Swarm, kernel
+from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
@@ -27,6 +28,7 @@ class Stage:
     Attributes:
         flows: the flows of all transfers, by number of the workload.
         echoes: the pings, by number of the workload.
+        calls: the calls, by number of the workload.
         swarms: the swarms, by number of the workload.
         failure: why a client ended the run, in its words; empty while none has.
         retransmits: segments that were sent again, known when the run is over.
@@ -51,6 +53,7 @@ class Stage:
         self.series: list[tuple[str, str, float, float]] = []
         self.flows: dict[int, list[Flow]] = {}
         self.echoes: dict[int, Echo] = {}
+        self.calls: dict[int, Call] = {}
         self.swarms: dict[int, Swarm] = {}
         self.failure = ""
         self.retransmits = 0
@@ -58,6 +61,9 @@ class Stage:
         for index, workload in enumerate(plan["workloads"]):
             if workload["kind"] == "ping":
                 self.echoes[index] = Echo(workload, index + 1)
+            elif workload["kind"] == "call":
+                self.calls[index] = Call(workload, port)
+                port += 1
             elif workload["kind"] == "swarm":
                 place = folder / str(index)
                 self.swarms[index] = Swarm(plan, index, seed, hosts.places, place)
@@ -106,6 +112,9 @@ class Stage:
         for echo in self.echoes.values():
             echo.open(self._hosts, table)
             echo.start(table)
+        for call in self.calls.values():
+            call.open(self._hosts, table)
+            call.start(table)
         for swarm in self.swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
@@ -260,6 +269,11 @@ class Stage:
             "pings": pings,
             "series": series,
             "programs": list(self._programs()),
+            "calls": [
+                row
+                for call in self.calls.values()
+                for row in call.rows(self._plan, _window(self._plan, "calls"))
+            ],
         }
         for swarm in self.swarms.values():
             for name, found in swarm.rows().items():
@@ -359,6 +373,8 @@ class Stage:
                 flow.stop(table)
             if change["workload"] in self.echoes:
                 self.echoes[change["workload"]].stop()
+            if change["workload"] in self.calls:
+                self.calls[change["workload"]].stop()
             if change["workload"] in self.swarms:
                 self.swarms[change["workload"]].stop()
                 self._something_ended()
