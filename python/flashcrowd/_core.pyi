@@ -347,6 +347,25 @@ class Lab:
     def stop(self) -> str:
         """End the network; what it did (JSON)."""
 
+@final
+class WebUser:
+    """A user of a web workload: lengths of pages and times of reading, as the simulation has them.
+
+    Attributes:
+        start_ns: when the user asks for the first page, in nanoseconds of the run.
+    """
+
+    start_ns: int
+    def __new__(cls, plan_json: str, index: int, number: int, seed: int) -> WebUser:
+        """The user with a number of the web workload with an index of a plan (JSON).
+
+        Raises `PlanError` or `ValueError`.
+        """
+    def length(self) -> int:
+        """Bytes of the next page."""
+    def reading_ns(self) -> int:
+        """How long the user reads it, in nanoseconds."""
+
 def enter_namespace(fd: int) -> None:
     """Move the calling thread into the network namespace that a file descriptor stands for."""
 

@@ -62,7 +62,7 @@ def test_a_ping_takes_the_round_trip_of_the_plan(study: Path, tmp_path: Path) ->
 def test_a_call_has_the_delay_of_the_way_in_both_directions(study: Path, tmp_path: Path) -> None:
     call = '[workloads.call]\nkind = "call"\nfrom = "left"\nto = "right"\nstop = "1500 ms"\n'
     study.write_text(f"{study.read_text()}\n{call}")
-    loaded = Study.load(study, set={"workloads.bulk.size": "1 MB"})
+    loaded = Study.load(study, set={"workloads.bulk.size": "2 MB"})
     rows = {
         engine: {
             (row["from"], row["start_s"]): row
@@ -82,6 +82,40 @@ def test_a_call_has_the_delay_of_the_way_in_both_directions(study: Path, tmp_pat
     assert back["lost"] == 0
     assert back["mean_delay_s"] == pytest.approx(0.02516, abs=PRECISE)
     assert back["jitter_s"] < PRECISE
+
+
+def test_pages_are_those_of_the_simulation(study: Path, tmp_path: Path) -> None:
+    web = """
+[workloads.web]
+kind = "web"
+from = "right"
+to = "left"
+users = 2
+connections = 2
+page = { median = "20 kB", sigma = 1.0, tail_from = "100 kB", largest = "200 kB" }
+reading = "100 ms"
+stop = "3 s"
+"""
+    study.write_text(f"{study.read_text()}\n{web}")
+    loaded = Study.load(study, set={"workloads.bulk.size": "3 MB"})
+    pages = {
+        engine: {
+            (row["user"], row["page"]): row
+            for row in ran(loaded, engine, tmp_path / engine).tables["pages"].to_pylist()
+        }
+        for engine in ("simulation", "emulation")
+    }
+    both = pages["simulation"].keys() & pages["emulation"].keys()
+    assert len(both) > 6
+    for key in both:
+        simulated, emulated = (pages[it][key] for it in ("simulation", "emulation"))
+        assert emulated["bytes"] == simulated["bytes"]
+        if emulated["first_byte_s"] is not None:
+            # A round trip to connect and one for the request, behind what the transfer queues.
+            assert 0.1 <= emulated["first_byte_s"] - emulated["start_s"] < 2
+    assert pages["emulation"][0, 0]["start_s"] == pytest.approx(0, abs=0.05)
+    done = [row for row in pages["emulation"].values() if row["end_s"] is not None]
+    assert len(done) > 4
 
 
 @pytest.mark.parametrize("controller", ["new-reno", "bbr"])
@@ -128,11 +162,12 @@ def test_what_no_program_plays_is_refused_before_anything_starts(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = study.read_text().replace('stack = "linux-6"', 'stack = "windows-xp"')
-    study.write_text(f'{text}\n[workloads.web]\nkind = "web"\nfrom = "left"\nto = "right"\n')
+    ends = 'from = "left"\nto = "right"\ntransport = "libutp"\n'
+    study.write_text(f'{text}\n[workloads.web]\nkind = "web"\n{ends}')
     words = ["run", str(study), "--engine", "emulation", "--out", str(tmp_path / "e")]
     assert _status(words) == 2
     said = capsys.readouterr().err
-    assert "web has no real program here yet" in said
+    assert "pages go over the kernel's TCP" in said
     assert "delayed_ack" in said
     assert "Nothing was run." in said
     assert not (tmp_path / "e").exists()

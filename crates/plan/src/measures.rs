@@ -114,6 +114,8 @@ pub enum Sampled {
     Window,
     /// Smoothed round-trip time of each flow of each transfer, in seconds.
     Rtt,
+    /// The latest one-way delay above the least that each flow of each transfer has measured, in seconds.
+    OwnDelay,
     /// Payload bits per second downloaded by all peers of each swarm since the last sample.
     SwarmRate,
     /// Peers of each swarm that are online.
@@ -189,7 +191,7 @@ impl Measures {
                 Some(series.every_ns),
                 match series.what {
                     Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate => links,
-                    Sampled::Goodput | Sampled::Window | Sampled::Rtt => flows,
+                    Sampled::Goodput | Sampled::Window | Sampled::Rtt | Sampled::OwnDelay => flows,
                     Sampled::SwarmRate | Sampled::Online | Sampled::Completed => swarms,
                     Sampled::UploadLimit => peers,
                     Sampled::OriginRate

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_emulation::Request;
 use flashcrowd_emulation::linux::{self, Attachment, HostSettings};
-use flashcrowd_plan::Workload;
+use flashcrowd_plan::{Web, Workload};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -107,6 +107,55 @@ pub(crate) fn transfer_starts(plan_json: &str, seed: u64) -> PyResult<BTreeMap<u
         Some((index, transfer.starts(seed, index as u64).map(Span::nanos).collect()))
     });
     Ok(transfers.collect())
+}
+
+/// What a user of a web workload does: lengths of pages and times of reading, as the simulation draws them.
+#[pyclass(module = "flashcrowd._core", frozen)]
+pub(crate) struct WebUser {
+    spec: Web,
+    start: Span,
+    /// Of lengths, and of readings.
+    streams: Mutex<(RandomStream, RandomStream)>,
+}
+
+#[pymethods]
+impl WebUser {
+    /// The user with this number of the web workload with this index of a plan (JSON), in a run with this
+    /// seed. Raises `PlanError` or `ValueError`.
+    #[new]
+    fn new(plan_json: &str, index: usize, number: u32, seed: u64) -> PyResult<WebUser> {
+        let plan = crate::simulate::parse(plan_json)?;
+        let Some(Workload::Web(spec)) = plan.workloads.get(index) else {
+            return Err(PyValueError::new_err(format!("workload {index} is no web")));
+        };
+        let stream = (index as u64) << 32 | u64::from(number);
+        let lengths = RandomStream::new(seed, "page-lengths", stream);
+        let mut readings = RandomStream::new(seed, "page-readings", stream);
+        let start = spec.start_ns + readings.between(Span::ZERO, spec.spread_ns);
+        Ok(WebUser { spec: spec.clone(), start, streams: Mutex::new((lengths, readings)) })
+    }
+
+    /// When the user asks for the first page, in nanoseconds of the run.
+    #[getter]
+    fn start_ns(&self) -> u64 {
+        self.start.nanos()
+    }
+
+    /// Bytes of the next page.
+    fn length(&self) -> u64 {
+        self.spec.page.draw(&mut self.streams().0)
+    }
+
+    /// How long the user reads it, in nanoseconds.
+    fn reading_ns(&self) -> u64 {
+        self.spec.reading.draw(&mut self.streams().1).nanos()
+    }
+}
+
+impl WebUser {
+    fn streams(&self) -> MutexGuard<'_, (RandomStream, RandomStream)> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How long answers to echo requests take over a plan's network (JSON) with nothing else on it, in nanoseconds;

@@ -73,14 +73,17 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     """How long a run is expected to last, in seconds: at most until its horizon.
 
     A plan of swarms alone is over when every leecher can have the file, by what all peers together
-    may upload; a plan whose peers have no limit at all may last to its horizon for all that is
-    known.
+    may upload, and one of transfers when the last of them stops; a plan whose peers have no limit
+    at all, or with a transfer that nothing stops, may last to its horizon for all that is known.
     """
     horizon_s = plan["stop"]["horizon_ns"] / 1e9
     needed = 0.0
     for workload in plan["workloads"]:
-        if workload["kind"] in ("ping", "call"):
+        if workload["kind"] in ("ping", "call", "web"):
             continue  # it ends with the others
+        if workload["kind"] == "transfer" and workload["stop_ns"] is not None:
+            needed = max(needed, workload["stop_ns"] / 1e9)
+            continue
         if workload["kind"] != "swarm":
             return horizon_s
         rates = [

@@ -9,8 +9,9 @@ from flashcrowd.clients.programs import DEFAULT
 from flashcrowd.emulation import call, echo, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
+from flashcrowd.emulation.web import LEAST_REQUEST
 
-KINDS = ("transfer", "ping", "call", "swarm")
+KINDS = ("transfer", "ping", "call", "web", "swarm")
 """Workloads that real programs play so far."""
 
 _MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
@@ -37,6 +38,11 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         elif kind == "transfer":
             flows += workload["flows"]
             yield from players.refusals(plan, index)
+        elif kind == "web":
+            if "utp" in (workload["transport"] or {}):
+                yield f"{where}: pages go over the kernel's TCP; give it a TCP stack"
+            if workload["request_bytes"] < LEAST_REQUEST:
+                yield f"{where}: a request has at least {LEAST_REQUEST} B here"
         elif kind == "swarm":
             yield from _of_swarm(plan, workload, where)
         elif workload["size_bytes"] < _LEAST_BYTES[kind]:

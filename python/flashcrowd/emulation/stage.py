@@ -13,6 +13,7 @@ from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.timetable import Timetable
+from flashcrowd.emulation.web import Web
 
 _SAMPLE_S = 0.01
 _SAMPLE_FLOW_S = 0.0002
@@ -29,6 +30,7 @@ class Stage:
         flows: the flows of all transfers, by number of the workload.
         echoes: the pings, by number of the workload.
         calls: the calls, by number of the workload.
+        webs: the users of pages, by number of the workload.
         swarms: the swarms, by number of the workload.
         failure: why a client ended the run, in its words; empty while none has.
         retransmits: segments that were sent again, known when the run is over.
@@ -54,6 +56,7 @@ class Stage:
         self.flows: dict[int, list[Flow]] = {}
         self.echoes: dict[int, Echo] = {}
         self.calls: dict[int, Call] = {}
+        self.webs: dict[int, Web] = {}
         self.swarms: dict[int, Swarm] = {}
         self.failure = ""
         self.retransmits = 0
@@ -63,6 +66,9 @@ class Stage:
                 self.echoes[index] = Echo(workload, index + 1)
             elif workload["kind"] == "call":
                 self.calls[index] = Call(workload, port)
+                port += 1
+            elif workload["kind"] == "web":
+                self.webs[index] = Web(plan, index, port, seed)
                 port += 1
             elif workload["kind"] == "swarm":
                 place = folder / str(index)
@@ -115,6 +121,9 @@ class Stage:
         for call in self.calls.values():
             call.open(self._hosts, table)
             call.start(table)
+        for web in self.webs.values():
+            web.open(self._hosts, table)
+            web.start(table)
         for swarm in self.swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
@@ -274,6 +283,9 @@ class Stage:
                 for call in self.calls.values()
                 for row in call.rows(self._plan, _window(self._plan, "calls"))
             ],
+            "pages": [
+                row for web in self.webs.values() for row in web.rows(_window(self._plan, "pages"))
+            ],
         }
         for swarm in self.swarms.values():
             for name, found in swarm.rows().items():
@@ -296,17 +308,23 @@ class Stage:
 
     @property
     def payload_bytes(self) -> int:
-        """What reached applications: of transfers, and blocks."""
+        """What reached applications: of transfers, pages, and blocks."""
         peers = (peer for swarm in self.swarms.values() for peer in swarm.peers)
         blocks = sum(peer.progress.down for peer in peers)
-        return blocks + sum(flow.received for flow in self._all())
+        pages = sum(web.received for web in self.webs.values())
+        return blocks + pages + sum(flow.received for flow in self._all())
 
     def cut_off(self) -> None:
         """The run is over, and the network is about to end: the kernels' counts are final."""
         players = {peer.host for swarm in self.swarms.values() for peer in swarm.peers}
+        players |= {web.spec[end] for web in self.webs.values() for end in ("from", "to")}
         # A host's kernel counts what all of its programs send again, transfers as well.
         self.retransmits = sum(kernel.retransmits(self._hosts.places[host]) for host in players)
-        others = (flow for flow in self._all() if flow.spec["from"] not in players)
+        others = (
+            flow
+            for flow in self._all()
+            if flow.spec["from"] not in players or "utp" in (flow.spec["transport"] or {})
+        )
         self.retransmits += sum(flow.counts().retransmits for flow in others)
         for swarm in self.swarms.values():
             swarm.cut_off()
@@ -373,6 +391,8 @@ class Stage:
                 flow.stop(table)
             if change["workload"] in self.echoes:
                 self.echoes[change["workload"]].stop()
+            if change["workload"] in self.webs:
+                self.webs[change["workload"]].stop(table)
             if change["workload"] in self.calls:
                 self.calls[change["workload"]].stop()
             if change["workload"] in self.swarms:

@@ -24,6 +24,22 @@ class OtherController(OSError):
     """The kernel has set another congestion controller than the one that was asked for."""
 
 
+def congested(algorithm: str) -> socket.socket:
+    """A TCP socket in the namespace of the calling thread, with this congestion controller.
+
+    Raises:
+        OtherController: the kernel has set another one.
+        OSError: what the kernel refused.
+    """
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    wanted = algorithm.encode()
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted)
+    there = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+    if there != wanted:
+        raise OtherController(f"asked for {algorithm}, the kernel uses {there.decode()}")
+    return made
+
+
 class TcpFlow(Flow):
     """A flow over this kernel's TCP."""
 
@@ -47,22 +63,13 @@ class TcpFlow(Flow):
             OSError: what the kernel refused.
         """
         with hosts.inside(self.spec["to"]) as place:
-            self._listener = self._socket()
+            self._listener = congested(self._algorithm)
             self._listener.bind((place.address, self.job.port))
             self._listener.listen(1)
         table.watch(self._listener, selectors.EVENT_READ, lambda _: self._accept(table))
         with hosts.inside(self.spec["from"]):
-            self._sender = self._socket()
+            self._sender = congested(self._algorithm)
         self._remote = hosts.places[self.spec["to"]].address
-
-    def _socket(self) -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        wanted = self._algorithm.encode()
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted)
-        there = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
-        if there != wanted:
-            raise OtherController(f"asked for {self._algorithm}, the kernel uses {there.decode()}")
-        return made
 
     def start(self, table: Timetable) -> None:
         """Open the connection, and send from then on."""

@@ -25,6 +25,7 @@ Sampled = Literal[
     "goodput",
     "window",
     "rtt",
+    "own-delay",
     "swarm-rate",
     "online",
     "completed",

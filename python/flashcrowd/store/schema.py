@@ -314,13 +314,14 @@ ENGINE_TABLES: dict[str, Layout] = {
             "one sample of one time series",
             _columns("""
     what | text | | what was sampled: `queue-packets`, `queue-delay` (s), `link-rate` (bit/s),
-        `goodput` (bit/s), `window` (B), `rtt` (s), `swarm-rate` (bit/s), `online`, `completed`,
-        `upload-limit` (bit/s), `origin-rate` (bit/s), `disk-rate` (bit/s), `disk-queue` (reads),
-        `disk-waiting` (clients), `origin-clients`
+        `goodput` (bit/s), `window` (B), `rtt` (s), `own-delay` (s), `swarm-rate` (bit/s), `online`,
+        `completed`, `upload-limit` (bit/s), `origin-rate` (bit/s), `disk-rate` (bit/s),
+        `disk-queue` (reads), `disk-waiting` (clients), `origin-clients`
     source | text | | the link, flow, swarm, host or origin that it belongs to
     t_s | real | s | when
     value | real | see `what` | the sample; a flow has no row for `window` before it starts, none
-        for `rtt` before its first round trip, and none for either once it is over; a client
+        for `rtt` before its first round trip, and none for either once it is over; only uTP
+        has `own-delay`, the latest one-way delay above the least that it measured; a client
         without a limit has none for `upload-limit`
 """),
             optional="measures.series",
@@ -604,12 +605,13 @@ ENGINE_TABLES: dict[str, Layout] = {
         Layout(
             "programs",
             "one thing that a study asks of a real program, or of the tracker, and that it does in "
-            "another way; empty for a simulation",
+            "another way or does not tell; empty for a simulation",
             _columns("""
-    swarm | text | | name of the swarm
-    population | text | | name of the population; nothing for the tracker
+    swarm | text | | name of the swarm or the transfer
+    population | text | | name of the population; nothing for the tracker, and for a transfer
     program | text | | name of the program
-    setting | text | | dotted name in the profile, the population or the tracker
+    setting | text | | dotted name in the profile, the population or the tracker; `utp.` and a name
+        of the configuration for a transfer
     asked | text | | what the study says
     given | text | | what the program does
 """),

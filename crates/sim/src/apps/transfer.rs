@@ -356,6 +356,9 @@ impl App for Transfers<'_> {
             _ if flow.ended.is_some() => None,
             Sampled::Window => flow.started.map(|_| Sample::Level(flow.stats(world).cwnd as f64)),
             Sampled::Rtt => flow.stats(world).srtt.map(|srtt| Sample::Level(srtt.seconds())),
+            Sampled::OwnDelay => {
+                flow.stats(world).own_delay.map(|delay| Sample::Level(delay.seconds()))
+            }
             _ => None,
         };
         let flows = self.flows.iter().enumerate();
@@ -363,7 +366,8 @@ impl App for Transfers<'_> {
     }
 
     fn source_name(&self, what: Sampled, source: u32) -> Option<String> {
-        let mine = matches!(what, Sampled::Goodput | Sampled::Window | Sampled::Rtt);
+        let mine =
+            matches!(what, Sampled::Goodput | Sampled::Window | Sampled::Rtt | Sampled::OwnDelay);
         let flow = self.flows.get(source as usize).filter(|_| mine)?;
         Some(format!("{}/{}", flow.spec.name, flow.number))
     }

@@ -33,6 +33,8 @@ pub(crate) struct Stats {
     /// Smoothed and least round-trip time, if a round trip was ever measured.
     pub(crate) srtt: Option<Span>,
     pub(crate) min_rtt: Option<Span>,
+    /// The latest one-way delay above the least, of a transport that measures it.
+    pub(crate) own_delay: Option<Span>,
     pub(crate) cwnd: u64,
     pub(crate) segments_sent: u64,
     pub(crate) segments_retransmitted: u64,
@@ -44,7 +46,8 @@ impl From<tcp::Stats> for Stats {
         let tcp::Stats { cwnd, segments_sent, timeouts, .. } = stats;
         let (srtt, min_rtt) = measured(stats.srtt, stats.min_rtt);
         let segments_retransmitted = stats.segments_retransmitted;
-        Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
+        let own_delay = None;
+        Stats { srtt, min_rtt, own_delay, cwnd, segments_sent, segments_retransmitted, timeouts }
     }
 }
 
@@ -54,7 +57,8 @@ impl From<utp::Stats> for Stats {
         let (srtt, min_rtt) = measured(stats.srtt, stats.min_rtt);
         let (segments_sent, segments_retransmitted) =
             (stats.packets_sent, stats.packets_retransmitted);
-        Stats { srtt, min_rtt, cwnd, segments_sent, segments_retransmitted, timeouts }
+        let own_delay = srtt.map(|_| stats.queueing_delay);
+        Stats { srtt, min_rtt, own_delay, cwnd, segments_sent, segments_retransmitted, timeouts }
     }
 }
 

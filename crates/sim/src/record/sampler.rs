@@ -121,6 +121,7 @@ fn name(what: Sampled) -> &'static str {
         Sampled::Goodput => "goodput",
         Sampled::Window => "window",
         Sampled::Rtt => "rtt",
+        Sampled::OwnDelay => "own-delay",
         Sampled::SwarmRate => "swarm-rate",
         Sampled::Online => "online",
         Sampled::Completed => "completed",

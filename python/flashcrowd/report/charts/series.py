@@ -24,6 +24,7 @@ NAMES: dict[str, tuple[str, str, float]] = {
     "goodput": ("goodput", "Mbit/s", 1e-6),
     "window": ("congestion window", "kB", 1e-3),
     "rtt": ("smoothed round-trip time", "ms", 1e3),
+    "own-delay": ("queueing delay as the transport measures it", "ms", 1e3),
     "swarm-rate": ("download rate of the swarm", "Mbit/s", 1e-6),
     "online": ("peers online", "", 1.0),
     "completed": ("leechers done", "", 1.0),
