@@ -211,8 +211,9 @@ async fn send(
     let most = bytes.unwrap_or(u64::MAX);
     let (mut sent, mut since) = (0, (now(), 0));
     while sent < most {
-        if rates.has_changed().unwrap_or(false) {
-            rate = *rates.borrow_and_update();
+        let latest = *rates.borrow_and_update();
+        if latest != rate {
+            rate = latest;
             since = (now(), sent);
         }
         let ready = match rate {
