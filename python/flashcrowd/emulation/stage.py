@@ -110,7 +110,8 @@ class Stage:
             table.at(self._window[1], lambda: self._mark(self._end, table))
         for change in self._plan["timeline"]:
             table.at(change["at_ns"] / 1e9, self._change(change, table))
-        for flow in self._all():
+        # Where a program could not be prepared, the run has failed, and nothing starts.
+        for flow in self._all() if not self.failure else ():
             flow.listen(self._hosts, table)
             table.at(flow.job.start_s, lambda flow=flow: flow.start(table))
             if flow.spec["stop_ns"] is not None:
