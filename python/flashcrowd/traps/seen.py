@@ -55,8 +55,8 @@ def read(trap: Trap, results: Source) -> dict[int, list[Seen]]:
     runs = results.tables["runs"]
     columns = (tables.integers(runs, name) for name in ("run", "point", "seed"))
     seconds = int(trap.to_s)
-    up, down, pings = (dict(of(trap, results)) for of in (_up, _down, _pings))
-    calls = dict(_calls(results))
+    up, down = dict(_up(trap, results)), dict(_down(trap, results))
+    pings, calls = dict(_pings(trap, results)), dict(_calls(results))
     silence, nothing = np.zeros(seconds), (np.empty(0), np.empty(0))
     found: dict[int, list[Seen]] = {}
     for run, point, seed in zip(*columns, strict=True):
