@@ -8,6 +8,7 @@ ones, from a seed that is printed, and after a failure says how to repeat it.
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True)
@@ -24,3 +25,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them ignore Ctrl-C, and their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is long begins first: last, it would keep one core busy and the others waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

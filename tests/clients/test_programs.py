@@ -53,6 +53,7 @@ def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_p
     assert swarm.left_behind == (0, 0)
 
 
+@pytest.mark.long
 def test_five_programs_in_one_swarm(tmp_path: Path):
     testbed.needs(*PROGRAMS)
     with testbed.bridged(7) as places:

@@ -33,6 +33,7 @@ def execute(command: str | list[str], folder: Path) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.long
 def test_every_step_of_the_tutorial_works(tmp_path: Path) -> None:
     done = {"file": 0, "append": 0, "console": 0, "python": 0}
     for block in blocks():

@@ -76,6 +76,7 @@ VARIANTS: list[dict[str, Any]] = [
             "disk": {"positioning": {"kind": "distance"}},
         }
     },
+    {"workloads.flow": {**FLOW, "transport": "libutp", "program": "libtorrent", "size": "1 MB"}},
     {
         "workloads.flow": {**FLOW, "limit": "1 Mbit/s", "stop": "1 min"},
         "measures.window": {"from": "5 s", "to": "50 s"},

@@ -125,7 +125,8 @@ def test_damage_is_shown_and_not_raised_by_what_is_only_looked_at(tmp_path: Path
 
 
 def test_the_package_shows_what_it_is_for() -> None:
-    assert [name for name in dir(flashcrowd) if not name.startswith("_")] == ["open", "run"]
+    shown = [name for name in dir(flashcrowd) if not name.startswith("_")]
+    assert shown == ["fetch", "open", "run"]
     assert flashcrowd.__version__
 
 
