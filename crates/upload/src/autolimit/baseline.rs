@@ -3,10 +3,10 @@
 //! upload rested. The reference is taken at the start, every minute or less often, and whenever a delay stays although the
 //! upload was cut: then it was not ours, and the limit comes back.
 
-use super::senses::{Sensed, Senses, Window};
-use super::{BLAMED, BOUND, CUT, FIRST, FLOOR, SEARCH, bounded, limit_of, threshold};
+use super::senses::{Sensed, Senses, Window, answers_of_senses};
+use super::{BLAMED, BOUND, CUT, FIRST, FLOOR, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
-use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use crate::{Controller, Event, Phase, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
 
 parameters! {
@@ -223,9 +223,6 @@ impl Control {
 }
 
 impl Controller for Control {
-    fn on_answer(&mut self, now: Time, answer: &Answer) {
-        self.senses.answer(now, answer);
-    }
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
         // After a step back of the clock no date from before is to be waited for.
@@ -238,19 +235,6 @@ impl Controller for Control {
             self.rest(FIRST, None, "another path: everything is learnt anew");
         }
     }
-    fn probe(&mut self, now: Time) -> Option<Probe> {
-        if let Some(window) = self.senses.window(now) {
-            self.judge(now, window);
-        }
-        self.senses.probe(now)
-    }
-    fn deadline(&self) -> Time {
-        self.senses.deadline()
-    }
-    fn limit(&self) -> Limit {
-        limit_of(self.limit)
-    }
-    fn state(&self) -> State {
-        self.state
-    }
+
+    answers_of_senses!();
 }

@@ -5,10 +5,10 @@
 //!
 //! The trials are those of PCC (Dong et al. 2015) and of BBR's gain cycle, at the pace of a client's limiter.
 
-use super::senses::{Sensed, Senses, Window};
-use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use super::senses::{Sensed, Senses, Window, answers_of_senses};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
-use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use crate::{Controller, Event, Phase, Rates, Setup, State};
 use flashcrowd_base::Time;
 
 parameters! {
@@ -84,7 +84,7 @@ impl Control {
         self.state = state;
     }
 
-    fn judge(&mut self, window: Window) {
+    fn judge(&mut self, _: Time, window: Window) {
         let sensed = match window {
             Window::Heard(sensed) => sensed,
             Window::Silent | Window::Back(_) => {
@@ -171,9 +171,6 @@ impl Control {
 }
 
 impl Controller for Control {
-    fn on_answer(&mut self, now: Time, answer: &Answer) {
-        self.senses.answer(now, answer);
-    }
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
     }
@@ -184,19 +181,6 @@ impl Controller for Control {
             self.try_low("another path: everything is learnt anew");
         }
     }
-    fn probe(&mut self, now: Time) -> Option<Probe> {
-        if let Some(window) = self.senses.window(now) {
-            self.judge(window);
-        }
-        self.senses.probe(now)
-    }
-    fn deadline(&self) -> Time {
-        self.senses.deadline()
-    }
-    fn limit(&self) -> Limit {
-        limit_of(self.limit)
-    }
-    fn state(&self) -> State {
-        self.state
-    }
+
+    answers_of_senses!();
 }

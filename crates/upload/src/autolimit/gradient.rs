@@ -2,10 +2,10 @@
 //! (draft-ietf-rmcat-gcc-02): a standing delay that *rises* is overuse, one that falls means wait, one that is level means raise.
 //! No base is needed, so a shifted route is one false alarm and not a lasting one; a queue that stands without moving is not seen.
 
-use super::senses::{Sensed, Senses, Window};
-use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use super::senses::{Sensed, Senses, Window, answers_of_senses};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
-use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use crate::{Controller, Event, Phase, Rates, Setup, State};
 use flashcrowd_base::Time;
 
 parameters! {
@@ -46,7 +46,7 @@ impl Control {
         }
     }
 
-    fn judge(&mut self, window: Window) {
+    fn judge(&mut self, _: Time, window: Window) {
         let sensed = match window {
             Window::Heard(sensed) => sensed,
             Window::Silent | Window::Back(_) => {
@@ -106,9 +106,6 @@ impl Control {
 }
 
 impl Controller for Control {
-    fn on_answer(&mut self, now: Time, answer: &Answer) {
-        self.senses.answer(now, answer);
-    }
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
     }
@@ -119,19 +116,6 @@ impl Controller for Control {
             (self.capacity, self.limit) = (None, FIRST);
         }
     }
-    fn probe(&mut self, now: Time) -> Option<Probe> {
-        if let Some(window) = self.senses.window(now) {
-            self.judge(window);
-        }
-        self.senses.probe(now)
-    }
-    fn deadline(&self) -> Time {
-        self.senses.deadline()
-    }
-    fn limit(&self) -> Limit {
-        limit_of(self.limit)
-    }
-    fn state(&self) -> State {
-        self.state
-    }
+
+    answers_of_senses!();
 }

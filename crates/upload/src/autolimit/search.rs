@@ -7,10 +7,10 @@
 //! download it is the other way round: bursts raise the mean and harm no rate, and only a queue that does not run empty tells
 //! that the uplink is full. Which of both it is tells the delay that stands while our upload rests.
 
-use super::senses::{Sensed, Senses, Window};
-use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, limit_of, threshold};
+use super::senses::{Sensed, Senses, Window, answers_of_senses};
+use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
-use crate::{Answer, Controller, Event, Limit, Phase, Probe, Rates, Setup, State};
+use crate::{Controller, Event, Phase, Rates, Setup, State};
 use flashcrowd_base::{Span, Time};
 
 parameters! {
@@ -413,9 +413,6 @@ impl Control {
 }
 
 impl Controller for Control {
-    fn on_answer(&mut self, now: Time, answer: &Answer) {
-        self.senses.answer(now, answer);
-    }
     fn on_rates(&mut self, now: Time, rates: &Rates) {
         self.senses.rates(now, rates);
         // After a step back of the clock no date from before is to be waited for.
@@ -429,19 +426,6 @@ impl Controller for Control {
             self.lower(None, "another path: everything is learnt anew");
         }
     }
-    fn probe(&mut self, now: Time) -> Option<Probe> {
-        if let Some(window) = self.senses.window(now) {
-            self.judge(now, window);
-        }
-        self.senses.probe(now)
-    }
-    fn deadline(&self) -> Time {
-        self.senses.deadline()
-    }
-    fn limit(&self) -> Limit {
-        limit_of(self.limit)
-    }
-    fn state(&self) -> State {
-        self.state
-    }
+
+    answers_of_senses!();
 }

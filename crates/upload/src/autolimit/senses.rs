@@ -246,6 +246,35 @@ impl Reflector {
     }
 }
 
+/// What designs answer alike that have [`Senses`] called `senses`, a `limit` in bytes per second, a `state`, and a `judge` of windows.
+macro_rules! answers_of_senses {
+    () => {
+        fn on_answer(&mut self, now: Time, answer: &crate::Answer) {
+            self.senses.answer(now, answer);
+        }
+
+        fn probe(&mut self, now: Time) -> Option<crate::Probe> {
+            if let Some(window) = self.senses.window(now) {
+                self.judge(now, window);
+            }
+            self.senses.probe(now)
+        }
+
+        fn deadline(&self) -> Time {
+            self.senses.deadline()
+        }
+
+        fn limit(&self) -> crate::Limit {
+            super::limit_of(self.limit)
+        }
+
+        fn state(&self) -> State {
+            self.state
+        }
+    };
+}
+pub(super) use answers_of_senses;
+
 #[cfg(test)]
 mod tests {
     use super::*;
