@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,11 @@ def _read(study: StudyEvidence, what: str) -> Curves:
             curve = Curve(t_s[mine], value[mine])
             found.setdefault(int(runs[mine[0]]), {})[names[codes[mine[0]]]] = curve
     return found
+
+
+def stretch(given: Mapping[str, Any]) -> tuple[float, float]:
+    """From when to when a claim is about a run, in seconds: `from_s` and `to_s`, or all of it."""
+    return float(given.get("from_s", 0.0)), float(given.get("to_s", np.inf))
 
 
 def means(

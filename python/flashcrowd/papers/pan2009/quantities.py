@@ -33,7 +33,7 @@ def rate(study: StudyEvidence, given: Given) -> Measure:
     way, stream = given["way"], bool(given.get("stream"))
     factor = 1e-3 * (_STREAM if stream else 1.0)
     rates = curves.read(study, "link-rate")
-    of_run = curves.means(rates, f"home-1 {way}", *_stretch(given), factor)
+    of_run = curves.means(rates, f"home-1 {way}", *curves.stretch(given), factor)
     note = "Full packets on the home's line, less their headers." if stream else _WIRE
     return Measure(f"{way}load", "kbit/s", of_run, note)
 
@@ -85,7 +85,7 @@ def of_runs(study: StudyEvidence, path: str) -> dict[int, object]:
 def round_trips(study: StudyEvidence, given: Given) -> dict[int, np.ndarray]:
     """The round-trip times of the answered pings of a stretch, for each run, in milliseconds."""
     rows = study.results.tables["pings"]
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
     runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
@@ -258,10 +258,6 @@ def rank_correlation(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.nd
     from scipy.stats import rankdata  # late: a second to load
 
     return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
-
-
-def _stretch(given: Given) -> tuple[float, float]:
-    return float(given.get("from_s", 0.0)), float(given.get("to_s", np.inf))
 
 
 #: Each measure, by the name that claims use.

@@ -25,21 +25,21 @@ FIRST_MINUTE_S = 60.0
 def throughput(study: StudyEvidence, given: Given) -> Measure:
     """IP bytes that the sending host puts on the wire, in Mbit/s, as a packet trace counts them."""
     source = given.get("source", "senders-1 up")
-    of_run = curves.means(curves.read(study, "link-rate"), source, *_stretch(given), 1e-6)
+    of_run = curves.means(curves.read(study, "link-rate"), source, *curves.stretch(given), 1e-6)
     return Measure("throughput", "Mbit/s", of_run, "IP bytes on the sender's wire.")
 
 
 def goodput(study: StudyEvidence, given: Given) -> Measure:
     """Bytes that reach the receiving application, in Mbit/s."""
     source = given.get("flow", "flow/0")
-    of_run = curves.means(curves.read(study, "goodput"), source, *_stretch(given), 1e-6)
+    of_run = curves.means(curves.read(study, "goodput"), source, *curves.stretch(given), 1e-6)
     return Measure("goodput", "Mbit/s", of_run, "Bytes that reach the receiving application.")
 
 
 def unevenness(study: StudyEvidence, given: Given) -> Measure:
     """Standard deviation of the rate over its mean, in per cent, from one sample to the next."""
     what, source = given.get("series", "link-rate"), given.get("source", "senders-1 up")
-    of_run = curves.unevenness(curves.read(study, what), source, *_stretch(given))
+    of_run = curves.unevenness(curves.read(study, what), source, *curves.stretch(given))
     return Measure("unevenness", "%", of_run, "Standard deviation over mean, in windows of 1 s.")
 
 
@@ -63,14 +63,14 @@ def in_flight(study: StudyEvidence, given: Given) -> Measure:
 def queue_delay(study: StudyEvidence, given: Given) -> Measure:
     """Mean delay in the queue of a link, in milliseconds."""
     source = given.get("link", "bottleneck")
-    of_run = curves.means(curves.read(study, "queue-delay"), source, *_stretch(given), 1e3)
+    of_run = curves.means(curves.read(study, "queue-delay"), source, *curves.stretch(given), 1e3)
     return Measure("queueing delay", "ms", of_run, "Sampled every second.")
 
 
 def ping(study: StudyEvidence, given: Given) -> Measure:
     """Mean round-trip time of the bystander's echo requests in a stretch, in milliseconds."""
     rows = study.results.tables["pings"]
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
     runs = tables.integers(rows, "run")[chosen]
@@ -82,7 +82,7 @@ def ping(study: StudyEvidence, given: Given) -> Measure:
 def ping_peak(study: StudyEvidence, given: Given) -> Measure:
     """Longest round-trip time of the bystander's echo requests in a stretch, in milliseconds."""
     rows = study.results.tables["pings"]
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
     runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
@@ -212,7 +212,7 @@ def _of_packets(
     of: Callable[[np.ndarray, np.ndarray, np.ndarray], float | None],
     note: str,
 ) -> Measure:
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     found = {}
     for run, time, ip, payload in packets(study):
         mine = (time >= from_s) & (time < to_s)
@@ -225,7 +225,7 @@ def _of_packets(
 def full_packets(study: StudyEvidence, given: Given) -> Measure:
     """Share of the packets of a stretch whose payload is the largest of the run, in per cent."""
     largest = {run: payload.max() for run, _, _, payload in packets(study)}
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     found = {}
     for run, time, _, payload in packets(study):
         mine = (time >= from_s) & (time < to_s)
@@ -278,15 +278,11 @@ def overhead(study: StudyEvidence, given: Given) -> Measure:
 
 def packet_rate(study: StudyEvidence, given: Given) -> Measure:
     """Data packets a second."""
-    from_s, to_s = _stretch(given)
+    from_s, to_s = curves.stretch(given)
     return _of_packets(
         study, given, "data packets", "a second",
         lambda time, ip, payload: len(time) / (min(to_s, float(time.max())) - from_s), "",
     )  # fmt: skip
-
-
-def _stretch(given: Given) -> tuple[float, float]:
-    return float(given.get("from_s", 0.0)), float(given.get("to_s", np.inf))
 
 
 #: Each measure, by the name that claims use.
