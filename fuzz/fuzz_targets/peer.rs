@@ -186,6 +186,9 @@ impl Driver {
                     assert!(bytes > 0 && u64::from(bytes) <= *space);
                     *space -= u64::from(bytes);
                 }
+                Action::JoinWebSeed { .. }
+                | Action::LeaveWebSeed { .. }
+                | Action::AskWebSeed { .. } => unreachable!("this swarm has none"),
                 Action::PieceCompleted { .. } => self.pieces += 1,
                 Action::Completed => assert!(self.peer.is_complete()),
                 Action::Announce { .. } | Action::UnchokeEnded { .. } => {}

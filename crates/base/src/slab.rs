@@ -86,6 +86,10 @@ impl<T> Slab<T> {
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         self.places.get_mut(index as usize)?.value.as_mut()
     }
+    /// All values, in the order of their places.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|place| place.value.as_ref())
+    }
     /// All values, with their places, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         let numbered = (0u32..).zip(&mut self.places);

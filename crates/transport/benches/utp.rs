@@ -1,108 +1,31 @@
-//! What a uTP packet costs: two connections, a pipe of fixed delay that is two queues, bulk data one
-//! way. One element is one packet received, data or acknowledgement, with the polls that follow it.
+//! What a uTP packet costs.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flashcrowd_base::{RandomStream, Span, Time};
+mod pipe;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use flashcrowd_base::Time;
 use flashcrowd_transport::utp::{Config, Connection, Packet, profiles, wire};
-use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
 
-const DELAY: Span = Span::from_millis(10);
-const PACKETS: u64 = 100_000;
+impl pipe::End for Connection {
+    type Config = Arc<Config>;
+    type Packet = Packet;
 
-struct Pipe {
-    now: Time,
-    ends: [Connection; 2],
-    queues: [VecDeque<(Time, Packet)>; 2],
-    stream: RandomStream,
-    loss: f64,
-    /// When the bottleneck is free again, and its time per data packet.
-    free: Time,
-    slot: Span,
-    received: u64,
-}
-
-impl Pipe {
-    fn new(config: &Config, loss: f64) -> Pipe {
-        let config = Arc::new(config.clone());
+    fn pair(config: Arc<Config>) -> [Connection; 2] {
         let mut caller = Connection::connect(&config, Time::START, 1, 1);
         let syn = caller.poll_transmit(Time::START).expect("a SYN");
         let answerer = Connection::accept(&config, Time::START, &syn, 1);
-        let mut pipe = Pipe {
-            now: Time::START,
-            ends: [caller, answerer],
-            queues: [VecDeque::new(), VecDeque::new()],
-            stream: RandomStream::new(1, "loss", 0),
-            loss,
-            free: Time::START,
-            slot: Span::from_micros(12),
-            received: 0,
-        };
-        pipe.flush(1);
-        pipe
+        [caller, answerer]
     }
 
-    fn flush(&mut self, who: usize) {
-        while let Some(packet) = self.ends[who].poll_transmit(self.now) {
-            let mut leaves = self.now;
-            if packet.len > 0 {
-                if self.loss > 0.0 && self.stream.unit() < self.loss {
-                    continue;
-                }
-                leaves = self.free.max(self.now) + self.slot;
-                self.free = leaves;
-            }
-            self.queues[1 - who].push_back((leaves + DELAY, packet));
-        }
-    }
-
-    fn run(&mut self, packets: u64) {
-        let until = self.received + packets;
-        while self.received < until {
-            let first =
-                |queue: &VecDeque<(Time, Packet)>| queue.front().map_or(Time::NEVER, |s| s.0);
-            let arrivals = [first(&self.queues[0]), first(&self.queues[1])];
-            let timers = self.ends.each_ref().map(|end| end.next_timer().unwrap_or(Time::NEVER));
-            let who = usize::from(arrivals[1] < arrivals[0]);
-            self.now = arrivals[who].min(timers[0]).min(timers[1]);
-            if self.now == arrivals[who] {
-                let Some((_, packet)) = self.queues[who].pop_front() else { return };
-                let end = &mut self.ends[who];
-                black_box(end.receive(self.now, &packet));
-                self.received += 1;
-                if who == 1 {
-                    let bytes = end.readable();
-                    end.read(self.now, bytes);
-                } else {
-                    end.write(self.now, u64::MAX);
-                }
-                self.flush(who);
-            } else {
-                for (who, timer) in timers.into_iter().enumerate() {
-                    if timer <= self.now {
-                        self.ends[who].on_timer(self.now);
-                        self.flush(who);
-                    }
-                }
-            }
-        }
-    }
+    pipe::answers_as_an_end!();
 }
 
 fn bulk(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("utp");
-    group.throughput(Throughput::Elements(PACKETS));
-    for profile in [profiles::libutp(), profiles::libtorrent(), profiles::rfc6817()] {
-        for (name, loss) in [("perfect", 0.0), ("1 % loss", 0.01)] {
-            let mut pipe = Pipe::new(&profile, loss);
-            pipe.run(PACKETS);
-            group.bench_function(format!("{}, {name}", profile.name), |bencher| {
-                bencher.iter(|| black_box(&mut pipe).run(PACKETS));
-            });
-        }
-    }
-    group.finish();
+    let configs = [profiles::libutp(), profiles::libtorrent(), profiles::rfc6817()];
+    let named = configs.map(|config| (config.name.to_string(), Arc::new(config)));
+    pipe::bulk::<Connection>(criterion, "utp", named);
 }
 
 /// A header written and read again.
