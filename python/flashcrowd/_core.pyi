@@ -24,10 +24,12 @@ __all__ = [
     "content_policies",
     "controllers",
     "die_with_parent",
+    "divide",
     "echo_times",
     "enter_namespace",
     "ledbat_tables",
     "may_have_real_time",
+    "origin_visits",
     "plan_need",
     "plan_schema",
     "set_apart",
@@ -148,6 +150,11 @@ class ContentServer:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
     def snapshot(self) -> str:
         """What it does now, and has done (a JSON object)."""
+    def reload(self) -> list[str]:
+        """Read the certificate and its key again, and open the access log anew.
+
+        Gives what went wrong, in words; what could not be read or opened stays as it was.
+        """
     def stop(self) -> None:
         """End soon, when answers under way have ended; the second time, at once."""
     def result(self) -> str:
@@ -313,6 +320,15 @@ def upload_controllers() -> str:
 def content_policies() -> list[str]:
     """Names of the policies of a content server, in the order in which they are shown (Linux)."""
 
+def origin_visits(
+    plan_json: str, seed: int, workload: int
+) -> list[tuple[int, int, int, int, int | None]]:
+    """Who comes to a content server, a workload of a plan (JSON), in a run with a seed (Linux).
+
+    Population, host, file, and when it comes and leaves at the latest, in nanoseconds. Raises
+    `PlanError`.
+    """
+
 def client_profiles() -> str:
     """BitTorrent clients: a JSON object from name to the resolved profile."""
 
@@ -329,16 +345,40 @@ class Lab:
     """An emulated network (Linux). Everything of it is gone with this process."""
 
     def __new__(
-        cls, plan_json: str, seed: int, settings_json: str, attachment: str | None = None
+        cls,
+        plan_json: str,
+        seed: int,
+        settings_json: str,
+        attachment: str | None = None,
+        share: tuple[str, int] | None = None,
     ) -> Lab:
         """The hosts of a plan (JSON), each in a namespace.
 
         Their settings are a JSON list of `address`, `mtu`, `initial_window`, `controller` (null for
         the machine's) and `sysctls`. They are attached by `"tun"` or `"veth"`; without a word by
-        TUN where it is allowed. Raises `PlanError` or `OSError`.
+        TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
+        node's hosts alone. Raises `PlanError` or `OSError`.
         """
+    def join(self, fd: int, run: int, nodes: list[str]) -> None:
+        """Say how the other nodes are reached, for a share.
+
+        By a UDP socket's file descriptor, with the number of the run, and where all nodes are
+        reached, as `ADDRESS:PORT`. Raises `OSError`.
+        """
+    def tune(self, over: float) -> tuple[int, int, int] | None:
+        """Compare clocks with the first node for so many seconds, in which all have to do so.
+
+        Gives what to add to this machine's monotonic clock for the first node's, by how much that
+        may be wrong, and the least round trip, in nanoseconds; None at the first node, or if it did
+        not answer. Raises `OSError`.
+        """
+    def start_at(self, begin_ns: int) -> None:
+        """Start the network; the run begins at this instant of the monotonic clock."""
     def namespaces(self) -> list[int]:
-        """The file descriptors of the hosts' namespaces, in the order of the plan."""
+        """The file descriptors of the namespaces of hosts, in the order of the plan.
+
+        Of a share, of its hosts.
+        """
     def start(self, lead: float) -> int:
         """Start the network; the run begins after `lead` seconds.
 
@@ -393,6 +433,14 @@ def transfer_starts(plan_json: str, seed: int) -> dict[int, list[int]]:
     """When the flows of each transfer of a plan (JSON) start in a run with a seed.
 
     In nanoseconds, by number of the workload. Raises `PlanError`.
+    """
+
+def divide(plan_json: str, nodes: int, least: float) -> tuple[str, float]:
+    """Divide a plan (JSON) among nodes.
+
+    With at least so many seconds of delay before packets wherever they go from one to another.
+    Gives the division (JSON: the node of each of `hosts` and `links`), and the least such delay in
+    seconds. Raises `PlanError` where that cannot be.
     """
 
 def echo_times(

@@ -63,6 +63,11 @@ METRICS = (
     ),
     Metric("seed upload", "swarm", "MB", "Payload that the seeds sent.", many=False),
     Metric(
+        "source upload", "swarm", "MB",
+        "Payload that the seeds sent and web seeds brought: what those send who offer the file.",
+        many=False,
+    ),
+    Metric(
         "seed share", "swarm", "%", "Share of the swarm's payload that the seeds sent.",
         many=False, most=100.0,
     ),

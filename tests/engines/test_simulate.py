@@ -1,5 +1,6 @@
 """The extension module, through the door that users take."""
 
+import json
 import threading
 import time
 
@@ -16,7 +17,11 @@ from flashcrowd.store import schema
 
 EACH = [plans.swarm(5), plans.transfer(), plans.ping(), plans.web(), plans.call(), plans.origin()]
 EACH[0]["populations"][0]["upload_control"] = plans.control(reflector=5)
-SMALL = plans.as_json(plans.plan(6, EACH, loss=0.01))
+EACH[0]["populations"][1]["profile"] = 1
+EACH[0] |= {"size_bytes": 600_000, "web_seeds": [{"origin": 5, "file": 0}]}
+WHOLE = plans.plan(6, EACH, loss=0.01)
+WHOLE["profiles"].append(json.loads(_core.client_profiles())["modern"])
+SMALL = plans.as_json(WHOLE)
 LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
 
 
@@ -86,6 +91,16 @@ def test_an_impossible_plan_names_the_place() -> None:
     engine = Simulator()
     with pytest.raises(PlanRejected, match=r"workloads\[0\]\.to"):
         engine.run(plans.as_json(broken), 1, engine.control())
+
+
+@pytest.mark.parametrize("datagrams", [plans.ping(), plans.call()], ids=["ping", "call"])
+def test_a_datagram_that_would_be_fragmented_is_refused(datagrams) -> None:
+    whole, split = (
+        plans.as_json(plans.plan(2, [datagrams | {"size_bytes": size}])) for size in (1500, 1501)
+    )
+    Simulator().check(whole)
+    with pytest.raises(PlanRejected, match=r"size_bytes: must be at most 1500, the MTU of h0"):
+        Simulator().check(split)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, "1", 1.5])

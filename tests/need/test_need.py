@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,33 +20,26 @@ from tests.need.cases import CASES
 from flashcrowd import _core
 
 FACTOR = 2.0
-LEAST_BYTES = 4e6
-"""Smaller runs: what the allocator holds in advance is more than what they take."""
+LEAST_BYTES = 5e6
+"""Smaller runs: what allocators hold in advance, pages of 2 MiB or nothing, is half of it."""
 
 
-@cache
-def predicted(name: str) -> dict[str, float]:
-    return json.loads(_core.plan_need(CASES[name]()))
+def predicted(plan: str) -> dict[str, float]:
+    return json.loads(_core.plan_need(plan))
 
 
-@cache
-def taken(name: str) -> dict[str, Any]:
+def taken(plan: str) -> dict[str, Any]:
     """What a run took: in a process of its own, if its memory can be told from the process's."""
-    if predicted(name)["bytes"] < LEAST_BYTES / 2:
+    if predicted(plan)["bytes"] < LEAST_BYTES / 2:
         begin = time.process_time()
-        tables = _core.simulate(CASES[name](), 1)
+        tables = _core.simulate(plan, 1)
         seconds = time.process_time() - begin
         (row,) = pa.table(tables["run"]).to_pylist()
         found = {"packets": row["packets_delivered"], "events": row["events"]}
         return found | {"seconds": seconds, "bytes": None}
     command = [sys.executable, str(Path(__file__).with_name("run_one.py"))]
-    plan = CASES[name]()
     made = subprocess.run(command, input=plan, capture_output=True, text=True, check=True)
     return json.loads(made.stdout)
-
-
-def ratio(name: str, what: str) -> float:
-    return predicted(name)[what] / taken(name)[what]
 
 
 MISSED = {
@@ -56,41 +48,25 @@ MISSED = {
     "upload-limit, unlimited": "the same: 2.3 times",
     "client-ablation, cut": "the same in the first minute: twice as many packets",
 }
-"""Where the factor is missed, and why."""
+"""Where the factor of packets and events is missed, and why."""
 
-
-@pytest.mark.parametrize("name", [name for name in CASES if name not in MISSED])
-@pytest.mark.parametrize("what", ["packets", "events"])
-def test_it_is_within_a_factor_of_two(name: str, what: str) -> None:
-    assert 1 / FACTOR <= ratio(name, what) <= FACTOR, (predicted(name)[what], taken(name)[what])
+COUNTS = {"packets": 9, "events": 10}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_memory_is_within_a_factor_of_two(name: str) -> None:
-    if taken(name)["bytes"] is None:
-        pytest.skip("too small, or this system does not say how much memory a process had")
-    if max(taken(name)["bytes"], predicted(name)["bytes"]) < LEAST_BYTES:
-        pytest.skip("too small to be told from the memory of the process itself")
-    assert 1 / FACTOR <= ratio(name, "bytes") <= FACTOR, (predicted(name), taken(name))
-
-
-def test_the_distance(snapshot: SnapshotAssertion, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_within_a_factor_of_two(name: str, snapshot: SnapshotAssertion) -> None:
     """The snapshot has what is the same on every machine; time and memory are printed."""
-    rows = [f"{'':24}{'packets':>9}{'ratio':>7}{'events':>10}{'ratio':>7}"]
-    extra = [f"{'MB':>8}{'ratio':>7}{'ms':>8}{'ratio':>7}"]
-    for name in CASES:
-        found = taken(name)
-        cells = [f"{found[it]:{wide}}{ratio(name, it):7.2f}" for it, wide in COUNTS.items()]
-        rows.append(f"{name:24}{''.join(cells)}")
-        memory = f"{found['bytes'] / 1e6:8.1f}{ratio(name, 'bytes'):7.2f}" if found["bytes"] else ""
-        spent = f"{found['seconds'] * 1e3:8.1f}{ratio(name, 'seconds'):7.2f}"
-        extra.append(f"{memory:15}{spent}")
-    with capsys.disabled():
-        print("\n" + "\n".join(map("".join, zip(rows, extra, strict=True))))
-    assert "\n".join(rows) == snapshot
-
-
-COUNTS = {"packets": 9, "events": 10}
+    plan = CASES[name]()
+    need, found = predicted(plan), taken(plan)
+    ratio = {what: need[what] / found[what] for what in found if found[what]}
+    print(f"{name}: {found}, predicted {need}")
+    assert snapshot == " ".join(f"{it} {found[it]:{COUNTS[it]}} {ratio[it]:5.2f}" for it in COUNTS)
+    if name not in MISSED:
+        for what in COUNTS:
+            assert 1 / FACTOR <= ratio[what] <= FACTOR, what
+    # Small ones cannot be told from the memory of the process itself; some systems do not tell.
+    if found["bytes"] is not None and max(found["bytes"], need["bytes"]) >= LEAST_BYTES:
+        assert 1 / FACTOR <= ratio["bytes"] <= FACTOR
 
 
 def sane(need: dict[str, Any]) -> bool:

@@ -112,6 +112,7 @@ PYTHON: dict[str, set[str]] = {
     "profiles.picker.begun": field(profile.Picker, "begun"),
     "profiles.picker.order": field(profile.Picker, "order"),
     "profiles.requests.interest": field(profile.Requests, "interest"),
+    "profiles.web_seeds.order": field(profile.WebSeeds, "order"),
 }
 
 LOWERED = {

@@ -230,8 +230,9 @@ def test_it_refuses_what_the_engine_refuses() -> None:
             kept = dict(place)
             for value in (None, [{}]) if key in kept else ("",):
                 place[key] = value
-                assert judge.is_valid(plan) <= accepts(plan), (key, value, kept)
-                judged += not judge.is_valid(plan)
+                refused = not judge.is_valid(plan)
+                assert refused or accepts(plan), (key, value, kept)
+                judged += refused
                 place.clear()
                 place.update(kept)
     assert judged > 300
@@ -254,8 +255,18 @@ def accepts(plan: Any) -> bool:
     return True
 
 
+def shape(value: Any) -> Any:
+    """A value without its numbers."""
+    if isinstance(value, dict):
+        return {key: shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shape(item) for item in value]
+    return value if isinstance(value, str | bool | None) else type(value).__name__
+
+
 def test_every_field_and_variant_is_emitted() -> None:
-    found = {place for plan in emitted() for place in used(plan, SCHEMA)}
+    different = {json.dumps(shape(plan)): plan for plan in emitted()}
+    found = {place for plan in different.values() for place in used(plan, SCHEMA)}
     assert sorted(set(places(SCHEMA)) - found) == []
 
 

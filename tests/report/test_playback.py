@@ -24,7 +24,7 @@ Swarm = Callable[..., Any]
 def recorded(swarm: Swarm, pieces: int, leechers: int, repeats: int = 1, **more: Any) -> Any:
     """Results in which each leecher completed its pieces at random until its download ended."""
     results = swarm(repeats=repeats, leechers=leechers, **more)
-    columns: dict[str, list[Any]] = {"run": [], "peer": [], "piece": [], "t_s": []}
+    columns: dict[str, list[np.ndarray]] = {"run": [], "peer": [], "piece": [], "t_s": []}
     random = np.random.default_rng(1)
     for row in results.tables["downloads"].to_pylist():
         if row["population"] == "seed":
@@ -32,11 +32,11 @@ def recorded(swarm: Swarm, pieces: int, leechers: int, repeats: int = 1, **more:
         end = row["completed_s"] or 400.0
         times = np.sort(random.uniform(0, end, pieces))
         times[-1] = end
-        columns["run"] += [row["run"]] * pieces
-        columns["peer"] += [row["peer"]] * pieces
-        columns["piece"] += random.permutation(pieces).tolist()
-        columns["t_s"] += times.tolist()
-    table = pa.table(columns)
+        columns["run"].append(np.full(pieces, row["run"]))
+        columns["peer"].append(np.full(pieces, row["peer"]))
+        columns["piece"].append(random.permutation(pieces))
+        columns["t_s"].append(times)
+    table = pa.table({name: np.concatenate(parts) for name, parts in columns.items()})
     for name, text in (("swarm", "crowd"), ("population", "leechers")):
         table = table.append_column(name, pa.array([text] * table.num_rows))
     results.tables["have"] = table

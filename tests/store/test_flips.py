@@ -13,7 +13,7 @@ from flashcrowd.store import open as open_results
 from flashcrowd.study.campaign import conduct
 from flashcrowd.study.threads import Threads
 
-FLIPS = 40
+FLIPS = [12, pytest.param(120, marks=pytest.mark.slow)]
 """Of each kind of file."""
 
 KINDS = {
@@ -66,12 +66,15 @@ def error_of(folder: Path, good: list[object]) -> ResultsError | None:
     return None
 
 
+@pytest.mark.parametrize("flips", FLIPS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_bit_is_an_error_or_mended(kind: str, sound: Path, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_an_error_or_mended(
+    kind: str, flips: int, sound: Path, tmp_path: Path
+) -> None:
     draw = random.Random(kind)
     good, whole = everything(sound), lasting(sound)
     said = 0
-    for _ in range(FLIPS):
+    for _ in range(flips):
         folder = tmp_path / "r"
         shutil.copytree(sound, folder)
         file = draw.choice(sorted(folder.glob(KINDS[kind])))
@@ -93,4 +96,4 @@ def test_a_flipped_bit_is_an_error_or_mended(kind: str, sound: Path, tmp_path: P
         assert told == []
         shutil.rmtree(folder)
     read = kind not in ("runs", "study as TOML")  # those a reader of tables has no use for
-    assert said == (FLIPS if read else 0)
+    assert said == (flips if read else 0)

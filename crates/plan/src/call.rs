@@ -41,7 +41,7 @@ impl Call {
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
-        datagrams(self.size_bytes, self.interval_ns, path)?;
+        datagrams(plan, [self.from, self.to], self.size_bytes, self.interval_ns, path)?;
         let filled = self.every_ns.is_none_or(|every| every >= self.interval_ns);
         require(filled, format_args!("{path}.every_ns"), "must be at least interval_ns")
     }

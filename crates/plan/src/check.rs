@@ -40,10 +40,21 @@ pub(crate) fn ends(plan: &Plan, from: u32, to: u32, path: &str) -> Result<(), Er
     index(to, hosts, format_args!("{path}.to"))
 }
 
-/// Refuses datagrams that no IP packet holds, and those that come all at once.
-pub(crate) fn datagrams(size_bytes: u32, interval_ns: Span, path: &str) -> Result<(), Error> {
+/// Refuses datagrams between these hosts that no link carries whole, and those that come all at once.
+pub(crate) fn datagrams(
+    plan: &Plan,
+    hosts: [u32; 2],
+    size_bytes: u32,
+    interval_ns: Span,
+    path: &str,
+) -> Result<(), Error> {
     let often = interval_ns >= Span::from_micros(1);
     require(often, format_args!("{path}.interval_ns"), "must be at least a microsecond")?;
-    let small = size_bytes <= 65_535;
-    require(small, format_args!("{path}.size_bytes"), "must be at most 65535")
+    // Nothing here fragments IP packets (RFC 791, 3.2).
+    for host in hosts.map(|index| &plan.network.hosts[index as usize]) {
+        let mtu_bytes = plan.stacks[host.stack as usize].mtu_bytes;
+        let whole = format_args!("must be at most {mtu_bytes}, the MTU of {}", host.name);
+        require(size_bytes <= mtu_bytes, format_args!("{path}.size_bytes"), whole)?;
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@ use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Outlook, Way};
 use crate::{Arrivals, Error, Plan, TransportChoice};
+use flashcrowd_base::{RandomStream, Span};
 use flashcrowd_origin::Settings;
 use flashcrowd_origin::disk::Medium;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,21 @@ pub struct Clients {
     pub arrivals: Arrivals,
 }
 
+/// A client of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// Its population, and its host.
+    pub population: u32,
+    /// See `population`.
+    pub host: u32,
+    /// Which file it wants.
+    pub file: u32,
+    /// When it comes, and when it leaves at the latest.
+    pub at: Span,
+    /// See `at`.
+    pub leave: Option<Span>,
+}
+
 /// Files of one origin: more is surely a mistake.
 const MOST_FILES: u32 = 1_000_000;
 /// Extents of all files: what is known of each takes some bytes.
@@ -119,8 +135,6 @@ impl Origin {
             format_args!("{path}.head_bytes"),
             "must be at most 1048576, as part_bytes",
         )?;
-        let some = !self.populations.is_empty();
-        require(some, format_args!("{path}.populations"), "must not be empty")?;
         for (i, clients) in self.populations.iter().enumerate() {
             let path = format!("{path}.populations[{i}]");
             for host in &clients.hosts {
@@ -131,6 +145,26 @@ impl Origin {
             clients.arrivals.check(clients.hosts.len(), &format!("{path}.arrivals"))?;
         }
         Ok(())
+    }
+
+    /// Who comes in a run with this seed, and for what, as number `index` of the plan's workloads: by population, and there in the order
+    /// of its hosts.
+    pub fn visits(&self, seed: u64, index: u32) -> Vec<Visit> {
+        let popularity = self.files.popularity();
+        let mut visits = Vec::new();
+        for (population, clients) in (0u32..).zip(&self.populations) {
+            // Files come from a stream of their own, so that the third client of a population wants the same one
+            // however many came before it in others.
+            let stream = u64::from(index) << 32 | u64::from(population);
+            let mut files = RandomStream::new(seed, "origin-files", stream);
+            let arrivals = RandomStream::new(seed, "origin-arrivals", stream);
+            let instants = clients.arrivals.instants(clients.hosts.len(), arrivals);
+            for (host, (at, leave)) in clients.hosts.iter().zip(instants) {
+                let file = draw(&popularity, &mut files);
+                visits.push(Visit { population, host: *host, file, at, leave });
+            }
+        }
+        visits
     }
 
     /// Clients take what they get, as long as they are there.
@@ -187,6 +221,14 @@ impl Origin {
     }
 }
 
+/// Which file a client wants.
+fn draw(popularity: &[f64], stream: &mut RandomStream) -> u32 {
+    let all = popularity.last().copied().unwrap_or(0.0);
+    let popular = stream.unit() * all;
+    let file = popularity.partition_point(|sum| *sum <= popular);
+    file.min(popularity.len().saturating_sub(1)) as u32
+}
+
 impl Files {
     /// Longer files are surely a mistake.
     const MOST_BYTES: u64 = 1 << 44;
@@ -197,7 +239,7 @@ impl Files {
     }
 
     /// How popular each file is, together with all before it; the last one is the sum.
-    pub fn popularity(&self) -> Vec<f64> {
+    fn popularity(&self) -> Vec<f64> {
         let mut sum = 0.0;
         let add = |rank: u32| {
             sum += libm::pow(f64::from(rank), -self.zipf);

@@ -36,7 +36,7 @@ impl Ping {
 
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
-        datagrams(self.size_bytes, self.interval_ns, path)
+        datagrams(plan, [self.from, self.to], self.size_bytes, self.interval_ns, path)
     }
 
     /// Both ways, whatever else there is.

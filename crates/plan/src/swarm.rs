@@ -1,7 +1,7 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
-use crate::{Arrivals, ControlledUpload, Error, Plan, TransportChoice, What};
+use crate::{Arrivals, ControlledUpload, Error, Origin, Plan, TransportChoice, What, Workload};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,20 @@ pub struct Swarm {
     pub populations: Vec<Population>,
     /// The run ends at this completion, if given.
     pub stop_after_completions: Option<u32>,
+    /// Content servers of which leechers fetch ranges of the file, too, if their clients know web seeds (BEP 19).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub web_seeds: Vec<WebSeed>,
+}
+
+/// A content server that has the file of a swarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WebSeed {
+    /// Index of the origin among the workloads.
+    pub origin: u32,
+    /// Number of the file there.
+    pub file: u32,
 }
 
 /// Who tells the peers of a swarm of each other.
@@ -107,6 +121,16 @@ pub enum Departure {
     },
 }
 
+impl Plan {
+    /// How many web seeds of a swarm somebody fetches from: all of them, if the client of any leecher knows such.
+    pub fn usable_web_seeds(&self, swarm: &Swarm) -> u32 {
+        let leechers = swarm.populations.iter().filter(|it| it.role == Role::Leecher);
+        let mut clients = leechers.map(|it| &self.profiles[it.profile as usize]);
+        let known = clients.any(|profile| profile.web_seeds.connections > 0);
+        if known { swarm.web_seeds.len() as u32 } else { 0 }
+    }
+}
+
 impl Swarm {
     /// Logs of connections may be about it.
     pub(crate) const OPENS_CONNECTIONS: bool = true;
@@ -129,6 +153,9 @@ impl Swarm {
         require(some, &place, "must be at least a millisecond")?;
         let some = !self.populations.is_empty();
         require(some, format_args!("{path}.populations"), "must not be empty: a swarm has peers")?;
+        for (i, web_seed) in self.web_seeds.iter().enumerate() {
+            self.check_web_seed(plan, *web_seed, &format!("{path}.web_seeds[{i}]"))?;
+        }
         for (i, population) in self.populations.iter().enumerate() {
             let path = format!("{path}.populations[{i}]");
             index(population.profile, plan.profiles.len(), format_args!("{path}.profile"))?;
@@ -153,6 +180,30 @@ impl Swarm {
         Ok(())
     }
 
+    fn check_web_seed(&self, plan: &Plan, web_seed: WebSeed, path: &str) -> Result<(), Error> {
+        let place = format!("{path}.origin");
+        index(web_seed.origin, plan.workloads.len(), &place)?;
+        let Workload::Origin(origin) = &plan.workloads[web_seed.origin as usize] else {
+            return Err(Error::new(place, "must be the index of an origin"));
+        };
+        index(web_seed.file, origin.files.count as usize, format_args!("{path}.file"))?;
+        let same = origin.files.size_bytes == self.size_bytes;
+        require(same, &place, "must be an origin whose files are as long as the swarm's")?;
+        let leechers = self.populations.iter().filter(|it| it.role == Role::Leecher);
+        let apart = leechers.flat_map(|it| &it.hosts).all(|host| *host != origin.host);
+        require(apart, place, "must be on a host that has no leecher of the swarm")
+    }
+
+    /// The origins that its leechers fetch from.
+    fn web_servers<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = &'p Origin> {
+        let usable = plan.usable_web_seeds(self) as usize;
+        let workload = |it: &WebSeed| plan.workloads.get(it.origin as usize);
+        self.web_seeds[..usable].iter().filter_map(workload).filter_map(|workload| match workload {
+            Workload::Origin(origin) => Some(origin),
+            _ => None,
+        })
+    }
+
     /// Whether nobody is in it.
     fn is_empty(&self) -> bool {
         self.populations.iter().all(|population| population.hosts.is_empty())
@@ -165,6 +216,11 @@ impl Swarm {
             let up = if population.upload_bps == UploadLimit::Unlimited { uploads } else { 1.0 };
             let down = if population.role == Role::Leecher { uploads } else { 0.0 };
             population.hosts.iter().for_each(|&host| outlook.add_greedy_at(host, up, down));
+        }
+        let leechers = self.populations.iter().filter(|it| it.role == Role::Leecher);
+        let leechers = leechers.map(|it| it.hosts.len() as f64).sum();
+        for host in self.web_servers(outlook.plan).map(|origin| origin.host).collect::<Vec<u32>>() {
+            outlook.add_greedy_at(host, leechers, 0.0);
         }
     }
 
@@ -239,6 +295,7 @@ impl Swarm {
         if crowd.splits {
             load.connections += crowd.uploads;
         }
+        load.connections += leechers * self.web_servers(outlook.plan).count() as f64;
         load.bytes += joined * PEER_BYTES + peers * (PIECE_BYTES * pieces + blocks / 8.0);
         load.bytes += peers * degree * (NEIGHBOUR_BYTES + pieces / 8.0);
         load.bytes += crowd.uploads * (UPLOAD_BYTES + crowd.in_flight() * PACKET_BYTES);
@@ -353,6 +410,9 @@ impl Crowd {
                     }
                 }
             }
+        }
+        for origin in swarm.web_servers(plan) {
+            seeds_bps += outlook.line_bps(origin.host).0 * overhead;
         }
         let leechers = of(Role::Leecher);
         let begins = swarm.populations.iter().map(|it| it.arrivals.expected_s(it.hosts.len()).0);

@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use flashcrowd_base::Span;
 use flashcrowd_origin::Scheduling;
+use flashcrowd_plan::{Visit, Workload};
 use flashcrowd_server::{Reading, Server, ServerHandle, Settings, StartError, Watch};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -18,6 +20,21 @@ use crate::utp::json;
 #[pyfunction]
 pub(crate) fn content_policies() -> Vec<&'static str> {
     Scheduling::NAMES.to_vec()
+}
+
+/// A visit to a content server: population, host, file, and when it comes and leaves at the latest, in nanoseconds.
+type VisitRow = (u32, u32, u32, u64, Option<u64>);
+
+/// Who comes to the content server that is the workload of this number in a plan (JSON), in a run with a seed. Raises `PlanError`.
+#[pyfunction]
+pub(crate) fn origin_visits(plan_json: &str, seed: u64, workload: u32) -> PyResult<Vec<VisitRow>> {
+    let plan = crate::simulate::parse(plan_json)?;
+    let Some(Workload::Origin(origin)) = plan.workloads.get(workload as usize) else {
+        return Err(PlanError::new_err(format!("workloads[{workload}]: is no origin")));
+    };
+    let row =
+        |it: Visit| (it.population, it.host, it.file, it.at.nanos(), it.leave.map(Span::nanos));
+    Ok(origin.visits(seed, workload).into_iter().map(row).collect())
 }
 
 /// A content server on a directory.
@@ -96,6 +113,12 @@ impl ContentServer {
         json(&py.detach(|| self.watch.snapshot()))
     }
 
+    /// Read the certificate and its key again, and open the access log anew; what went wrong, in words. What could not be
+    /// read or opened stays as it was.
+    fn reload(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.watch.reload().iter().map(ToString::to_string).collect())
+    }
+
     /// End soon, when answers under way have ended or had their time; the second time, at once.
     fn stop(&self) {
         self.handle.stop();
@@ -111,6 +134,7 @@ impl ContentServer {
 fn refused(error: StartError) -> PyErr {
     let (subject, source) = match error {
         StartError::Setting(refusal) => return PlanError::new_err(refusal.to_string()),
+        StartError::Tls(error) => return PlanError::new_err(error.to_string()),
         StartError::Root { path, source } | StartError::Log { path, source } => (path, source),
         StartError::Listen { address, source } => (address.to_string(), source),
     };

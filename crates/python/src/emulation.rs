@@ -2,13 +2,14 @@
 //! process asks for while it has one thread.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_emulation::Request;
-use flashcrowd_emulation::linux::{self, Attachment, HostSettings};
-use flashcrowd_plan::{Web, Workload};
+use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings};
+use flashcrowd_emulation::{Division, Request};
+use flashcrowd_plan::{Plan, Web, Workload};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -39,15 +40,17 @@ impl Lab {
 impl Lab {
     /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
     /// `mtu`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
-    /// word by TUN where it is allowed. Raises `PlanError` or `OSError`.
+    /// word by TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
+    /// node's hosts alone. Raises `PlanError` or `OSError`.
     #[new]
-    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None))]
+    #[pyo3(signature = (plan_json, seed, settings_json, attachment = None, share = None))]
     fn new(
         py: Python<'_>,
         plan_json: &str,
         seed: u64,
         settings_json: &str,
         attachment: Option<&str>,
+        share: Option<(&str, u32)>,
     ) -> PyResult<Lab> {
         let plan = crate::simulate::parse(plan_json)?;
         plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
@@ -70,11 +73,51 @@ impl Lab {
             sysctls: it.sysctls,
         };
         let hosts: Vec<HostSettings> = settings.into_iter().map(host).collect();
-        let lab = py.detach(|| linux::Lab::new(&plan, seed, &hosts, attachment))?;
+        let share = match share {
+            Some((division, node)) => Some((divided(&plan, division)?, node)),
+            None => None,
+        };
+        let lab = py.detach(|| match &share {
+            Some((division, node)) => {
+                linux::Lab::share(&plan, seed, &hosts, attachment, (division, *node))
+            }
+            None => linux::Lab::new(&plan, seed, &hosts, attachment),
+        })?;
         Ok(Lab(Mutex::new(lab)))
     }
 
-    /// The file descriptors of the hosts' namespaces, in the order of the plan.
+    /// Say how the other nodes are reached, for a share: the file descriptor of a UDP socket, the number
+    /// of the run, and where all nodes are reached, as `ADDRESS:PORT`. Raises `OSError`.
+    fn join(&self, fd: i32, run: u64, nodes: Vec<String>) -> PyResult<()> {
+        if fd < 0 {
+            return Err(PyOSError::new_err("no file descriptor"));
+        }
+        let address = |node: &String| {
+            let parsed: Result<SocketAddr, _> = node.parse();
+            parsed.map_err(|error| PyValueError::new_err(format!("{node}: {error}")))
+        };
+        let nodes = nodes.iter().map(address).collect::<PyResult<_>>()?;
+        // SAFETY: the descriptor is not closed here, and used for this one call, which copies it.
+        #[allow(unsafe_code, reason = "Python names open files by number")]
+        let socket = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?;
+        Ok(self.lab().join(Company { socket, run, nodes })?)
+    }
+
+    /// Compare clocks with the first node for so many seconds, in which all nodes have to do so. Gives what
+    /// to add to this machine's monotonic clock for the first node's, by how much that may be wrong, and
+    /// the least round trip, in nanoseconds; None at the first, or if it did not answer. Raises `OSError`.
+    fn tune(&self, py: Python<'_>, over: f64) -> PyResult<Option<(i64, u64, u64)>> {
+        let found = py.detach(|| self.lab().tune(Span::from_seconds(over)))?;
+        Ok(found.map(|it| (it.offset_ns, it.uncertainty_ns, it.round_trip_ns)))
+    }
+
+    /// Start the network; the run begins at this instant of the monotonic clock, in nanoseconds. Raises
+    /// `OSError`.
+    fn start_at(&self, begin_ns: u64) -> PyResult<()> {
+        Ok(self.lab().start_at(begin_ns)?)
+    }
+
+    /// The file descriptors of the hosts' namespaces, in the order of the plan; of a share, of its hosts.
     fn namespaces(&self) -> Vec<i32> {
         self.lab().namespaces().iter().map(linux::Namespace::fd).collect()
     }
@@ -95,6 +138,30 @@ impl Lab {
         let report = py.detach(|| self.lab().stop())?;
         serde_json::to_string(&report).map_err(|error| EngineFault::new_err(error.to_string()))
     }
+}
+
+/// A division of this plan.
+fn divided(plan: &Plan, division: &str) -> PyResult<Division> {
+    let division: Division = serde_json::from_str(division)
+        .map_err(|error| PyValueError::new_err(format!("division: {error}")))?;
+    match division.fits(plan) {
+        true => Ok(division),
+        false => Err(PyValueError::new_err("division: it is of another plan")),
+    }
+}
+
+/// Divide a plan (JSON) among nodes, with at least so many seconds of delay before packets wherever they
+/// go from one to another. Gives the division (JSON: the node of each of `hosts` and `links`), and the
+/// least such delay in seconds. Raises `PlanError` where that cannot be.
+#[pyfunction]
+pub(crate) fn divide(plan_json: &str, nodes: u32, least: f64) -> PyResult<(String, f64)> {
+    let plan = crate::simulate::parse(plan_json)?;
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    let division = Division::new(&plan, nodes, Span::from_seconds(least))
+        .map_err(|error| PlanError::new_err(error.to_string()))?;
+    let json = serde_json::to_string(&division)
+        .map_err(|error| EngineFault::new_err(error.to_string()))?;
+    Ok((json, division.time_in_hand(&plan).seconds()))
 }
 
 /// When the flows of each transfer of a plan (JSON) start in a run with a seed, in nanoseconds, by number of

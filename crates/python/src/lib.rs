@@ -31,11 +31,11 @@ mod _core {
     use crate::build::build_info;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
-    use crate::content_server::{ContentServer, content_policies};
+    use crate::content_server::{ContentServer, content_policies, origin_visits};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use crate::emulation::{
-        Lab, WebUser, become_root_of_own, die_with_parent, echo_times, enter_namespace,
+        Lab, WebUser, become_root_of_own, die_with_parent, divide, echo_times, enter_namespace,
         may_have_real_time, set_apart, transfer_starts, try_tun,
     };
     #[pymodule_export]

@@ -97,6 +97,26 @@ pub enum Action {
         /// How many peers are wanted; `None` leaves it to the tracker.
         numwant: Option<u16>,
     },
+    /// Open a connection to a web seed; then call `on_web_seed_connected` or `on_web_seed_closed`.
+    JoinWebSeed {
+        /// Which of the swarm's.
+        seed: u32,
+    },
+    /// Close this connection. The driver reports nothing about it any more.
+    LeaveWebSeed {
+        /// Which.
+        seed: u32,
+    },
+    /// Ask a web seed for bytes of the file, behind what it has been asked for. What they bring is told with
+    /// `on_web_seed_bytes`, in the order in which it was asked for.
+    AskWebSeed {
+        /// Which.
+        seed: u32,
+        /// The first byte.
+        begin: u64,
+        /// How many.
+        length: u32,
+    },
     /// A piece is whole.
     PieceCompleted {
         /// Which.

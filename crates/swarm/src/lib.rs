@@ -41,6 +41,8 @@
 //! - Peers are known by number before they connect, so nobody connects twice to the same one; of two
 //!   connections made at once the one of the lower number stays. Mainline finds out by the identity
 //!   in the handshake.
+//! - A web seed answers every range, redirects nobody and knows one file; what came of a block when its
+//!   connection is lost is asked for again.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
 //!   `libtorrent` lacks its turnover of peers, peer exchange, suggestions and the slots by rate.
@@ -69,7 +71,7 @@ pub use action::{Action, AnnounceEvent, ConnId, PeerId, UnchokeEnd};
 pub use availability::Availability;
 pub use bitfield::Bitfield;
 pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
-pub use peer::{Download, Peer, Role, Standing};
+pub use peer::{Download, FromWebSeed, Peer, Role, Standing};
 pub use profile::Profile;
 pub use torrent::{GeometryError, MAX_PIECES, Torrent};
 pub use tracker::{Answer, Tracker, TrackerRules};

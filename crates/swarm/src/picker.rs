@@ -16,6 +16,8 @@ pub struct Picker {
     started: Vec<u32>,
     started_from_seed: Vec<u32>,
     complete: u32,
+    /// The number of neighbours, while long gaps are to be left to web seeds.
+    gaps: Option<u32>,
 }
 
 const DONE: u32 = u32::MAX;
@@ -48,6 +50,7 @@ impl Picker {
             started: Vec::new(),
             started_from_seed: Vec::new(),
             complete: if full { pieces } else { 0 },
+            gaps: None,
         }
     }
     /// One neighbour more has `piece`.
@@ -130,7 +133,82 @@ impl Picker {
         if !rarest || self.complete < self.rules.random_first_pieces {
             return self.scrambled.iter().copied().find(|piece| want(*piece));
         }
-        self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece))
+        self.rare(&want)
+    }
+    /// The rarest piece that `want` accepts, or a pretty rare one where gaps are left.
+    fn rare(&self, want: impl Fn(u32) -> bool) -> Option<u32> {
+        match self.gaps {
+            Some(neighbours) => self.pretty_rare(neighbours, want),
+            None => self.buckets.iter().skip(1).flatten().copied().find(|piece| want(*piece)),
+        }
+    }
+    /// From now on long gaps are left to web seeds, with so many neighbours; or not any more.
+    pub fn leave_gaps(&mut self, neighbours: Option<u32>) {
+        self.gaps = neighbours;
+    }
+    /// Pretty rare with the biggest gap (BEP 19, "piece selection"): a piece behind a longer gap may have more owners
+    /// than the best one so far, and one behind a shorter gap must have fewer, by the square root of the number of
+    /// neighbours less one. The gap of a piece is how many pieces are not here from the last one below it that is.
+    fn pretty_rare(&self, neighbours: u32, want: impl Fn(u32) -> bool) -> Option<u32> {
+        let slack = libm::sqrt(f64::from(neighbours)) - 1.0;
+        let (mut gap, mut best) = (0, None);
+        for (piece, place) in (0..).zip(&self.place) {
+            if *place == DONE {
+                gap = 0;
+                continue;
+            }
+            gap += 1;
+            let owners = f64::from(self.owners[piece as usize]);
+            if owners > 0.0 && want(piece) {
+                let better = best.is_none_or(|(rarest, longest, _)| {
+                    owners < rarest - slack || (owners <= rarest + slack && gap > longest)
+                });
+                if better {
+                    best = Some((owners, gap, piece));
+                }
+            }
+        }
+        best.map(|(.., piece)| piece)
+    }
+    /// The piece to begin with at somebody who has everything, among those that `want` accepts and nobody was asked
+    /// for: in the order of [`next`](Picker::next).
+    pub fn fresh(&self, want: impl Fn(u32) -> bool) -> Option<u32> {
+        let fresh = |piece: &u32| !self.started.contains(piece) && want(*piece);
+        let rarest = self.rules.order == PieceOrder::RarestFirst;
+        if !rarest || self.complete < self.rules.random_first_pieces {
+            return self.scrambled.iter().copied().find(fresh);
+        }
+        self.buckets.iter().flatten().copied().find(fresh)
+    }
+    /// A stretch of pieces that `want` accepts and nobody was asked for, `most` pieces at most: from `last` on if that is
+    /// one, else from the begin of the longest such stretch, or from a random piece while there is nothing here
+    /// and nothing under way (BEP 19, "HTTP and FTP optimizations").
+    pub fn gap(
+        &self,
+        last: Option<u32>,
+        most: u32,
+        stream: &mut RandomStream,
+        want: impl Fn(u32) -> bool,
+    ) -> Option<Range<u32>> {
+        let pieces = self.owners.len() as u32;
+        let fresh = |piece: u32| piece < pieces && !self.started.contains(&piece) && want(piece);
+        let from = |start: u32| {
+            let end = (start..pieces).find(|piece| !fresh(*piece)).unwrap_or(pieces);
+            start..end
+        };
+        let begins_anew = self.complete == 0 && self.started.is_empty() && pieces > 0;
+        let start = match last.filter(|last| fresh(*last)) {
+            Some(last) => Some(last),
+            None if begins_anew => Some(stream.below(pieces as usize) as u32),
+            None => {
+                let begins = (0..pieces).filter(|p| fresh(*p) && (*p == 0 || !fresh(*p - 1)));
+                let length = |start: &u32| std::cmp::Reverse(from(*start).len());
+                begins.min_by_key(length)
+            }
+        };
+        let gap = from(start?);
+        let end = gap.end.min(gap.start.saturating_add(most));
+        (gap.start < end).then_some(gap.start..end)
     }
     /// Pieces of which a block has been asked for, and that are not complete.
     pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
@@ -188,7 +266,7 @@ impl Picker {
             let common = self.buckets.iter().skip(1).rev().flatten().copied();
             (common.into_iter().find(|piece| fresh(*piece)), None)
         } else {
-            let rare = self.buckets.iter().skip(1).flatten().copied().find(|piece| fresh(*piece));
+            let rare = self.rare(fresh);
             let tie = begun().min_by_key(|piece| self.owners(*piece));
             (rare, tie.filter(|_| begun_wins_ties && !look.whole))
         };
@@ -331,6 +409,62 @@ mod tests {
             seen[piece as usize] += 1;
         }
         assert!(seen.iter().all(|count| *count > 60), "{seen:?}");
+    }
+
+    #[test]
+    fn a_pretty_rare_piece_behind_a_long_gap_is_left_to_peers_from_the_end() {
+        // BEP 19's example: "YYnnnnYnnY" with pieces that are equally rare.
+        let mut stream = stream();
+        let mut picker = Picker::new(rules(), 10, false, &mut stream);
+        for piece in 0..10 {
+            (0..3).for_each(|_| picker.gained(piece, &mut stream));
+        }
+        for piece in [0, 1, 6, 9] {
+            picker.complete(piece);
+        }
+        picker.leave_gaps(Some(9));
+        assert_eq!(
+            picker.next(false, &mut stream, |_| true, |_| 0),
+            Some(5),
+            "behind the gap of 4"
+        );
+        assert_eq!(picker.next(false, &mut stream, |piece| piece > 6, |_| 0), Some(8));
+        // Rarer by more than sqrt(9) - 1, and as rare as that.
+        picker.lost(7, &mut stream);
+        picker.lost(7, &mut stream);
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(5));
+        picker.lost(7, &mut stream);
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(5), "nobody has piece 7");
+        (0..4).for_each(|_| picker.gained(7, &mut stream));
+        for piece in [2, 3, 4, 5, 8] {
+            (0..3).for_each(|_| picker.gained(piece, &mut stream));
+        }
+        picker.lost(7, &mut stream);
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(7), "three owners less");
+        picker.leave_gaps(None);
+        assert_eq!(picker.next(false, &mut stream, |_| true, |_| 0), Some(7), "the rarest");
+    }
+
+    #[test]
+    fn a_web_seed_fills_the_longest_gap_from_its_begin_and_goes_on_where_it_was() {
+        // "YYnnnnYnnY" once more.
+        let (mut picker, mut stream) = graded(rules(), 0);
+        let anywhere = picker.gap(None, 100, &mut stream, |_| true).unwrap();
+        assert_eq!(anywhere.end, 10, "a random place, to the end of the file");
+        for piece in [0, 1, 6, 9] {
+            picker.complete(piece);
+        }
+        let lacks = |piece: u32| ![0, 1, 6, 9].contains(&piece);
+        let mut gap = |picker: &Picker, last, most| picker.gap(last, most, &mut stream, lacks);
+        assert_eq!(gap(&picker, None, 100), Some(2..6));
+        assert_eq!(gap(&picker, None, 3), Some(2..5));
+        assert_eq!(gap(&picker, Some(8), 3), Some(8..9));
+        assert_eq!(gap(&picker, Some(9), 1), Some(2..3));
+        assert_eq!(gap(&picker, Some(10), 1), Some(2..3));
+        picker.requested(2, true);
+        picker.requested(4, false);
+        assert_eq!(gap(&picker, None, 9), Some(7..9), "what others bring is no gap");
+        assert_eq!(picker.fresh(lacks), Some(3), "the rarest that nobody was asked for");
     }
 
     fn today() -> Rules {

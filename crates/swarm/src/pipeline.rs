@@ -55,6 +55,19 @@ pub fn depth(rules: &Requests, pace: Pace) -> PipelineDepth {
     }
 }
 
+/// How many blocks to have under way in a stream that is asked for in long ranges: the rule for a peer that does
+/// not snub us, with the slow start of [`RequestSlowStart`] also where the profile counts it by the second.
+pub fn stream_depth(rules: &Requests, rate: f64, slow_start: RequestSlowStart) -> u32 {
+    let pace = Pace { rate, snubbed: false, slow_start };
+    match rules.backlog {
+        RequestPipeline::SlowStart { queue_time_ns, min, max, .. } => {
+            let backlog = RequestPipeline::QueueTime { queue_time_ns, min, max };
+            depth(&Requests { backlog, ..rules.clone() }, pace).refill
+        }
+        _ => depth(rules, pace).refill,
+    }
+}
+
 impl PipelineDepth {
     fn flat(number: u32) -> PipelineDepth {
         PipelineDepth { refill: number, fill: number }

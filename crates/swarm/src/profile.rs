@@ -39,6 +39,8 @@ pub struct Profile {
     pub requests: Requests,
     /// The Fast extension (BEP 6).
     pub fast: FastExtension,
+    /// Fetching from web seeds (BEP 19).
+    pub web_seeds: WebSeedRules,
     /// Choosing pieces.
     pub picker: Picker,
     /// Measuring rates.
@@ -167,6 +169,45 @@ pub struct FastExtension {
     /// Somebody who asks for more than allowed pieces so long after it was choked is disconnected;
     /// `null`: never. libtorrent 2 s (`peer_connection::incoming_request`).
     pub choked_request_ns: Option<Span>,
+}
+
+/// Fetching from web seeds (BEP 19): content servers that have the file, each of which is asked for ranges of
+/// it over one connection, and is a seed that never chokes. The named settings are libtorrent's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WebSeedRules {
+    /// Web seeds that it is connected to at a time; 0 for a client that knows none. libtorrent
+    /// `max_web_seed_connections` 3.
+    pub connections: u32,
+    /// Which pieces a web seed is asked for.
+    pub order: WebSeedOrder,
+    /// Pieces side by side that make so many bytes are asked for in one request, one piece at least; nobody
+    /// else is asked for them meanwhile. libtorrent `urlseed_max_request_bytes` 16 MiB
+    /// (`web_peer_connection`, `prefer_contiguous_blocks`).
+    pub request_bytes: u32,
+    /// While a web seed is connected, peers are asked for pieces that are pretty rare and far from the
+    /// pieces below them that are here, so that gaps stay long (BEP 19, "pretty rare with biggest gap").
+    /// libtorrent no.
+    pub leave_gaps: bool,
+    /// A web seed that owes blocks and sends nothing for so long is left. libtorrent `urlseed_timeout` 20 s.
+    pub timeout_ns: Span,
+    /// One that could not be connected to is tried again after this time. libtorrent `urlseed_wait_retry`
+    /// 30 s.
+    pub retry_ns: Span,
+}
+
+/// Which pieces a web seed is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum WebSeedOrder {
+    /// The rarest of which no block has been asked for, and its neighbours by number, below it and then
+    /// above, as libtorrent asks fast peers (`piece_picker::expand_piece`).
+    Rarest,
+    /// From the begin of the longest gap on, and then the pieces behind, to the end of the gap; while
+    /// nothing is here from a random piece on (BEP 19, "HTTP and FTP optimizations").
+    Gaps,
 }
 
 /// In whom a peer is interested.

@@ -80,6 +80,11 @@ impl QueueLengths {
         queues
     }
 
+    /// Looks at no other links than these any more.
+    pub fn retain(&mut self, watches: impl Fn(u32) -> bool) {
+        self.watched.retain(|watched| watches(watched.link));
+    }
+
     /// Looks at every queue: `queued` says how many packets a link holds now, `is_on` whether something
     /// runs on a host.
     pub fn count(&mut self, mut queued: impl FnMut(u32) -> u32, is_on: impl Fn(u32) -> bool) {

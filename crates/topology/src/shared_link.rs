@@ -16,6 +16,8 @@ pub struct SharedLink<K> {
     pub(crate) decides: bool,
     /// What waits in it, where its discipline decides.
     pub(crate) held: Held<K>,
+    /// Whether another topology of the same plan plays it.
+    pub(crate) elsewhere: bool,
 }
 
 /// Bits that a link could have carried.
@@ -62,6 +64,7 @@ impl<K> SharedLink<K> {
             offered: Offered { before: 0.0, since: Time::START, traced },
             direction: Direction::new(RandomStream::new(seed, "link", u64::from(index))),
             held: Held::new(),
+            elsewhere: false,
         }
     }
 
@@ -89,6 +92,11 @@ impl<K> SharedLink<K> {
     /// What the plan calls it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+    /// Whether another topology of the same plan plays it; see
+    /// [`Topology::leave`](crate::Topology::leave).
+    pub fn is_elsewhere(&self) -> bool {
+        self.elsewhere
     }
     /// Whether packets can wait here: it has a rate, or follows a trace.
     pub fn is_rated(&self) -> bool {

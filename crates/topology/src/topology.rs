@@ -182,6 +182,45 @@ impl<K> Topology<K> {
         route.constant.filter(|_| route.len == 1).map(|delay| (delay, fifo))
     }
 
+    /// Leaves a link to another topology of the same plan: a packet stops before it, as before a queue.
+    pub fn leave(&mut self, link: u32) {
+        self.links[link as usize].elsewhere = true;
+    }
+
+    /// How many steps a route has.
+    pub fn steps(&self, route: u32) -> u16 {
+        self.routes[route as usize].len
+    }
+
+    /// The shared link that a route has at a step; `None` for a pair's own piece, and past the end.
+    pub fn link_at(&self, route: u32, step: u16) -> Option<u32> {
+        let route = &self.routes[route as usize];
+        let step = *self.steps[route.range()].get(usize::from(step))?;
+        (step != PAIR).then_some(step)
+    }
+
+    /// Propagation delay on a route before a step, back to the last queue or to what is played elsewhere:
+    /// how long before it comes there a packet has left that queue at least.
+    pub fn ahead(&self, route: u32, step: u16) -> Span {
+        let route = &self.routes[route as usize];
+        let mut ahead = Span::ZERO;
+        for &step in self.steps[route.range()][..usize::from(step)].iter().rev() {
+            if step == PAIR {
+                ahead += self.pair_conditions(route).least_delay();
+                continue;
+            }
+            let link = &self.links[step as usize];
+            if link.elsewhere {
+                break;
+            }
+            ahead += link.conditions.least_delay();
+            if link.is_rated() {
+                break;
+            }
+        }
+        ahead
+    }
+
     /// Whether a super-segment stays whole on a route: nothing on it has a queue, or loses frames.
     pub fn keeps_whole(&self, route: u32) -> bool {
         let route = &self.routes[route as usize];
@@ -250,6 +289,9 @@ impl<K> Topology<K> {
                 own.direction.offer(conditions, at, packet, &mut |_, _| {})
             } else {
                 let link = &mut self.links[step as usize];
+                if link.elsewhere {
+                    break;
+                }
                 let rated = link.conditions.is_rated();
                 if rated && (at > now || left.is_some()) {
                     break; // It enters this queue later.

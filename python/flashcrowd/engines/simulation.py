@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
-from flashcrowd.engines import Cancelled, EngineFault, PlanRejected
+from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
 from flashcrowd.engines.need import Need
 from flashcrowd.plan.digest import digest
 
@@ -30,10 +30,7 @@ class Simulator:
 
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if the simulator cannot read a plan."""
-        try:
-            _core.check_plan(plan_json)
-        except _core.PlanError as error:
-            raise PlanRejected(str(error)) from None
+        refusal.check(plan_json)
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
         """What a run of each plan is expected to need, see `Engine.needs`."""

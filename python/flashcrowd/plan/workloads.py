@@ -76,7 +76,21 @@ def lower_workloads(
             lowered.append(_origin(name, workload, hosts, used))
         else:
             lowered.extend(_flows(name, workload, hosts, used))
+    _connect_web_seeds(workloads, lowered)
     return lowered
+
+
+def _connect_web_seeds(
+    workloads: Mapping[str, Workload], lowered: Iterable[dict[str, Any]]
+) -> None:
+    """Swarms name their web seeds by index; of none nothing is said."""
+    index = {it["name"]: number for number, it in enumerate(lowered) if it["kind"] == "origin"}
+    for made in lowered:
+        workload = workloads.get(made["name"])
+        if isinstance(workload, Swarm) and workload.web_seeds:
+            made["web_seeds"] = [
+                {"origin": index[it.origin], "file": it.file} for it in workload.web_seeds
+            ]
 
 
 def weight(lowered: list[dict[str, Any]]) -> int:

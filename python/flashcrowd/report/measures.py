@@ -185,10 +185,24 @@ def _seeds(results: Source, swarm: str) -> Iterator[Observations]:
             unused[run] = 100 * float(idle[seeds].sum() / needed[seeds].sum())
     for metric, of_run in (
         ("seed upload", upload),
+        ("source upload", _source_upload(results, swarm, upload)),
         ("seed share", share),
         ("seed idle time", unused),
     ):
         yield from _scalar(metric, swarm, of_run)
+
+
+def _source_upload(results: Source, swarm: str, of_seeds: Mapping[int, float]) -> dict[int, float]:
+    """What seeds sent and web seeds brought, of each run of a study in which web seeds did."""
+    rows = source.table(results, "web_seeds")
+    rows = None if rows is None else source.where(rows, "swarm", swarm)
+    if rows is None or not rows.num_rows:
+        return {}
+    sent = dict(of_seeds)
+    brought = source.numbers(rows, "web_bytes")
+    for run, members in by_run(source.integers(rows, "run")):
+        sent[run] = sent.get(run, 0.0) + float(brought[members].sum()) / 1e6
+    return sent
 
 
 def _group(host: str, groups: Mapping[str, Any]) -> str:

@@ -262,13 +262,15 @@ def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
     if swarm.tracker.host is not None:
         yield from _host(f"{place}.tracker.host", swarm.tracker.host, named.hosts)
     populations = swarm.populations
-    if not any(population.role == "seed" for population in populations.values()):
+    seeds = any(population.role == "seed" for population in populations.values())
+    if not seeds and not swarm.web_seeds:
         yield Problem(
             f"{place}.populations",
             ", ".join(populations),
             "at least one population of seeds, or the file is nowhere",
-            'give one population `role = "seed"`',
+            'give one population `role = "seed"`, or the swarm `web_seeds`',
         )
+    yield from _web_seeds(swarm, place, named)
     leechers = [name for name, population in populations.items() if population.role == "leecher"]
     if not leechers:
         allowed = "at least one population of leechers"
@@ -279,6 +281,44 @@ def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
         if swarm.block <= swarm.piece:
             profile = profile_of(named.profiles, population.profile)
             yield from _blocks(swarm, population, f"{place}.block", profile)
+
+
+def _web_seeds(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
+    """Content servers that have another file, or that nobody would ask."""
+    origins = {name: it for name, it in named.workloads.items() if isinstance(it, Origin)}
+    leechers = [it for it in swarm.populations.values() if it.role == "leecher"]
+    groups = {
+        group
+        for it in leechers
+        for group in ([it.group] if isinstance(it.group, str) else it.group)
+    }
+    for number, web_seed in enumerate(swarm.web_seeds):
+        path = f"{place}.web_seeds[{number}]"
+        origin = origins.get(web_seed.origin)
+        if origin is None:
+            yield unknown(f"{path}.origin", web_seed.origin, "an origin", origins)
+            continue
+        if web_seed.file >= origin.files.count:
+            allowed = f"a number below {origin.files.count}, the files of {web_seed.origin}"
+            yield Problem(f"{path}.file", str(web_seed.file), allowed)
+        if origin.files.size.bytes != swarm.size.bytes:
+            allowed = f"an origin whose files have the size of the swarm's, {swarm.size}"
+            value = f"{web_seed.origin}, files of {origin.files.size}"
+            hint = f'write `files = "{swarm.size}"` there'
+            yield Problem(f"{path}.origin", value, allowed, hint)
+        found = set(named.hosts.find(origin.host) or [])
+        if any(found & set(named.hosts.of_group(it)) for it in groups if it in named.hosts.groups):
+            allowed = "an origin on a host of a group without leechers of the swarm"
+            yield Problem(f"{path}.origin", f"{web_seed.origin} on {origin.host}", allowed)
+    profiles = [profile_of(named.profiles, it.profile) for it in leechers]
+    known = [profile for profile in profiles if profile is not None]
+    if swarm.web_seeds and known and not any(it.web_seeds.connections for it in known):
+        clients = one_of(dict.fromkeys(it.profile for it in leechers))
+        allowed = f"none where no leecher's client knows web seeds; theirs is {clients}"
+        hint = 'give them `profile = "libtorrent"` or "modern"'
+        yield Problem(
+            f"{place}.web_seeds", one_of(it.origin for it in swarm.web_seeds), allowed, hint
+        )
 
 
 def _blocks(
@@ -350,6 +390,10 @@ def _members(
 
 
 def _origin(origin: Origin, place: str, named: _Named) -> Iterator[Problem]:
+    swarms = any(isinstance(it, Swarm) for it in named.workloads.values())
+    if not origin.populations and not swarms:
+        allowed = "at least one population, or a swarm that fetches from it"
+        yield Problem(f"{place}.populations", MISSING, allowed)
     yield from _host(f"{place}.host", origin.host, named.hosts)
     yield from _transport(origin.transport, f"{place}.transport", named)
     found = named.hosts.find(origin.host) or []

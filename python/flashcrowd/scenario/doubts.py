@@ -163,6 +163,8 @@ def _without_hosts(swarm: Swarm, place: str, network: Network) -> Iterator[Probl
 
 def _unseeded(swarm: Swarm, place: str) -> Iterator[Problem]:
     """A file that nobody who has it gives away."""
+    if swarm.web_seeds:
+        return
     seeds = {name: it for name, it in swarm.populations.items() if it.role == "seed"}
     if all(it.upload is not None and not it.upload for it in seeds.values()):
         path = join(("populations", next(iter(seeds)), "upload"))

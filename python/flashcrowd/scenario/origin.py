@@ -257,8 +257,8 @@ class Origin(Table):
     part: Annotated[Size, within(Size("0 B"), Size("1 MiB"))] = Size("150 B")
     """What stands before each run of blocks in an answer whose blocks come in any order: a boundary
     and the head of a part of multipart/byteranges (RFC 9110)."""
-    populations: dict[Name, Clients] = Field(min_length=1)
-    """Those who download."""
+    populations: dict[Name, Clients] = Field(default_factory=dict[Name, Clients])
+    """Those who download; there may be none where it is a web seed of a swarm."""
 
     @property
     def carried_by(self) -> str:

@@ -203,6 +203,24 @@ class Fast(Table):
     """Who asks for other pieces so long after it was choked is disconnected; "none": never."""
 
 
+class WebSeeds(Table):
+    """Fetching from web seeds (BEP 19)."""
+
+    connections: Natural
+    """Web seeds that it is connected to at a time; 0 for a client that knows none."""
+    order: Literal["rarest", "gaps"]
+    """Which pieces one is asked for: the rarest and those beside it, or the longest gap from its
+    begin."""
+    request: PositiveSize
+    """Pieces side by side that make so many bytes are asked for in one request, at least one."""
+    leave_gaps: bool
+    """While one is connected, peers are asked for pretty rare pieces that leave long gaps."""
+    timeout: PositiveSpan
+    """One that owes blocks and sends nothing for so long is left."""
+    retry: PositiveSpan
+    """One that could not be connected to is tried again after this time."""
+
+
 class Picker(Table):
     """Choosing pieces."""
 
@@ -358,6 +376,8 @@ class Profile(Table):
     """Asking for blocks."""
     fast: Fast
     """The Fast extension."""
+    web_seeds: WebSeeds
+    """Fetching from web seeds."""
     picker: Picker
     """Choosing pieces."""
     meter: Meter

@@ -13,6 +13,7 @@ from flashcrowd.scenario.fields import (
     Interval,
     MaybeCount,
     Name,
+    Natural,
     Peers,
     PositiveSize,
     PositiveSpan,
@@ -157,6 +158,18 @@ class Tracker(Table):
     """A peer that has not announced for this long is forgotten."""
 
 
+class WebSeed(Table):
+    """A content server that has the file (BEP 19)."""
+
+    origin: str
+    """The workload that it is: an `origin`."""
+    file: Natural = 0
+    """The number of the file there, from 0, the most popular first."""
+
+
+WebSeedOrName = Annotated[WebSeed, shorthand("origin", WebSeed | str)]
+
+
 class Swarm(Table):
     """A torrent and its peers."""
 
@@ -171,5 +184,8 @@ class Swarm(Table):
     """The tracker, or only its host."""
     populations: dict[Name, Population] = Field(min_length=1)
     """The peers."""
+    web_seeds: list[WebSeedOrName] = Field(default_factory=list[WebSeed])
+    """Content servers of which leechers fetch the file, too, if their clients know web seeds: the
+    names of origins, or tables."""
     stop_after: MaybeCount = None
     """The run ends at this completion; "none" to wait for all."""

@@ -240,6 +240,23 @@ ENGINE_TABLES: dict[str, Layout] = {
 """),
         ),
         Layout(
+            "web_seeds",
+            "one leecher that came and one web seed of its swarm, which its client knows",
+            _columns("""
+    swarm | text | | name of the swarm
+    population | text | | name of the leecher's population in the swarm
+    host | text | | name of its host
+    peer | count | | its number in the swarm, as in `downloads`
+    origin | text | | name of the origin that is the web seed
+    connections | count | | connections to it that stood
+    failures | count | | attempts that failed, and connections that were lost or left for silence
+    requests | count | | ranges that it was asked for
+    web_bytes | count | B | payload of whole blocks that it brought; part of `downloaded_bytes`
+    wasted_bytes | count | B | those of them that were there already
+"""),
+            optional="web_seeds",
+        ),
+        Layout(
             "transfers",
             "one flow of one transfer; within a window (`measures.window`) counts, rates and "
             "round-trip times are those inside of it",
@@ -458,7 +475,8 @@ ENGINE_TABLES: dict[str, Layout] = {
     upload_bps | real | bit/s | what it uploads as its own interface says, mean since the row before
     download_bps | real | bit/s | the same of what it downloads
     phase | text | | what the controller is doing: `learning`, `raising`, `lowering`, `holding`,
-        `draining` or `waiting`
+        `draining` or `waiting`; beside a real client also `suspended`, while that goes by its own
+        rules
     reason | text | | why, in words
     rtt_s | real? | s | round trip of the probe that was answered last since the row before; null if
         none was

@@ -1,8 +1,9 @@
 //! What packets say, for captures: an application tells it of its connections and datagrams, and
 //! the recorder makes bytes of it. Nothing that is simulated depends on it.
 
-use super::Message;
+use super::{Message, RangeRequest};
 use flashcrowd_base::Time;
+use flashcrowd_swarm as swarm;
 use flashcrowd_swarm::codec::{self, Handshake};
 use flashcrowd_swarm::{HANDSHAKE_BYTES, PIECE_HEADER_BYTES};
 
@@ -22,6 +23,8 @@ pub(crate) enum Content {
     Lines(Vec<u8>),
     /// Messages of BitTorrent. A block is [`lines`], numbered from the begin of the file.
     BitTorrent { handshake: Handshake, piece_bytes: u32 },
+    /// Requests for ranges of this resource.
+    Ranges(String),
 }
 
 /// What a datagram says, and between whom.
@@ -71,13 +74,7 @@ impl Content {
     /// A request of so many bytes, if that is enough for one; a cookie fills it up.
     pub(crate) fn http_request(resource: &str, bytes: u64) -> Content {
         let begin = format!("GET /{resource} HTTP/1.1\r\nHost: server\r\nCookie: fill=");
-        let end = "\r\n\r\n";
-        let fill = (bytes as usize).checked_sub(begin.len() + end.len());
-        let request = match fill {
-            Some(fill) => [&begin, &"x".repeat(fill), end].concat(),
-            None => String::new(),
-        };
-        Content::Lines(request.into_bytes())
+        Content::Lines(filled(&begin, bytes))
     }
 
     /// An answer of so many bytes, header included, if that is enough for one.
@@ -110,7 +107,7 @@ impl Content {
                 let done = offset + (len - (end - out.len())) as u64;
                 lines(done.saturating_sub(head.len() as u64), end - out.len(), out);
             }
-            Content::BitTorrent { .. } => {
+            Content::BitTorrent { .. } | Content::Ranges(_) => {
                 let mut place = messages.partition_point(|(end, _)| *end <= offset);
                 let mut at = offset;
                 while out.len() < end {
@@ -119,8 +116,21 @@ impl Content {
                     let message = messages.get(place).map(|(_, message)| message).or(begun);
                     let left = end - out.len();
                     match start.zip(message) {
-                        Some((start, message)) if at - start < u64::from(message.size()) => {
+                        Some((start, Message::Peer(message)))
+                            if at - start < u64::from(message.size()) =>
+                        {
                             self.message(message, (at - start) as u32, left, out);
+                        }
+                        Some((start, Message::Get(range))) => {
+                            let until = messages.get(place).map_or(at, |(end, _)| *end);
+                            let request = self.get(range, until - start);
+                            let rest = request.get((at - start) as usize..).unwrap_or_default();
+                            out.extend_from_slice(&rest[..rest.len().min(left)]);
+                            lines(
+                                at,
+                                (until - at).min(left as u64) as usize - rest.len().min(left),
+                                out,
+                            );
                         }
                         _ => lines(at, left, out),
                     }
@@ -132,12 +142,12 @@ impl Content {
     }
 
     /// Appends at most `most` bytes of a message, from this one on.
-    fn message(&self, message: &Message, from: u32, most: usize, out: &mut Vec<u8>) {
+    fn message(&self, message: &swarm::Message, from: u32, most: usize, out: &mut Vec<u8>) {
         let Content::BitTorrent { handshake, piece_bytes } = self else { return };
         let mut header = Vec::with_capacity(HANDSHAKE_BYTES as usize);
         match message {
-            Message::Handshake => handshake.encode(&mut header),
-            Message::FastHandshake => {
+            swarm::Message::Handshake => handshake.encode(&mut header),
+            swarm::Message::FastHandshake => {
                 Handshake::fast(handshake.info_hash, handshake.peer_id).encode(&mut header);
             }
             other => codec::encode(other, &mut header),
@@ -145,13 +155,31 @@ impl Content {
         let rest = header.get(from as usize..).unwrap_or_default();
         let of_header = rest.len().min(most);
         out.extend_from_slice(&rest[..of_header]);
-        if let Message::Piece { piece, begin, length } = message {
+        if let swarm::Message::Piece { piece, begin, length } = message {
             let block = from.saturating_sub(PIECE_HEADER_BYTES);
             let file = u64::from(*piece) * u64::from(*piece_bytes) + u64::from(*begin);
             let left = (*length - block) as usize;
             lines(file + u64::from(block), left.min(most - of_header), out);
         }
     }
+
+    /// The request for a range, of so many bytes.
+    fn get(&self, range: &RangeRequest, bytes: u64) -> Vec<u8> {
+        let Content::Ranges(resource) = self else { return Vec::new() };
+        let RangeRequest { file, begin, .. } = range;
+        let last = range.end() - 1;
+        let head = format!(
+            "GET /{resource}/{file} HTTP/1.1\r\nHost: server\r\nRange: bytes={begin}-{last}\r\nCookie: fill="
+        );
+        filled(&head, bytes)
+    }
+}
+
+/// The head of a request, of so many bytes if that is enough: a cookie fills it up.
+fn filled(begin: &str, bytes: u64) -> Vec<u8> {
+    let end = "\r\n\r\n";
+    let fill = (bytes as usize).checked_sub(begin.len() + end.len());
+    fill.map_or_else(Vec::new, |fill| [begin, &"x".repeat(fill), end].concat().into_bytes())
 }
 
 /// Appends `len` bytes of a text that says where it is: lines of sixteen bytes, of which each gives
@@ -202,19 +230,19 @@ mod tests {
     fn a_stream_of_messages_is_cut_anywhere_and_decodes() {
         let content = Content::bit_torrent(2, 31, 100);
         let all = [
-            Message::Handshake,
-            Message::Unchoke,
-            Message::Request { piece: 1, begin: 20, length: 30 },
-            Message::Piece { piece: 1, begin: 20, length: 30 },
-            Message::Have { piece: 1 },
+            swarm::Message::Handshake,
+            swarm::Message::Unchoke,
+            swarm::Message::Request { piece: 1, begin: 20, length: 30 },
+            swarm::Message::Piece { piece: 1, begin: 20, length: 30 },
+            swarm::Message::Have { piece: 1 },
         ];
         let mut end = 0;
-        let sized = |message: &Message| {
+        let sized = |message: &swarm::Message| {
             end += u64::from(message.size());
-            (end, message.clone())
+            (end, Message::Peer(message.clone()))
         };
         let messages: Vec<(u64, Message)> = all.iter().map(sized).collect();
-        let begun = Message::Piece { piece: 3, begin: 0, length: 40 };
+        let begun = Message::Peer(swarm::Message::Piece { piece: 3, begin: 0, length: 40 });
         let total = end as usize + 20;
         let mut whole = Vec::new();
         content.bytes(&messages, Some(&begun), 0, total, &mut whole);
@@ -229,13 +257,36 @@ mod tests {
         assert_eq!(decoder.next(), Ok(Some(Decoded::Handshake(greeting))));
         for message in &all[1..] {
             let mut block = Vec::new();
-            if let Message::Piece { length, .. } = message {
+            if let swarm::Message::Piece { length, .. } = message {
                 lines(120, *length as usize, &mut block);
             }
             assert_eq!(decoder.next(), Ok(Some(Decoded::Message(message.clone(), &block))));
         }
         assert_eq!(decoder.next(), Ok(None));
         assert_eq!(decoder.buffered(), 20);
+    }
+
+    #[test]
+    fn requests_for_ranges_follow_each_other() {
+        let content = Content::Ranges("mirror".to_owned());
+        let get = |begin| Message::Get(RangeRequest { file: 2, begin, length: 100 });
+        let messages = [(400, get(0)), (800, get(4096))];
+        let mut whole = Vec::new();
+        content.bytes(&messages, None, 0, 800, &mut whole);
+        let text = String::from_utf8(whole.clone()).unwrap();
+        assert!(
+            text.starts_with("GET /mirror/2 HTTP/1.1\r\nHost: server\r\nRange: bytes=0-99\r\n")
+        );
+        assert!(
+            text[400..]
+                .starts_with("GET /mirror/2 HTTP/1.1\r\nHost: server\r\nRange: bytes=4096-4195")
+        );
+        assert!(text[..400].ends_with("x\r\n\r\n") && text.ends_with("x\r\n\r\n"));
+        for (from, len) in [(0, 400), (399, 2), (10, 700), (700, 100)] {
+            let mut part = Vec::new();
+            content.bytes(&messages, None, from, len, &mut part);
+            assert_eq!(part, whole[from as usize..from as usize + len], "from {from}");
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The applications: what uses the network. Each owns its state, gets events and a [`World`], and
-//! brings its own tables, progress and reasons to stall. None knows another.
+//! brings its own tables, progress and reasons to stall. None knows another; what two of them say to each
+//! other over a connection stands in `message`.
 //!
 //! To add one: a file here that implements [`App`], its `mod`, and its line in the list `applications!`.
 
 mod call;
 mod content;
+mod message;
 mod origin;
 mod ping;
 mod round_trips;
@@ -17,12 +19,10 @@ use crate::kernel::{self, Datagram, Event, News, Owner};
 use crate::table::Table;
 pub(crate) use content::{Content, DatagramContent, Saying, Stream, lines};
 use flashcrowd_plan::{Change, Plan, Sampled, Windowed};
+pub(crate) use message::{Message, RangeRequest};
 
 /// The world, with the messages that applications exchange.
 pub(crate) type World = kernel::World<Message>;
-
-/// A message on a connection: it is in the world while it is on its way, and means nothing there.
-pub(crate) type Message = flashcrowd_swarm::Message;
 
 /// All workloads of one kind.
 ///

@@ -14,6 +14,7 @@ mod round_trips;
 mod runs;
 mod unmeasured;
 mod upload_control;
+mod web_seeds;
 mod windows;
 
 #[path = "../common/mod.rs"]

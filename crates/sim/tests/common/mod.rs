@@ -83,6 +83,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         tracker: Tracker { host: None, answer_delay_ns: Span::ZERO, rules: TrackerRules::MAINLINE },
         populations: vec![seeds, leechers],
         stop_after_completions: None,
+        web_seeds: Vec::new(),
     }));
     plan
 }

@@ -132,10 +132,14 @@ impl Peer {
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
-        let arrival = self.block_map.arrived(block);
-        if arrival != Arrival::Duplicate {
+        if self.block_came(now, id, block) {
             self.bytes_wasted -= u64::from(length);
         }
+    }
+    /// A block is here, of a neighbour or, with the number of no connection, of a web seed; whether it was lacking.
+    pub(super) fn block_came(&mut self, now: Time, id: ConnId, block: Block) -> bool {
+        let piece = block.piece;
+        let arrival = self.block_map.arrived(block);
         let whole = arrival == Arrival::Whole;
         if whole {
             self.picker.complete(piece);
@@ -152,6 +156,9 @@ impl Peer {
         }
         self.cancel_double(id, block);
         self.request_more(now, id, None);
+        if complete {
+            self.leave_web_seeds();
+        }
         if complete && self.profile.connections.drop_seed_to_seed {
             for number in 0..self.conns.end() {
                 let id = ConnId(number);
@@ -172,6 +179,7 @@ impl Peer {
         if complete {
             self.check_announce(now);
         }
+        arrival != Arrival::Duplicate
     }
     /// A piece is here: whoever had nothing else that we lack is not interesting any more.
     fn lose_interest(&mut self, piece: u32) {
@@ -272,22 +280,27 @@ impl Peer {
                 }
             }
         }
-        let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
-        let nothing = |c: &Conn| {
-            by_blocks && c.interested && c.active().is_empty() && c.requestable_pieces == 0
-        };
-        if self.conns.get(id).is_some_and(nothing) {
+        if self.conns.get(id).is_some_and(|c| self.wants_nothing_of(c)) {
             self.show_interest(id, false);
         }
         if exhausted {
-            for (other, c) in self.conns.iter_mut() {
-                if nothing(c) {
-                    c.set_interested(false, &mut self.wants);
-                    c.send(other, Message::NotInterested, behind, &mut self.actions);
-                }
-            }
+            self.lose_interest_in_idle();
             if self.profile.requests.end_game && self.block_map.all_requested() {
                 self.begin_endgame(now);
+            }
+        }
+    }
+    /// It owes nothing and has nothing that could be asked for, where interest follows that.
+    fn wants_nothing_of(&self, c: &Conn) -> bool {
+        let by_blocks = self.profile.requests.interest == Interest::FreeBlocks;
+        by_blocks && c.interested && c.active().is_empty() && c.requestable_pieces == 0
+    }
+    /// Every block of some piece has been asked for: whoever has nothing else is not interesting any more.
+    pub(super) fn lose_interest_in_idle(&mut self) {
+        for number in 0..self.conns.end() {
+            let id = ConnId(number);
+            if self.conns.get(id).is_some_and(|c| self.wants_nothing_of(c)) {
+                self.show_interest(id, false);
             }
         }
     }
@@ -348,6 +361,9 @@ impl Peer {
         for (_, c) in self.conns.iter_mut() {
             let Some(extras) = &mut c.extras else { continue };
             self.endgame.iter_mut().for_each(|all| all.extend(extras.reserved.drain(..)));
+        }
+        if let (Some(all), Some(web_seeds)) = (&mut self.endgame, &self.web_seeds) {
+            all.extend(web_seeds.asked());
         }
         for number in 0..self.conns.end() {
             self.fix_endgame(now, ConnId(number));

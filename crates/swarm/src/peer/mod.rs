@@ -2,7 +2,7 @@
 //!
 //! `connection` holds what is known about one neighbour, `neighbours` gains and loses them, `upload`
 //! answers requests and chokes, `download` makes requests and keeps interest, `announce` deals with
-//! the tracker. This file is the face: what the driver calls.
+//! the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
 
 mod announce;
 mod connection;
@@ -20,6 +20,7 @@ mod super_seed;
 #[cfg(test)]
 mod tests;
 mod upload;
+mod web_seeds;
 mod write_buffer;
 
 use crate::bandwidth::Bandwidth;
@@ -42,6 +43,8 @@ use standing::Wants;
 pub use standing::{Download, Standing};
 use std::sync::Arc;
 use super_seed::SuperSeed;
+pub use web_seeds::FromWebSeed;
+use web_seeds::WebSeeds;
 use write_buffer::Channel;
 
 /// What a peer has when it comes.
@@ -79,6 +82,8 @@ pub struct Peer {
     separate_data: bool,
     /// While what is here is hidden.
     super_seed: Option<Box<SuperSeed>>,
+    /// If the swarm has web seeds and the client knows them.
+    web_seeds: Option<Box<WebSeeds>>,
 
     block_map: BlockMap,
     picker: Picker,
@@ -151,6 +156,7 @@ impl Peer {
             separate_data: false,
             super_seed: (full && profile.super_seeding)
                 .then(|| Box::new(SuperSeed::new(torrent.pieces()))),
+            web_seeds: None,
             block_map: BlockMap::new(torrent, full),
             picker,
             endgame: None,
@@ -192,6 +198,15 @@ impl Peer {
     /// [`on_message`](Peer::on_message). To be called before anything else.
     pub fn with_data_connections(mut self) -> Peer {
         self.separate_data = true;
+        self
+    }
+
+    /// The swarm has so many web seeds (BEP 19): a leecher whose client knows them fetches from them, too
+    /// ([`Action::JoinWebSeed`]). To be called before anything else.
+    pub fn with_web_seeds(mut self, count: u32) -> Peer {
+        if !self.is_complete() {
+            self.web_seeds = WebSeeds::new(count, &self.profile);
+        }
         self
     }
 
@@ -242,6 +257,7 @@ impl Peer {
         self.announcer.start(now, &self.profile.announce);
         self.set_slow_timer();
         self.announce(AnnounceEvent::Started);
+        self.look_at_web_seeds(now);
     }
     /// Leaves the swarm: closes every connection and announces `stopped`. Nothing more happens.
     pub fn leave(&mut self, now: Time) {
@@ -254,6 +270,7 @@ impl Peer {
         for number in 0..self.conns.end() {
             self.close(now, ConnId(number));
         }
+        self.leave_web_seeds();
         self.slow_at = Time::NEVER;
         self.announce(AnnounceEvent::Stopped);
     }
@@ -478,7 +495,8 @@ impl Peer {
             .min(self.sweep_at)
             .min(self.announcer.check_at)
             .min(self.retry_at)
-            .min(self.reconnect_at);
+            .min(self.reconnect_at)
+            .min(self.web_seeds.as_ref().map_or(Time::NEVER, |all| all.look_at));
     }
     #[cold]
     fn on_slow_timer(&mut self, now: Time) {
@@ -509,6 +527,9 @@ impl Peer {
         if now >= self.retry_at {
             self.retry_at = Time::NEVER;
             self.retry_requests(now);
+        }
+        if self.web_seeds.as_ref().is_some_and(|all| now >= all.look_at) {
+            self.look_at_web_seeds(now);
         }
         if now >= self.announcer.check_at {
             self.announcer.check_at = now + profile.announce.check_ns.max(MIN_PERIOD);

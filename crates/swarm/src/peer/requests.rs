@@ -264,7 +264,8 @@ impl Peer {
             let reserved = c.extras.as_ref().is_some_and(|it| it.reserved.contains(&block));
             reserved || c.active().contains(&block)
         };
-        self.doubles.contains(&block) && self.conns.iter().any(|(_, c)| owes(c))
+        let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
+        self.doubles.contains(&block) && (self.conns.iter().any(|(_, c)| owes(c)) || brings())
     }
 }
 

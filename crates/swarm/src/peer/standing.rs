@@ -24,7 +24,7 @@ pub enum Download {
     Uninterested,
     /// It is interested in some, and all of them choke it: it waits for a slot.
     Choked,
-    /// One of those that it is interested in does not choke it.
+    /// One of those that it is interested in does not choke it, or a web seed owes it blocks.
     Unchoked,
     /// It has everything.
     Complete,
@@ -106,7 +106,7 @@ impl Peer {
     pub fn standing(&self) -> Standing {
         let download = if self.is_complete() {
             Download::Complete
-        } else if self.wants.unchoked > 0 {
+        } else if self.wants.unchoked > 0 || self.awaits_web_seed() {
             Download::Unchoked
         } else if self.wants.interested > 0 {
             Download::Choked

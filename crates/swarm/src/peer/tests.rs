@@ -6,12 +6,13 @@ mod connections;
 mod fast;
 mod ns2;
 mod operations;
+mod web_seeds;
 mod writes;
 
 use super::*;
 use crate::profile::{
     BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
-    RequestPipeline, SeedChoker, named,
+    RequestPipeline, SeedChoker, WebSeedOrder, named,
 };
 use flashcrowd_base::Rate;
 use proptest::prelude::*;
@@ -42,6 +43,8 @@ struct Rig {
     conns: BTreeMap<ConnId, (u64, bool)>,
     /// Space of the connections for blocks.
     data: BTreeMap<ConnId, u64>,
+    /// Web seeds that it is at, whether they are connected, and the ranges that they owe.
+    web: BTreeMap<u32, (bool, Vec<(u64, u64)>)>,
     asked: Vec<(ConnId, Message)>,
     limited: u64,
     control: u64,
@@ -52,8 +55,8 @@ impl Rig {
     fn new(peer: Peer) -> Rig {
         let pieces = peer.pieces_have();
         let (conns, asked) = (BTreeMap::new(), Vec::new());
-        let data = BTreeMap::new();
-        Rig { peer, now: Time::START, conns, data, asked, limited: 0, control: 0, pieces }
+        let (data, web) = (BTreeMap::new(), BTreeMap::new());
+        Rig { peer, now: Time::START, conns, data, web, asked, limited: 0, control: 0, pieces }
     }
     /// Carries out what the peer wants, and checks its books. Returns what was sent.
     fn drain(&mut self) -> Vec<(ConnId, Message)> {
@@ -97,6 +100,18 @@ impl Rig {
                     self.limited += u64::from(bytes);
                     let message = completes.filter(|m| matches!(m, Message::Piece { .. }));
                     sent.extend(message.map(|message| (conn, message)));
+                }
+                Action::JoinWebSeed { seed } => {
+                    assert!(self.web.insert(seed, (false, Vec::new())).is_none(), "joined twice");
+                }
+                Action::LeaveWebSeed { seed } => {
+                    assert!(self.web.remove(&seed).is_some(), "left twice");
+                }
+                Action::AskWebSeed { seed, begin, length } => {
+                    let (connected, owed) = self.web.get_mut(&seed).expect("no such web seed");
+                    assert!(*connected && length > 0);
+                    assert!(begin + u64::from(length) <= self.peer.block_map.torrent().bytes());
+                    owed.push((begin, u64::from(length)));
                 }
                 Action::PieceCompleted { piece } => {
                     assert!(self.peer.bitfield().has(piece));
@@ -147,10 +162,14 @@ impl Rig {
             let reserved = c.extras.iter().flat_map(|extras| &extras.reserved);
             active.extend(c.active().iter().chain(reserved).map(|b| (b.piece, b.index)));
         }
+        let under_way: Vec<_> = peer.block_map.under_way().map(|b| (b.piece, b.index)).collect();
+        // What a web seed owes comes, whoever brought it before.
+        let web_seeds = peer.web_seeds.iter().flat_map(|all| all.asked());
+        let web_seeds = web_seeds.map(|b| (b.piece, b.index));
+        active.extend(web_seeds.filter(|block| under_way.contains(block)));
         active.sort();
         let asked = active.len();
         active.dedup();
-        let under_way: Vec<_> = peer.block_map.under_way().map(|b| (b.piece, b.index)).collect();
         if peer.gone {
             return;
         }
@@ -180,6 +199,34 @@ impl Rig {
     fn say(&mut self, conn: ConnId, message: Message) -> Vec<(ConnId, Message)> {
         self.peer.on_message(self.now, conn, message);
         self.drain()
+    }
+    /// A web seed that it joined is connected.
+    fn web_connected(&mut self, seed: u32) {
+        if let Some((connected, _)) = self.web.get_mut(&seed).filter(|(connected, _)| !*connected) {
+            *connected = true;
+            self.peer.on_web_seed_connected(self.now, seed);
+            self.drain();
+        }
+    }
+    /// A web seed brings so many bytes of what it owes.
+    fn web_brings(&mut self, seed: u32, bytes: u64) {
+        let Some((_, owed)) = self.web.get_mut(&seed) else { return };
+        let mut left = bytes;
+        while left > 0 && !owed.is_empty() {
+            let (begin, length) = owed[0];
+            let come = left.min(length);
+            owed[0] = (begin + come, length - come);
+            owed.retain(|(_, length)| *length > 0);
+            left -= come;
+        }
+        self.peer.on_web_seed_bytes(self.now, seed, bytes - left);
+        self.drain();
+    }
+    fn web_closed(&mut self, seed: u32) {
+        if self.web.remove(&seed).is_some() {
+            self.peer.on_web_seed_closed(self.now, seed);
+            self.drain();
+        }
     }
     fn wait(&mut self, span: Span) -> Vec<(ConnId, Message)> {
         let until = self.now + span;

@@ -34,6 +34,8 @@ impl Profile {
             ("choker.tick_ns", self.choker.tick_ns),
             ("connections.reconnect_ns", self.connections.reconnect_ns.unwrap_or(Span::MAX)),
             ("requests.block_timeout_ns", self.requests.block_timeout_ns.unwrap_or(Span::MAX)),
+            ("web_seeds.timeout_ns", self.web_seeds.timeout_ns),
+            ("web_seeds.retry_ns", self.web_seeds.retry_ns),
             ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
         ];
         for (path, span) in spans {
@@ -49,6 +51,7 @@ impl Profile {
             ("choker.optimistic_rounds", self.choker.optimistic_rounds),
             ("choker.rank_rounds", self.choker.rank_rounds),
             ("choker.newcomer_weight", self.choker.newcomer_weight),
+            ("web_seeds.request_bytes", self.web_seeds.request_bytes),
             ("limiter.write_unit", self.limiter.write_unit),
             ("limiter.unlimited_write_unit", self.limiter.unlimited_write_unit),
             ("limiter.quota.low_watermark", self.limiter.quota.low_watermark),
@@ -221,6 +224,8 @@ mod tests {
             "limiter.tick_ns",
             "connections.reconnect_ns",
             "requests.block_timeout_ns",
+            "web_seeds.timeout_ns",
+            "web_seeds.retry_ns",
         ] {
             assert_eq!(with(path, 1_000_000.into()), None, "{path}");
             assert_eq!(with(path, 999_999.into()), Some(path));
@@ -231,6 +236,7 @@ mod tests {
             "choker.optimistic_rounds",
             "choker.rank_rounds",
             "choker.newcomer_weight",
+            "web_seeds.request_bytes",
             "limiter.write_unit",
             "limiter.unlimited_write_unit",
             "limiter.quota.low_watermark",

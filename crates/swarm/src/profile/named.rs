@@ -66,6 +66,15 @@ fn mainline() -> Profile {
             stamped: false,
         },
         fast: FastExtension { enabled: false, allowed_set: 0, choked_request_ns: None },
+        // It knows none; the other values are libtorrent's.
+        web_seeds: WebSeedRules {
+            connections: 0,
+            order: WebSeedOrder::Rarest,
+            request_bytes: 16 << 20,
+            leave_gaps: false,
+            timeout_ns: Span::from_secs(20),
+            retry_ns: Span::from_secs(30),
+        },
         picker: Picker {
             strict_priority: true,
             begun: BegunOrder::Rarest,
@@ -150,6 +159,7 @@ fn modern() -> Profile {
             ..mainline.requests
         },
         fast: mainline.fast,
+        web_seeds: WebSeedRules { connections: 3, ..mainline.web_seeds },
         picker: mainline.picker,
         meter: MeterRules { window_ns: Span::from_secs(5), ..mainline.meter },
         choker: Choker {
@@ -271,6 +281,7 @@ fn ns2() -> Profile {
             ..mainline.requests
         },
         fast: mainline.fast,
+        web_seeds: mainline.web_seeds,
         picker: Picker {
             strict_priority: true,
             begun: BegunOrder::HighestNumber,

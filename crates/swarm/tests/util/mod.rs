@@ -402,6 +402,9 @@ impl Swarm {
                     self.at(now + self.delay * 2, Happening::Answer(peer, answer));
                 }
             }
+            Action::JoinWebSeed { .. }
+            | Action::LeaveWebSeed { .. }
+            | Action::AskWebSeed { .. } => unreachable!("this swarm has none"),
             Action::PieceCompleted { piece } => self.logs[peer].pieces.push((now, piece)),
             Action::Completed => {
                 self.logs[peer].completed = Some(now);

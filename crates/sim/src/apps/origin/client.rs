@@ -1,5 +1,7 @@
+use super::sending::Sending;
+use crate::kernel::other;
 use flashcrowd_base::Time;
-use flashcrowd_origin::{ClientId, Layout, Needs};
+use flashcrowd_origin::{Layout, Needs};
 use flashcrowd_plan as plan;
 use std::collections::VecDeque;
 
@@ -31,17 +33,9 @@ pub(super) struct Download {
     pub(super) awaited_request: u64,
     /// Whether the whole request has come.
     pub(super) asked: bool,
-    /// What the server's machine calls the client, from the request to the last block.
-    pub(super) id: Option<ClientId>,
-    /// The machine knows that the socket has room, and has handed over nothing yet.
-    pub(super) waits: bool,
-    /// What the server still has to write: heads, and what is left of the block that it handed over last.
-    head: u64,
-    block: u64,
-    /// The number of that block.
-    number: Option<u32>,
-    /// What the server has written, and the client has read.
-    written: u64,
+    /// What the server does about it.
+    pub(super) sending: Sending,
+    /// What the client has read.
     received: u64,
     /// Blocks on their way, with where they end in the stream.
     on_the_way: VecDeque<(u64, u32)>,
@@ -74,47 +68,16 @@ impl Download {
             request: spec.request_bytes,
             awaited_request: spec.request_bytes,
             asked: false,
-            id: None,
-            waits: false,
-            head: spec.head_bytes,
-            block: 0,
-            number: None,
-            written: 0,
+            sending: Sending::new(other(socket)),
             received: 0,
             on_the_way: VecDeque::new(),
             missing: Needs::whole(layout),
         }
     }
 
-    /// The server hands over a block. A run of blocks that follow each other has one head of `part` bytes.
-    pub(super) fn hand(&mut self, block: u32, length: u32, part: u64) {
-        debug_assert!(self.waits && self.block == 0);
-        let follows = self.number.is_some_and(|last| last + 1 == block);
-        self.head += if follows { 0 } else { part };
-        self.block = u64::from(length);
-        self.number = Some(block);
-        self.waits = false;
-    }
-
-    /// Whether all that was handed over is written.
-    pub(super) fn is_written(&self) -> bool {
-        self.head == 0 && self.block == 0
-    }
-
-    /// What is written now with this much space: of heads, and of the block behind them.
-    pub(super) fn take(&mut self, space: u64) -> (u64, u64) {
-        let head = self.head.min(space);
-        let block = self.block.min(space - head);
-        self.head -= head;
-        self.block -= block;
-        self.written += head + block;
-        if block > 0
-            && self.block == 0
-            && let Some(number) = self.number
-        {
-            self.on_the_way.push_back((self.written, number));
-        }
-        (head, block)
+    /// The server has written a block to its end.
+    pub(super) fn sent(&mut self) {
+        self.on_the_way.extend(self.sending.last());
     }
 
     /// So many bytes of the stream have come; how many blocks are whole by that which were missing, each of which is

@@ -2,25 +2,32 @@
 //!
 //! A client opens a connection, asks for one file and gets it over this connection. The server is the machine of
 //! `flashcrowd_origin` with a disk in virtual time; what the client's socket takes is what pulls blocks out of it.
+//! Visitors are other applications that ask for ranges.
 
 mod client;
 mod record;
+mod sending;
 mod server;
+mod visitor;
+mod visits;
 
 use super::writing::write;
 use super::{App, Content, ORIGIN, Sample, Stream, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, other};
 use crate::table::Table;
 use client::{Client, Download};
-use flashcrowd_base::{RandomStream, Span, Time};
+use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::{Failure, Output, Request};
-use flashcrowd_plan::{Change, Plan, Sampled, What, Window, Windowed, Workload};
+use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Window, Windowed, Workload};
 use record::Counts;
+use sending::Sending;
 use server::Server;
+use visitor::{Served, Visitor};
 
 pub(crate) struct Origins<'p> {
     servers: Vec<Server<'p>>,
     clients: Vec<Client>,
+    visitors: Slab<Visitor>,
     /// What counts, if not all of the run, and each server's counts at its begin and at its end.
     window: Option<&'p Window>,
     begin: Vec<Counts>,
@@ -34,6 +41,9 @@ pub(crate) struct Origins<'p> {
 /// The ends of a connection.
 const CLIENT: u8 = 0;
 const SERVER: u8 = 1;
+/// Waits for visitors, and is a visitor's end at the server.
+pub(super) const LISTENER: u8 = 2;
+const VISITOR: u8 = 3;
 
 /// The events of this application.
 #[derive(Clone, Copy)]
@@ -61,6 +71,7 @@ impl<'p> Origins<'p> {
         let mut origins = Origins {
             servers: Vec::new(),
             clients: Vec::new(),
+            visitors: Slab::default(),
             window: plan.measures.window(Windowed::Origins),
             begin: Vec::new(),
             end: Vec::new(),
@@ -71,19 +82,12 @@ impl<'p> Origins<'p> {
             let Workload::Origin(spec) = workload else { continue };
             let server = origins.servers.len() as u32;
             let mut server_of = Server::new(index, spec);
-            let mut number = 0;
-            for (population, clients) in (0u32..).zip(&spec.populations) {
-                // Files come from a stream of their own, so that the third client of a population wants the same one
-                // however many came before it in others.
-                let stream = u64::from(index) << 32 | u64::from(population);
-                let mut files = RandomStream::new(world.seed, "origin-files", stream);
-                for host in &clients.hosts {
-                    let file = server_of.draw(&mut files);
-                    origins.clients.push(Client::new(server, population, *host, number, file));
-                    number += 1;
-                }
+            let visits = spec.visits(world.seed, index);
+            for (number, visit) in (0u32..).zip(&visits) {
+                let Visit { population, host, file, .. } = *visit;
+                origins.clients.push(Client::new(server, population, host, number, file));
             }
-            server_of.to_come = number;
+            server_of.to_come = visits.len() as u32;
             origins.servers.push(server_of);
         }
         origins
@@ -132,46 +136,37 @@ impl<'p> Origins<'p> {
             let in_order = server.spec.populations[client.population as usize].in_order;
             let request = Request { ranges: None, in_order };
             let id = server.machine.join(world.now, server.files[client.file as usize], request);
-            server.note(id, index);
+            server.note(id, Served::Client(index));
             server.downloads[client.file as usize] += 1;
-            download.id = Some(id);
+            download.sending.id = Some(id);
+            download.sending.begin(server.spec.head_bytes);
         }
         let place = client.server;
-        if self.hand_over(world, index) {
+        if self.hand_over(world, Served::Client(index)) {
             self.work(world, place);
         }
     }
 
-    /// Writes what the client's socket takes of what the client was handed. When little of that has still to be sent,
-    /// there is room for the next block. Whether the server's machine heard of anything.
-    fn hand_over(&mut self, world: &mut World, index: u32) -> bool {
-        let client = &mut self.clients[index as usize];
-        let Some(download) = client.download.as_deref_mut() else { return false };
-        let Some(id) = download.id else { return false };
-        if download.waits && download.is_written() {
-            return false;
+    /// Writes what the socket takes of what was handed over for it. When little of that has still to be sent, there is
+    /// room for the next block. Whether the server's machine heard of anything.
+    fn hand_over(&mut self, world: &mut World, to: Served) -> bool {
+        match to {
+            Served::Client(index) => {
+                let client = &mut self.clients[index as usize];
+                let Some(download) = client.download.as_deref_mut() else { return false };
+                let server = &mut self.servers[client.server as usize];
+                let (heard, whole) = write_block(world, server, &mut download.sending);
+                if whole {
+                    download.sent();
+                }
+                heard
+            }
+            Served::Visitor(number) => {
+                let Some(visitor) = self.visitors.get_mut(number) else { return false };
+                let server = &mut self.servers[visitor.server as usize];
+                write_block(world, server, &mut visitor.sending).0
+            }
         }
-        let socket = other(download.socket);
-        let end = world.sockets.get(socket);
-        let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else {
-            return false;
-        };
-        let server = &mut self.servers[client.server as usize];
-        let (head, block) = download.take(transport.write_space());
-        let unsent = transport.unsent() + head + block;
-        let room = unsent < server.spec.unsent_bytes && download.is_written() && !download.waits;
-        if head + block > 0 {
-            world.sockets.write(socket, world.now, head + block, None);
-            server.machine.accepted(world.now, id, block as u32);
-        }
-        if room {
-            download.waits = true;
-            server.machine.writable(world.now, id);
-        }
-        if head + block > 0 {
-            world.flush(socket);
-        }
-        room || block > 0
     }
 
     /// Does what a server's machine asks for, until there is nothing.
@@ -180,8 +175,8 @@ impl<'p> Origins<'p> {
             while let Some(output) = self.servers[place as usize].machine.poll() {
                 self.put_out(world, place, output);
             }
-            let Some(index) = self.servers[place as usize].handed.pop_front() else { break };
-            self.hand_over(world, index);
+            let Some(to) = self.servers[place as usize].handed.pop_front() else { break };
+            self.hand_over(world, to);
         }
         let server = &mut self.servers[place as usize];
         let deadline = server.machine.deadline();
@@ -200,34 +195,55 @@ impl<'p> Origins<'p> {
                 world.schedule(done, ORIGIN, Code::Read as u8, event);
             }
             Output::Send { client, file, offset, length, .. } => {
-                let index = server.client(client);
-                server.sent[file.number()] += u64::from(length);
+                let to = server.client(client);
                 let block = (offset >> server.spec.settings.block_bytes.trailing_zeros()) as u32;
-                let part = server.part_bytes(&self.clients[index as usize]);
-                if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
-                    download.hand(block, length, part);
-                    server.handed.push_back(index);
-                }
-            }
-            Output::Done { client } => {
-                let index = server.client(client);
-                let Some(download) = self.clients[index as usize].download.as_deref_mut() else {
-                    return;
+                let length = u64::from(length);
+                let (sending, cut, part) = match to {
+                    Served::Client(index) => {
+                        let client = &mut self.clients[index as usize];
+                        let part = server.part_bytes(client);
+                        (client.download.as_deref_mut().map(|it| &mut it.sending), 0, part)
+                    }
+                    Served::Visitor(number) => {
+                        let visitor = self.visitors.get_mut(number);
+                        let (before, behind) =
+                            visitor.as_ref().map_or((0, 0), |it| it.cut(offset, length));
+                        (visitor.map(|it| &mut it.sending), before + behind, 0)
+                    }
                 };
-                download.id = None;
-                let socket = other(download.socket);
-                if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
-                    transport.close(world.now);
+                server.sent[file.number()] += length - cut;
+                if let Some(sending) = sending {
+                    sending.hand(block, length, cut, part);
+                    server.handed.push_back(to);
                 }
-                world.flush(socket);
             }
-            Output::Failed { client, failure } => {
-                let index = server.client(client);
-                debug_assert_eq!(failure, Failure::Stalled, "files stay, and disks read");
-                if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
-                    download.id = None;
+            Output::Done { client } => match server.client(client) {
+                Served::Client(index) => {
+                    let Some(download) = self.clients[index as usize].download.as_deref_mut()
+                    else {
+                        return;
+                    };
+                    download.sending.id = None;
+                    let socket = download.sending.socket;
+                    if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
+                        transport.close(world.now);
+                    }
+                    world.flush(socket);
                 }
-                self.give_up(world, index);
+                Served::Visitor(number) => self.answered(world, number),
+            },
+            Output::Failed { client, failure } => {
+                debug_assert_eq!(failure, Failure::Stalled, "files stay, and disks read");
+                match server.client(client) {
+                    Served::Client(index) => {
+                        if let Some(download) = self.clients[index as usize].download.as_deref_mut()
+                        {
+                            download.sending.id = None;
+                        }
+                        self.give_up(world, index);
+                    }
+                    Served::Visitor(number) => self.dismiss(world, number),
+                }
             }
         }
     }
@@ -280,7 +296,7 @@ impl<'p> Origins<'p> {
     fn give_up(&mut self, world: &mut World, index: u32) {
         let client = &mut self.clients[index as usize];
         let Some(download) = client.download.take() else { return };
-        if let Some(id) = download.id {
+        if let Some(id) = download.sending.id {
             self.servers[client.server as usize].machine.leave(world.now, id);
         }
         for socket in [download.socket, other(download.socket)] {
@@ -306,6 +322,7 @@ impl<'p> Origins<'p> {
                 self.give_up(world, index);
             }
         }
+        self.dismiss_all(world, place);
         self.work(world, place);
         world.something_ended = true;
     }
@@ -315,20 +332,45 @@ impl<'p> Origins<'p> {
     }
 }
 
+/// Writes what a socket takes of heads and of the block behind them, and says so to the server's machine, also that there
+/// is room for the next one: whether it heard of anything, and whether the block is written to its end.
+fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending) -> (bool, bool) {
+    let Some(id) = sending.id else { return (false, false) };
+    if sending.waits && sending.is_written() {
+        return (false, false);
+    }
+    let socket = sending.socket;
+    let end = world.sockets.get(socket);
+    let Some(transport) = end.transport.as_ref().filter(|_| end.connected_reported) else {
+        return (false, false);
+    };
+    let (written, block) = sending.take(transport.write_space());
+    let unsent = transport.unsent() + written;
+    let room = unsent < server.spec.unsent_bytes && sending.is_written() && !sending.waits;
+    if written > 0 {
+        world.sockets.write(socket, world.now, written, None);
+        server.machine.accepted(world.now, id, block as u32);
+    }
+    if room {
+        sending.waits = true;
+        server.machine.writable(world.now, id);
+    }
+    if written > 0 {
+        world.flush(socket);
+    }
+    (room || block > 0, block > 0 && sending.last().is_some())
+}
+
 impl App for Origins<'_> {
     fn begin(&mut self, world: &mut World) {
         let mut index = 0;
         for server in &self.servers {
-            for (population, clients) in (0u32..).zip(&server.spec.populations) {
-                let stream = u64::from(server.workload) << 32 | u64::from(population);
-                let stream = RandomStream::new(world.seed, "origin-arrivals", stream);
-                for (at, leave) in clients.arrivals.instants(clients.hosts.len(), stream) {
-                    world.schedule(Time::START + at, ORIGIN, Code::Arrival as u8, index);
-                    if let Some(leave) = leave {
-                        world.schedule(Time::START + leave, ORIGIN, Code::Departure as u8, index);
-                    }
-                    index += 1;
+            for visit in server.spec.visits(world.seed, server.workload) {
+                world.schedule(Time::START + visit.at, ORIGIN, Code::Arrival as u8, index);
+                if let Some(leave) = visit.leave {
+                    world.schedule(Time::START + leave, ORIGIN, Code::Departure as u8, index);
                 }
+                index += 1;
             }
         }
     }
@@ -347,10 +389,16 @@ impl App for Origins<'_> {
         }
     }
 
+    fn accept(&mut self, _world: &mut World, owner: Owner, socket: u32) -> Option<Owner> {
+        if owner.role == LISTENER { self.admit(owner.index, socket) } else { Some(owner) }
+    }
+
     fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
         let index = news.owner.index;
-        if news.owner.role == SERVER {
-            return self.serve(world, index, news.bytes);
+        match news.owner.role {
+            SERVER => return self.serve(world, index, news.bytes),
+            VISITOR => return self.attend(world, index, socket),
+            _ => {}
         }
         if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
             write(world, socket, &mut download.request, false);
@@ -362,7 +410,11 @@ impl App for Origins<'_> {
 
     /// The server closes after the last block, which the client has by then, unless the connection failed.
     fn on_closed(&mut self, world: &mut World, _socket: u32, owner: Owner) {
-        self.depart(world, owner.index);
+        match owner.role {
+            VISITOR => self.lose_visitor(world, owner.index),
+            LISTENER => {}
+            _ => self.depart(world, owner.index),
+        }
     }
 
     fn change(&mut self, world: &mut World, change: &Change) {

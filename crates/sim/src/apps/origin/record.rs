@@ -62,13 +62,19 @@ impl Done<'_> {
 impl Origins<'_> {
     pub(super) fn level(&self, place: u32, server: &Server<'_>, what: Sampled) -> Option<Sample> {
         let clients = || self.clients.iter().filter(move |client| client.server == place);
-        let waits = |client: &&Client| client.download.as_ref().is_some_and(|it| it.waits);
+        let waits = |client: &&Client| client.download.as_ref().is_some_and(|it| it.sending.waits);
+        let visits = || self.visitors.iter().filter(move |visitor| visitor.server == place);
+        let present = || f64::from(server.online) + visits().count() as f64;
+        let waiting = || {
+            let visitors = visits().filter(|visitor| visitor.sending.waits);
+            (clients().filter(waits).count() + visitors.count()) as f64
+        };
         Some(match what {
             Sampled::OriginRate => Sample::Bytes(server.machine.counters().sent),
             Sampled::DiskRate => Sample::Bytes(server.machine.counters().read),
             Sampled::DiskQueue => Sample::Level(server.machine.longest_wait() as f64 - 1.0),
-            Sampled::DiskWaiting => Sample::Level(clients().filter(waits).count() as f64),
-            Sampled::OriginClients => Sample::Level(f64::from(server.online)),
+            Sampled::DiskWaiting => Sample::Level(waiting()),
+            Sampled::OriginClients => Sample::Level(present()),
             _ => return None,
         })
     }

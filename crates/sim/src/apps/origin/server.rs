@@ -1,6 +1,7 @@
 use super::client::Client;
 use super::record::Counts;
-use flashcrowd_base::{RandomStream, Slab, Span, Time};
+use super::visitor::Served;
+use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::disk::Disk;
 use flashcrowd_origin::{ClientId, FileId, Layout, Origin, ReadId};
 use flashcrowd_plan as plan;
@@ -14,14 +15,12 @@ pub(super) struct Server<'p> {
     pub(super) machine: Origin,
     disk: Disk,
     pub(super) files: Vec<FileId>,
-    /// How popular each file is, together with those before it.
-    popularity: Vec<f64>,
-    /// The client behind each number of the machine's.
-    clients: Vec<u32>,
+    /// Who is behind each number of the machine's.
+    clients: Vec<Served>,
     /// Reads under way.
     pub(super) reads: Slab<ReadId>,
-    /// Clients that were handed a block which is to be written.
-    pub(super) handed: VecDeque<u32>,
+    /// Those who were handed a block which is to be written.
+    pub(super) handed: VecDeque<Served>,
     /// When it will look for sockets that accept nothing; an earlier event is out of date.
     pub(super) armed: Time,
     /// Clients that have not come, that are here, and that have their file.
@@ -49,7 +48,6 @@ impl<'p> Server<'p> {
             machine,
             disk: spec.disk.build(Span::ZERO),
             files,
-            popularity: spec.files.popularity(),
             clients: Vec::new(),
             reads: Slab::default(),
             handed: VecDeque::new(),
@@ -65,25 +63,17 @@ impl<'p> Server<'p> {
         }
     }
 
-    /// Which file a client wants.
-    pub(super) fn draw(&self, stream: &mut RandomStream) -> u32 {
-        let all = self.popularity.last().copied().unwrap_or(0.0);
-        let popular = stream.unit() * all;
-        let file = self.popularity.partition_point(|sum| *sum <= popular);
-        file.min(self.popularity.len() - 1) as u32
-    }
-
     pub(super) fn layout(&self, file: u32) -> Layout {
         self.machine.world().file(file).layout
     }
 
     /// The machine calls this client so from now on.
-    pub(super) fn note(&mut self, id: ClientId, client: u32) {
+    pub(super) fn note(&mut self, id: ClientId, client: Served) {
         let number = id.number();
-        self.clients.resize(self.clients.len().max(number + 1), 0);
+        self.clients.resize(self.clients.len().max(number + 1), client);
         self.clients[number] = client;
     }
-    pub(super) fn client(&self, id: ClientId) -> u32 {
+    pub(super) fn client(&self, id: ClientId) -> Served {
         self.clients[id.number()]
     }
 

@@ -91,6 +91,11 @@ impl Swarms<'_> {
                 self.settle_uplink(world, peer);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
+            Action::JoinWebSeed { seed } => self.join_web_seed(world, peer, seed),
+            Action::LeaveWebSeed { seed } => self.leave_web_seed(world, peer, seed),
+            Action::AskWebSeed { seed, begin, length } => {
+                self.ask_web_seed(world, peer, seed, (begin, length));
+            }
             Action::PieceCompleted { piece } => {
                 let swarm = self.peers[peer as usize].swarm;
                 self.all[swarm as usize].availability.gained(piece);
@@ -127,12 +132,12 @@ impl Swarms<'_> {
         conn: ConnId,
         socket: u32,
         bytes: u32,
-        completes: Option<Message>,
+        completes: Option<swarm::Message>,
     ) -> Option<u64> {
         if socket == NO_SOCKET {
             return None;
         }
-        let of_block = matches!(completes, None | Some(Message::Piece { .. }));
+        let of_block = matches!(completes, None | Some(swarm::Message::Piece { .. }));
         if world.monitor.watches_sends() && of_block {
             let end = world.sockets.get_mut(socket);
             let last = std::mem::replace(&mut end.last_send, world.now);
@@ -141,12 +146,13 @@ impl Swarms<'_> {
         }
         if completes.is_none() {
             let machine = self.peers[peer as usize].machine.as_ref();
-            world.sockets.begins(socket, || machine?.half_written(conn));
+            world.sockets.begins(socket, || machine?.half_written(conn).map(Message::Peer));
         }
         let header = match &completes {
-            Some(message @ Message::Piece { length, .. }) => Some(message.size() - length),
+            Some(message @ swarm::Message::Piece { length, .. }) => Some(message.size() - length),
             _ => None,
         };
+        let completes = completes.map(Message::Peer);
         let space = world.sockets.write(socket, world.now, u64::from(bytes), completes);
         if !self.goes_on(peer, conn) {
             world.flush(socket);
@@ -350,6 +356,7 @@ impl Swarms<'_> {
                 return;
             }
             let Some(machine) = &mut state.machine else { return };
+            let Message::Peer(message) = message else { continue };
             machine.on_message(world.now, conn, message);
             self.drain(world, peer);
         }

@@ -8,7 +8,8 @@ impl Swarms<'_> {
     pub(super) fn unfinishable(&self, number: u32) -> Option<String> {
         let swarm = &self.all[number as usize];
         let spec = self.spec(number)?;
-        if swarm.done(spec.stop_after_completions) || swarm.seeds_to_come > 0 {
+        let sources = swarm.seeds_to_come + swarm.web_seeds;
+        if swarm.done(spec.stop_after_completions) || sources > 0 {
             return None;
         }
         let (pieces, missing) = (swarm.torrent.pieces(), swarm.availability.missing());

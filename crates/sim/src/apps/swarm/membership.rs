@@ -28,6 +28,9 @@ impl Swarms<'_> {
         let profile = population.profile as usize;
         let departure = population.departure.clone();
         let split = population.data.is_some();
+        let web_seeds = self
+            .spec(self.peers[peer as usize].swarm)
+            .map_or(0, |spec| spec.web_seeds.len() as u32);
         let stream = RandomStream::new(world.seed, "peer", u64::from(peer));
         let state = &mut self.peers[peer as usize];
         let swarm = &mut self.all[state.swarm as usize];
@@ -51,6 +54,9 @@ impl Swarms<'_> {
         let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, world.now);
         if split {
             machine = machine.with_data_connections();
+        }
+        if web_seeds > 0 {
+            machine = machine.with_web_seeds(web_seeds);
         }
         swarm.availability.joined(machine.bitfield());
         machine.start(world.now);
@@ -117,6 +123,7 @@ impl Swarms<'_> {
         self.end_control(peer);
         let state = &mut self.peers[peer as usize];
         state.last = state.progress();
+        state.last_brought = state.brought();
         state.left = Some(world.now);
         state.armed = Time::NEVER;
         self.on_host[state.host as usize] -= 1;

@@ -7,6 +7,7 @@ mod completion;
 mod control;
 mod membership;
 mod record;
+mod web_seeds;
 
 use super::{App, Content, Message, SWARM, Sample, Saying, Stream, World};
 use crate::kernel::{
@@ -20,10 +21,11 @@ use flashcrowd_plan::{
     self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Workload,
 };
 use flashcrowd_swarm::{
-    self as swarm, Action, Availability, ConnId, Download, PeerId, Profile, Role, Standing,
-    Torrent, Tracker, UnchokeEnd, UploadLimit,
+    self as swarm, Action, Availability, ConnId, Download, FromWebSeed, PeerId, Profile, Role,
+    Standing, Torrent, Tracker, UnchokeEnd, UploadLimit,
 };
 use std::sync::Arc;
+use web_seeds::WebSeedLink;
 
 /// All swarms of a run and their peers.
 pub(crate) struct Swarms<'p> {
@@ -82,6 +84,8 @@ enum End {
     Control { peer: u32, conn: ConnId },
     /// The connection apart for the blocks that one of two peers uploads to the other.
     Data { peer: u32, conn: ConnId },
+    /// The connection of a peer to one of its web seeds.
+    WebSeed { peer: u32, seed: u32 },
 }
 
 impl End {
@@ -90,6 +94,7 @@ impl End {
             End::Listener { peer } => (0, peer, 0),
             End::Control { peer, conn } => (1, peer, conn.0),
             End::Data { peer, conn } => (2, peer, conn.0),
+            End::WebSeed { peer, seed } => (3, peer, seed),
         };
         Owner { app: SWARM, role, index, part }
     }
@@ -100,7 +105,8 @@ impl End {
         Some(match role {
             0 => End::Listener { peer },
             1 => End::Control { peer, conn },
-            _ => End::Data { peer, conn },
+            2 => End::Data { peer, conn },
+            _ => End::WebSeed { peer, seed: part },
         })
     }
 }
@@ -134,6 +140,8 @@ struct Swarm {
     watched_bytes: u64,
     last_progress: Time,
     stopped: bool,
+    /// Web seeds that are there, if any of its leechers' clients knows them.
+    web_seeds: u32,
     /// Whether somebody who leaves is replaced: that everybody is complete is then no end.
     replaces: bool,
 }
@@ -148,6 +156,8 @@ struct Peer {
     machine: Option<Box<swarm::Peer>>,
     /// The sockets of each of its connections, by `ConnId`.
     sockets: Vec<PeerSockets>,
+    /// Its connections to web seeds, by number, as far as it ever had one.
+    web_seeds: Vec<WebSeedLink>,
     armed: Time,
     /// What it does now.
     standing: Standing,
@@ -156,6 +166,8 @@ struct Peer {
     left: Option<Time>,
     /// What it had done when it left.
     last: Progress,
+    /// What web seeds had brought by then.
+    last_brought: Vec<FromWebSeed>,
 }
 
 /// The sockets between two peers, as one of them sees them; `NO_SOCKET` where there is none.
@@ -289,6 +301,7 @@ impl<'p> Swarms<'p> {
                 watched_bytes: 0,
                 last_progress: Time::START,
                 stopped: false,
+                web_seeds: plan.usable_web_seeds(spec),
                 replaces: spec.populations.iter().any(|population| population.replace),
             };
             for (population, of) in spec.populations.iter().enumerate() {
@@ -391,6 +404,9 @@ impl App for Swarms<'_> {
                 self.peer_done(world, peer, conn, socket);
                 self.heard(world, peer, socket);
             }
+            Some(End::WebSeed { peer, seed }) => {
+                self.web_seed_news(world, peer, seed, socket, news);
+            }
             Some(End::Listener { .. }) | None => {
                 while world.sockets.next_message(socket).is_some() {}
             }
@@ -401,6 +417,8 @@ impl App for Swarms<'_> {
         if let Some(End::Control { peer, conn } | End::Data { peer, conn }) = End::of(owner) {
             self.peer_disconnected(world, peer, conn, socket);
             self.settle_uplink(world, peer);
+        } else if let Some(End::WebSeed { peer, seed }) = End::of(owner) {
+            self.web_seed_closed(world, peer, seed, socket);
         }
     }
 
@@ -410,7 +428,10 @@ impl App for Swarms<'_> {
 
     fn change(&mut self, world: &mut World, change: &Change) {
         match change.what {
-            What::Stop { workload } => self.stop_swarm(world, workload),
+            What::Stop { workload } => {
+                self.lose_origin(workload);
+                self.stop_swarm(world, workload);
+            }
             What::Upload { workload, population, upload_bps } => {
                 self.set_upload(world, workload, population, upload_bps);
             }
@@ -465,6 +486,9 @@ impl App for Swarms<'_> {
     }
     fn speaks(&self, owners: [Owner; 2]) -> Stream {
         let swarm = self.peers[owners[0].index as usize].swarm;
+        if let Some(End::WebSeed { seed, .. }) = End::of(owners[0]) {
+            return self.web_seed_stream(swarm, seed);
+        }
         let piece_bytes = self.all[swarm as usize].torrent.piece_bytes(0);
         let content = |owner: Owner| Content::bit_torrent(swarm, owner.index, piece_bytes);
         Stream::bit_torrent(swarm, owners.map(content))
@@ -529,6 +553,7 @@ impl Peer {
             role,
             machine: None,
             sockets: Vec::new(),
+            web_seeds: Vec::new(),
             armed: Time::NEVER,
             standing: Standing {
                 download: match role {
@@ -542,6 +567,7 @@ impl Peer {
             completed: None,
             left: None,
             last: Progress::default(),
+            last_brought: Vec::new(),
         }
     }
 }

@@ -75,6 +75,7 @@ impl Swarms<'_> {
             self.pieces(),
             self.unchokes(),
             self.have(),
+            self.web_seeds_table(world),
             self.control_table(world),
         ]
     }

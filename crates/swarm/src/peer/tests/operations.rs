@@ -20,6 +20,9 @@ enum Op {
     Done(u32),
     Wait(u64),
     Limit(u64),
+    WebConnected(u32),
+    WebBrings(u32, u64),
+    WebClosed(u32),
     Leave,
 }
 
@@ -73,6 +76,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => conn().prop_map(Op::Done),
         8 => (0u64..20_000).prop_map(Op::Wait),
         1 => (0u64..200_000).prop_map(Op::Limit),
+        4 => (0u32..2).prop_map(Op::WebConnected),
+        8 => (0u32..2, 0u64..7000).prop_map(|(seed, bytes)| Op::WebBrings(seed, bytes)),
+        1 => (0u32..2).prop_map(Op::WebClosed),
         1 => prop_oneof![20 => Just(Op::Start), 1 => Just(Op::Leave)],
     ]
 }
@@ -170,8 +176,14 @@ proptest! {
         profile in any_profile(),
         seed in any::<bool>(),
         split in any::<bool>(),
+        (web_seeds, gaps, request_bytes) in (0u32..3, any::<bool>(), 1u32..10_000),
         ops in prop::collection::vec(op(), 0..150),
     ) {
+        let mut profile = profile;
+        profile.web_seeds.connections = 2;
+        profile.web_seeds.request_bytes = request_bytes;
+        profile.web_seeds.leave_gaps = gaps;
+        profile.web_seeds.order = if gaps { WebSeedOrder::Gaps } else { WebSeedOrder::Rarest };
         let unit = u64::from(profile.limiter.write_unit);
         let tick = match profile.limiter.sharing {
             Sharing::Quota => 0.5,
@@ -179,6 +191,7 @@ proptest! {
         };
         let credit = profile.limiter.credit_ns.seconds();
         let peer = peer(profile, if seed { Role::Seed } else { Role::Leecher });
+        let peer = peer.with_web_seeds(web_seeds);
         let mut rig = Rig::new(if split { peer.with_data_connections() } else { peer });
         let mut highest = 10_000.0f64;
         let mut forgiven = 1;
@@ -250,6 +263,9 @@ proptest! {
                     forgiven += 1;
                     rig.peer.set_upload_limit(rig.now, limit);
                 }
+                Op::WebConnected(seed) => rig.web_connected(seed),
+                Op::WebBrings(seed, bytes) => rig.web_brings(seed, bytes),
+                Op::WebClosed(seed) => rig.web_closed(seed),
                 Op::Leave => rig.peer.leave(rig.now),
             }
             rig.drain();
