@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ def served(directory: Path, *options: str) -> Iterator[tuple[subprocess.Popen[st
         assert server.stderr is not None
         try:
             first = server.stderr.readline()
-            found = re.search(r"http://(\S+?)/ ", first)
+            found = re.search(r"https?://(\S+?)/ ", first)
             assert found, first + server.stderr.read()
             yield server, f"http://{found[1]}"
         finally:
@@ -75,6 +76,30 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
     assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
 
 
+def test_a_disk_for_trials_keeps_its_pace_and_says_so(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 4096 * 8
+    (tmp_path / "file").write_bytes(content)
+    options = ["--trial-disk", "5 ms, 8 MB/s", "--metrics", "127.0.0.1:0"]
+    with served(tmp_path, *options) as (server, url):
+        assert server.stderr is not None
+        assert server.stderr.readline().startswith("Reading ")
+        assert "5 ms, 8 MB/s: a trial" in server.stderr.readline()
+        metrics = server.stderr.readline().split()[2].rstrip(".")
+        began = time.monotonic()
+        with urllib.request.urlopen(f"{url}/file", timeout=20) as answer:
+            assert answer.read() == content
+        # 8 MiB at 8 MB/s; a late delivery is made up for by the next ones.
+        assert time.monotonic() - began >= len(content) / 8e6 - 0.25
+        with urllib.request.urlopen(metrics, timeout=20) as answer:
+            found = re.search(r"_busy_microseconds_total (\d+)", answer.read().decode())
+            assert found is not None
+            assert int(found[1]) == round(len(content) / 8)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
+        last = server.stderr.read().splitlines()[-1]
+        assert re.match(r"Trial disk: busy for 1\.0 s, 8 reads, 0 of them positioned; late", last)
+
+
 def test_what_cannot_be_is_one_line_with_a_remedy(
     tmp_path: Path, refused: Callable[..., str]
 ) -> None:
@@ -92,6 +117,10 @@ def test_what_cannot_be_is_one_line_with_a_remedy(
         "--memory is 1048576; it may be at least "
     )
     assert "did you mean" in refused(folder, "--memory", "1 G")
+    assert refused(folder, "--trial-disk", "5 ms") == (
+        '--trial-disk "5 ms": it is no positioning time and rate, as in 5 ms, 40 MB/s'
+    )
+    assert refused(folder, "--trial-disk", "5 ms, 40 MBps").startswith("--trial-disk ")
     assert refused(folder, "--listen", "a:b") == (
         '--listen "a:b": it is no HOST:PORT, [ADDRESS]:PORT, :PORT or PORT'
     )

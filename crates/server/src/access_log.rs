@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -16,24 +16,52 @@ const WAITING: usize = 65_536;
 /// ranges, and how it ended. Bytes are those that the socket took, the head included.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
-    lines: Option<SyncSender<String>>,
+    path: PathBuf,
+    lines: Option<SyncSender<Next>>,
     writer: Option<JoinHandle<()>>,
     lost: AtomicU64,
+}
+
+/// What the writer is told.
+enum Next {
+    Line(String),
+    /// Lines go there from now on.
+    Sink(Sink),
+}
+
+type Sink = Box<dyn Write + Send>;
+
+fn sink(path: &Path) -> io::Result<Sink> {
+    Ok(if path.as_os_str() == "-" {
+        Box::new(io::stdout())
+    } else {
+        Box::new(OpenOptions::new().append(true).create(true).open(path)?)
+    })
 }
 
 impl AccessLog {
     /// Goes on with a file, or writes to standard output (`-`).
     pub(crate) fn open(path: &Path) -> io::Result<AccessLog> {
-        let sink: Box<dyn Write + Send> = if path.as_os_str() == "-" {
-            Box::new(io::stdout())
-        } else {
-            Box::new(OpenOptions::new().append(true).create(true).open(path)?)
-        };
+        let sink = sink(path)?;
         let (sender, receiver) = sync_channel(WAITING);
         let writer = thread::Builder::new()
             .name("flashcrowd-log".into())
             .spawn(move || write(sink, &receiver))?;
-        Ok(AccessLog { lines: Some(sender), writer: Some(writer), lost: AtomicU64::new(0) })
+        let lost = AtomicU64::new(0);
+        Ok(AccessLog { path: path.to_owned(), lines: Some(sender), writer: Some(writer), lost })
+    }
+
+    /// Goes on with the file that has its name now; the one from before was moved away.
+    pub(crate) fn reopen(&self) -> io::Result<()> {
+        let sink = sink(&self.path)?;
+        // Behind the lines of before. Who waits for a disk that is too slow for them must not be waited for.
+        let sent = self.lines.as_ref().map(|lines| lines.try_send(Next::Sink(sink)));
+        sent.transpose().map(drop).map_err(|_| io::ErrorKind::ResourceBusy.into())
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     #[allow(clippy::too_many_arguments, reason = "the fields of a line")]
@@ -57,7 +85,7 @@ impl AccessLog {
         quote(&mut line, &asked.agent);
         let _ = writeln!(line, " {seconds:.3} {mode} {ranges} {ending}");
         if let Some(lines) = &self.lines
-            && lines.try_send(line).is_err()
+            && lines.try_send(Next::Line(line)).is_err()
         {
             self.lost.fetch_add(1, Relaxed);
         }
@@ -78,13 +106,15 @@ impl Drop for AccessLog {
     }
 }
 
-fn write(sink: Box<dyn Write + Send>, lines: &Receiver<String>) {
+fn write(sink: Sink, nexts: &Receiver<Next>) {
     let mut sink = BufWriter::new(sink);
-    while let Ok(line) = lines.recv() {
-        // A full disk or a reader that has gone is no reason to stop serving.
-        let _ = sink.write_all(line.as_bytes());
-        while let Ok(line) = lines.try_recv() {
-            let _ = sink.write_all(line.as_bytes());
+    while let Ok(next) = nexts.recv() {
+        for next in std::iter::once(next).chain(nexts.try_iter()) {
+            match next {
+                // A full disk or a reader that has gone is no reason to stop serving.
+                Next::Line(line) => drop(sink.write_all(line.as_bytes())),
+                Next::Sink(anew) => sink = BufWriter::new(anew),
+            }
         }
         let _ = sink.flush();
     }

@@ -1,3 +1,4 @@
+use http::StatusCode;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,16 @@ pub(crate) struct Admitted {
 pub(crate) enum Full {
     Server,
     Address,
+}
+
+impl Full {
+    /// What a client is told.
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Full::Server => StatusCode::SERVICE_UNAVAILABLE,
+            Full::Address => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
 }
 
 impl Admission {

@@ -41,10 +41,18 @@ impl Buffer {
     }
 }
 
-/// Of so much memory for contents, what the origin may have, such that no buffers, and no reader's own memory, exceed it.
+/// Extents that may be lent to sockets out of so much memory: one in 32, and as many as a few processors need.
+pub(crate) fn loans(memory: u64, extent: u32) -> usize {
+    (memory / u64::from(extent) / 32).min(16) as usize
+}
+
+/// Of so much memory for contents, what the origin may have, such that no buffers, those that are lent twice included, and no
+/// reader's own memory, exceed it.
 pub(crate) fn share(memory: u64, extent: u32, reads: u32) -> u64 {
+    let loans = loans(memory, extent) as u64;
     let (extent, slack) = (u64::from(extent), ALIGNMENT as u64);
     let left = memory.saturating_sub(u64::from(reads) * (extent + 2 * slack));
+    let left = left.saturating_sub(loans * (extent + slack));
     let whole = left / (extent + slack) * extent;
     whole.min(left)
 }
@@ -70,7 +78,8 @@ mod tests {
         fn buffers_stay_within_the_memory(memory in 0u64..1 << 34, shift in 16u32..21, reads in 1u32..9) {
             let extent = 1 << shift;
             let share = share(memory, extent, reads);
-            let readers = u64::from(reads) * (u64::from(extent) + 2 * ALIGNMENT as u64);
+            let lent = loans(memory, extent) as u64 * (u64::from(extent) + ALIGNMENT as u64);
+            let readers = u64::from(reads) * (u64::from(extent) + 2 * ALIGNMENT as u64) + lent;
             let whole = share / u64::from(extent) * (u64::from(extent) + ALIGNMENT as u64);
             prop_assert!(share == 0 || readers + whole <= memory && readers + share <= memory);
         }

@@ -2,7 +2,9 @@ use crate::buffer::{self, Buffer};
 use crate::clock::Clock;
 use crate::disk::{Disk, Job};
 use crate::open_file::{OpenFile, ReadOutcome, Version};
+use crate::pace::PaceReport;
 use flashcrowd_base::{Span, Time};
+use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{
     ClientId, Counters, Failure, FileId, Origin, Output, ReadId, Refusal, Request,
     Settings as OriginSettings, State as Place,
@@ -17,7 +19,10 @@ use std::task::{Poll, Waker};
 /// is followed by carrying out all outputs, before the lock is given back.
 ///
 /// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
-/// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it.
+/// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it. A copy costs as much as
+/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies. There are few
+/// [loans](buffer::loans), which the memory has room for even if what was lent stays lent while its slot goes to others: who takes nothing any more
+/// holds one until its connection is given up.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
@@ -28,8 +33,11 @@ pub(crate) struct Desk {
 #[derive(Debug)]
 struct State {
     origin: Origin,
-    /// For each slot; what the disk reads into is away.
-    memory: Vec<Buffer>,
+    /// For each slot; what the disk reads into is away. References to a buffer come and go under the lock.
+    memory: Vec<Arc<Buffer>>,
+    /// Blocks that are lent, and how many may be.
+    lent: usize,
+    most_lent: usize,
     /// Bytes of all buffers, those that are away included, and how many there may be.
     allocated: usize,
     most_allocated: usize,
@@ -50,15 +58,44 @@ struct Client {
     handed: Option<(u64, u32, u32, u32)>,
     /// The task has a block that its socket has not accepted.
     sending: bool,
+    /// When it was given the last one, and whether its socket took the one before at once.
+    given: Time,
+    prompt: bool,
     ended: Option<Result<(), Failure>>,
 }
 
-/// A copy of a block.
+/// Who has taken a block so soon has a socket with room: the next one will not be held for long.
+const PROMPT: Span = Span::from_millis(2);
+
+/// A block.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// Where in the file.
     pub(crate) offset: u64,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Blocked,
+}
+
+/// The bytes of a block.
+#[derive(Debug)]
+pub(crate) enum Blocked {
+    Copied(Vec<u8>),
+    /// Where in the buffer. To be given back by [`Desk::accepted`].
+    Lent(Arc<Buffer>, Range<usize>),
+}
+
+impl Blocked {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Blocked::Copied(bytes) => bytes,
+            Blocked::Lent(buffer, range) => &buffer.bytes()[range.clone()],
+        }
+    }
+}
+
+impl Default for Blocked {
+    fn default() -> Blocked {
+        Blocked::Copied(Vec::new())
+    }
 }
 
 /// What goes on, for people and for metrics.
@@ -66,21 +103,28 @@ pub(crate) struct Block {
 pub(crate) struct Overview {
     pub(crate) counters: Counters,
     pub(crate) clients: usize,
+    pub(crate) waiting: usize,
     pub(crate) active_files: u32,
     pub(crate) queued: usize,
     pub(crate) memory_used: u64,
     pub(crate) memory_allocated: usize,
+    pub(crate) pace: Option<PaceReport>,
 }
 
 impl Desk {
-    /// The threads of the disk begin at once.
-    pub(crate) fn new(settings: &OriginSettings) -> Result<Arc<Desk>, Refusal> {
+    /// The threads of the disk begin at once. With `trial`, reads take as long as they would on such a disk.
+    pub(crate) fn new(
+        settings: &OriginSettings,
+        trial: Option<&Medium>,
+    ) -> Result<Arc<Desk>, Refusal> {
         let OriginSettings { memory_bytes, extent_bytes, reads, .. } = *settings;
         let share = buffer::share(memory_bytes, extent_bytes, reads);
         let least = u64::from(extent_bytes) * (u64::from(reads) + 2);
         if share < least {
             let (extent, reads) = (u64::from(extent_bytes) + 4096, u64::from(reads));
-            let least = (2 * reads + 3) * (extent + 8192);
+            let extents = 2 * reads + 3;
+            // And what may be lent.
+            let least = (extents + (extents / 24).min(16)) * (extent + 8192);
             return Err(Refusal {
                 setting: "memory",
                 value: memory_bytes.to_string(),
@@ -97,6 +141,8 @@ impl Desk {
         let state = State {
             origin: Origin::new(&ours)?,
             memory: Vec::new(),
+            lent: 0,
+            most_lent: buffer::loans(memory_bytes, extent_bytes),
             allocated: 0,
             most_allocated: usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX),
             files: Vec::new(),
@@ -104,12 +150,13 @@ impl Desk {
             clients: BTreeMap::new(),
             unread: 0,
         };
-        let disk = Disk::start(reads, extent_bytes).map_err(|error| Refusal {
+        let clock = Clock::started();
+        let disk = Disk::start(reads, extent_bytes, trial, clock).map_err(|error| Refusal {
             setting: "reads",
             value: reads.to_string(),
             allowed: format!("as many as the system has threads ({error})"),
         })?;
-        Ok(Arc::new(Desk { clock: Clock::started(), disk, state: Mutex::new(state) }))
+        Ok(Arc::new(Desk { clock, disk, state: Mutex::new(state) }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -138,7 +185,7 @@ impl Desk {
                         }
                         // Nobody downloads it any more, so nobody waits.
                         None => {
-                            state.memory[slot as usize] = buffer;
+                            state.memory[slot as usize] = Arc::new(buffer);
                             state.unread += 1;
                             state.origin.completed(self.clock.now(), read, false);
                         }
@@ -166,7 +213,7 @@ impl Desk {
         outcome: &ReadOutcome,
     ) {
         self.input(|state, now| {
-            state.memory[slot as usize] = buffer;
+            state.memory[slot as usize] = Arc::new(buffer);
             if let ReadOutcome::Changed = outcome {
                 state.forget(now, file.id);
             }
@@ -254,20 +301,36 @@ impl Desk {
                 return Poll::Pending;
             };
             entry.sending = true;
-            let begin = begin as usize;
-            let memory = state.memory[slot as usize].bytes();
-            let bytes = memory[begin..begin + length as usize].to_vec();
-            state.origin.release(now, client);
+            entry.given = now;
+            let range = begin as usize..begin as usize + length as usize;
+            let buffer = &state.memory[slot as usize];
+            let bytes = if entry.prompt && state.lent < state.most_lent {
+                state.lent += 1;
+                Blocked::Lent(Arc::clone(buffer), range)
+            } else {
+                let bytes = buffer.bytes()[range].to_vec();
+                state.origin.release(now, client);
+                Blocked::Copied(bytes)
+            };
             Poll::Ready(Ok(Some(Block { offset, bytes })))
         })
     }
 
-    /// The socket has accepted the block that the download was given.
-    pub(crate) fn accepted(self: &Arc<Self>, client: ClientId, bytes: u32) {
+    /// The socket has accepted the block that the download was given; or it never will.
+    pub(crate) fn accepted(self: &Arc<Self>, client: ClientId, block: Blocked) {
         self.input(|state, now| {
+            let bytes = block.bytes().len() as u32;
+            if let Blocked::Lent(buffer, _) = block {
+                state.lent -= 1;
+                // If its slot has gone to others meanwhile, this was the last reference.
+                if let Some(buffer) = Arc::into_inner(buffer) {
+                    state.allocated -= buffer.memory();
+                }
+            }
             state.origin.accepted(now, client, bytes);
             if let Some(entry) = state.clients.get_mut(&client) {
                 entry.sending = false;
+                entry.prompt = now.since(entry.given) < PROMPT;
                 entry.wake();
             }
         });
@@ -312,13 +375,16 @@ impl Desk {
         let world = state.origin.world();
         let mut counters = state.origin.counters();
         counters.errors -= state.unread;
+        let waits = |it: &&Client| it.waker.is_some() && !it.sending && it.handed.is_none();
         Overview {
             counters,
             clients: state.clients.len(),
+            waiting: state.clients.values().filter(waits).count(),
             active_files: world.active_files(),
             queued: world.cache().queued(),
             memory_used: world.cache().used(),
             memory_allocated: state.allocated,
+            pace: self.disk.pace(),
         }
     }
 }
@@ -342,9 +408,10 @@ impl State {
     /// goes first, and the origin's account holds for the others.
     fn buffer(&mut self, slot: usize, length: usize) -> Buffer {
         if self.memory.len() <= slot {
-            self.memory.resize_with(slot + 1, Buffer::default);
+            self.memory.resize_with(slot + 1, Arc::default);
         }
-        let kept = std::mem::take(&mut self.memory[slot]);
+        // What is still lent of a file that has changed is given back later.
+        let kept = Arc::into_inner(std::mem::take(&mut self.memory[slot])).unwrap_or_default();
         if kept.len() == length && length > 0 {
             return kept;
         }
@@ -354,8 +421,10 @@ impl State {
         let needed = if whole { length + crate::open_file::ALIGNMENT } else { length };
         if self.allocated + needed > self.most_allocated {
             for free in self.origin.world().cache().free_memory() {
-                if let Some(buffer) = self.memory.get_mut(*free as usize) {
-                    self.allocated -= std::mem::take(buffer).memory();
+                if let Some(buffer) = self.memory.get_mut(*free as usize)
+                    && let Some(buffer) = Arc::into_inner(std::mem::take(buffer))
+                {
+                    self.allocated -= buffer.memory();
                 }
             }
         }
@@ -395,7 +464,7 @@ mod tests {
             block_bytes: 1 << 14,
             ..OriginSettings::default()
         };
-        Desk::new(&settings).unwrap()
+        Desk::new(&settings, None).unwrap()
     }
 
     fn open(desk: &Arc<Desk>, file: File, length: u64) -> Arc<OpenFile> {
@@ -454,14 +523,62 @@ mod tests {
         assert_eq!(download.next().await.unwrap().unwrap().offset, 1 << 14);
     }
 
+    /// A block that is lent while its file changes, and its memory goes to others.
+    #[tokio::test]
+    async fn what_is_lent_stays_as_it_was() {
+        let settings = OriginSettings {
+            memory_bytes: 5 << 20,
+            extent_bytes: 1 << 17,
+            block_bytes: 1 << 14,
+            ..OriginSettings::default()
+        };
+        let desk = Desk::new(&settings, None).unwrap();
+        let length = 8 << 20;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; length]).unwrap();
+        let before = open(&desk, file.try_clone().unwrap(), length as u64);
+        let whole = 0..length as u64;
+        let all = std::slice::from_ref(&whole);
+        let mut download = Download::begin(&desk, &before, all, true, None);
+        let lent = loop {
+            // Whoever takes a block at once is lent the next one, soon.
+            let piece = download.next().await.unwrap().unwrap();
+            if desk.lock().lent == 1 {
+                break piece;
+            }
+        };
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![8; length], 0).unwrap();
+        let after = open(&desk, file, length as u64);
+        let mut next = Download::begin(&desk, &after, all, true, None);
+        let mut got = 0;
+        while let Some(piece) = next.next().await.unwrap() {
+            assert!(piece.bytes.iter().all(|byte| *byte == 8));
+            got += piece.bytes.len();
+        }
+        assert_eq!(got, length);
+        assert!(lent.bytes.iter().all(|byte| *byte == 7));
+        drop((lent, download, next));
+        let state = desk.lock();
+        let kept: usize = state.memory.iter().map(|buffer| buffer.memory()).sum();
+        assert_eq!((state.lent, state.allocated), (0, kept));
+        assert!(kept <= state.most_allocated);
+    }
+
     #[test]
     fn memory_that_is_too_little_is_refused() {
-        let settings = OriginSettings { memory_bytes: 5 << 20, ..OriginSettings::default() };
-        let refusal = Desk::new(&settings).unwrap_err();
-        assert_eq!(refusal.setting, "memory");
-        let enough: String = refusal.allowed.chars().filter(char::is_ascii_digit).collect();
-        // "at least N bytes, for 2 reads at once"
-        let enough = enough[..enough.len() - 1].parse().unwrap();
-        Desk::new(&OriginSettings { memory_bytes: enough, ..settings }).unwrap();
+        for (reads, extent_bytes) in [(2, 1 << 20), (14, 1 << 16), (100, 1 << 16), (300, 1 << 14)] {
+            let few = OriginSettings {
+                memory_bytes: u64::from(extent_bytes) * u64::from(2 * reads),
+                extent_bytes,
+                block_bytes: 1 << 14,
+                reads,
+                ..OriginSettings::default()
+            };
+            let refusal = Desk::new(&few, None).unwrap_err();
+            assert_eq!(refusal.setting, "memory");
+            // "at least N bytes, for 2 reads at once"
+            let enough = refusal.allowed.split(' ').nth(2).unwrap().parse().unwrap();
+            Desk::new(&OriginSettings { memory_bytes: enough, ..few }, None).unwrap();
+        }
     }
 }

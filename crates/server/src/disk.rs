@@ -1,11 +1,15 @@
 use crate::buffer::Buffer;
+use crate::clock::Clock;
 use crate::desk::Desk;
 use crate::open_file::{ALIGNMENT, OpenFile};
+use crate::pace::{Due, Pace, PaceReport};
 use flashcrowd_origin::ReadId;
+use flashcrowd_origin::disk::Medium;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// A read of an extent.
 #[derive(Debug)]
@@ -21,33 +25,72 @@ pub(crate) struct Job {
 /// Threads that read: as many as reads may be under way. They end with the desk.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    jobs: Sender<Job>,
+    jobs: Sender<(Job, Option<Due>)>,
+    paced: Option<Arc<Paced>>,
+}
+
+/// A disk that is only thought of: what is read is kept back until that one would have it.
+#[derive(Debug)]
+struct Paced {
+    clock: Clock,
+    pace: Mutex<Pace>,
 }
 
 impl Disk {
-    pub(crate) fn start(reads: u32, extent: u32) -> io::Result<Disk> {
-        let (sender, receiver) = channel::<Job>();
+    pub(crate) fn start(
+        reads: u32,
+        extent: u32,
+        trial: Option<&Medium>,
+        clock: Clock,
+    ) -> io::Result<Disk> {
+        let (sender, receiver) = channel();
         let jobs = Arc::new(Mutex::new(receiver));
+        let paced =
+            trial.map(|medium| Arc::new(Paced { clock, pace: Mutex::new(Pace::new(medium)) }));
         for _ in 0..reads {
-            let jobs = Arc::clone(&jobs);
-            let body = move || work(&jobs, extent as usize);
+            let (jobs, paced) = (Arc::clone(&jobs), paced.clone());
+            let body = move || work(&jobs, paced.as_deref(), extent as usize);
             thread::Builder::new().name("flashcrowd-disk".into()).spawn(body)?;
         }
-        Ok(Disk { jobs: sender })
+        Ok(Disk { jobs: sender, paced })
     }
 
     pub(crate) fn read(&self, job: Job) {
+        let due = self.paced.as_ref().map(|paced| {
+            let (file, size) = (job.file.id, job.file.version.length);
+            paced.lock().ask(paced.clock.now(), file, size, job.offset, job.buffer.len() as u32)
+        });
         // The threads live as long as the sender does.
-        let _ = self.jobs.send(job);
+        let _ = self.jobs.send((job, due));
+    }
+
+    /// How a disk that is only thought of keeps its pace.
+    pub(crate) fn pace(&self) -> Option<PaceReport> {
+        self.paced.as_ref().map(|paced| paced.lock().report())
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>, extent: usize) {
+impl Paced {
+    fn lock(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a read is due. Late by what the system needs to wake a thread, which the pace takes into account.
+    fn deliver(&self, due: Due) {
+        let wait = due.at.since(self.clock.now().min(due.at));
+        if !wait.is_zero() {
+            thread::sleep(Duration::from_nanos(wait.nanos()));
+        }
+        self.lock().deliver(self.clock.now(), due);
+    }
+}
+
+fn work(jobs: &Mutex<Receiver<(Job, Option<Due>)>>, paced: Option<&Paced>, extent: usize) {
     // Of an extent that is cut by the end of the file the whole unit of the disk is read, which is longer.
     let mut scratch = Buffer::aligned(extent + ALIGNMENT);
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { desk, read, file, offset, slot, mut buffer }) = next else { return };
+        let Ok((Job { desk, read, file, offset, slot, mut buffer }, due)) = next else { return };
         let length = buffer.len();
         let outcome = if buffer.is_aligned() {
             file.read(buffer.bytes_mut(), offset, length)
@@ -57,6 +100,9 @@ fn work(jobs: &Mutex<Receiver<Job>>, extent: usize) {
             buffer.bytes_mut().copy_from_slice(&scratch.bytes()[..length]);
             outcome
         };
+        if let (Some(paced), Some(due)) = (paced, due) {
+            paced.deliver(due);
+        }
         desk.completed(read, slot, buffer, &file, &outcome);
     }
 }

@@ -1,4 +1,4 @@
-use crate::desk::{Block, Desk};
+use crate::desk::{Block, Blocked, Desk};
 use crate::exchange::Exchange;
 use crate::open_file::OpenFile;
 use bytes::Bytes;
@@ -35,20 +35,20 @@ pub(crate) struct Download {
 /// has taken them. If the connection breaks off, they are gone as well, and so is the client, an instant later.
 #[derive(Debug)]
 struct Sending {
-    bytes: Vec<u8>,
+    bytes: Blocked,
     membership: Arc<Membership>,
 }
 
 impl AsRef<[u8]> for Sending {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.bytes()
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
         let Membership { desk, client, .. } = &*self.membership;
-        desk.accepted(*client, self.bytes.len() as u32);
+        desk.accepted(*client, std::mem::take(&mut self.bytes));
     }
 }
 

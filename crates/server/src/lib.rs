@@ -4,12 +4,14 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | [`server`](Server) | listeners, connections, the end |
+//! | [`server`](Server) | listeners, the end |
+//! | `connection`, `stream`, [`tls`](TlsFiles) | TLS, HTTP/1.1 and HTTP/2: who speaks what, and for how long |
 //! | `service` | a request, its answer |
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
 //! | `body`, `download` | contents on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
 //! | `disk`, `open_file`, `buffer` | reading |
+//! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
 //! | `exchange`, `access_log`, `meters` | what is told of it |
@@ -18,7 +20,8 @@
 //!
 //! Contents take at most the origin's `memory_bytes`, buffers' alignment and the readers' own memory included. Beside it,
 //! a connection has what the HTTP library keeps (some kilobytes), one block that its socket has not taken (64 KiB, copied, so that no socket
-//! holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB).
+//! holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB). Over HTTP/2 each stream has such a
+//! block; over TLS a connection has about 60 KiB more, of which a record (16 KiB) may be bytes that the socket has not taken.
 
 #![allow(clippy::single_range_in_vec_init, reason = "one range of bytes is a list of ranges here")]
 
@@ -28,6 +31,7 @@ mod body;
 mod buffer;
 mod clock;
 mod conditional;
+mod connection;
 mod desk;
 mod digests;
 mod disk;
@@ -39,16 +43,21 @@ mod metered;
 mod meters;
 mod multipart;
 mod open_file;
+mod pace;
 pub mod preference;
 pub mod ranges;
 mod server;
 mod service;
 mod settings;
+mod stream;
 pub mod target;
+mod tls;
 
 pub use conditional::{Validators, Verdict};
 pub use handle::ServerHandle;
 pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};
+pub use pace::PaceReport;
 pub use server::{Reading, Server, StartError, Watch};
 pub use settings::{Limits, Settings, Symlinks};
+pub use tls::{TlsError, TlsFiles};

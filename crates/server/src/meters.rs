@@ -1,5 +1,6 @@
 use crate::desk::Overview;
 use crate::exchange::{Ending, Mode};
+use crate::pace::PaceReport;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub(crate) struct Meters {
     pub(crate) taken: Arc<AtomicU64>,
     /// Connections that ended since their socket took nothing.
     pub(crate) stalled: AtomicU64,
+    /// Connections of HTTP/2 that ended since too many of their streams were reset.
+    pub(crate) flooded: AtomicU64,
     /// Answers by the hundreds of their status.
     statuses: [AtomicU64; 6],
     modes: [AtomicU64; Mode::NAMES.len()],
@@ -40,14 +43,30 @@ pub struct Snapshot {
     pub sent_bytes: u64,
     /// Bytes handed to downloads so far.
     pub served_bytes: u64,
+    /// Blocks handed to downloads so far, and how many of them were in memory when they were wanted.
+    pub blocks: u64,
+    /// See `blocks`.
+    pub hits: u64,
     /// Bytes asked of the disk so far.
     pub read_bytes: u64,
+    /// Reads asked of the disk so far, and those of them for which nobody waited.
+    pub reads: u64,
+    /// See `reads`.
+    pub reads_ahead: u64,
+    /// Extents that have given up their memory so far, and how long they had it, together.
+    pub evictions: u64,
+    /// See `evictions`.
+    pub residence_s: f64,
+    /// Downloads that wait for the disk.
+    pub waiting: u64,
     /// Reads that wait for the disk.
     pub queued_reads: u64,
     /// Reads that failed so far.
     pub disk_errors: u64,
     /// Bytes of contents in memory.
     pub memory_bytes: u64,
+    /// How a disk for trials has kept its pace, if there is one.
+    pub trial_disk: Option<PaceReport>,
 }
 
 impl Meters {
@@ -72,10 +91,18 @@ impl Meters {
             turned_away: sum(&self.turned_away),
             sent_bytes: self.taken.load(Relaxed),
             served_bytes: overview.counters.sent,
+            blocks: overview.counters.blocks,
+            hits: overview.counters.hits,
             read_bytes: overview.counters.read,
+            reads: overview.counters.reads,
+            reads_ahead: overview.counters.ahead,
+            evictions: overview.counters.evictions,
+            residence_s: overview.counters.residence.seconds(),
+            waiting: overview.waiting as u64,
             queued_reads: overview.queued as u64,
             disk_errors: overview.counters.errors,
             memory_bytes: overview.memory_used,
+            trial_disk: overview.pace,
         }
     }
 
@@ -114,6 +141,13 @@ impl Meters {
             counter,
             "Connections whose socket took nothing for too long.",
             &stalled,
+        );
+        let flooded = one(self.flooded.load(Relaxed));
+        family(
+            "flooded_total",
+            counter,
+            "Connections on which too many requests were taken back.",
+            &flooded,
         );
         let classes =
             labelled("class", &["none", "1xx", "2xx", "3xx", "4xx", "5xx"], &self.statuses);
@@ -154,6 +188,8 @@ impl Meters {
         family("memory_bytes", gauge, "Contents in memory.", &one(overview.memory_used));
         let allocated = one(overview.memory_allocated as u64);
         family("memory_allocated_bytes", gauge, "Memory taken for contents.", &allocated);
+        let waiting = one(overview.waiting as u64);
+        family("downloads_waiting", gauge, "Downloads that wait for the disk.", &waiting);
         family("downloads", gauge, "Downloads now.", &one(overview.clients as u64));
         family(
             "active_files",
@@ -167,6 +203,24 @@ impl Meters {
             "Lines of the access log left out.",
             &one(lost_lines),
         );
+        if let Some(pace) = overview.pace {
+            let micros = |seconds: f64| one((seconds * 1e6) as u64);
+            let help = "Microseconds for which the disk for trials was busy.";
+            family("trial_disk_busy_microseconds_total", counter, help, &micros(pace.busy_s));
+            let help = "Reads of the disk for trials that did not begin where its head stood.";
+            let positioned = one(pace.positioned_reads);
+            family("trial_disk_positioned_reads_total", counter, help, &positioned);
+            let help = "Microseconds of the disk for trials that late deliveries have cost.";
+            family("trial_disk_lost_microseconds_total", counter, help, &micros(pace.lost_s));
+            let help = "How late the latest read was delivered, in microseconds.";
+            let latest = micros(pace.lateness_max_s);
+            family("trial_disk_lateness_max_microseconds", gauge, help, &latest);
+            let help = "99 of 100 reads were delivered within so many microseconds.";
+            let most = micros(pace.lateness_p99_s);
+            family("trial_disk_lateness_p99_microseconds", gauge, help, &most);
+            let help = "Whether the disk for trials has lost its pace: no measurement then.";
+            family("trial_disk_void", gauge, help, &one(pace.void.into()));
+        }
         text
     }
 }

@@ -1,29 +1,28 @@
 use crate::access_log::AccessLog;
-use crate::admission::{Admission, Admitted, Full};
+use crate::admission::{Admission, Full};
+use crate::connection;
 use crate::desk::Desk;
-use crate::exchange::Exchange;
 use crate::handle::ServerHandle;
-use crate::metered::Metered;
 use crate::meters::{Meters, Snapshot};
 use crate::open_file::{ALIGNMENT, OpenFile};
-use crate::service::{Service, said};
+use crate::service::Service;
 use crate::settings::seconds;
 use crate::target::Root;
+use crate::tls::{Tls, TlsError};
 use crate::{Settings, buffer::Buffer};
 use flashcrowd_origin::Refusal;
-use http::header::CONNECTION;
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -36,10 +35,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Who is turned away has so long to read why, and so many are told at once.
 const FAREWELL: Duration = Duration::from_secs(1);
 const FAREWELLS: usize = 64;
-/// The head of a request at most, and what the HTTP library keeps of an answer.
-const HEAD_BYTES: usize = 1 << 16;
-/// Bytes that the kernel keeps unsent before a socket has room again: what lies there was chosen too early.
-const NOTSENT_LOWAT: u32 = 1 << 16;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
@@ -65,6 +60,9 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
+    /// There is no TLS with these files.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
     /// The access log cannot be written.
     #[error("{path}: {source}")]
     Log {
@@ -73,6 +71,10 @@ pub enum StartError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+fn log_error(path: &Path, source: io::Error) -> StartError {
+    StartError::Log { path: path.display().to_string(), source }
 }
 
 /// A content server on a directory.
@@ -98,11 +100,12 @@ pub enum Reading {
 
 /// What all connections share.
 #[derive(Debug)]
-struct Hall {
-    service: Service,
-    meters: Arc<Meters>,
-    log: Option<Arc<AccessLog>>,
-    admission: Arc<Admission>,
+pub(crate) struct Hall {
+    pub(crate) service: Service,
+    pub(crate) meters: Arc<Meters>,
+    pub(crate) log: Option<Arc<AccessLog>>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) tls: Option<Tls>,
     farewells: Arc<Semaphore>,
 }
 
@@ -114,6 +117,16 @@ impl Watch {
     /// What it does now, and has done.
     pub fn snapshot(&self) -> Snapshot {
         self.0.meters.snapshot(&self.0.service.desk.overview())
+    }
+
+    /// Reads the certificate and its key again, and opens the access log anew, for who has renewed or moved them. What cannot be
+    /// read or opened stays as it was.
+    pub fn reload(&self) -> Vec<StartError> {
+        let Hall { tls, log, .. } = &*self.0;
+        let tls = tls.as_ref().and_then(|tls| tls.reload().err()).map(StartError::Tls);
+        let log = log.as_ref().and_then(|log| log.reopen().err().map(|error| (log, error)));
+        let log = log.map(|(log, error)| log_error(log.path(), error));
+        tls.into_iter().chain(log).collect()
     }
 }
 
@@ -132,26 +145,28 @@ impl Server {
         } else {
             Reading::PageCache("as was asked for".into())
         };
-        let log =
-            match &settings.access_log {
-                Some(path) => Some(Arc::new(AccessLog::open(path).map_err(|source| {
-                    StartError::Log { path: path.display().to_string(), source }
-                })?)),
-                None => None,
-            };
+        let log = match &settings.access_log {
+            Some(path) => {
+                let log = AccessLog::open(path).map_err(|source| log_error(path, source))?;
+                Some(Arc::new(log))
+            }
+            None => None,
+        };
+        let tls = settings.tls.as_ref().map(Tls::open).transpose()?;
         let limits = &settings.limits;
         let listener = listen(settings.listen, limits.send_buffer_bytes)?;
         let metrics = match settings.metrics {
             Some(address) => Some(listen(address, limits.send_buffer_bytes)?),
             None => None,
         };
-        let desk = Desk::new(&settings.origin)?;
+        let desk = Desk::new(&settings.origin, settings.trial_disk.as_ref())?;
         let direct = settings.direct && !matches!(reading, Reading::PageCache(_));
         let hall = Hall {
             service: Service::new(&settings, desk, root, direct),
             meters: Arc::default(),
             log,
             admission: Admission::new(limits.connections, limits.connections_per_address),
+            tls,
             farewells: Arc::new(Semaphore::new(FAREWELLS)),
         };
         Ok(Server { settings, listener, metrics, hall: Arc::new(hall), reading })
@@ -205,7 +220,7 @@ impl Server {
                 Ok(place) => {
                     let (settings, handle) = (self.settings.limits.clone(), handle.clone());
                     connections.spawn(async move {
-                        hall.attend(stream, peer, place, &settings, &handle).await;
+                        connection::attend(hall, stream, peer, place, &settings, &handle).await;
                     });
                 }
                 Err(full) => hall.turn_away(stream, full),
@@ -235,58 +250,14 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 }
 
 impl Hall {
-    /// One connection, from its begin to its end.
-    async fn attend(
-        self: Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        _place: Admitted,
-        limits: &crate::Limits,
-        handle: &ServerHandle,
-    ) {
-        self.meters.connections.fetch_add(1, Relaxed);
-        let _count = Countdown(&self.meters.connections);
-        let _ = stream.set_nodelay(true);
-        // Not there on every system; then the send buffer alone bounds what was chosen too early.
-        let _ = SockRef::from(&stream).set_tcp_notsent_lowat(NOTSENT_LOWAT);
-        let metered = Metered::new(stream, Arc::clone(&self.meters), seconds(limits.stall_s));
-        let taken = metered.taken();
-        let left = AtomicU64::new(limits.requests_per_connection);
-        let service = service_fn(|request: Request<Incoming>| {
-            let (hall, taken) = (&self, &taken);
-            let last = left.fetch_sub(1, Relaxed) <= 1;
-            async move {
-                let log = hall.log.as_ref();
-                let exchange = Exchange::begin(peer, said(&request), taken, &hall.meters, log);
-                let mut answer: Response<_> = hall.service.answer(&request, &exchange).await;
-                if last {
-                    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                }
-                Ok::<_, Infallible>(answer)
-            }
-        });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(seconds(limits.header_s))
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(metered), service);
-        let mut connection = std::pin::pin!(connection);
-        // How it ended is told by the exchanges.
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            () = handle.end() => connection.as_mut().graceful_shutdown(),
-        }
-        let _ = connection.await;
-    }
-
-    /// Tells somebody that there is no place, if not too many are being told already.
+    /// Tells somebody that there is no place, if not too many are being told already, and if that needs no TLS.
     fn turn_away(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
         self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
+        if self.tls.is_some() {
+            return;
+        }
         let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
-        let status = match full {
-            Full::Server => "503 Service Unavailable",
-            Full::Address => "429 Too Many Requests",
-        };
+        let status = full.status();
         tokio::spawn(async move {
             let _permit = permit;
             let text = format!(
@@ -300,15 +271,6 @@ impl Hall {
             })
             .await;
         });
-    }
-}
-
-/// Counts down when it goes.
-struct Countdown<'a>(&'a AtomicU64);
-
-impl Drop for Countdown<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
     }
 }
 

@@ -1,3 +1,5 @@
+use crate::tls::TlsFiles;
+use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{Refusal, Settings as OriginSettings};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -12,6 +14,9 @@ pub struct Settings {
     pub root: PathBuf,
     /// Where HTTP is spoken.
     pub listen: SocketAddr,
+    /// What TLS needs; without, it is not spoken.
+    #[serde(default)]
+    pub tls: Option<TlsFiles>,
     /// Where the metrics are, if anywhere.
     #[serde(default)]
     pub metrics: Option<SocketAddr>,
@@ -22,6 +27,9 @@ pub struct Settings {
     /// Past the page cache (`O_DIRECT`), where the file system allows it.
     #[serde(default = "yes")]
     pub direct: bool,
+    /// For trials: reads take as long as they would on this disk, which is only thought of, if the real one is faster.
+    #[serde(default)]
+    pub trial_disk: Option<Medium>,
     /// What becomes of symbolic links.
     #[serde(default)]
     pub symlinks: Symlinks,
@@ -66,12 +74,14 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Requests on one connection, which is closed after them.
     pub requests_per_connection: u64,
+    /// Requests at once on a connection of HTTP/2. Each beside the first one counts as a connection.
+    pub streams: u32,
     /// Ranges in a request; with more, `Range` is ignored.
     pub ranges: usize,
-    /// Seconds for the head of a request to come, from the connection's begin or the last answer's end: silent
-    /// connections and slow heads end then.
+    /// Seconds for the head of a request to come, from the connection's first byte or the last answer's end: silent
+    /// connections and slow heads end then. So long may the first byte take too, and what TLS does at the begin.
     pub header_s: f64,
-    /// Seconds in which the socket takes not a byte of an answer: the connection ends.
+    /// Seconds in which the socket takes not a byte of an answer, or of one of several over HTTP/2: the connection ends.
     pub stall_s: f64,
     /// Seconds that answers under way have when the server is stopped.
     pub drain_s: f64,
@@ -85,6 +95,7 @@ impl Default for Limits {
             connections: 10_000,
             connections_per_address: 1_000,
             requests_per_connection: 100_000,
+            streams: 32,
             ranges: 1_000,
             header_s: 15.0,
             stall_s: 60.0,
@@ -110,6 +121,7 @@ impl Limits {
         let least = [
             ("connections", self.connections),
             ("connections_per_address", self.connections_per_address),
+            ("streams", self.streams as usize),
             ("ranges", self.ranges),
         ];
         for (setting, value) in least {
@@ -137,6 +149,9 @@ impl Settings {
     /// Whether everything set is within its bounds; the memory, of which reading needs a part, when the server begins.
     pub fn check(&self) -> Result<(), Refusal> {
         self.limits.check()?;
+        if let Some(disk) = &self.trial_disk {
+            disk.check()?;
+        }
         OriginSettings { memory_bytes: u64::MAX, ..self.origin.clone() }.check()
     }
 }

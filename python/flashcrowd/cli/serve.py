@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
@@ -12,9 +12,10 @@ from flashcrowd import _core
 from flashcrowd.cli.options import whole
 from flashcrowd.content_server import Unable, begin, listening, raise_descriptors, run
 from flashcrowd.errors import did_you_mean, one_of, quoted
-from flashcrowd.units import Size, UnitError
+from flashcrowd.units import Rate, Size, Span, UnitError
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
+MOST_STREAMS = (1 << 31) - 1
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))]
 
 
@@ -43,6 +44,13 @@ def serve(
     ] = "within",
     listing: Annotated[bool, Parameter(negative=(), help="List directories.")] = False,
     digests: Annotated[bool, Parameter(help="Offer digests of files and their blocks.")] = True,
+    tls_cert: Annotated[
+        Path | None,
+        Parameter(help="Speak TLS: the certificate and those that lead to it, in PEM."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, Parameter(help="The certificate's key, in PEM, without a password.")
+    ] = None,
     metrics: Annotated[
         str | None, Parameter(help="Where Prometheus asks, as in 127.0.0.1:9100.")
     ] = None,
@@ -51,9 +59,13 @@ def serve(
     ] = None,
     connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
     per_address: Annotated[Count, Parameter(help="Connections at once of one address.")] = 1_000,
+    streams: Annotated[
+        Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_STREAMS))],
+        Parameter(help="Requests at once on a connection of HTTP/2."),
+    ] = 32,
     ranges: Annotated[Count, Parameter(help="In a request; with more it gets the file.")] = 1_000,
     header_timeout: Annotated[
-        Seconds, Parameter(help="Seconds for the head of a request, and between two.")
+        Seconds, Parameter(help="Seconds for TLS, for the head of a request, and between two.")
     ] = 15.0,
     stall_timeout: Annotated[
         Seconds, Parameter(help="Seconds in which a client takes nothing, until it is let go.")
@@ -61,6 +73,13 @@ def serve(
     drain: Annotated[
         Seconds, Parameter(help="Seconds for answers under way when the server is stopped.")
     ] = 30.0,
+    trial_disk: Annotated[
+        str | None,
+        Parameter(
+            help="Only to measure: reads take as long as they would on a disk that takes this long "
+            'to a place and reads on at this rate, as in "5 ms, 40 MB/s".'
+        ),
+    ] = None,
     interval: Annotated[
         float | None,
         Parameter(
@@ -71,9 +90,10 @@ def serve(
 ) -> int:
     """Serve a directory over HTTP, in the order that costs the disk least to who takes any order.
 
-    Every client gets ordinary service. `flashcrowd fetch` asks for any order, and so may others
-    (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under way have --drain seconds; once
-    more, at once.
+    Every client gets ordinary service, over HTTP/1.1 or HTTP/2. `flashcrowd fetch` asks for any
+    order, and so may others (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under way have
+    --drain seconds; once more, at once. SIGHUP reads the certificate again, and opens the access
+    log anew.
 
     Exit status: 0 stopped, 2 wrong use, or it cannot listen or read there.
     """
@@ -83,8 +103,14 @@ def serve(
             raise Unable(
                 f"--policy {quoted(policy)}: it is {one_of(names)}" + f"; {near}" * bool(near)
             )
+        if (tls_cert is None) != (tls_key is None):
+            raise Unable("--tls-cert and --tls-key: TLS needs both")
+        tls = None
+        if tls_cert is not None:
+            tls = {"certificate": str(tls_cert), "key": str(tls_key)}
         settings = {
             "root": str(directory),
+            "tls": tls,
             "metrics": _addresses("--metrics", metrics)[0] if metrics is not None else None,
             "origin": {
                 "memory_bytes": _bytes("--memory", memory),
@@ -92,6 +118,7 @@ def serve(
                 "scheduling": {"kind": policy},
             },
             "direct": direct,
+            "trial_disk": None if trial_disk is None else _disk("--trial-disk", trial_disk),
             "symlinks": symlinks,
             "listing": listing,
             "digests": digests,
@@ -99,6 +126,7 @@ def serve(
             "limits": {
                 "connections": connections,
                 "connections_per_address": per_address,
+                "streams": streams,
                 "ranges": ranges,
                 "header_s": header_timeout,
                 "stall_s": stall_timeout,
@@ -109,14 +137,18 @@ def serve(
     except Unable as error:
         print(f"flashcrowd serve: {error}", file=sys.stderr)
         return 2
-    print(f"Serving {directory} at http://{server.address}/ ({policy}, {memory}).", file=sys.stderr)
+    url = f"{'http' if tls is None else 'https'}://{server.address}/"
+    print(f"Serving {directory} at {url} ({policy}, {memory}).", file=sys.stderr)
     print(f"Reading {server.reading}.", file=sys.stderr)
+    if trial_disk is not None:
+        print(f"Reads take as long as on a disk of {trial_disk}: a trial.", file=sys.stderr)
     if server.metrics is not None:
         print(f"Metrics at http://{server.metrics}/metrics.", file=sys.stderr)
     if (few := raise_descriptors(connections)) is not None:
         print(few, file=sys.stderr)
     sys.stderr.flush()
-    return run(server, interval)
+    reloaded = ["certificate"] * (tls is not None) + ["access log"] * (access_log is not None)
+    return run(server, interval, reloaded)
 
 
 def _addresses(name: str, text: str) -> list[str]:
@@ -129,5 +161,20 @@ def _addresses(name: str, text: str) -> list[str]:
 def _bytes(name: str, text: str) -> int:
     try:
         return int(text) if text.isdecimal() else Size(text).bytes
+    except UnitError as error:
+        raise Unable(f"{name} {quoted(text)}: {error}") from None
+
+
+def _disk(name: str, text: str) -> dict[str, Any]:
+    """A hard disk, as the core reads it."""
+    time, comma, rate = text.partition(",")
+    try:
+        if not comma:
+            raise UnitError("it is no positioning time and rate, as in 5 ms, 40 MB/s")
+        positioning = {"kind": "constant", "time_ns": Span(time.strip()).ns}
+        bps = Rate(rate.strip()).bps
+        if bps < 1:
+            raise UnitError("the rate is more than 0")
+        return {"kind": "hard-disk", "positioning": positioning, "rate_bps": bps}
     except UnitError as error:
         raise Unable(f"{name} {quoted(text)}: {error}") from None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 from flashcrowd import _core
@@ -16,6 +18,10 @@ from flashcrowd.utp.stopping import attend
 
 LOG_EVERY = 60.0
 """Seconds between two lines where there is no terminal, if nothing else is asked for."""
+
+
+HANGUP = {signal.SIGHUP}
+"""Asks for what was read at the begin to be read anew."""
 
 
 class Unable(Exception):
@@ -34,11 +40,20 @@ REMEDIES = {
 
 
 def begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentServer:
-    """A server at the first of these addresses that can be had.
+    """A server at the first of these addresses that can be had, with SIGHUP held back until `run`.
 
     Raises:
         Unable: there is none, or it cannot be for another reason.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANGUP)
+    try:
+        return _begin(settings, addresses)
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
+        raise
+
+
+def _begin(settings: dict[str, Any], addresses: Sequence[str]) -> _core.ContentServer:
     why: OSError | None = None
     for address in addresses:
         try:
@@ -83,13 +98,14 @@ def raise_descriptors(connections: int) -> str | None:
     return None
 
 
-def run(server: _core.ContentServer, interval: float | None) -> int:
+def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[str] = ()) -> int:
     """Waits until the server has ended, and tells meanwhile what it does.
 
     Args:
         server: it has begun.
         interval: seconds between two lines; 0 for none; None: each second on a terminal, else
             each minute in which something was sent.
+        reloaded: what is read anew on SIGHUP, in words.
 
     Returns:
         The exit status.
@@ -98,9 +114,28 @@ def run(server: _core.ContentServer, interval: float | None) -> int:
     every = interval if interval is not None else (1.0 if live else LOG_EVERY)
     before = _snapshot(server)
     then = time.monotonic()
+    hung_up = False
+
+    def hang_up(number: int, frame: FrameType | None) -> None:
+        nonlocal hung_up
+        hung_up = True
+
+    def reload() -> None:
+        wrong = server.reload()
+        if wrong:
+            text = f"Not reloaded: {'; '.join(wrong)}. What was there before holds."
+        else:
+            text = f"Reloaded: {' and '.join(reloaded) or 'there was nothing to reload'}."
+        try:
+            print(("\r\x1b[K" if live else "") + text, file=sys.stderr, flush=True)
+        except OSError:
+            server.stop()  # The terminal that it was said on has gone.
 
     def tick() -> None:
-        nonlocal before, then
+        nonlocal before, then, hung_up
+        if hung_up:
+            hung_up = False
+            reload()
         now = time.monotonic()
         if not every or now < then + every:
             return
@@ -112,7 +147,12 @@ def run(server: _core.ContentServer, interval: float | None) -> int:
             print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
         before, then = snapshot, now
 
-    attend(server, tick)
+    previous = signal.signal(signal.SIGHUP, hang_up)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
+    try:
+        attend(server, tick)
+    finally:
+        signal.signal(signal.SIGHUP, previous)
     if live:
         print("\r\x1b[K", end="", file=sys.stderr)
     whole = json.loads(server.result())
@@ -120,7 +160,21 @@ def run(server: _core.ContentServer, interval: float | None) -> int:
     text = f"Ended: {last['answers']} answers, {scaled(last['sent_bytes'], 'B')} sent"
     text += f", {scaled(last['read_bytes'], 'B')} read."
     print(text if whole else f"{text} Answers under way were cut.", file=sys.stderr, flush=True)
+    if (pace := last["trial_disk"]) is not None:
+        print(kept_pace(pace), file=sys.stderr, flush=True)
     return 0
+
+
+def kept_pace(pace: dict[str, Any]) -> str:
+    """How a disk for trials has kept its pace, in one line."""
+    text = (
+        f"Trial disk: busy for {pace['busy_s']:.1f} s, {pace['reads']} reads, "
+        f"{pace['positioned_reads']} of them positioned; late by at most "
+        f"{pace['lateness_max_s'] * 1e3:.1f} ms (99 %: {pace['lateness_p99_s'] * 1e3:.1f} ms)"
+    )
+    if pace["void"]:
+        return f"{text}. VOID: it lost {pace['lost_s']:.2f} s; measure on a machine that is idle."
+    return f"{text}."
 
 
 def line(before: dict[str, Any], now: dict[str, Any], span: float) -> str:

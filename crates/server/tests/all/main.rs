@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test")]
 
 mod client;
+mod http_2;
 mod limits;
 mod paths;
 mod programs;

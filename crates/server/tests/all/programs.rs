@@ -64,3 +64,37 @@ fn aria2_gets_a_file_over_several_connections() {
     let arguments = ["-q", "-x", "4", "-s", "4", "-k", "1M", "--no-conf", "-o", "a", &url];
     fetches("aria2c", &arguments, place.path(), "a", &file);
 }
+
+#[test]
+fn curl_speaks_http_2_by_prior_knowledge_and_by_upgrade_not_at_all() {
+    let file = contents(3_000_001, 4);
+    let stand = Stand::new(&[("f", &file)]);
+    let (url, place) = (stand.url("/f"), tempfile::tempdir().unwrap());
+    let place = place.path();
+    let Some(version) = run("curl", &["--version"], place) else { return };
+    if !String::from_utf8_lossy(&version.stdout).contains("HTTP2") {
+        return eprintln!("skipped: this curl has no HTTP/2");
+    }
+    let known = "--http2-prior-knowledge";
+    fetches("curl", &["-sSfo", "a", known, &url], place, "a", &file);
+    fetches("curl", &["-sSfo", "b", known, "-r", "7-99", &url], place, "b", &file[7..100]);
+    std::fs::write(place.join("c"), &file[..1_234_567]).unwrap();
+    fetches("curl", &["-sSfC", "-", "-o", "c", known, &url], place, "c", &file);
+    fetches("curl", &["-sSfo", "d", "--http2", &url], place, "d", &file);
+    let arguments = ["-sSI", known, "-o", "e", "-w", "%{http_version} %{http_code}", &url];
+    if let Some(output) = run("curl", &arguments, place) {
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2 200");
+    }
+}
+
+#[test]
+fn h2load_gets_all_answers_over_many_streams() {
+    let file = contents(100_003, 5);
+    let stand = Stand::new(&[("f", &file)]);
+    let (url, place) = (stand.url("/f"), tempfile::tempdir().unwrap());
+    let arguments = ["-n", "200", "-c", "4", "-m", "20", "-t", "1", &url];
+    let Some(output) = run("h2load", &arguments, place.path()) else { return };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("200 succeeded, 0 failed, 0 errored, 0 timeout"), "{said}");
+    stand.until(|now| now.connections == 0 && now.served_bytes == 200 * 100_003);
+}

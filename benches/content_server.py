@@ -1,0 +1,384 @@
+"""What the content server costs, beside nginx where it is there.
+
+    python benches/content_server.py memory [ROUNDS] [SECONDS]
+    python benches/content_server.py clients [COUNT]
+    python benches/content_server.py crowd [CASE...]
+    python benches/content_server.py disk [CLIENTS]
+
+`memory`: a file that is in memory, over the loopback, by the same clients (`wrk`) in turn: bytes a
+processor second of the server. The server is bound to one processor, the clients to another one.
+
+`clients`: so many clients at once, each as slow as it may be, and what memory the server and the
+kernel take for them. Both ends are on this machine: what the kernel holds is told for both.
+
+`crowd`: the headline of circus2004 at a sixteenth of its size, on a disk for trials: the study
+`origin-crowd` with half the memory and twice the load, by the simulation and by a real server with
+real clients (`--engine loopback`), and how far they are from each other. About five minutes.
+
+`disk`: a crowd of plain clients (10T and T3, in order) and one that takes any order, on the disk of
+this machine past the page cache, with data four times the memory: nginx with `directio`, and ours.
+
+Everything is on 127.0.0.1, and ends by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import re
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from flashcrowd import _core
+from flashcrowd.content_server.visitor import Visit, Visitor
+
+FILE = 64 << 20
+CONNECTIONS = 8
+SERVER_CORE, CLIENT_CORE = 0, 1
+
+NGINX = """
+worker_processes 1; daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;
+worker_rlimit_nofile 20000;
+events {{ worker_connections 9000; }}
+http {{
+    access_log off; sendfile {sendfile}; {extra}
+    output_buffers {buffers};
+    server {{ listen 127.0.0.1:{port} sndbuf=64k; root {root}; }}
+}}
+"""
+"""Ordinary settings; the send buffers are as long as ours."""
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    """Wait until somebody listens."""
+    for _ in range(1000):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.02)
+    raise SystemExit("a server did not begin to listen")
+
+
+@contextmanager
+def nginx(
+    root: Path, sendfile: bool, extra: str = "", buffers: str = "2 128k"
+) -> Iterator[tuple[int, psutil.Process]]:
+    """A server of one worker; its port and its worker."""
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        values = {"folder": folder, "root": root, "port": port, "extra": extra, "buffers": buffers}
+        config = Path(folder) / "nginx.conf"
+        config.write_text(NGINX.format(sendfile="on" if sendfile else "off", **values))
+        if os.geteuid() == 0:
+            config.write_text("user root;\n" + config.read_text())
+        with subprocess.Popen(["nginx", "-p", folder, "-c", str(config)]) as process:
+            try:
+                wait_for(port)
+                while not (workers := psutil.Process(process.pid).children()):
+                    time.sleep(0.02)
+                yield port, workers[0]
+            finally:
+                process.terminate()
+
+
+@contextmanager
+def ours(root: Path, *options: str) -> Iterator[tuple[int, psutil.Process]]:
+    """Our server; its port and its process."""
+    port = free_port()
+    command = [sys.executable, "-m", "flashcrowd", "serve", str(root), "--interval", "0"]
+    command += ["--listen", f"127.0.0.1:{port}", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(port)
+            yield port, psutil.Process(process.pid)
+        finally:
+            process.terminate()
+            assert process.stderr is not None
+            print("   ", process.stderr.read().strip().splitlines()[-1])
+
+
+def used(process: psutil.Process) -> float:
+    """Processor seconds of all its threads."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def pull(port: int, seconds: int, any_order: bool) -> int:
+    """Bytes that `wrk` reads of the file in so many seconds."""
+    command = ["taskset", "-c", str(CLIENT_CORE), "wrk", "-t1", f"-c{CONNECTIONS}"]
+    command += [f"-d{seconds}s", "--timeout", "30s"]
+    if any_order:
+        command += ["-H", "Prefer: part-order=any", "-H", "Range: bytes=0-65535,65536-"]
+    command.append(f"http://127.0.0.1:{port}/file")
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"requests in [\d.]+\w+, ([\d.]+)(\w+) read", out)
+    if found is None:
+        raise SystemExit(out)
+    return int(float(found[1]) * 1024 ** "BKMGT".index(found[2][0]))
+
+
+def memory(rounds: int = 5, seconds: int = 4) -> None:
+    """Bytes a processor second, in turn."""
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (root / "file").write_bytes(random.Random(1).randbytes(FILE))
+        server = stack.enter_context(ours(root, "--memory", "256MiB", "--no-digests"))
+        rows: list[tuple[str, tuple[int, psutil.Process], bool]] = [
+            ("flashcrowd, whole", server, False),
+            ("flashcrowd, any order", server, True),
+        ]
+        if shutil.which("nginx"):
+            off = stack.enter_context(nginx(root, sendfile=False))
+            on = stack.enter_context(nginx(root, sendfile=True))
+            rows += [("nginx, sendfile off", off, False), ("nginx, sendfile on", on, False)]
+        else:
+            print("nginx is not there: ours alone")
+        found: dict[str, list[float]] = {name: [] for name, _, _ in rows}
+        for _, (_, process), _ in rows:
+            for thread in process.threads():
+                psutil.Process(thread.id).cpu_affinity([SERVER_CORE])
+        for turn in range(rounds + 1):
+            for name, (port, process), any_order in rows:
+                before = used(process)
+                # The first turn brings the file into memory.
+                count = pull(port, seconds if turn else 1, any_order)
+                if turn:
+                    found[name].append(count / 1e9 / max(used(process) - before, 1e-9))
+    print(f"{'GB a processor second':28}  median   least    most")
+    for name, values in found.items():
+        median = statistics.median(values)
+        print(f"{name:28} {median:7.2f} {min(values):7.2f} {max(values):7.2f}")
+
+
+def get(port: int, any_order: bool, receive: int) -> socket.socket:
+    """A connection on which the file was asked for, with so small a receive buffer."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+    connection.settimeout(10)
+    connection.connect(("127.0.0.1", port))
+    order = "Prefer: part-order=any\r\nRange: bytes=0-65535,65536-\r\n" if any_order else ""
+    connection.sendall(f"GET /file HTTP/1.1\r\nHost: x\r\n{order}\r\n".encode())
+    connection.setblocking(False)
+    return connection
+
+
+def kernel_bytes(filter_: str) -> int:
+    """What the kernel holds for sockets: queues in both directions, and what it has put aside."""
+    out = subprocess.run(["ss", "-tmnH", filter_], capture_output=True, text=True, check=True)
+    rows = re.findall(r"skmem:\(r(\d+),rb\d+,t(\d+),tb\d+,f(\d+),w(\d+)", out.stdout)
+    return sum(int(r) + int(f) + max(int(t), int(w)) for r, t, f, w in rows)
+
+
+def clients(count: int = 5000, seconds: float = 15.0) -> None:
+    """So many clients who read 10 kB/s each, every second one in the server's order."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (root / "file").write_bytes(random.Random(1).randbytes(FILE))
+        options = ["--memory", "128MiB", "--per-address", "20000", "--connections", "20000"]
+        port, process = stack.enter_context(ours(root, "--no-digests", *options))
+        pull(port, 1, any_order=False)
+        before, mapped = used(process), process.memory_info().rss
+        connections = [get(port, bool(it % 2), 4096) for it in range(count)]
+        for connection in connections:
+            stack.callback(connection.close)
+        end = time.monotonic() + seconds
+        received = [0] * count
+        while time.monotonic() < end:
+            turn = time.monotonic()
+            for index, connection in enumerate(connections):
+                try:
+                    received[index] += len(connection.recv(5000))
+                except BlockingIOError:
+                    continue
+            time.sleep(max(0.0, turn + 0.5 - time.monotonic()))
+        rss = process.memory_info().rss - mapped
+        sending = kernel_bytes(f"sport = :{port}")
+        theirs = kernel_bytes(f"dport = :{port}")
+        spent = used(process) - before
+    served = sum(it > 0 for it in received)
+    print(f"{served} of {count} clients were served, {sum(received) / seconds / 1e6:.1f} MB/s")
+    print(f"server, beside the cache: {rss / 1e6:.0f} MB, {rss / count / 1e3:.1f} kB a client")
+    print(f"kernel, the server's ends: {sending / 1e6:.0f} MB, {sending / count / 1e3:.1f} kB each")
+    print(f"kernel, the clients' ends: {theirs / 1e6:.0f} MB")
+    print(f"together beside the cache: {(rss + sending) / 2**20:.0f} MiB (bar 1024)")
+    print(f"processor: {spent / seconds:.2f} of one")
+
+
+LOADED = {
+    "workloads.origin.memory": "4 MiB",
+    "network.groups.slow.hosts": 90,
+    "network.groups.fast.hosts": 90,
+    "workloads.origin.populations.T10.arrivals.gap": "0.671 s",
+    "workloads.origin.populations.T3.arrivals.gap": "0.671 s",
+    "measures.windows.origins.from": "20 s",
+    "measures.windows.origins.to": "60 s",
+    "stop.horizon": "61 s",
+}
+"""80 % of 1 Gbit/s, and data eight times the memory: of 40 % a server in order sends most."""
+LINES = {"T10": 10e6, "T3": 44.736e6}
+
+
+BARE = {"workloads.origin.memory": "512 KiB"}
+"""In order with hardly any memory: what a server without a cache of its own does (nginx with
+`directio`, which cannot be put on a disk for trials: no device mapper is here)."""
+
+
+def crowd(*cases: str) -> None:
+    """The same crowd, simulated and real."""
+    from flashcrowd.engines.registry import engine
+    from flashcrowd.study import Study
+    from flashcrowd.study.runner import prepare
+
+    path = Path(__file__).parents[1] / "studies" / "origin-crowd.toml"
+    engines = {name: engine(name) for name in ("simulation", "loopback")}
+    bare, full = (
+        prepare(Study.load(path, set=values), engines["loopback"])
+        for values in ({**LOADED, **BARE}, LOADED)
+    )
+    seed = full.manifest.runs[0].seed
+    plans = {"no cache": bare.plans[0]}
+    plans |= dict(zip(_core.content_policies(), full.plans, strict=True))
+    print(
+        "case        by           10T s   T3 s  network  disk MB/s  busy  miss   completed"
+        f"  (lines alone: {line_s('T10'):.2f} and {line_s('T3'):.2f} s)"
+    )
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for case in cases or plans:
+        for by, player in engines.items():
+            tables = player.run(plans[case], seed, player.control())
+            row, found[case, by] = told(tables)
+            pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
+            print(f"{case:11} {by:10} {row}  {pace}", flush=True)
+    for (case, by), (network, fast) in found.items():
+        for base in ("no cache", "in-order"):
+            if (base, by) in found and case not in ("no cache", "in-order"):
+                ratio = network / found[base, by][0]
+                print(f"{case}, {by}: network {ratio:.2f} x that of {base} (bar 2)", end=", ")
+                print(f"T3 {fast / line_s('T3'):.3f} x its line's time (bar 1.1)")
+
+
+def line_s(population: str) -> float:
+    """Seconds that a line alone takes for the file, headers of packets included."""
+    return (32 << 20) * 8 / LINES[population] * 1500 / 1448
+
+
+def told(tables: Mapping[str, Any]) -> tuple[str, tuple[float, float]]:
+    """What came of a crowd; network throughput in MB/s, and the mean time of the fast."""
+    (server,) = tables["origins"].to_pylist()
+    downloads = tables["downloads"].to_pylist()
+    means = []
+    for population in LINES:
+        rows = [it["duration_s"] for it in downloads if it["population"] == population]
+        took = [it for it in rows if it is not None]
+        means.append(statistics.mean(took) if took else math.nan)
+    network = server["network_bps"] / 8e6
+    busy = server["disk_busy_s"] / (server["to_s"] - server["from_s"])
+    row = (
+        f"{means[0]:7.2f} {means[1]:6.2f} {network:8.1f} {server['disk_bps'] / 8e6:10.1f} "
+        f"{busy:5.0%} {server['miss_ratio']:5.0%}  {server['completed']:3} of {len(downloads)}"
+    )
+    return row, (network, means[1])
+
+
+def kept_pace(tables: Mapping[str, Any], pace: Mapping[str, Any]) -> str:
+    """How well a run on the loopback kept its pace."""
+    (run,) = tables["run"].to_pylist()
+    return (
+        f"{run['outcome']} {run['reason']}: disk late by {pace['lateness_max_s'] * 1e3:.0f} ms at "
+        f"most (99 %: {pace['lateness_p99_s'] * 1e3:.1f}), lines lost {pace['lines_lost']:.2%}, "
+        f"stolen {pace['stolen']:.1%}, {pace['processor_s'] / pace['wall_s']:.2f} processors"
+    )
+
+
+def disk(count: int = 32, seconds: float = 30.0) -> None:
+    """Clients come every quarter of a second, by turns at 10T and T3."""
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="."))).resolve()
+        content = random.Random(1).randbytes(FILE)
+        (root / "file").write_bytes(content)
+        with open(root / "file", "rb") as file:
+            os.fsync(file.fileno())
+        memory = ["--memory", f"{FILE // 4}", "--no-digests"]
+        cases: list[tuple[str, tuple[int, psutil.Process], bool]] = []
+        if shutil.which("nginx"):
+            extra, buffers = "directio 512; aio threads;", "1 1m"
+            server = stack.enter_context(nginx(root, False, extra, buffers))
+            cases.append(("nginx directio", server, True))
+        for policy in ("in-order", "relevance"):
+            server = stack.enter_context(ours(root, "--policy", policy, *memory))
+            cases.append((policy, server, policy == "in-order"))
+        print("server            network  disk MB/s   T3 s (of those that have it), processor")
+        for name, (port, process), in_order in cases:
+            before, io = used(process), process.io_counters().read_bytes
+            visitors = come(port, content, count, seconds, in_order)
+            read = process.io_counters().read_bytes - io
+            took = [
+                it.left_s - it.arrived_s
+                for it in visitors
+                if it.complete and it.left_s is not None and it.visit.population == "T3"
+            ]
+            sent = sum(it.received for it in visitors)
+            print(
+                f"{name:16} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
+                f"{statistics.mean(took) if took else math.nan:6.2f} ({len(took)}; the line alone "
+                f"{line_s('T3') * FILE / (32 << 20):.2f}), {used(process) - before:.1f} s"
+            )
+
+
+def come(port: int, content: bytes, count: int, seconds: float, in_order: bool) -> list[Visitor]:
+    """Clients, until the time is over."""
+    visitors: list[Visitor] = []
+    buffer = memoryview(bytearray(1 << 18))
+    begin = time.monotonic()
+    while (now := time.monotonic() - begin) < seconds:
+        while len(visitors) < min(count, now * 4):
+            number = len(visitors)
+            population = ("T10", "T3")[number % 2]
+            visit = Visit(number, population, "", 0, now, None, LINES[population], in_order)
+            visitors.append(Visitor(visit, ("127.0.0.1", port), "/file", content, now))
+        for visitor in visitors:
+            at = time.monotonic() - begin
+            if visitor.left_s is None and not visitor.turn(at, buffer):
+                visitor.close(at)
+        time.sleep(0.004)
+    for visitor in visitors:
+        if visitor.left_s is None:
+            visitor.close(seconds)
+    return visitors
+
+
+def main() -> None:
+    """Run what was asked for."""
+    what, *numbers = sys.argv[1:] or ["memory"]
+    known: dict[str, Callable[..., None]] = {"memory": memory, "clients": clients, "disk": disk}
+    if what == "crowd":
+        return crowd(*numbers)
+    if what not in known:
+        raise SystemExit(__doc__)
+    known[what](*(float(it) if "." in it else int(it) for it in numbers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+//! A connection from its begin to its end: TLS if there is, then HTTP/1.1 or HTTP/2, and how long each may take.
+
+use crate::Limits;
+use crate::admission::{Admitted, Full};
+use crate::body::Body;
+use crate::exchange::Exchange;
+use crate::handle::ServerHandle;
+use crate::metered::Metered;
+use crate::server::Hall;
+use crate::service::{said, text_answer};
+use crate::settings::seconds;
+use crate::stream::{State, StreamBody, Streams};
+use crate::tls::HTTP_2;
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use socket2::SockRef;
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// The head of a request at most, and what the HTTP library keeps of an answer.
+const HEAD_BYTES: usize = 1 << 16;
+/// Bytes that the kernel keeps unsent before a socket has room again: what lies there was chosen too early.
+const NOTSENT_LOWAT: u32 = 1 << 16;
+/// Bytes that TLS keeps encrypted before the socket takes them, for the same reason: a record.
+const TLS_BYTES: usize = 1 << 14;
+/// Bytes of requests' bodies that a client of HTTP/2 may send; nobody reads them. No less is allowed (RFC 9113, 6.9.2).
+const WINDOW: u32 = (1 << 16) - 1;
+/// Streams that the HTTP library lets a client reset before it has looked at them, and that it resets for a client's
+/// errors; more end the connection.
+const RESETS: usize = 32;
+/// Looks at the streams of a connection in the time in which they must move.
+const LOOKS: u32 = 8;
+/// Between two looks at the first bytes of a connection that says less than is needed to know what it speaks.
+const GLANCE: Duration = Duration::from_millis(10);
+
+/// What the requests of a connection share.
+#[derive(Debug)]
+struct Visit {
+    hall: Arc<Hall>,
+    peer: SocketAddr,
+    limits: Limits,
+    /// Requests that it may still make.
+    left: AtomicU64,
+    /// Bytes that its socket has taken.
+    taken: Arc<AtomicU64>,
+}
+
+/// Serves a connection.
+pub(crate) async fn attend(
+    hall: Arc<Hall>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    _place: Admitted,
+    limits: &Limits,
+    handle: &ServerHandle,
+) {
+    let meters = Arc::clone(&hall.meters);
+    meters.connections.fetch_add(1, Relaxed);
+    let _count = Countdown(&meters.connections);
+    let _ = stream.set_nodelay(true);
+    // Not there on every system; then the send buffer alone bounds what was chosen too early.
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(NOTSENT_LOWAT);
+    let patience = seconds(limits.header_s);
+    let tls = hall.tls.as_ref().map(|tls| tls.config());
+    let speaks_http_2 = if tls.is_none() {
+        let Some(begins) = within(patience, handle, begins_http_2(&stream)).await else { return };
+        begins
+    } else {
+        false
+    };
+    let metered = Metered::new(stream, Arc::clone(&meters), seconds(limits.stall_s));
+    let visit = Arc::new(Visit {
+        hall,
+        peer,
+        limits: limits.clone(),
+        left: AtomicU64::new(limits.requests_per_connection),
+        taken: metered.taken(),
+    });
+    match tls {
+        None if speaks_http_2 => http_2(visit, metered, handle).await,
+        None => http_1(visit, metered, handle).await,
+        Some(config) => {
+            let accept = TlsAcceptor::from(config).accept(metered);
+            let Some(Ok(mut stream)) = within(patience, handle, accept).await else { return };
+            let session = stream.get_mut().1;
+            session.set_buffer_limit(Some(TLS_BYTES));
+            if session.alpn_protocol() == Some(HTTP_2) {
+                http_2(visit, stream, handle).await;
+            } else {
+                http_1(visit, stream, handle).await;
+            }
+        }
+    }
+}
+
+/// What comes in time, and before the server ends.
+async fn within<T>(
+    patience: Duration,
+    handle: &ServerHandle,
+    what: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        done = timeout(patience, what) => done.ok(),
+        () = handle.end() => None,
+    }
+}
+
+/// Whether a client begins as one of HTTP/2 that knows beforehand that it is spoken here (RFC 9113, 3.3 and 3.4). No method of
+/// HTTP/1.1 begins so.
+async fn begins_http_2(stream: &TcpStream) -> bool {
+    const BEGIN: &[u8] = b"PRI";
+    let mut bytes = [0; BEGIN.len()];
+    loop {
+        let Ok(count) = stream.peek(&mut bytes).await else { return false };
+        if count == 0 || bytes[..count] != BEGIN[..count] {
+            return false;
+        }
+        if count == BEGIN.len() {
+            return true;
+        }
+        sleep(GLANCE).await;
+    }
+}
+
+async fn http_1(
+    visit: Arc<Visit>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    handle: &ServerHandle,
+) {
+    let patience = seconds(visit.limits.header_s);
+    let service = service_fn(|request: Request<Incoming>| {
+        let visit = Arc::clone(&visit);
+        async move { Ok::<_, Infallible>(visit.answer(&request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    // How it ended is told by the exchanges.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = handle.end() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+async fn http_2(
+    visit: Arc<Visit>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    handle: &ServerHandle,
+) {
+    let limits = &visit.limits;
+    let (idle, stall) = (seconds(limits.header_s), seconds(limits.stall_s));
+    let streams = Arc::new(Streams::default());
+    let service = service_fn(|request: Request<Incoming>| {
+        let (visit, streams) = (Arc::clone(&visit), Arc::clone(&streams));
+        async move { Ok::<_, Infallible>(visit.answer_stream(&request, &streams).await) }
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_pending_accept_reset_streams(RESETS)
+        .max_local_error_reset_streams(RESETS)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_header_list_size(HEAD_BYTES as u32)
+        .max_send_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let pause = (idle.min(stall) / LOOKS).max(Duration::from_millis(1));
+    let looks = |patience: Duration| patience.as_nanos().div_ceil(pause.as_nanos()) as u64;
+    let mut clock = interval(pause);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut idle_looks, mut ends) = (0, false);
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = handle.end(), if !ends => {
+                ends = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = clock.tick() => {
+                match streams.look(looks(stall)) {
+                    State::Busy => idle_looks = 0,
+                    State::Idle => idle_looks += 1,
+                    State::Stalled => {
+                        visit.hall.meters.stalled.fetch_add(1, Relaxed);
+                        return;
+                    }
+                    State::Flooded => {
+                        visit.hall.meters.flooded.fetch_add(1, Relaxed);
+                        return;
+                    }
+                }
+                // Who does not answer the good-bye is cut after the same time once more.
+                if idle_looks > 2 * looks(idle) {
+                    return;
+                }
+                if !ends && (idle_looks > looks(idle) || visit.left.load(Relaxed) == 0) {
+                    ends = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+impl Visit {
+    /// The answer to a request of HTTP/1.1.
+    async fn answer(&self, request: &Request<Incoming>) -> Response<Body> {
+        let hall = &self.hall;
+        let last = self.count() == 0;
+        let exchange = self.exchange(request, &self.taken);
+        let mut answer = hall.service.answer(request, &exchange).await;
+        if last {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+
+    /// The answer to a request of HTTP/2, if there is a place for one more.
+    async fn answer_stream(
+        &self,
+        request: &Request<Incoming>,
+        streams: &Arc<Streams>,
+    ) -> Response<StreamBody> {
+        self.count();
+        let hall = &self.hall;
+        let (stream, refusal) = streams.begin(|| hall.admission.enter(self.peer.ip()));
+        let exchange = self.exchange(request, stream.taken());
+        let answer = match refusal {
+            None => hall.service.answer(request, &exchange).await,
+            Some(full) => {
+                hall.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
+                let text = "too much at once\n".into();
+                let mut answer = text_answer(full.status(), "text/plain", text, &exchange);
+                answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+                answer
+            }
+        };
+        stream.answer(request.method(), answer)
+    }
+
+    /// Requests that are left after this one.
+    fn count(&self) -> u64 {
+        let fewer = |left: u64| Some(left.saturating_sub(1));
+        self.left.fetch_update(Relaxed, Relaxed, fewer).unwrap_or(0).saturating_sub(1)
+    }
+
+    fn exchange(&self, request: &Request<Incoming>, taken: &Arc<AtomicU64>) -> Arc<Exchange> {
+        let Hall { meters, log, .. } = &*self.hall;
+        Exchange::begin(self.peer, said(request), taken, meters, log.as_ref())
+    }
+}
+
+/// Counts down when it goes.
+struct Countdown<'a>(&'a AtomicU64);
+
+impl Drop for Countdown<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
