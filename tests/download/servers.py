@@ -49,6 +49,10 @@ class Behaviour:
     retry_after: str = ""
     refuses_several: int = 0
     """The status with which requests for several ranges are refused."""
+    refuses_pull: int = 0
+    """The status with which requests for one part, whichever it is, are refused."""
+    resident: list[tuple[int, int]] = field(default_factory=list)
+    """What it says to have in memory, to those who like to hear it."""
     silent_ranges: bool = False
     """Ranges are said to be taken, and are ignored."""
     seen: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
@@ -105,6 +109,9 @@ class Handler(BaseHTTPRequestHandler):
         if does.repr_digest:
             digest = b64encode(hashlib.sha256(does.data).digest()).decode()
             fields["Repr-Digest"] = f"sha-256=:{digest}:"
+        if does.resident and "resident-ranges" in asked.get("prefer", ""):
+            texts = [f"{start}-{end - 1}" for start, end in does.resident]
+            fields["Resident-Ranges"] = f"bytes={','.join(texts)}"
         runs = self._runs(asked) if self.command == "GET" else None
         if runs == []:
             self._empty(416, {"Content-Range": f"bytes */{len(does.data)}"})
@@ -112,6 +119,8 @@ class Handler(BaseHTTPRequestHandler):
             self._whole(fields)
         elif len(runs) > 1 and does.refuses_several:
             self._empty(does.refuses_several)
+        elif does.refuses_pull and "parts=1" in asked.get("prefer", ""):
+            self._empty(does.refuses_pull)
         elif does.reorders and "parts=1" in asked.get("prefer", ""):
             start, end = draw.choice(self._blocks(runs))
             fields["Preference-Applied"] = "part-order=any"

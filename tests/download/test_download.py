@@ -18,7 +18,7 @@ import pytest
 from tests.download.servers import BLOCK, DATE, Behaviour, content, serving
 
 import flashcrowd
-from flashcrowd.download import Fetched, FetchError, Unusable
+from flashcrowd.download import Fetched, FetchError, Unusable, download
 from flashcrowd.download.download import Download, Wish
 from flashcrowd.download.fields import Validator
 from flashcrowd.download.part import Part, Source
@@ -62,6 +62,7 @@ def left(folder: Path) -> list[str]:
         (Behaviour(reorders=True, digests=True, repr_digest=True), "any order", ("blocks",)),
         (Behaviour(reorders=True, refuses_several=416), "any order", ()),
         (Behaviour(reorders=True, refuses_several=400, digests=True), "any order", ("blocks",)),
+        (Behaviour(reorders=True, refuses_several=416, refuses_pull=416), "ranges", ()),
         (Behaviour(reorders=True, silent_ranges=True), "whole", ()),
     ],
 )
@@ -514,3 +515,35 @@ def test_where_several_ranges_are_refused_one_part_after_the_other_is_pulled(tmp
     # One for each block, and another for the one that was cut.
     assert len(asked) == 22
     assert (fetched.how, fetched.retries, fetched.received) == ("any order", 1, len(DATA))
+
+
+def test_where_no_part_is_chosen_by_the_server_its_hints_say_what_to_ask_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "PART", 4 * BLOCK)
+    does = Behaviour(data=DATA, reorders=True, refuses_several=416, refuses_pull=416)
+    does.resident = [(6 * BLOCK, 9 * BLOCK), (11 * BLOCK, 17 * BLOCK)]
+    with serving(does) as server:
+        fetched = Call(server.url, tmp_path / "file").run()
+    assert (tmp_path / "file").read_bytes() == DATA
+    asked = does.gets()[2:]
+    assert all(it["prefer"] == "resident-ranges" for it in asked)
+    blocks = [it["range"].removeprefix("bytes=").split("-") for it in asked]
+    # The first one knows no hints; then the longest of what is there, and then what is missing.
+    assert [(int(low) // BLOCK, (int(high) + 1) // BLOCK) for low, high in blocks] == [
+        *[(0, 4), (11, 15), (6, 9), (15, 17), (4, 6), (9, 11)],
+        (17, len(DATA) // BLOCK),
+    ]
+    assert (fetched.how, fetched.received) == ("hinted ranges", len(DATA))
+
+
+def test_without_hints_the_rest_is_asked_for_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "PART", 4 * BLOCK)
+    does = Behaviour(data=DATA, reorders=True, refuses_several=416, refuses_pull=416)
+    with serving(does) as server:
+        fetched = Call(server.url, tmp_path / "file").run()
+    assert (tmp_path / "file").read_bytes() == DATA
+    assert [it["range"] for it in does.gets()[2:]] == [
+        f"bytes=0-{4 * BLOCK - 1}",
+        f"bytes={4 * BLOCK}-{8 * BLOCK - 1}",
+        f"bytes={8 * BLOCK}-{len(DATA) - 1}",
+    ]
+    assert fetched.how == "ranges"

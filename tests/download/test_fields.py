@@ -212,3 +212,22 @@ def test_waits_double_with_chance_and_end():
     for _ in range(5):
         assert patience.next(None) is not None
         patience.came(1 << 20, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("bytes=0-0", [(0, 1)]),
+        ("bytes=0-4, 10-19,30-39", [(0, 5), (10, 20), (30, 40)]),
+        ("bytes=5-4,7-8", [(7, 9)]),
+        ("", []),
+        ("bytes=", []),
+        ("bytes=1-", []),
+        ("bytes=-5", []),
+        ("bytes=1-2,x", []),
+        ("bytes=1-" + 19 * "9", []),
+        ("bytes=" + ",".join(["1-2"] * 2000), []),
+    ],
+)
+def test_runs(text, wanted):
+    assert fields.runs(text) == wanted

@@ -55,6 +55,10 @@ def fetch(
             validator=validators.Number(gt=0),
         ),
     ] = 60.0,
+    ca: Annotated[
+        Path | None,
+        Parameter(help="Certificates (PEM) that are trusted instead of the system's."),
+    ] = None,
     quiet: Annotated[bool, Parameter(negative=(), help="Say only what went wrong.")] = False,
     json: Annotated[
         bool, Parameter(negative=(), help="Print what was fetched as JSON at the end.")
@@ -90,6 +94,7 @@ def fetch(
                     any_order=not in_order,
                     tries=tries,
                     timeout_s=timeout,
+                    ca=ca,
                 )
             except KeyboardInterrupt:
                 voice.stop()

@@ -27,6 +27,7 @@ def fetch(
     any_order: bool = True,
     tries: int = 8,
     timeout_s: float = 60.0,
+    ca: str | Path | None = None,
 ) -> Fetched:
     """Fetch a file over HTTP.
 
@@ -46,6 +47,8 @@ def fetch(
         any_order: take the bytes in the order that the server likes, if it offers that.
         tries: requests in a row that may come to nothing, with waits of 0.5 s to 30 s between.
         timeout_s: a connection over which nothing comes for so long is given up, in seconds.
+        ca: a file of certificates (PEM); servers with one that they have signed are trusted, and no
+            others.
 
     Raises:
         FetchError: the server, or the way to it, failed; what came is kept.
@@ -60,7 +63,7 @@ def fetch(
     for name, value in (headers or {}).items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
             raise Unusable(f"{name!r}: is no header field")
-    site = Site(url, headers, timeout_s)
+    site = Site(url, headers, timeout_s, ca)
     target = Path(name_of(url) if path is None else path)
     wish = Wish(target, overwrite, digest, any_order, max(1, tries))
     try:

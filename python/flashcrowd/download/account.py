@@ -50,7 +50,8 @@ class Fetched:
             server), "server" (its digest of the whole file), "sha256" (the digest that the caller
             gave), or nothing: then only its length was compared, if the server said it.
         how: "whole" (as one stream from the beginning), "ranges" (the missing bytes in their
-            order), "any order" (in the order that the server chose); the last that was used.
+            order), "hinted ranges" (first those that the server has in memory), "any order" (in
+            the order that the server chose); the last that was used.
         retries: exchanges that broke off and were repeated.
         refetched: bytes that came damaged, by their digest, and were fetched again.
     """

@@ -26,6 +26,10 @@ from flashcrowd.download.verify import Blocks, Whole
 
 PREFERENCE = "part-order=any"
 """RFC 7240: the client takes the parts of the file in any order (docs/protocol.md)."""
+HINTS = "resident-ranges"
+"""The client likes to hear what is in the server's memory."""
+PART = 1 << 20
+"""Bytes that are asked for at once by hints, which grow old; as many as a server's part has."""
 SPLIT = 65_536
 """Where one run of missing bytes is named as two ranges, as one may not be answered in parts."""
 MOST_RANGES = 200
@@ -38,6 +42,8 @@ WRONG_BLOCK = 3
 """A block that came wrong so often is not asked for again."""
 DIGESTS_S = 20.0
 """For how long the digests of a file that is whole are waited for, in seconds."""
+BROKEN_S = 1.0
+"""Digests whose answer broke off are asked for again after so long, in seconds."""
 LATER = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
 NO_RANGES = (400, 416, 501)
@@ -49,8 +55,14 @@ class Form(Enum):
 
     ANY_ORDER = "any order"
     PULL = "one part after the other"
+    HINTS = "hinted ranges"
     RANGES = "ranges"
     WHOLE = "whole"
+
+
+FIRST = Form.ANY_ORDER
+"""The form in which a server that knows the preference is asked."""
+LADDER = list(Form)
 
 
 class Changed(Exception):
@@ -110,6 +122,8 @@ class Download:
         self._stepped = False
         self._answered = False
         self._parts = False
+        self._resident: list[Run] = []
+        self._unhinted = 0
         self._where: str | None = None
         self._length: int | None = None
         self._digests_at: str | None = None
@@ -219,7 +233,8 @@ class Download:
         if self._wish.any_order and validator.strong and not self._stepped:
             ranges = "bytes" in fields.words(answer.fields, "accept-ranges")
             if ranges and "prefer" in fields.words(answer.fields, "vary"):
-                self._form = Form.ANY_ORDER
+                self._form = FIRST
+        self._resident = fields.runs(answer.fields.get("resident-ranges", ""))
         digest = fields.repr_digest(answer.fields)
         if digest is not None or not validator.same(self._said_of):
             self._said, self._said_of = digest, validator
@@ -242,7 +257,7 @@ class Download:
         except Computing as computing:
             return computing.wait_s
         except Broken:
-            return None
+            return BROKEN_S
         except (NotUsable, Unusable) as error:
             self._tell(f"digests of the server are not used: {error}")
             self._digests_at = None
@@ -295,12 +310,8 @@ class Download:
     def _step_down(self, sure: bool) -> None:
         """The form that was used did not work: the next one; whole only if it is sure."""
         self._stepped = True
-        if self._form is Form.ANY_ORDER:
-            self._form = Form.PULL
-        elif self._form is Form.PULL:
-            self._form = Form.RANGES
-        elif sure:
-            self._form = Form.WHOLE
+        if self._form is not Form.WHOLE and (sure or self._form is not Form.RANGES):
+            self._form = LADDER[LADDER.index(self._form) + 1]
 
     def _request(self) -> None:
         headers = {"want-repr-digest": "sha-256=10, sha-512=5"}
@@ -320,6 +331,8 @@ class Download:
             # One range, as what is in between may know no several; the longest leaves most choice.
             longest = max(runs, key=lambda run: run[1] - run[0]) if runs else (0, None)
             headers |= {"range": _range([longest]), "prefer": f"{PREFERENCE}; parts=1"}
+        elif form is Form.HINTS:
+            headers |= {"range": _range([self._hinted(runs)]), "prefer": HINTS}
         elif self._part.ranges.bytes and runs:
             headers["range"] = _range(runs[:1])
         if "range" in headers and source is not None and self._part.ranges.bytes:
@@ -329,6 +342,21 @@ class Download:
             self._used = Form.RANGES if "range" in headers else Form.WHOLE
             self._parts = answer.status == 206
             self._take(answer, "range" in headers)
+        if form is Form.HINTS:
+            # The first one may find an empty memory; afterwards what it has read is there.
+            self._unhinted = 0 if self._resident else self._unhinted + 1
+            if self._unhinted > 1:
+                self._step_down(False)
+
+    def _hinted(self, runs: list[Run]) -> Run:
+        """Of what is missing, the longest run in the server's memory; without one, the next."""
+        length = self._length if self._part.source is None else self._part.source.length
+        had = self._part.ranges
+        known = [it for low, high in self._resident for it in had.gaps(low, high)]
+        known = [(low, min(high, length or high)) for low, high in known]
+        best = max(known, key=lambda run: run[1] - run[0], default=(0, 0))
+        low, high = best if best[0] < best[1] else (runs or [(0, PART)])[0]
+        return low, min(high, low + PART)
 
     def _take(self, answer: Answer, ranged: bool) -> None:
         if answer.status == 206 and ranged:
@@ -414,7 +442,8 @@ class Download:
         if got is None:
             raise Malformed("an answer 206 that does not say which bytes it has")
         self._accept(answer, got.length)
-        self._used = Form.ANY_ORDER if _applied(answer) else Form.RANGES
+        plain = Form.HINTS if self._resident and self._form is Form.HINTS else Form.RANGES
+        self._used = Form.ANY_ORDER if _applied(answer) else plain
         at = got.start
         for data in answer.body():
             if at + len(data) > got.end:
@@ -553,7 +582,7 @@ class Download:
 
     def _await_digests(self) -> None:
         """Digests that the server was still making at the beginning."""
-        until = time.monotonic() + DIGESTS_S
+        until, left = time.monotonic() + DIGESTS_S, DIGESTS_S
         if self._digests is not None and not self._fits(self._digests):
             self._digests = None  # of another version
         while self._digests_at is not None and self._digests is None:
@@ -562,10 +591,11 @@ class Download:
                 return
             if wait_s is None:
                 return
-            if time.monotonic() + wait_s > until:
-                self._tell("the server has not finished the digests of the file")
+            if time.monotonic() + wait_s > until or wait_s > left:
+                self._tell("the digests of the file could not be had from the server")
                 return
             self._sleep(wait_s)
+            left -= wait_s
 
     def _drop(self, bad: list[int]) -> None:
         assert self._blocks is not None

@@ -16,10 +16,13 @@ MOST_BYTES = (1 << 63) - 1
 """The longest file that a system can have."""
 MOST_DIGITS = 18
 """A position in parts of a file has at most so many digits: below 2⁶³."""
+MOST_RUNS = 4 << 10
+"""The longest list of runs that is read, in bytes."""
 SURE_AFTER_S = 60
 """A date is a strong validator if the file was so old when it was sent (RFC 9110, 8.8.2.2)."""
 
 _RANGE = re.compile(r"bytes[ \t]+(\d+)-(\d+)/(\d+|\*)", re.ASCII | re.IGNORECASE)
+_RUNS = re.compile(r"bytes=[0-9]{1,18}-[0-9]{1,18}(?: ?, ?[0-9]{1,18}-[0-9]{1,18})*", re.ASCII)
 _UNSATISFIED = re.compile(r"bytes[ \t]+\*/(\d+)", re.ASCII | re.IGNORECASE)
 _DIGEST = re.compile(r"[ \t]*(sha-256|sha-512)=:([A-Za-z0-9+/=]*):[ \t]*(?:;.*)?", re.ASCII)
 _PARAMETER = re.compile(
@@ -52,6 +55,14 @@ def unsatisfied(text: str) -> int | None:
     """The file's length from the Content-Range of an answer 416."""
     match = _UNSATISFIED.fullmatch(text.strip(" \t"))
     return int(match[1]) if match and len(match[1]) <= MOST_DIGITS else None
+
+
+def runs(text: str) -> list[tuple[int, int]]:
+    """The runs of `bytes=LOW-HIGH,...`, the form of Range without open ends; none if it is not."""
+    if len(text) > MOST_RUNS or not _RUNS.fullmatch(text):
+        return []
+    pairs = [it.split("-") for it in text.partition("=")[2].replace(" ", "").split(",")]
+    return [(int(low), int(high) + 1) for low, high in pairs if int(low) <= int(high)]
 
 
 def content_length(fields: Mapping[str, str]) -> int | None:

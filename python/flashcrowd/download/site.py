@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 import urllib.request
@@ -99,13 +100,18 @@ class Site:
         url: its address, http or https; user and password may be in it.
         headers: fields for each request, sent to this host only.
         timeout_s: for how long nothing may come, in seconds.
+        ca: a file of certificates (PEM); those that they have signed are trusted, and no others.
 
     Raises:
-        Unusable: it is no such address.
+        Unusable: it is no such address, or no such file.
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str] | None = None, timeout_s: float = 60.0
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 60.0,
+        ca: str | os.PathLike[str] | None = None,
     ) -> None:
         parts = check(url)
         self.url = clean(urlunsplit(parts._replace(path=parts.path or "/", fragment="")))
@@ -114,6 +120,7 @@ class Site:
         if parts.username is not None:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._own.setdefault("authorization", make_headers(basic_auth=pair)["authorization"])
+        self._tls = None if ca is None else trusting(ca)
         self._timeout = Timeout(connect=CONNECT_S, read=timeout_s)
         self._pools: dict[str | None, urllib3.PoolManager] = {}
 
@@ -169,10 +176,10 @@ class Site:
             proxy = None
         if proxy not in self._pools:
             if proxy is None:
-                self._pools[proxy] = urllib3.PoolManager()
+                self._pools[proxy] = urllib3.PoolManager(ssl_context=self._tls)
             else:
                 try:
-                    self._pools[proxy] = urllib3.ProxyManager(proxy)
+                    self._pools[proxy] = urllib3.ProxyManager(proxy, ssl_context=self._tls)
                 except (HTTPError, ValueError) as error:
                     raise Unusable(f"{parts.scheme}_proxy: is no proxy ({error})") from error
         return self._pools[proxy]
@@ -232,6 +239,20 @@ def check(url: str) -> SplitResult:
     return parts
 
 
+def trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
+    """TLS that trusts what the certificates of a file have signed.
+
+    Raises:
+        Unusable: it has none.
+    """
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except ssl.SSLError:
+        raise Unusable(f"{os.fspath(ca)}: has no certificates in PEM") from None
+    except OSError as error:
+        raise Unusable(f"{os.fspath(ca)}: {(error.strerror or str(error)).lower()}") from None
+
+
 def _failed(url: str, error: Exception) -> Exception:
     """What an error in asking means: for good, or for now."""
     host = urlsplit(url).netloc
@@ -240,7 +261,7 @@ def _failed(url: str, error: Exception) -> Exception:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Unusable(
             f"{host}: its certificate is not trusted ({cause.verify_message}); with a CA of your "
-            "own, name its file in the environment variable SSL_CERT_FILE"
+            "own, name its file with --ca, or in the environment variable SSL_CERT_FILE"
         )
     if isinstance(inner, SSLError) and "WRONG_VERSION_NUMBER" in str(inner):
         return Unusable(f"{host}: does not speak TLS there; is it http:// ?")

@@ -124,6 +124,8 @@ class Voice:
             parts.append(f"{scaled(fetched.resumed, 'B')} were there")
         if fetched.how == "any order":
             parts.append("in the server's order")
+        elif fetched.how == "hinted ranges":
+            parts.append("by the server's hints")
         if fetched.retries:
             parts.append(f"{fetched.retries} {'retry' if fetched.retries == 1 else 'retries'}")
         if fetched.refetched:
