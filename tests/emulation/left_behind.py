@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 PATIENCE_S = 60.0
@@ -39,18 +41,42 @@ def below(root: int) -> list[int]:
     return family[1:]
 
 
-def namespaces(pids: list[int]) -> set[str]:
-    """The network namespaces that processes are in, or hold as open files."""
-    found = set()
-    for pid in pids:
-        for link in [Path(f"/proc/{pid}/ns/net"), *Path(f"/proc/{pid}/fd").glob("*")]:
-            try:
-                name = os.readlink(link)
-            except OSError:
-                continue
+def _links(pid: int) -> Iterator[tuple[str, Path]]:
+    """The network namespaces that a process is in or holds as open files, and where they stand."""
+    for link in [Path(f"/proc/{pid}/ns/net"), *Path(f"/proc/{pid}/fd").glob("*")]:
+        with contextlib.suppress(OSError):
+            name = os.readlink(link)
             if name.startswith("net:"):
-                found.add(name)
-    return found
+                yield name, link
+
+
+def namespaces(pids: Iterable[int]) -> set[str]:
+    """The network namespaces that processes are in, or hold as open files."""
+    return {name for pid in pids for name, _ in _links(pid)}
+
+
+@contextmanager
+def held(pids: Iterable[int]) -> Iterator[set[str]]:
+    """The namespaces of processes, without our own, and open meanwhile.
+
+    The kernel uses their numbers again: another test's would be taken for what was left.
+    """
+    own, names = namespaces([os.getpid()]), set()
+    with ExitStack() as stack:
+        for pid in pids:
+            for name, link in _links(pid):
+                if name in own | names:
+                    continue
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(link, os.O_RDONLY | os.O_CLOEXEC)
+                    stack.callback(os.close, descriptor)
+                    names.add(os.readlink(f"/proc/self/fd/{descriptor}"))
+        yield names
+
+
+def nobody_has(names: set[str]) -> bool:
+    """Whether no process but this one is in one of these namespaces, or holds it."""
+    return not names & namespaces(processes().keys() - {os.getpid()})
 
 
 def wait_for(what: Callable[[], bool], why: str) -> None:

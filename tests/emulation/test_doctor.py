@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashcrowd.cli import _status
+from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation import capabilities
 from flashcrowd.emulation.capabilities import Capability
 
@@ -19,6 +20,18 @@ def test_it_says_that_a_study_can_be_emulated(
     assert "can be emulated here." in said
     for name in ("kernel", "namespaces", "TUN device", "real-time priority", "cores"):
         assert f" {name}: " in said
+
+
+def test_every_program_of_others_is_there_or_how_to_get_it_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _status(["doctor"]) == 0
+    _, clients = capsys.readouterr().out.split("Clients of swarms:\n")
+    swarms, flows = clients.split("Flows of uTP:\n")
+    for names, lines in ((PROGRAMS, swarms), (("libtorrent", "libutp"), flows)):
+        said = {line.split()[0].rstrip(":"): line for line in lines.splitlines()}
+        assert said.keys() == {*names}
+        assert all("not here; " in line or any(map(str.isdigit, line)) for line in said.values())
 
 
 def test_what_a_study_lacks_is_named_with_the_remedy(

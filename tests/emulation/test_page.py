@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.clients.testbed import needs
 from tests.docs.test_tutorial import BLOCK, ROOT, execute
 
 PAGE = ROOT / "docs" / "real-programs.md"
 
 
+@pytest.mark.long
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     needs("libtorrent")
     said = []

@@ -31,6 +31,7 @@ class Here:
 
     def __init__(self, count: int, heard: Callable[[str], None] = lambda _: None) -> None:
         self.names = [f"n{number}" for number in range(count)]
+        self.addresses = dict.fromkeys(self.names, "127.0.0.1")
         self.lost: set[str] = set()
         self.heard = heard
 

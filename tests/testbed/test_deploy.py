@@ -167,6 +167,42 @@ def test_a_node_that_is_lost_is_named(
     assert any(line.startswith("node n0 does not answer: ") for line in told)
 
 
+def test_nodes_that_play_together_wait_for_each_other(study: Study, tmp_path: Path) -> None:
+    """Of five nodes two pairs work: one of each has the shards, the other waits for runs."""
+    state = json.dumps({"ended": True, "failure": "seen"})
+    unpack = "python3 -m zipfile -e order.zip .; "
+    keep = (
+        f"{unpack}mkdir -p {tmp_path}/seen; cp order.json {tmp_path}/seen/$(basename $PWD).json; "
+    )
+    pack = "import zipfile; zipfile.ZipFile('answer.zip', 'w').close()"
+    work = f"{keep} python3 -c \"{pack}\"; echo '{state}' > state.json; "
+    program = saying(tmp_path, GOOD, work=work)
+    deployed = Deployment(study, "emulation", tmp_path / "r", poll_s=0.2)
+    with pytest.raises(ClusterError, match="seen"):
+        deployed.execute(Here(5), options(tmp_path, python=program, across=2))
+    seen = {it.stem: json.loads(it.read_text()) for it in (tmp_path / "seen").iterdir()}
+    assert sorted(seen) == ["n0", "n1", "n2", "n3"]
+    assert [seen[name]["shards"] for name in sorted(seen)] == [["1/2"], [], ["2/2"], []]
+    assert seen["n0"]["members"] == [f"127.0.0.1:{seen['n1']['port']}"]
+    assert seen["n2"]["members"] == [f"127.0.0.1:{seen['n3']['port']}"]
+    assert len({order["secret"] for order in seen.values()}) == 1
+    assert len(seen["n0"]["secret"]) == 32
+
+
+@pytest.mark.parametrize(
+    ("engine", "count", "named"),
+    [
+        ("simulation", 2, "across: a simulation is never divided; run it with across = 1"),
+        ("emulation", 1, "across: 2 nodes play a run, and there are 1"),
+    ],
+)
+def test_what_cannot_be_played_across_nodes(
+    study: Study, tmp_path: Path, engine: str, count: int, named: str
+) -> None:
+    with pytest.raises(ClusterError, match=named):
+        Deployment(study, engine, tmp_path / "r").execute(Here(count), options(tmp_path, across=2))
+
+
 def test_a_folder_of_other_results_is_refused(study: Study, tmp_path: Path) -> None:
     run(study, tmp_path / "r", progress=False)
     more = Study.load(tmp_path / "small.toml", repeats=5)

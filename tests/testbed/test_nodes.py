@@ -19,7 +19,7 @@ for line in sys.stdin:
     order = json.loads(line)
     number = order["number"]
     if number == 1:
-        answer = {"nodes": ["a", "b"]}
+        answer = {"nodes": ["a", "b"], "addresses": {"a": "10.0.0.1", "b": "10.0.0.2"}}
     else:
         print(json.dumps({"number": number - 1, "answer": {"a": None, "b": None}}))
         answer = {"a": {"status": 3, "out": "", "err": "first\\n last \\n"}}
@@ -38,6 +38,7 @@ def test_an_answer_that_nobody_waited_for_is_passed_over(tmp_path: Path) -> None
     with pretending(tmp_path, PRETENDS) as program:
         there = EnOSlib(program, tmp_path / "log", OPTIONS)
         assert there.names == ["a", "b"]
+        assert there.addresses["b"] == "10.0.0.2"
         answers = there.run("true", ["a", "b"])
         assert program.stdin is not None
         program.stdin.close()

@@ -5,16 +5,24 @@
 //! knows no device and reads no clock. [`linux`] is the other half: a namespace with an interface for
 //! each host, and the thread that moves their packets.
 
+mod crossing;
+#[cfg(target_os = "linux")]
+mod datagram;
+mod division;
 mod header;
 #[cfg(target_os = "linux")]
 mod lateness;
 #[cfg(target_os = "linux")]
 pub mod linux;
 mod network;
+#[cfg(target_os = "linux")]
+mod offset;
 mod pool;
 mod prediction;
 mod record;
 
+pub use crossing::{Crossing, Place};
+pub use division::{Division, Indivisible};
 pub use network::{Delivery, Network, Totals, most_bytes};
 pub use prediction::{Request, echo_times};
 pub use record::{LinkRow, QueueRow, Report, SeriesRow};

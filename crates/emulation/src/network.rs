@@ -1,7 +1,9 @@
+use crate::crossing::{Crossing, Place};
+use crate::division::Division;
 use crate::header::{self, Header};
 use crate::pool::{Passing, Pool};
 use crate::record::{Recorder, Report};
-use flashcrowd_base::Time;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Queue;
 use flashcrowd_plan::{Plan, What, Windowed};
 use flashcrowd_topology::{Advance, Dequeued, SharedLink, Topology};
@@ -36,6 +38,10 @@ pub struct Network {
     totals: Totals,
     recorder: Recorder,
     now: Time,
+    /// What of the plan is played here, if it is divided; and the number of this node.
+    share: Option<(Division, u32)>,
+    /// Places of packets that go to other nodes, and when they are due there.
+    leaving: Vec<(u32, Time)>,
 }
 
 /// What happens at an instant.
@@ -64,6 +70,10 @@ pub struct Totals {
     pub lost: u64,
     /// Packets that queues dropped.
     pub dropped: u64,
+    /// Packets that went on to other nodes.
+    pub handed_over: u64,
+    /// Packets that came from other nodes.
+    pub taken_over: u64,
 }
 
 /// A packet that has reached its host.
@@ -73,6 +83,8 @@ pub struct Delivery<'a> {
     pub host: u32,
     /// When it reached it.
     pub due: Time,
+    /// How much later that is than it should be, as it came late from other nodes.
+    pub late: Span,
     /// The packet, from its IP header on.
     pub packet: &'a [u8],
 }
@@ -80,9 +92,27 @@ pub struct Delivery<'a> {
 impl Network {
     /// The network of a plan that has passed its check, with what the timeline changes in it.
     pub fn new(plan: &Plan, seed: u64) -> Network {
+        Network::made(plan, seed, None)
+    }
+
+    /// One node's share of it: the network with its hosts and links, and packets that go on elsewhere
+    /// are [handed over](Network::hand_over). Each link is played on one node, with its own random draws, so
+    /// the shares together do what the whole does, but for the order of packets that are due at one
+    /// instant, and of those that come to one link without a rate from several nodes.
+    pub fn share(plan: &Plan, seed: u64, division: &Division, node: u32) -> Network {
+        Network::made(plan, seed, Some((division.clone(), node)))
+    }
+
+    fn made(plan: &Plan, seed: u64, share: Option<(Division, u32)>) -> Network {
         let cores_change =
             plan.timeline.iter().any(|change| matches!(change.what, What::Core { .. }));
-        let topology = Topology::new(&plan.network, seed, cores_change);
+        let mut topology = Topology::new(&plan.network, seed, cores_change);
+        let plays = |link: u32| {
+            share.as_ref().is_none_or(|(division, node)| division.of_link(link) == *node)
+        };
+        for link in (0..plan.network.links.len() as u32).filter(|link| !plays(*link)) {
+            topology.leave(link);
+        }
         let managed = |queue: &Queue| !matches!(queue, Queue::DropTail(_));
         let changed = plan.timeline.iter().filter_map(|change| match &change.what {
             What::Link { conditions, .. } => Some(&conditions.queue),
@@ -97,10 +127,12 @@ impl Network {
             evicted: Vec::new(),
             inspects: queues.chain(changed).any(managed),
             totals: Totals::default(),
-            recorder: Recorder::new(plan),
+            recorder: Recorder::new(plan, plays),
             now: Time::START,
             topology,
             plan: plan.clone(),
+            share,
+            leaving: Vec::new(),
         };
         network.begin();
         network
@@ -131,6 +163,10 @@ impl Network {
         }
     }
 
+    /// The number of the node whose share this is; `None` of a whole network.
+    pub fn node(&self) -> Option<u32> {
+        self.share.as_ref().map(|(_, node)| *node)
+    }
     /// What the network did so far.
     pub fn totals(&self) -> Totals {
         self.totals
@@ -158,8 +194,21 @@ impl Network {
     pub fn send(&mut self, now: Time, from: u32, to: u32, bytes: usize) {
         self.now = self.now.max(now);
         self.totals.sent += 1;
+        let mut packet = self.written(from, to, bytes);
+        if self.goes_on(&packet) {
+            // Its first link is elsewhere already.
+            return self.settle(packet, Advance::Due { at: now, arrives: false, fifo: None });
+        }
+        let evicted = &mut self.evicted;
+        let mut gone = |slot: u32, _| evicted.push(slot);
+        let advance = self.topology.advance(now, &mut packet, |it| it.slot, &mut gone);
+        self.settle(packet, advance);
+    }
+
+    /// The packet of so many bytes that was written to the [`buffer`](Network::buffer).
+    fn written(&mut self, from: u32, to: u32, bytes: usize) -> Passing {
         let mut packet = self.pool.take();
-        packet.target = to;
+        (packet.source, packet.target) = (from, to);
         packet.bytes = bytes as u32;
         packet.route = self.topology.route(from, to);
         packet.tag = self.topology.new_tag();
@@ -170,10 +219,66 @@ impl Network {
             packet.ecn = header.ecn();
             packet.ack = header.ack();
         }
-        let evicted = &mut self.evicted;
-        let mut gone = |slot: u32, _| evicted.push(slot);
-        let advance = self.topology.advance(now, &mut packet, |it| it.slot, &mut gone);
-        self.settle(packet, advance);
+        packet
+    }
+
+    /// Takes a packet over that came from another node, of so many bytes, which were written to the
+    /// [`buffer`](Network::buffer), at `now`, for which the network has [run](Network::run). One that
+    /// should have been looked at before is looked at now, and stays marked as late by that. Whether
+    /// there is such a place in the plan.
+    pub fn take_over(&mut self, now: Time, place: Place, bytes: usize) -> bool {
+        let hosts = self.plan.network.hosts.len() as u32;
+        if place.from.max(place.to) >= hosts {
+            return false;
+        }
+        let route = self.topology.route(place.from, place.to);
+        let steps = self.topology.steps(route);
+        if place.step > steps || (place.arrives && place.step < steps) {
+            return false;
+        }
+        self.now = self.now.max(now);
+        self.totals.taken_over += 1;
+        let mut packet = self.written(place.from, place.to, bytes);
+        packet.step = place.step;
+        packet.arrives = place.arrives;
+        packet.due = place.due.max(now);
+        packet.late = place.late + packet.due.since(place.due);
+        self.pool.put(packet);
+        self.schedule(packet.due, Event::Packet(packet.slot));
+        true
+    }
+
+    /// Gives away what goes on at other nodes, since the last call.
+    pub fn hand_over(&mut self, take: &mut impl FnMut(Crossing<'_>)) {
+        for (slot, due) in self.leaving.drain(..) {
+            let packet = self.pool.get(slot);
+            let Some((division, _)) = &self.share else { continue };
+            let next = self.topology.link_at(packet.route, packet.step);
+            let node = match next {
+                Some(link) => division.of_link(link),
+                None => division.of_host(packet.target),
+            };
+            let place = Place {
+                due,
+                late: packet.late,
+                from: packet.source,
+                to: packet.target,
+                step: packet.step,
+                arrives: packet.arrives,
+            };
+            self.totals.handed_over += 1;
+            take(Crossing { node, place, packet: self.pool.bytes(&packet) });
+            self.pool.release(slot);
+        }
+    }
+
+    /// Whether a packet goes on at another node.
+    fn goes_on(&self, packet: &Passing) -> bool {
+        let Some((division, node)) = &self.share else { return false };
+        match self.topology.link_at(packet.route, packet.step) {
+            Some(link) => self.topology.link(link).is_elsewhere(),
+            None => packet.arrives && division.of_host(packet.target) != *node,
+        }
     }
 
     /// Does all that is due by `now`, in order; `deliver` gets what reaches its host.
@@ -202,10 +307,16 @@ impl Network {
         if packet.due != self.now {
             return; // The link has changed, and with it the instant.
         }
+        if packet.crosses {
+            self.leaving.push((slot, packet.due + packet.ahead));
+            packet.due = Time::NEVER;
+            return self.pool.put(packet);
+        }
         if packet.arrives {
             self.totals.delivered += 1;
-            let delivery =
-                Delivery { host: packet.target, due: self.now, packet: self.pool.bytes(&packet) };
+            let bytes = self.pool.bytes(&packet);
+            let (due, late) = (self.now, packet.late);
+            let delivery = Delivery { host: packet.target, due, late, packet: bytes };
             deliver(delivery);
             return self.pool.release(slot);
         }
@@ -219,9 +330,16 @@ impl Network {
     fn settle(&mut self, mut packet: Passing, advance: Advance) {
         match advance {
             Advance::Due { at, arrives, .. } => {
-                (packet.due, packet.arrives) = (at, arrives);
+                packet.arrives = arrives;
+                packet.crosses = self.goes_on(&packet);
+                if packet.crosses {
+                    // Not before it has left its queue: until then a change of the link can move it.
+                    let ahead = self.topology.ahead(packet.route, packet.step);
+                    packet.ahead = ahead.min(at.since(self.now));
+                }
+                packet.due = Time::from_nanos(at.nanos() - packet.ahead.nanos());
                 self.pool.put(packet);
-                self.schedule(at, Event::Packet(packet.slot));
+                self.schedule(packet.due, Event::Packet(packet.slot));
             }
             Advance::Held { link } => {
                 packet.due = Time::NEVER;
@@ -299,7 +417,12 @@ impl Network {
                 let mut again = Vec::new();
                 for packet in self.pool.due() {
                     if let Some((before, after)) = moved.get(&packet.tag) {
-                        packet.due = *after + packet.due.since(*before);
+                        let due = *after + (packet.due + packet.ahead).since(*before);
+                        if packet.crosses {
+                            let ahead = self.topology.ahead(packet.route, packet.step);
+                            packet.ahead = ahead.min(due.since(now));
+                        }
+                        packet.due = Time::from_nanos(due.nanos() - packet.ahead.nanos());
                         again.push((packet.due, packet.tag, packet.slot));
                     }
                 }

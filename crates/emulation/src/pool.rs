@@ -1,4 +1,4 @@
-use flashcrowd_base::Time;
+use flashcrowd_base::{Span, Time};
 use flashcrowd_link::{Ack, Ecn, Packet};
 use flashcrowd_topology::Carried;
 
@@ -10,6 +10,8 @@ const CHUNK: usize = 1024;
 pub(crate) struct Passing {
     /// Its place.
     pub(crate) slot: u32,
+    /// The host that it is from.
+    pub(crate) source: u32,
     /// The host that it is for.
     pub(crate) target: u32,
     pub(crate) bytes: u32,
@@ -23,12 +25,18 @@ pub(crate) struct Passing {
     pub(crate) due: Time,
     /// Whether it has reached its host by then.
     pub(crate) arrives: bool,
+    /// Whether it goes to another network by then, where it is looked at `ahead` later.
+    pub(crate) crosses: bool,
+    pub(crate) ahead: Span,
+    /// How late it came from other networks.
+    pub(crate) late: Span,
 }
 
 impl Passing {
     fn nothing(slot: u32) -> Passing {
         Passing {
             slot,
+            source: 0,
             target: 0,
             bytes: 0,
             route: 0,
@@ -39,6 +47,9 @@ impl Passing {
             ack: None,
             due: Time::NEVER,
             arrives: false,
+            crosses: false,
+            ahead: Span::ZERO,
+            late: Span::ZERO,
         }
     }
 }

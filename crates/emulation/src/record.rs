@@ -68,7 +68,8 @@ pub struct QueueRow {
 }
 
 impl Recorder {
-    pub(crate) fn new(plan: &Plan) -> Recorder {
+    /// For the links of a plan that are played in this network.
+    pub(crate) fn new(plan: &Plan, plays: impl Fn(u32) -> bool) -> Recorder {
         let measures = &plan.measures;
         let of_links = |series: &&Series| {
             matches!(series.what, Sampled::QueuePackets | Sampled::QueueDelay | Sampled::LinkRate)
@@ -76,10 +77,12 @@ impl Recorder {
         let links = plan.network.links.len();
         let watched = |spec: &Series| LinkSeries { spec: spec.clone(), last: vec![0; links] };
         let every = measures.queues_ns;
+        let mut queue_lengths = every.map(|_| QueueLengths::new(&plan.network)).unwrap_or_default();
+        queue_lengths.retain(plays);
         Recorder {
             series: measures.series.iter().filter(of_links).map(watched).collect(),
             queues_every: every,
-            queue_lengths: every.map(|_| QueueLengths::new(&plan.network)).unwrap_or_default(),
+            queue_lengths,
             link_window: LinkWindow::new(measures.window(Windowed::Links).cloned()),
             rows: Vec::new(),
         }
@@ -99,7 +102,7 @@ impl Recorder {
         let every = series.spec.every_ns;
         for link in 0..series.last.len() as u32 {
             let shared = topology.link_mut(link);
-            if !shared.is_rated() {
+            if shared.is_elsewhere() || !shared.is_rated() {
                 continue;
             }
             let value = match series.spec.what {
@@ -127,7 +130,8 @@ impl Recorder {
     }
 
     pub(crate) fn report<K>(&self, topology: &Topology<K>, now: Time) -> Report {
-        let links = topology.links().enumerate().map(|(index, link)| {
+        let own = topology.links().enumerate().filter(|(_, link)| !link.is_elsewhere());
+        let links = own.map(|(index, link)| {
             let used = self.link_window.used(index, link, now);
             LinkRow {
                 link: link.name().to_owned(),

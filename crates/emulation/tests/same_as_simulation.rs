@@ -3,16 +3,16 @@
 //!
 //! The simulator captures what its hosts send and receive; what they sent is replayed here.
 
-use flashcrowd_base::{Probability, Rate, Span, Time};
+mod any_link;
+mod networks;
+
+use any_link::{any_core, any_queue};
+use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::{LinkRow, Network};
-use flashcrowd_link::{
-    AckFilter, Cake, Conditions, FqCoDel, Jitter, JitterShape, Loss, LossModel, Queue, Side,
-};
-use flashcrowd_plan::{
-    Capture, Change, Core, FORMAT, Host, Link, Measures, Ping, Plan, Stop, Transfer, What, Workload,
-};
+use flashcrowd_link::{Conditions, Queue};
+use flashcrowd_plan::{Change, Plan, What};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
-use flashcrowd_transport::tcp::profiles;
+use networks::{line, network, rate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -126,143 +126,6 @@ fn hold_together(plan: &Plan, seed: u64) -> (usize, usize) {
     }
     let sent = seen.iter().filter(|packet| packet.sent).count();
     (sent, sent - ours.len())
-}
-
-fn rate(bps: u64) -> Option<Rate> {
-    Rate::from_bps(bps)
-}
-
-/// A few hosts on lines of their own around one bottleneck, that send to each other and ping.
-fn network(hosts: u32, line: Conditions, shared: Conditions, core: Conditions) -> Plan {
-    let mut links =
-        vec![Link { name: "shared".into(), conditions: shared, trace: None, delay: None }];
-    let mut host = |index: u32| {
-        let first = links.len() as u32;
-        for way in ["up", "down"] {
-            // No two lines alike: what is due at one instant on two of them has no order.
-            let own = u64::from(index) * 1_003;
-            let rate_bps = line.rate_bps.and_then(|it| rate(it.bps() + own));
-            let conditions = Conditions { rate_bps, ..line.clone() };
-            links.push(Link {
-                name: format!("host-{index} {way}"),
-                conditions,
-                trace: None,
-                delay: None,
-            });
-        }
-        Host {
-            name: format!("host-{index}"),
-            group: 0,
-            stack: 0,
-            up: vec![first],
-            down: vec![first + 1],
-        }
-    };
-    let hosts: Vec<Host> = (0..hosts).map(&mut host).collect();
-    let count = hosts.len() as u32;
-    let transfer = |from: u32| {
-        Workload::Transfer(Transfer {
-            name: format!("from {from}"),
-            from,
-            to: (from + 1) % count,
-            transport: None,
-            flows: 2,
-            size_bytes: None,
-            rate_bps: None,
-            start_ns: Span::from_millis(u64::from(from) * 37),
-            spread_ns: Span::from_millis(200),
-            stop_ns: None,
-            program: None,
-        })
-    };
-    let ping = Workload::Ping(Ping {
-        name: "ping".into(),
-        from: 0,
-        to: count - 1,
-        size_bytes: 84,
-        interval_ns: Span::from_nanos(20_000_003),
-        start_ns: Span::ZERO,
-        stop_ns: None,
-    });
-    let capture =
-        Capture { hosts: (0..count).collect(), from_ns: Span::ZERO, to_ns: None, snap_bytes: None };
-    Plan {
-        format: FORMAT,
-        title: "test".into(),
-        network: flashcrowd_plan::Network {
-            groups: vec!["all".into()],
-            hosts,
-            links,
-            traces: Vec::new(),
-            cores: vec![Core { links: vec![0], conditions: core, draw: None }],
-            core_of: vec![0],
-        },
-        stacks: vec![profiles::linux_6()],
-        utps: Vec::new(),
-        profiles: Vec::new(),
-        workloads: (0..count).map(transfer).chain([ping]).collect(),
-        timeline: Vec::new(),
-        measures: Measures { capture: Some(capture), ..Measures::default() },
-        stop: Stop { horizon_ns: Span::from_secs(4), stall_ns: Span::from_secs(60) },
-    }
-}
-
-fn line() -> Conditions {
-    Conditions {
-        rate_bps: rate(7_000_003),
-        queue: Queue::packets(40),
-        delay_ns: Span::from_nanos(3_000_017),
-        ..Conditions::default()
-    }
-}
-
-fn any_queue() -> impl Strategy<Value = Queue> {
-    let cake = Cake {
-        bandwidth_bps: rate(4_500_007),
-        ack_filter: AckFilter::Conservative,
-        ..Cake::default()
-    };
-    // Flows are named by sockets there and by addresses and ports here: with few buckets some meet in
-    // one that do not meet in the other.
-    let apart = FqCoDel { flows: 65_535, ..FqCoDel::default() };
-    prop_oneof![
-        (3u32..80).prop_map(Queue::packets),
-        Just(Queue::CoDel(Box::default())),
-        Just(Queue::FqCoDel(Box::new(apart))),
-        Just(Queue::Pie(Box::default())),
-        Just(Queue::Cake(Box::new(cake))),
-    ]
-}
-
-fn any_core() -> impl Strategy<Value = Conditions> {
-    // What keeps its order arrives at one instant with what it has caught up with, and of two packets
-    // that are due at one instant nothing says which of them comes first.
-    let jitter = any::<bool>().prop_map(|normal| Jitter {
-        shape: if normal { JitterShape::Normal } else { JitterShape::Uniform },
-        spread_ns: Span::from_nanos(4_000_001),
-        reorder: true,
-    });
-    let loss = (0.0..0.05f64, any::<bool>(), any::<bool>()).prop_map(|(share, burst, sender)| {
-        let chance = |value| Probability::new(value).expect("a probability");
-        let model = match burst {
-            false => LossModel::Bernoulli { probability: chance(share) },
-            true => LossModel::GilbertElliott {
-                to_bad: chance(share),
-                to_good: chance(0.3),
-                loss_good: chance(0.0),
-                loss_bad: chance(0.5),
-            },
-        };
-        Loss { side: if sender { Side::Sender } else { Side::Receiver }, model }
-    });
-    (1_000_000u64..60_000_000, prop::option::of(jitter), prop::option::of(loss)).prop_map(
-        |(delay, jitter, loss)| Conditions {
-            delay_ns: Span::from_nanos(delay),
-            jitter,
-            loss,
-            ..Conditions::default()
-        },
-    )
 }
 
 #[test]

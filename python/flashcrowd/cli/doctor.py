@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,9 @@ from cyclopts import Parameter
 
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
 from flashcrowd.clients import PROGRAMS
+from flashcrowd.clients.programs import Program
 from flashcrowd.emulation.capabilities import capabilities, missing
+from flashcrowd.emulation.players import OURS, PLAYERS, Player
 from flashcrowd.emulation.requirements import KINDS, impossible
 
 LACKING = 2
@@ -38,11 +41,9 @@ def doctor(
     if study is None:
         lacking = [*missing({"workloads": [], "stacks": [], "network": {"hosts": []}})]
         print(f"\nWorkloads that programs can play: {', '.join(KINDS)}. Clients of swarms:")
-        for name, program in PROGRAMS.items():
-            client = program.found()
-            print(
-                f"  {name} {client.version}" if client else f"  {name}: not here; {program.remedy}"
-            )
+        _say(PROGRAMS.values())
+        print("Flows of uTP:")
+        _say(it for it in PLAYERS.values() if it.name not in OURS)
         return LACKING if lacking else 0
     problems: dict[str, None] = {}
     for point in load(study, set, seed, repeats).points():
@@ -55,3 +56,11 @@ def doctor(
     for problem in problems:
         print(f"  {problem}")
     return LACKING
+
+
+def _say(programs: Iterable[Program | Player]) -> None:
+    """A line each: its version, or how to get it."""
+    for program in programs:
+        here = program.found()
+        said = f" {here.version}" if here else f": not here; {program.remedy}"
+        print(f"  {program.name}{said}")

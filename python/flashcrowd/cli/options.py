@@ -59,6 +59,15 @@ RepeatInvalid = Annotated[
     ),
 ]
 
+Across = Annotated[
+    list[str],
+    Parameter(
+        negative=(),
+        help="Another node that plays a share of each emulated run, as ADDRESS:PORT; it runs "
+        "`python -m flashcrowd.emulation.member`. May be repeated.",
+    ),
+]
+
 Jobs = Annotated[
     int | None,
     Parameter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import (
+    Across,
     Jobs,
     On,
     RepeatInvalid,
@@ -37,7 +39,7 @@ from flashcrowd.study.progress import Lines
 from flashcrowd.study.runner import both_folder, default_folder, prepare
 
 BOTH = "both"
-"""In place of an engine's name: all of them, compared."""
+"""In place of an engine's name: the simulation and what plays a study's real programs, compared."""
 
 COMPARISON = "comparison"
 """The folder of the page that compares the engines, beside theirs."""
@@ -93,6 +95,7 @@ def run(
         ),
     ] = False,
     repeat_invalid: RepeatInvalid = 0,
+    across: Across = [],  # noqa: B006
     quiet: Annotated[bool, Parameter(negative=(), help="No progress and no summary.")] = False,
 ) -> int:
     """Run a study; a second call does what is missing.
@@ -127,8 +130,10 @@ def run(
     try:
         place = None if on is None else Place.parse(on)
         if place is not None and place.nodes:
-            if both or split is not None or fresh:
-                raise ClusterError("--on enoslib: with one engine, no --shard and no --fresh")
+            if both or split is not None or fresh or across:
+                raise ClusterError(
+                    "--on enoslib: with one engine, no --shard, no --fresh and no --across"
+                )
             lines = Lines(None, again())
             done = on_nodes(loaded, engine, base, place, jobs, force, repeat_invalid, quiet, lines)
             found.append(done)
@@ -138,9 +143,10 @@ def run(
                 _report(done)
             names = []
         else:
-            names = registry.ENGINES if both else [engine]
+            kinds = [it.kind for it in loaded.scenario.workloads.values()]
+            names = [registry.DEFAULT, registry.beside(kinds)] if both else [engine]
         parts = [
-            _part(loaded, name, base / name if both else base, jobs, place, force, fresh)
+            _part(loaded, name, base / name if both else base, jobs, place, force, fresh, across)
             for name in names
         ]
         for part in parts:
@@ -198,8 +204,15 @@ def _part(
     place: Place | None,
     force: bool,
     fresh: bool,
+    across: Sequence[str],
 ) -> _Part:
     chosen = registry.engine(name)
+    if across:
+        from flashcrowd.engines.emulation import Emulator  # late, as it is Linux's alone
+
+        if not isinstance(chosen, Emulator) or place is not None:
+            raise ClusterError("--across: with --engine emulation, and without --on")
+        chosen.across = tuple(across)
     campaign = prepare(study, chosen)
     need = admitted(campaign, chosen, jobs, force, place)
     return _Part(chosen, campaign, need, fitting_folder(campaign, folder) if fresh else folder)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flashcrowd.cluster.errors import ClusterError
+from flashcrowd.engines import registry
 from flashcrowd.extras import named
 from flashcrowd.study.progress import say
 
@@ -89,9 +90,9 @@ def opened(
     """
     if place.nodes:
         raise ClusterError(f"--on {place.text}: shards go there, not runs: use `flashcrowd run`")
-    if engine == "emulation":
+    if engine in registry.REAL_TIME:
         raise ClusterError(
-            "emulation runs in real time and wants a machine for itself: "
+            f"{engine} runs in real time and wants a machine for itself: "
             "use --shard on each machine, or --on enoslib:FILE.toml"
         )
     with named():

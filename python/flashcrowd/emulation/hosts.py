@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.clients.place import Place, entered
+
+ELSEWHERE = Path("/played/on/another/node")
+"""In the place of the namespace of a host that another node plays: nobody can enter it."""
 
 
 class Hosts:
@@ -17,16 +20,36 @@ class Hosts:
     Attributes:
         places: where programs of each host run. A namespace is there as long as the lab lives;
             whoever enters it is in the lab's user namespace already.
+        own: the hosts that are played here, by number.
     """
 
     def __init__(
-        self, plan: Mapping[str, Any], addresses: list[str], namespaces: list[int]
+        self,
+        plan: Mapping[str, Any],
+        addresses: list[str],
+        namespaces: list[int],
+        own: Sequence[int] | None = None,
     ) -> None:
+        """What a lab has.
+
+        Args:
+            plan: the plan.
+            addresses: of all of its hosts.
+            namespaces: files of the namespaces of those that are played here.
+            own: their numbers; all if not given.
+        """
         process = os.readlink("/proc/self")  # as this /proc numbers it, in whatever namespace
+        played = range(len(addresses)) if own is None else own
+        files = dict(zip(played, namespaces, strict=True))
+        self.own = frozenset(files)
         self.places = [
-            Place(host["name"], address, Path(f"/proc/{process}/fd/{file}"))
-            for host, address, file in zip(
-                plan["network"]["hosts"], addresses, namespaces, strict=True
+            Place(
+                host["name"],
+                address,
+                Path(f"/proc/{process}/fd/{files[number]}") if number in files else ELSEWHERE,
+            )
+            for number, (host, address) in enumerate(
+                zip(plan["network"]["hosts"], addresses, strict=True)
             )
         ]
 

@@ -2,9 +2,10 @@
 
 It reads an order: a line of JSON with `plan`, `seed`, a `folder` for what programs write, whether
 to `probe` the network only, and the `attachment` of hosts, `tun`, `veth` or null for what this
-machine allows. It makes the network in namespaces of its own, lets the run happen, and writes what
-came of it as JSON, a line at a time: `progress`, and at last `tables` or `failed`. It ends when its
-standard input ends, or whoever started it.
+machine allows. A `share` asks for one node's part of a run, see `Share`; its `folder` may be the
+program's argument. It makes the network in namespaces of its own, lets the run happen, and writes
+what came of it as JSON, a line at a time: `progress`, or of a share its `standing`, and at last
+`tables` or `failed`. It ends when its standard input ends, or whoever started it.
 
 It lives in a namespace of processes: when it ends, however it ends, the kernel ends every program
 that was started in it, and takes back interfaces and namespaces, which nothing else holds.
@@ -29,6 +30,8 @@ from flashcrowd import _core
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.joined import ARRIVALS
+from flashcrowd.emulation.share import Conductor, Share
 from flashcrowd.emulation.stack import settings
 from flashcrowd.emulation.stage import Stage
 from flashcrowd.emulation.timetable import Timetable
@@ -37,6 +40,10 @@ from flashcrowd.emulation.verdict import violations
 
 LEAD_S = 0.1
 """From the start of the network to the begin of the run: sockets are made meanwhile."""
+MEET_S = 300.0
+"""So long other nodes have to prepare their clients."""
+TUNE_S = 0.5
+"""Clocks are compared for so long before a run begins on several nodes."""
 _TELL_S = 0.2
 
 
@@ -47,6 +54,13 @@ def main() -> int:
     order = sys.stdin.buffer.readline()
     if not order:
         return 1
+    asked = json.loads(order)
+    try:
+        share = Share.of(asked["share"]) if asked.get("share") else None
+    except OSError as error:
+        address = asked["share"]["address"]
+        _say({"failed": f"no socket at {address}: {error.strerror or error}"})
+        return 1
     try:
         isolate()
         child = os.fork()
@@ -56,7 +70,7 @@ def main() -> int:
     if child:
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
-    os._exit(_first(order))
+    os._exit(_first(asked, share))
 
 
 def isolate() -> None:
@@ -73,17 +87,16 @@ def isolate() -> None:
         _core.set_apart()
 
 
-def _first(order: bytes) -> int:
+def _first(asked: Mapping[str, Any], share: Share | None) -> int:
     """The first process of the namespace: all others end with it."""
     try:
         _core.die_with_parent()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        asked = json.loads(order)
         plan = with_tracker_host(json.loads(asked["plan"]))
         work = probe if asked["probe"] else run
-        where = (Path(asked["folder"]), asked["attachment"])
-        _say({"tables": work(plan, asked["seed"], *where)})
+        folder = Path(asked["folder"] or sys.argv[1])
+        _say({"tables": work(plan, asked["seed"], folder, asked["attachment"], share)})
         return 0
     except Exception as error:
         known = isinstance(error, OSError)
@@ -94,13 +107,19 @@ def _first(order: bytes) -> int:
         sys.stdout.flush()
 
 
-def run(plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None) -> dict[str, Any]:
-    """One run's tables, as lists of rows by name.
+def run(
+    plan: Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    attachment: str | None,
+    share: Share | None = None,
+) -> dict[str, Any]:
+    """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
     Raises:
         OSError: what the kernel refused.
     """
-    played = perform(plan, seed, folder, attachment)
+    played = perform(plan, seed, folder, attachment, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
     wrong = violations(report, least_rtt_s(plan, tables))
@@ -125,19 +144,26 @@ def run(plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None
     tables["series"].sort(key=lambda row: row["t_s"])
     tables["links"], tables["queues"] = report["links"], report["queues"]
     tables["emulation"] = punctuality(report)
+    if share:
+        tables[ARRIVALS] = stage.arrivals()
     return tables
 
 
 def probe(
-    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None
+    plan: Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    attachment: str | None,
+    share: Share | None = None,
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
     Raises:
         OSError: what the kernel refused.
     """
-    probes = self_test.probe_plan(plan)
-    stage = perform(probes, seed, folder, attachment).stage
+    nodes = json.loads(share.division)["hosts"] if share else None
+    probes = self_test.probe_plan(plan, nodes)
+    stage = perform(probes, seed, folder, attachment, share).stage
     found = {index: echo.echoes for index, echo in stage.echoes.items()}
     return {"probes": self_test.judged(json.dumps(probes), seed, found)}
 
@@ -162,7 +188,11 @@ class Played:
 
 
 def perform(
-    plan: Mapping[str, Any], seed: int, folder: Path, attachment: str | None = None
+    plan: Mapping[str, Any],
+    seed: int,
+    folder: Path,
+    attachment: str | None = None,
+    share: Share | None = None,
 ) -> Played:
     """Let a run happen.
 
@@ -171,14 +201,17 @@ def perform(
     """
     plan_json = json.dumps(plan)
     addresses = [address(host) for host in range(len(plan["network"]["hosts"]))]
-    lab = _core.Lab(plan_json, seed, settings(plan, addresses), attachment)
-    hosts = Hosts(plan, addresses, lab.namespaces())
+    part = (share.division, share.node) if share else None
+    lab = _core.Lab(plan_json, seed, settings(plan, addresses), attachment, part)
+    hosts = Hosts(plan, addresses, lab.namespaces(), share.hosts if share else None)
+    conductor = Conductor()
     stage = Stage(plan, seed, _core.transfer_starts(plan_json, seed), hosts, folder)
     try:
         stage.prepare()
         gc.freeze()
         gc.disable()  # a collection would keep programs waiting
-        table = Timetable(lab.start(LEAD_S))
+        begin_ns = _met(lab, share, conductor) if share else lab.start(LEAD_S)
+        table = Timetable(begin_ns)
         stage.open(table)
         said = 0.0
 
@@ -190,7 +223,10 @@ def perform(
                 if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
                     os._exit(1)  # whoever asked for the run is gone
 
-        outcome, reason = stage.play(table, tell, lab.has_ended)
+        if share:
+            outcome, reason = stage.play_share(table, conductor, lab.has_ended)
+        else:
+            outcome, reason = stage.play(table, tell, lab.has_ended)
         end_s = table.now()
         # What programs still say as they close is no part of the run: nothing carries it any more.
         stage.cut_off()
@@ -203,11 +239,31 @@ def perform(
         stage.close()
 
 
+def _met(lab: _core.Lab, share: Share, conductor: Conductor) -> int:
+    """Find the other nodes, agree with them on the time, and start; when the run begins.
+
+    Raises:
+        OSError: a node did not answer.
+    """
+    port = share.socket.getsockname()[1]
+    nodes = conductor.ask({"ready": port}, MEET_S)["nodes"]
+    lab.join(share.socket.fileno(), share.run, nodes)
+    said = conductor.ask({"tuned": lab.tune(TUNE_S)}, MEET_S)
+    lab.start_at(said["begin_ns"])
+    return said["begin_ns"]
+
+
 def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of the table `emulation`."""
     rows = [dict(second, unmodelled_drops=0) for second in report["seconds"]]
     if rows:
-        rows[-1]["unmodelled_drops"] = report["interface_drops"] + report["refused_writes"]
+        carrier = report["carrier"] or {"lost": 0, "refused": 0}
+        rows[-1]["unmodelled_drops"] = (
+            report["interface_drops"]
+            + report["refused_writes"]
+            + carrier["lost"]
+            + carrier["refused"]
+        )
     return rows
 
 

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, Literal
 
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
 
+LAB = "flashcrowd.emulation.lab"
+"""The module that plays a run in its network."""
 _LOOK_S = 0.1
 _LAST_LINES = 12
 
@@ -61,52 +63,80 @@ def in_lab(
         Cancelled: the handle was used.
         EngineError: the run failed; the message says why, in the lab's words.
     """
-    with scratch() as folder, tempfile.TemporaryFile() as errors:
-        lab = subprocess.Popen(
-            [sys.executable, "-m", "flashcrowd.emulation.lab"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,  # Ctrl-C is for the engine, which then ends the lab
-        )
+    with scratch() as folder:
         asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
         asked["attachment"] = attachment
-        try:
-            answer = _attend(lab, asked, handle)
-        finally:
-            lab.kill()
-            lab.wait()
+        return in_process(LAB, asked, handle)["tables"]
+
+
+def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> dict[str, Any]:
+    """What a process of its own answers at last, which has `tables`.
+
+    Args:
+        module: of the package; it reads a line of JSON, and writes such lines: `progress`, and at
+            last the answer, or `failed`.
+        asked: what it reads.
+        handle: watches and cancels it.
+
+    Raises:
+        Cancelled: the handle was used.
+        EngineError: it failed; the message says why, in its words.
+    """
+    with tempfile.TemporaryFile() as errors, started(module, errors) as process:
+        answer = _attend(process, asked, handle)
+        process.kill()
+        process.wait()
         if "tables" in answer:
-            return answer["tables"]
-        errors.seek(0)
-        lines = errors.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
-        why = answer.get("failed") or "the lab ended without a word"
-        raise EngineError("\n  ".join([why.strip(), *lines]))
+            return answer
+        why = answer.get("failed") or f"{module} ended without a word"
+        raise EngineError("\n  ".join([why.strip(), *last_lines(errors)]))
+
+
+@contextlib.contextmanager
+def started(module: str, errors: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """The process of a module, until the block ends; `errors` gets what it says of them."""
+    with subprocess.Popen(
+        [sys.executable, "-m", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,  # Ctrl-C is for the engine, which then ends the process
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def last_lines(errors: IO[bytes]) -> list[str]:
+    """What a process said last of errors."""
+    errors.seek(0)
+    return errors.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
 
 
 def _attend(
-    lab: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle
+    process: subprocess.Popen[bytes], asked: Mapping[str, Any], handle: LabHandle
 ) -> dict[str, Any]:
-    """What the lab says at last."""
-    assert lab.stdin is not None
-    assert lab.stdout is not None
+    """What the process says at last."""
+    assert process.stdin is not None
+    assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError):
-        lab.stdin.write(json.dumps(asked).encode() + b"\n")
-        lab.stdin.flush()
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
     last: dict[str, Any] = {}
     rest = b""
-    with selectors.DefaultSelector() as selector, lab.stdin, lab.stdout:
-        selector.register(lab.stdout, selectors.EVENT_READ)
+    with selectors.DefaultSelector() as selector, process.stdin, process.stdout:
+        selector.register(process.stdout, selectors.EVENT_READ)
         while True:
             if handle.cancelled:
                 raise Cancelled
             if not selector.select(_LOOK_S):
                 continue
-            data = os.read(lab.stdout.fileno(), 1 << 20)
+            data = os.read(process.stdout.fileno(), 1 << 20)
             if not data:
                 return last
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 last = json.loads(line)
-                if not asked["probe"]:
+                if not asked.get("probe"):
                     handle.progress = last.get("progress", handle.progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from flashcrowd.clients.controller import CONTROLLED
 from flashcrowd.clients.programs import DEFAULT
 from flashcrowd.emulation import call, echo, players, stack
 from flashcrowd.emulation.addresses import MOST_HOSTS
@@ -31,9 +32,10 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         where = f"workloads[{index}] ({workload['name']})"
         kind = workload["kind"]
         if kind not in KINDS:
+            engine = "loopback" if kind == "origin" else "simulation"
             yield (
                 f"{where}: {kind} has no real program here yet, only {' and '.join(KINDS)}; "
-                "run it with --engine simulation"
+                f"run it with --engine {engine}"
             )
         elif kind == "transfer":
             flows += workload["flows"]
@@ -74,12 +76,13 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
                 f"{place}: a client has the TCP of its host; give the group the stack "
                 f"{plan['stacks'][own]['name']} in place of the population's transport"
             )
-        if "upload_control" in population:
-            yield (
-                f"{place}: upload_control has no real program here yet; give the population "
-                "a limit in `upload` instead, or run it with --engine simulation"
-            )
         program = population.get("program") or DEFAULT
+        if "upload_control" in population and program not in CONTROLLED:
+            yield (
+                f"{place}: upload_control has no interface to {program}, only to "
+                f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
+                "population a limit in `upload` instead"
+            )
         if plan["measures"].get("have") and program != _TELLS_PIECES:
             yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"
 

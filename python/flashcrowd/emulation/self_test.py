@@ -8,7 +8,7 @@ than its bottleneck carries, for its rate and the length of its queue.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flashcrowd import _core
@@ -28,10 +28,13 @@ ANSWERS, ANSWERS_SHARE = 3, 0.05
 """So may the number of answers."""
 
 
-def probe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan of the same network with probes in place of workloads, and no changes."""
+def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> dict[str, Any]:
+    """A plan of the same network with probes in place of workloads, and no changes.
+
+    Where hosts are on several nodes, as `nodes` says, a path between nodes is another kind of path.
+    """
     workloads, begin = [], 0
-    for number, (one, other) in enumerate(paths(plan)):
+    for number, (one, other) in enumerate(paths(plan, nodes)):
         ends = {"kind": "ping", "from": one, "to": other}
         stop = begin + _IDLE_NS
         idle = {"name": f"idle-{number}", "start_ns": begin, "stop_ns": stop, **_IDLE}
@@ -49,12 +52,21 @@ def probe_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
                 "size_bytes": _FLOOD_BYTES,
             }
             workloads.append({**ends, **flood})
-            begin = settle + _FLOOD_NS + 2 * _SETTLE_NS + _base_rtt_ns(plan, one, other)
+            begin = settle + _FLOOD_NS + 2 * _SETTLE_NS + _longest_ns(plan, {**ends, **flood})
     flags = [name for name, value in plan["measures"].items() if isinstance(value, bool)]
     nothing = dict.fromkeys(("pieces_ns", "queues_ns", "packets_ns"))
     measures = {**dict.fromkeys(flags, False), **nothing, "series": []}
     stop = {**plan["stop"], "horizon_ns": max(begin, 1)}
     return {**plan, "workloads": workloads, "timeline": [], "measures": measures, "stop": stop}
+
+
+def _longest_ns(plan: Mapping[str, Any], flood: Mapping[str, Any]) -> int:
+    """The longest round trip of a flood by the model: the queue of a slow line holds seconds."""
+    alone = json.dumps({**plan, "workloads": [], "timeline": []})
+    begin, stop, every = (flood[name] for name in ("start_ns", "stop_ns", "interval_ns"))
+    ends = flood["from"], flood["to"], flood["size_bytes"]
+    times = _core.echo_times(alone, 0, [(at, *ends) for at in range(begin, stop, every)])
+    return max((time for time in times if time is not None), default=0)
 
 
 def judged(
@@ -127,12 +139,14 @@ def _row(
     return {"probe": probe, **ends, "planned": planned, "measured": measured, "within": int(within)}
 
 
-def paths(plan: Mapping[str, Any]) -> list[tuple[int, int]]:
+def paths(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that a workload uses."""
     kinds: dict[str, tuple[int, int]] = {}
     for workload in plan["workloads"]:
         for one, other in _pairs(plan, workload):
-            kind = json.dumps([_way(plan, one, other), _way(plan, other, one)], sort_keys=True)
+            crosses = nodes is not None and nodes[one] != nodes[other]
+            ways = [_way(plan, one, other), _way(plan, other, one), crosses]
+            kind = json.dumps(ways, sort_keys=True)
             kinds.setdefault(kind, (one, other))
     return [*kinds.values()][:MOST_KINDS]
 
@@ -170,6 +184,10 @@ def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tup
     for place, one in enumerate(chosen):
         for other in chosen[place + 1 :]:
             yield one, other
+    for population in workload["populations"]:
+        control = population.get("upload_control")
+        if control is not None and population["hosts"]:
+            yield population["hosts"][0], control["reflectors"][0]
     tracker = workload["tracker"]["host"]
     if tracker is not None and tracker not in chosen:
         yield chosen[-1], tracker

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -84,7 +85,11 @@ def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
-    stacks, players = plan["stacks"], swarm_hosts(plan)
+    stacks, players, controlled = (
+        plan["stacks"],
+        swarm_hosts(plan),
+        swarm_hosts(plan, controlled=True),
+    )
     used = used_by_hosts(plan)
     hosts = []
     for number, address in enumerate(addresses):
@@ -95,18 +100,25 @@ def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
                 "address": [int(part) for part in address.split(".")],
                 # A transfer asks for its controller; a client does not.
                 "controller": controller(own) if number in players else None,
-                **of_host(chosen),
+                **of_host(chosen, number in controlled),
             }
         )
     return json.dumps(hosts)
 
 
-def of_host(stack: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a stack a kernel has for a host as a whole."""
+def of_host(stack: Mapping[str, Any], pings: bool = False) -> dict[str, Any]:
+    """What of a stack a kernel has for a host as a whole.
+
+    Args:
+        stack: the stack.
+        pings: whether programs of this group may send echo requests without privileges, as most
+            distributions have it; a new namespace lets nobody.
+    """
+    allowed = [("ipv4/ping_group_range", f"{os.getegid()} {os.getegid()}")] if pings else []
     return {
         "mtu": stack["mtu_bytes"],
         "initial_window": stack["initial_window_segments"],
-        "sysctls": sysctls(stack),
+        "sysctls": [*sysctls(stack), *allowed],
     }
 
 
@@ -137,13 +149,14 @@ def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
-def swarm_hosts(plan: Mapping[str, Any]) -> set[int]:
-    """The hosts on which clients run."""
+def swarm_hosts(plan: Mapping[str, Any], *, controlled: bool = False) -> set[int]:
+    """The hosts on which clients run; with `controlled`, those of them with upload controllers."""
     return {
         host
         for workload in plan["workloads"]
         if workload["kind"] == "swarm"
         for population in workload["populations"]
+        if not controlled or "upload_control" in population
         for host in population["hosts"]
     }
 

@@ -12,6 +12,8 @@ from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.players import player
+from flashcrowd.emulation.share import Conductor
+from flashcrowd.emulation.standing import Standing, SwarmStanding
 from flashcrowd.emulation.timetable import Timetable
 from flashcrowd.emulation.web import Web
 
@@ -62,7 +64,15 @@ class Stage:
         self.retransmits = 0
         port = FIRST_PORT
         for index, workload in enumerate(plan["workloads"]):
-            if workload["kind"] == "ping":
+            # Both ends of all but pings and swarms are on one node; a ping is its asking host's.
+            here = "from" not in workload or workload["from"] in hosts.own
+            if workload["kind"] == "swarm":
+                place = folder / str(index)
+                own = None if len(hosts.own) == len(hosts.places) else hosts.own
+                self.swarms[index] = Swarm(plan, index, seed, hosts.places, place, own=own)
+            elif not here:
+                continue
+            elif workload["kind"] == "ping":
                 self.echoes[index] = Echo(workload, index + 1)
             elif workload["kind"] == "call":
                 self.calls[index] = Call(workload, port)
@@ -70,9 +80,6 @@ class Stage:
             elif workload["kind"] == "web":
                 self.webs[index] = Web(plan, index, port, seed)
                 port += 1
-            elif workload["kind"] == "swarm":
-                place = folder / str(index)
-                self.swarms[index] = Swarm(plan, index, seed, hosts.places, place)
             else:
                 self.flows[index] = []
                 for number, start_ns in enumerate(starts[index]):
@@ -156,6 +163,50 @@ class Stage:
                 return ("horizon", "; ".join(unfinished)) if unfinished else ("completed", "")
             tell(self._progress(now, horizon_s))
 
+    def play_share(
+        self, table: Timetable, conductor: Conductor, failed: Callable[[], bool]
+    ) -> tuple[str, str]:
+        """The same for a share of a run: who sees all shares says when it ends, how and why.
+
+        Raises:
+            OSError: nothing was heard from there.
+        """
+        while True:
+            table.turn(_TURN_S)
+            if failed() and not self.failure:
+                self.failure = "the emulator ended by itself"
+            for index in conductor.missing:
+                if index in self.swarms:
+                    self.swarms[index].others_miss = conductor.missing[index]
+            end = conductor.end
+            if end is not None and table.now() >= end.at_s:
+                return end.outcome, end.reason
+            conductor.tell(self.standing(table.now()))
+
+    def standing(self, now_s: float) -> Standing:
+        """How far it is, as a share of a run."""
+        finite = [flow for flow in self._all() if flow.is_finite]
+        return Standing(
+            t_s=now_s,
+            failure=self.failure,
+            finite=len(finite),
+            ended=sum(flow.ended_s is not None for flow in finite),
+            unfinished=[*self._unfinished_flows()],
+            part=self._progress(now_s, self._plan["stop"]["horizon_ns"] / 1e9),
+            swarms={
+                index: SwarmStanding(
+                    leechers=len(swarm.leechers),
+                    completed=swarm.completed,
+                    over=swarm.over,
+                    came=swarm.came,
+                    down=swarm.down,
+                    missing=any(peer.is_missing for peer in swarm.peers),
+                    stopped=swarm.stopped,
+                )
+                for index, swarm in self.swarms.items()
+            },
+        )
+
     def _all(self) -> list[Flow]:
         return [flow for flows in self.flows.values() for flow in flows]
 
@@ -195,15 +246,18 @@ class Stage:
         return "completed", ""
 
     def _unfinished(self) -> Iterator[str]:
+        yield from self._unfinished_flows()
+        for swarm in self.swarms.values():
+            if not swarm.is_done:
+                done = f"{swarm.completed} of {len(swarm.leechers)} leechers complete"
+                yield f"swarm {swarm.spec['name']}: {done}"
+
+    def _unfinished_flows(self) -> Iterator[str]:
         for flow in self._all():
             size = flow.spec["size_bytes"]
             if flow.ended_s is None and size is not None:
                 name = f"transfer {flow.spec['name']} flow {flow.number}"
                 yield f"{name}: {flow.received} of {size} bytes"
-        for swarm in self.swarms.values():
-            if not swarm.is_done:
-                done = f"{swarm.completed} of {len(swarm.leechers)} leechers complete"
-                yield f"swarm {swarm.spec['name']}: {done}"
 
     def _progress(self, now_s: float, horizon_s: float) -> float:
         def share(flow: Flow) -> float:
@@ -293,6 +347,15 @@ class Stage:
                 rows.setdefault(name, []).extend(found)
         return rows
 
+    def arrivals(self) -> list[dict[str, Any]]:
+        """Which peers of swarms came, and when, with their numbers here."""
+        return [
+            {"swarm": swarm.spec["name"], "peer": peer.member, "arrived_s": peer.arrived}
+            for swarm in self.swarms.values()
+            for peer in swarm.peers
+            if peer.arrived is not None
+        ]
+
     def _programs(self) -> Iterator[dict[str, Any]]:
         """What the programs of transfers do in another way than the plan says."""
         for flows in self.flows.values():
@@ -318,6 +381,7 @@ class Stage:
     def cut_off(self) -> None:
         """The run is over, and the network is about to end: the kernels' counts are final."""
         players = {peer.host for swarm in self.swarms.values() for peer in swarm.peers}
+        players &= self._hosts.own
         players |= {web.spec[end] for web in self.webs.values() for end in ("from", "to")}
         # A host's kernel counts what all of its programs send again, transfers as well.
         self.retransmits = sum(kernel.retransmits(self._hosts.places[host]) for host in players)

@@ -42,4 +42,14 @@ def violations(report: Mapping[str, Any], least_rtt_s: float) -> list[str]:
         found.append(f"{report['interface_drops']} packets were not taken in from their hosts")
     if report["refused_writes"]:
         found.append(f"{report['refused_writes']} packets were refused by their hosts")
+    carrier = report.get("carrier")
+    if carrier:
+        away = carrier["lost"] + carrier["refused"]
+        if away:
+            found.append(f"{away} packets were lost between nodes")
+        if carrier["uncertainty_s"] > late_s:
+            found.append(
+                f"the clock was known to {1e3 * carrier['uncertainty_s']:.3g} ms only, more than "
+                f"{1e3 * late_s:.3g} ms"
+            )
     return found

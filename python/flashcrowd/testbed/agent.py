@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+from flashcrowd.emulation.member import SECRET
 from flashcrowd.engines import EngineError, registry
 from flashcrowd.errors import StudyError
 from flashcrowd.store import IncompleteResults, ResultsError, atomic
@@ -53,12 +54,18 @@ class Order:
         engine: what runs the study, by name.
         shards: as `flashcrowd run --shard` reads them.
         words: further options of `flashcrowd run`.
+        members: nodes that play each run together with this one, as ADDRESS:PORT.
+        port: at which this node waits for runs of another, in place of shards; none if 0.
+        secret: what these nodes know of each other.
     """
 
     study: str
     engine: str
     shards: Sequence[str]
     words: Sequence[str] = ()
+    members: Sequence[str] = ()
+    port: int = 0
+    secret: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,17 +117,14 @@ def work() -> None:
     state = State()
     before = 0
     lease = _Lease()
+    os.environ[SECRET] = _order().secret
+    if _order().port:
+        state = _wait_for_others(lease)
     for shard in _order().shards:
         words = [sys.executable, "-m", "flashcrowd", "run", _order().study, "--shard", shard]
         words += ["--out", f"{PARTS}/{folder_of(shard)}", "--engine", _order().engine]
-        with Path(LOG).open("wb") as log:
-            run = subprocess.Popen(
-                [*words, *_order().words],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        words += [word for member in _order().members for word in ("--across", member)]
+        run = _started([*words, *_order().words])
         try:
             while run.poll() is None and not lease.over:
                 state = replace(state, finished=before + _done())
@@ -143,6 +147,27 @@ def work() -> None:
         shutil.rmtree(folder)  # nobody comes for it
         with suppress(OSError):
             folder.parent.rmdir()
+
+
+def _wait_for_others(lease: _Lease) -> State:
+    """Play this node's share of another node's runs; how it ended."""
+    place = f"0.0.0.0:{_order().port}"
+    member = _started([sys.executable, "-m", "flashcrowd.emulation.member", place])
+    try:
+        while member.poll() is None and not lease.over:
+            _write(State())
+            time.sleep(LOOK_S)
+        return State() if lease.over else State(failure=_log().strip() or "it ended by itself")
+    finally:
+        _end(member)
+
+
+def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A program that writes into the log."""
+    with Path(LOG).open("wb") as log:
+        return subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def _order() -> Order:

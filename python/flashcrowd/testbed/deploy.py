@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -116,9 +117,21 @@ class Deployment:
             Stopped: Ctrl-C was pressed.
             ResultsError: what came back cannot be put together.
         """
-        shares = self._shares(nodes.names)
+        across = options.across
+        if across > 1 and self.engine != "emulation":
+            raise ClusterError("across: a simulation is never divided; run it with across = 1")
+        if len(nodes.names) < across:
+            raise ClusterError(
+                f"across: {across} nodes play a run, and there are {len(nodes.names)}"
+            )
+        teams = [
+            nodes.names[first : first + across]
+            for first in range(0, len(nodes.names) - across + 1, across)
+        ]
+        shares = self._shares([team[0] for team in teams])
+        helpers = {team[0]: team[1:] for team in teams if team[0] in shares}
         folder = f"{options.folder}/flashcrowd-{uuid.uuid4().hex[:12]}/{NAME}"
-        with _Execution(self, nodes, options, shares, folder).there() as execution:
+        with _Execution(self, nodes, options, shares, helpers, folder).there() as execution:
             execution.look()
             execution.work()
         results = merge(self.out, sorted(self.parts.iterdir()), self.tell)
@@ -148,14 +161,16 @@ class _Execution:
     nodes: Nodes
     options: Options
     shares: Mapping[str, Sequence[Shard]]
+    helpers: Mapping[str, Sequence[str]]
     folder: str
+    secret: str = field(default_factory=lambda: uuid.uuid4().hex)
     made: list[str] = field(default_factory=list)
     working: set[str] = field(default_factory=set)
     finished: dict[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        return list(self.shares)
+        return [*self.shares, *(name for team in self.helpers.values() for name in team)]
 
     @contextmanager
     def there(self) -> Iterator[_Execution]:
@@ -223,22 +238,24 @@ class _Execution:
         title, total = deployment.study.title, deployment.runs
         try:
             with shown(title, 0, total, deployment.progress, deployment.lines) as watch:
-                failures = self._attend(watch)
+                # Who only helps others ends when it is told to.
+                failures = self._attend(watch, {*self.shares}, float("inf"))
         except KeyboardInterrupt:
             self._stop()
             raise Stopped(
                 f"{sum(self.finished.values())} of {total} runs are finished and kept in "
                 f"{deployment.parts}."
             ) from None
-        if failures:
+        if self.working or failures:
             self._stop()
+        if failures:
             raise ClusterError(f"{failures[0]}; what was finished is kept in {deployment.parts}")
 
-    def _attend(self, watch: Watch | None, end_s: float = float("inf")) -> list[str]:
-        """Ask until all have ended, or one has failed, or it is late; why they failed."""
+    def _attend(self, watch: Watch | None, nodes: set[str], end_s: float) -> list[str]:
+        """Ask until all of these have ended, or one has failed, or it is late; why they failed."""
         heard = dict.fromkeys(self.working, time.monotonic())
         end = time.monotonic() + end_s
-        while self.working and time.monotonic() < end:
+        while self.working & nodes and time.monotonic() < end:
             time.sleep(self.deployment.poll_s)
             failures, ended = [], []
             words = f"cd {self._there} && touch {LEASE} && cat {STATE} 2> /dev/null || true"
@@ -274,7 +291,7 @@ class _Execution:
                     why = "it cannot be reached" if said is None else said.line
                     self.working.add(name)
                     raise ClusterError(f"node {name}: its results cannot be fetched: {why}")
-                self._unpack(Path(scratch) / f"{name}.zip", self.shares[name])
+                self._unpack(Path(scratch) / f"{name}.zip", self.shares.get(name, ()))
 
     def _unpack(self, archive: Path, shards: Sequence[Shard]) -> None:
         """Put folders of shards in the place of what was there of them."""
@@ -294,7 +311,7 @@ class _Execution:
     def _stop(self) -> None:
         """End what is under way, and fetch what is finished."""
         self.nodes.run(f"touch {self._there}/{STOP}", sorted(self.working))
-        self._attend(None, STOP_S)
+        self._attend(None, {*self.working}, STOP_S)
         for name in sorted(self.working):
             self.deployment.tell(
                 f"node {name} does not answer: what runs there ends by itself within "
@@ -315,10 +332,7 @@ class _Execution:
                 if said.status:
                     raise ClusterError(f"node {name}: {command}: {said.line}")
         study = f"{folder_name(self.deployment.study)}.toml"
-        for name, shards in self.shares.items():
-            order = Order(
-                study, self.deployment.engine, [str(it) for it in shards], self.deployment.words
-            )
+        for name, order in self._orders(study).items():
             self._pack(scratch / name, order)
             agent.pack(scratch / f"{name}.zip", scratch / name)
         target = f"{self.folder}/order.zip"
@@ -330,6 +344,21 @@ class _Execution:
                     f"node {name}: there is no Python that works at {self.options.python} "
                     f"({said.line}): see `python` and `prepare` under [node]"
                 )
+
+    def _orders(self, study: str) -> dict[str, Order]:
+        """What each node is to do."""
+        orders = {}
+        engine, words = self.deployment.engine, self.deployment.words
+        for name, shards in self.shares.items():
+            # Different ports, as nodes may be on one machine.
+            ports = dict(zip(self.helpers[name], itertools.count(self.options.port), strict=False))
+            members = [f"{self.nodes.addresses[it]}:{port}" for it, port in ports.items()]
+            secret = self.secret if members else ""
+            here = [str(it) for it in shards]
+            orders[name] = Order(study, engine, here, words, members, secret=secret)
+            for helper, port in ports.items():
+                orders[helper] = Order(study, engine, [], port=port, secret=secret)
+        return orders
 
     def _pack(self, folder: Path, order: Order) -> None:
         parts = folder / PARTS

@@ -43,7 +43,8 @@ def main():
             try:
                 if testbed is None:
                     testbed = Testbed(**order)
-                    answer = {"nodes": testbed.reserve()}
+                    names = testbed.reserve()
+                    answer = {"nodes": names, "addresses": testbed.addresses()}
                 else:
                     answer = getattr(testbed, order.pop("do"))(**order)
             except Exception as error:
@@ -82,6 +83,10 @@ class Testbed:
         if not self._local:
             self._enoslib.wait_for(roles=self._hosts)
         return [host.alias for host in self._hosts]
+
+    def addresses(self):
+        """Where nodes are reached, by name."""
+        return {host.alias: host.address for host in self._hosts}
 
     def release(self):
         """Give back what was reserved."""

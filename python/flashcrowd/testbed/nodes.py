@@ -48,6 +48,11 @@ class Nodes(Protocol):
         """All nodes."""
         ...
 
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Where each is reached by others."""
+        ...
+
     def run(self, command: str, nodes: Sequence[str]) -> Answers:
         """Carry out a command of the shell."""
         ...
@@ -68,12 +73,14 @@ class EnOSlib:
         self._driver = driver
         self._log = log
         self._asked = 0
-        self.names: Sequence[str] = self._ask(
+        reserved = self._ask(
             provider=options.provider,
             configuration=options.configuration,
             role=options.role,
             keep=options.keep,
-        )["nodes"]
+        )
+        self.names: Sequence[str] = reserved["nodes"]
+        self.addresses: Mapping[str, str] = reserved["addresses"]
 
     def run(self, command: str, nodes: Sequence[str]) -> Answers:
         """Carry out a command, see `Nodes.run`."""

@@ -31,6 +31,8 @@ class Options:
         folder: where the folder of work is made.
         files: files of this machine that are copied into the folder of work.
         prepare: commands of the shell, carried out there before all else.
+        across: so many nodes play each run of an emulation together.
+        port: the first TCP port at which they wait for each other.
     """
 
     enoslib: Path
@@ -42,6 +44,8 @@ class Options:
     folder: str = "/tmp"
     files: tuple[Path, ...] = ()
     prepare: tuple[str, ...] = ()
+    across: int = 1
+    port: int = 7600
 
     @classmethod
     def read(cls, file: Path) -> Options:
@@ -55,7 +59,13 @@ class Options:
         def taken(table: dict[str, Any], place: str, key: str, kind: type, default: Any) -> Any:
             value = table.pop(key, default)
             if type(value) is not kind:
-                what = {str: "a text", bool: "true or false", dict: "a table", list: "a list"}[kind]
+                what = {
+                    str: "a text",
+                    bool: "true or false",
+                    dict: "a table",
+                    list: "a list",
+                    int: "a whole number",
+                }[kind]
                 raise ClusterError(f"{file}: {place}{key}: {what} is needed")
             return value
 
@@ -74,12 +84,18 @@ class Options:
             folder=taken(node, "node.", "folder", str, "/tmp"),
             files=tuple((file.parent / text).absolute() for text in listed["files"]),
             prepare=tuple(listed["prepare"]),
+            across=taken(given, "", "across", int, 1),
+            port=taken(node, "node.", "port", int, 7600),
         )
         for place, left in (("", given), ("node.", node)):
             if left:
                 raise ClusterError(f"{file}: {place}{next(iter(left))}: there is no such key")
         if not options.folder.startswith("/"):
             raise ClusterError(f"{file}: node.folder: {options.folder}: a path from / is needed")
+        if options.across < 1:
+            raise ClusterError(f"{file}: across: {options.across}: at least 1 is needed")
+        if not 1024 <= options.port <= 65_000:
+            raise ClusterError(f"{file}: node.port: {options.port}: 1024 to 65000 is needed")
         for one in options.files:
             if not one.is_file():
                 raise ClusterError(f"{file}: node.files: {one}: there is no such file")

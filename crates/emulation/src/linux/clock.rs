@@ -25,6 +25,11 @@ impl Clock {
         Clock { begin_ns }
     }
 
+    /// The same clock, of a run that begins so much earlier, in nanoseconds.
+    pub(crate) fn moved(self, earlier_ns: i64) -> Clock {
+        Clock { begin_ns: self.begin_ns.saturating_add_signed(-earlier_ns) }
+    }
+
     /// Now; the start as long as the run has not begun.
     pub(crate) fn now(self) -> Time {
         Time::from_nanos(monotonic_ns().saturating_sub(self.begin_ns))

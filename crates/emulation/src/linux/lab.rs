@@ -1,7 +1,9 @@
+use super::carrier::{Carrier, CarrierReport, Company};
 use super::clock::{Clock, monotonic_ns, set_real_time, thread_time, wake_punctually};
 use super::host::HostSettings;
 use super::interfaces::{Attachment, Interfaces};
 use super::namespace::Namespace;
+use crate::division::Division;
 use crate::header::Header;
 use crate::lateness::Lateness;
 use crate::network::{Delivery, Network, Totals};
@@ -22,6 +24,11 @@ use std::thread::JoinHandle;
 const READS: usize = 32;
 /// Interfaces that one call tells of.
 const READY: usize = 64;
+/// What an epoll calls the end, and the socket to other nodes; interfaces have numbers from 0 on.
+const STOPPING: u64 = u64::MAX;
+const CARRIER: u64 = u64::MAX - 1;
+/// No interface: of a host that another node plays.
+const NONE: u32 = u32::MAX;
 /// How often the canary looks.
 const CANARY_NS: u64 = 2_000_000;
 /// Above this share of a processor the kernel would stop a real-time thread for a while
@@ -45,7 +52,11 @@ pub struct Lab {
 struct Ready {
     network: Network,
     interfaces: Interfaces,
+    /// The hosts that are played here, one an interface.
+    hosts: Vec<u32>,
+    /// Of all hosts.
     addresses: Vec<[u8; 4]>,
+    carrier: Option<Carrier>,
 }
 
 #[derive(Debug)]
@@ -66,6 +77,7 @@ struct Driven {
     real_time: bool,
     refused_writes: u64,
     strays: u64,
+    carrier: Option<CarrierReport>,
 }
 
 /// How punctual one second was.
@@ -108,6 +120,19 @@ pub struct LabReport {
     pub refused_writes: u64,
     /// Packets to addresses that no host has: broadcasts, most of the time.
     pub strays: u64,
+    /// What went to other nodes and came from them, if there are any.
+    pub carrier: Option<CarrierReport>,
+}
+
+/// How far the clock of the first node is, as a node found.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Tuned {
+    /// What to add to this machine's monotonic clock for the first node's, in nanoseconds.
+    pub offset_ns: i64,
+    /// By how much that may be wrong.
+    pub uncertainty_ns: u64,
+    /// The least round trip to the first node.
+    pub round_trip_ns: u64,
 }
 
 impl Lab {
@@ -122,13 +147,69 @@ impl Lab {
         settings: &[HostSettings],
         attachment: Attachment,
     ) -> io::Result<Lab> {
-        let (namespaces, interfaces) = Interfaces::new(attachment, settings)?;
+        let hosts = (0..settings.len() as u32).collect();
+        Lab::made(Network::new(plan, seed), settings, attachment, hosts)
+    }
+
+    /// One node's share of it: namespaces of its hosts alone, out of the settings for all. It is to
+    /// [join](Lab::join) the others before it is started.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub fn share(
+        plan: &Plan,
+        seed: u64,
+        settings: &[HostSettings],
+        attachment: Attachment,
+        (division, node): (&Division, u32),
+    ) -> io::Result<Lab> {
+        let hosts = division.hosts(node).collect();
+        Lab::made(Network::share(plan, seed, division, node), settings, attachment, hosts)
+    }
+
+    fn made(
+        network: Network,
+        settings: &[HostSettings],
+        attachment: Attachment,
+        hosts: Vec<u32>,
+    ) -> io::Result<Lab> {
+        let own: Vec<HostSettings> =
+            hosts.iter().map(|host| settings[*host as usize].clone()).collect();
+        let (namespaces, interfaces) = Interfaces::new(attachment, &own)?;
         let addresses = settings.iter().map(|host| host.address).collect();
-        let ready = Ready { network: Network::new(plan, seed), interfaces, addresses };
+        let ready = Ready { network, interfaces, hosts, addresses, carrier: None };
         Ok(Lab { attachment, namespaces, ready: Some(ready), running: None })
     }
 
-    /// The namespaces of the hosts, in the order of the plan.
+    /// Says how the other nodes are reached.
+    ///
+    /// # Errors
+    /// It is started already, is no share, or the socket is none.
+    pub fn join(&mut self, company: Company) -> io::Result<()> {
+        let ready = self.ready.as_mut().ok_or_else(started)?;
+        let node = ready.network.node().ok_or_else(|| io::Error::other("it is no share"))?;
+        ready.carrier = Some(Carrier::new(company, node)?);
+        Ok(())
+    }
+
+    /// Compares clocks with the first node for a while, in which all nodes have to do so; `None` if this
+    /// is the first, or it did not answer.
+    ///
+    /// # Errors
+    /// It is started already, or has not joined; or the socket failed.
+    pub fn tune(&mut self, over: Span) -> io::Result<Option<Tuned>> {
+        let ready = self.ready.as_mut().ok_or_else(started)?;
+        let carrier =
+            ready.carrier.as_mut().ok_or_else(|| io::Error::other("it has not joined others"))?;
+        let found = carrier.tune(over)?;
+        Ok(found.map(|estimate| Tuned {
+            offset_ns: estimate.offset_ns,
+            uncertainty_ns: estimate.uncertainty(monotonic_ns()).nanos(),
+            round_trip_ns: estimate.round_trip.nanos(),
+        }))
+    }
+
+    /// The namespaces of the hosts that are played here, in the order of the plan.
     pub fn namespaces(&self) -> &[Namespace] {
         &self.namespaces
     }
@@ -139,8 +220,18 @@ impl Lab {
     /// # Errors
     /// It is started already, or the system gives no thread.
     pub fn start(&mut self, lead: Span) -> io::Result<u64> {
-        let ready = self.ready.take().ok_or_else(|| io::Error::other("it is started already"))?;
         let begin_ns = monotonic_ns() + lead.nanos();
+        self.start_at(begin_ns)?;
+        Ok(begin_ns)
+    }
+
+    /// Starts the network; the run begins at an instant of this machine's monotonic clock, in
+    /// nanoseconds. From then on a share follows the first node's clock.
+    ///
+    /// # Errors
+    /// It is started already, or the system gives no thread.
+    pub fn start_at(&mut self, begin_ns: u64) -> io::Result<()> {
+        let ready = self.ready.take().ok_or_else(started)?;
         let clock = Clock::beginning_at(begin_ns);
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let over = Arc::new(AtomicBool::new(false));
@@ -153,7 +244,7 @@ impl Lab {
             .name("canary".into())
             .spawn(move || oversleeps(clock, &ends))?;
         self.running = Some(Running { stop, over, emulator, canary });
-        Ok(begin_ns)
+        Ok(())
     }
 
     /// Whether the emulator's thread has ended, by itself or as it was told.
@@ -187,8 +278,13 @@ impl Lab {
             interface_drops,
             refused_writes: driven.refused_writes,
             strays: driven.strays,
+            carrier: driven.carrier,
         })
     }
+}
+
+fn started() -> io::Error {
+    io::Error::other("it is started already")
 }
 
 /// The emulator's thread: reads what hosts send, and writes what is due.
@@ -198,7 +294,14 @@ struct Driver {
     interfaces: Interfaces,
     /// Where addresses lead.
     hosts: BTreeMap<[u8; 4], u32>,
+    /// The host of each interface.
+    host_of: Vec<u32>,
     outlet: Outlet,
+    carrier: Option<Carrier>,
+    /// What to add to this machine's clock for the first node's, when the run began and now.
+    begun_apart_ns: Option<i64>,
+    /// The latest instant that was read: a clock that is set back waits there.
+    latest: Time,
     seconds: Vec<Second>,
     may_have_real_time: bool,
     real_time: bool,
@@ -208,13 +311,16 @@ struct Driver {
 /// Where packets go that are due.
 struct Outlet {
     lateness: Lateness,
+    /// The interface of each host.
+    interface_of: Vec<u32>,
     refused_writes: u64,
 }
 
 impl Outlet {
     fn deliver(&mut self, clock: Clock, interfaces: &Interfaces, delivery: &Delivery<'_>) {
-        self.lateness.add(clock.now().since(delivery.due));
-        if !interfaces.write(delivery.host, delivery.packet) {
+        self.lateness.add(clock.now().since(delivery.due) + delivery.late);
+        let interface = self.interface_of[delivery.host as usize];
+        if interface == NONE || !interfaces.write(interface, delivery.packet) {
             self.refused_writes += 1;
         }
     }
@@ -223,12 +329,20 @@ impl Outlet {
 impl Driver {
     fn new(ready: Ready, clock: Clock) -> Driver {
         let numbered = ready.addresses.iter().zip(0u32..);
+        let mut interface_of = vec![NONE; ready.addresses.len()];
+        for (host, interface) in ready.hosts.iter().zip(0..) {
+            interface_of[*host as usize] = interface;
+        }
         Driver {
             clock,
             network: ready.network,
             interfaces: ready.interfaces,
             hosts: numbered.map(|(address, host)| (*address, host)).collect(),
-            outlet: Outlet { lateness: Lateness::new(), refused_writes: 0 },
+            host_of: ready.hosts,
+            outlet: Outlet { lateness: Lateness::new(), interface_of, refused_writes: 0 },
+            carrier: ready.carrier,
+            begun_apart_ns: None,
+            latest: Time::START,
             seconds: Vec::new(),
             may_have_real_time: false,
             real_time: false,
@@ -241,19 +355,30 @@ impl Driver {
         self.real_time = self.may_have_real_time;
         wake_punctually()?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let stopping = u64::MAX;
-        epoll::add(&poll, stop, epoll::EventData::new_u64(stopping), epoll::EventFlags::IN)?;
+        epoll::add(&poll, stop, epoll::EventData::new_u64(STOPPING), epoll::EventFlags::IN)?;
+        if let Some(carrier) = &mut self.carrier {
+            let number = epoll::EventData::new_u64(CARRIER);
+            epoll::add(&poll, &*carrier, number, epoll::EventFlags::IN)?;
+            self.begun_apart_ns = carrier.settle().map(|known| known.offset_ns);
+        }
         self.interfaces.watch(&poll)?;
         let mut watch = Watch { next: Time::START + Span::from_secs(1), used: thread_time() };
         let mut ready = [MaybeUninit::uninit(); READY];
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             self.advance(now);
             if now >= watch.next {
                 self.note(&mut watch, now);
+                self.keep_time();
+            }
+            if let Some(carrier) = &mut self.carrier {
+                carrier.flush();
+                carrier.keep_time();
             }
             let until = self.network.next_due().min(watch.next);
             let wait = until.since(self.clock.now()).nanos();
+            let echo = self.carrier.as_ref().and_then(Carrier::next_echo_ns);
+            let wait = echo.map_or(wait, |at| wait.min(at.saturating_sub(monotonic_ns())));
             let wait = Timespec {
                 tv_sec: (wait / 1_000_000_000) as i64,
                 tv_nsec: (wait % 1_000_000_000) as i64,
@@ -265,32 +390,76 @@ impl Driver {
             };
             for event in events.iter() {
                 let number = event.data.u64();
-                if number == stopping {
-                    return Ok(self.ended());
+                match number {
+                    STOPPING => return Ok(self.ended()),
+                    CARRIER => self.take_over()?,
+                    _ => self.take_in(number)?,
                 }
-                self.take_in(number)?;
             }
         }
+    }
+
+    /// Now, or a moment ago if the clock was set back since.
+    fn now(&mut self) -> Time {
+        self.latest = self.latest.max(self.clock.now());
+        self.latest
+    }
+
+    /// Follows the first node's clock.
+    fn keep_time(&mut self) {
+        let known = self.carrier.as_mut().and_then(Carrier::settle);
+        if let (Some(begun), Some(known)) = (self.begun_apart_ns, known) {
+            self.clock = self.clock.moved(known.offset_ns - begun);
+            self.begun_apart_ns = Some(known.offset_ns);
+        }
+    }
+
+    /// Reads what other nodes have sent; what falls due meanwhile goes out between.
+    fn take_over(&mut self) -> io::Result<()> {
+        let Some(mut carrier) = self.carrier.take() else { return Ok(()) };
+        let mut late = 0;
+        let read = carrier.receive(&mut |place, packet| {
+            let now = self.now();
+            self.advance(now);
+            let buffer = self.network.buffer();
+            if packet.len() <= buffer.len() {
+                buffer[..packet.len()].copy_from_slice(packet);
+                if self.network.take_over(now, place, packet.len()) {
+                    late += u64::from(place.due < now);
+                }
+            }
+        });
+        carrier.note_late(late);
+        self.carrier = Some(carrier);
+        self.advance(self.latest); // What leaves for other nodes had nobody to take it.
+        read
     }
 
     /// Does what is due by now.
     fn advance(&mut self, now: Time) {
         let (clock, interfaces, outlet) = (self.clock, &self.interfaces, &mut self.outlet);
         self.network.run(now, &mut |delivery| outlet.deliver(clock, interfaces, &delivery));
+        if let Some(carrier) = &mut self.carrier {
+            self.network.hand_over(&mut |crossing| carrier.add(&crossing));
+        }
     }
 
     /// Reads what hosts have sent; what falls due meanwhile goes out between.
     fn take_in(&mut self, number: u64) -> io::Result<()> {
         for _ in 0..READS {
             let read = self.interfaces.read(number, self.network.buffer())?;
-            let Some((host, bytes)) = read else { break };
-            let now = self.clock.now();
+            let Some((interface, bytes)) = read else { break };
+            let host = self.host_of[interface as usize];
+            let now = self.now();
             self.advance(now);
             let header = Header::of(&self.network.buffer()[..bytes]);
             match header.and_then(|header| self.hosts.get(&header.destination())) {
                 Some(&to) => self.network.send(now, host, to, bytes),
                 None => self.strays += 1,
             }
+        }
+        if let Some(carrier) = &mut self.carrier {
+            carrier.flush();
         }
         Ok(())
     }
@@ -322,7 +491,7 @@ impl Driver {
     }
 
     fn ended(mut self) -> Driven {
-        let now = self.clock.now();
+        let now = self.now();
         self.advance(now);
         Driven {
             network: self.network,
@@ -331,6 +500,7 @@ impl Driver {
             real_time: self.real_time,
             refused_writes: self.outlet.refused_writes,
             strays: self.strays,
+            carrier: self.carrier.as_ref().map(Carrier::report),
         }
     }
 }

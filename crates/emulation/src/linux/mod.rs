@@ -1,5 +1,6 @@
 //! What this system offers: namespaces, interfaces, clocks.
 
+mod carrier;
 mod clock;
 mod host;
 mod interfaces;
@@ -10,9 +11,10 @@ mod packet_ring;
 mod tun;
 mod veth;
 
+pub use carrier::{CarrierReport, Company};
 pub use clock::{monotonic_ns, set_real_time};
 pub use host::HostSettings;
 pub use interfaces::Attachment;
-pub use lab::{Lab, LabReport, Second};
+pub use lab::{Lab, LabReport, Second, Tuned};
 pub use namespace::{Namespace, become_root_of_own, die_with_parent, enter, set_apart};
 pub use tun::open_tun;

@@ -1,0 +1,288 @@
+"""A run that several nodes play: a lab on each, and this, which sees them all.
+
+The first node is this machine. The others are reached over TCP, where `member.py` gives each run a
+lab. All say how far they are; the run ends where the network as a whole is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import selectors
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.emulation import joined, self_test
+from flashcrowd.emulation.lab import MEET_S
+from flashcrowd.emulation.launch import LAB, LabHandle, last_lines, started
+from flashcrowd.emulation.member import SECRET, card, line, parsed
+from flashcrowd.emulation.scratch import scratch
+from flashcrowd.emulation.share import SILENCE_S
+from flashcrowd.emulation.standing import Judge, Standing
+from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.errors import Cancelled, EngineError
+
+LEAST_S = 0.001
+"""A network is cut where packets have so much delay before them, at least."""
+LEAD_S = 0.5
+"""From the agreement on the begin of a run to that begin."""
+END_S = 0.25
+"""So long before its end all nodes are told of it."""
+CLOSE_S = 180.0
+"""So long a node may take from there until its tables have come."""
+_CONNECT_S = 10.0
+_BEAT_S = 1.0
+_LOOK_S = 0.1
+
+
+def divided(plan: Mapping[str, Any], nodes: int) -> tuple[str, float]:
+    """Which node plays what of a plan, and the least delay of packets that go between nodes.
+
+    Raises:
+        EngineError: it cannot be divided; the message says why.
+    """
+    try:
+        return _core.divide(json.dumps(plan), nodes, LEAST_S)
+    except _core.PlanError as error:
+        raise EngineError(
+            f"{error}; give the paths between hosts, and to the tracker, a delay, or run it on "
+            "fewer nodes"
+        ) from None
+
+
+def in_labs(
+    plan_json: str, seed: int, handle: LabHandle, members: Sequence[str], probe: bool = False
+) -> Mapping[str, list[dict[str, Any]]]:
+    """One run's tables, as `launch.in_lab` gives them, by this node and others.
+
+    Args:
+        plan_json: the plan.
+        seed: the run's.
+        handle: watches and cancels it.
+        members: where the other nodes wait for runs, as ADDRESS:PORT.
+        probe: no run, but the self-test of the plan's network.
+
+    Raises:
+        Cancelled: the handle was used.
+        EngineError: the run failed; the message says why, and which node says so.
+    """
+    plan = with_tracker_host(json.loads(plan_json))
+    division, hand_s = divided(plan, 1 + len(members))
+    with ExitStack() as stack:
+        others = [stack.enter_context(_connected(member)) for member in members]
+        own = {other.getsockname()[0] for other in others}
+        if len(own) != 1:
+            raise EngineError(
+                f"this machine reaches other nodes from different addresses ({sorted(own)}): "
+                "give all nodes addresses of one network"
+            )
+        run = secrets.randbits(63)
+        order = {"plan": json.dumps(plan), "seed": seed, "probe": probe, "attachment": None}
+        share = {"division": division, "run": run}
+        folder = stack.enter_context(scratch())
+        errors = stack.enter_context(tempfile.TemporaryFile())
+        lab = stack.enter_context(started(LAB, errors))
+        assert lab.stdin is not None
+        assert lab.stdout is not None
+        nodes = [_Node("this machine", lab.stdin.fileno(), lab.stdout.fileno(), own.pop())]
+        for member, other in zip(members, others, strict=True):
+            nodes.append(_Node(member, other.fileno(), other.fileno(), other.getpeername()[0]))
+        for number, node in enumerate(nodes):
+            theirs = {**share, "node": number, "address": node.address}
+            node.say({**order, "folder": None if number else str(folder), "share": theirs})
+        played = self_test.probe_plan(plan, json.loads(division)["hosts"]) if probe else plan
+        ensemble = _Ensemble(nodes, handle, Judge(played, len(nodes)), probe)
+        try:
+            ensemble.meet(hand_s)
+            parts = ensemble.play()
+        except EngineError as error:
+            raise EngineError("\n  ".join([str(error), *last_lines(errors)])) from None
+        if probe:
+            return {"probes": [row for part in parts for row in part["probes"]]}
+        return joined.tables(plan, parts)
+
+
+@contextmanager
+def _connected(member: str) -> Iterator[socket.socket]:
+    """A node that has a lab for us.
+
+    Raises:
+        EngineError: there is none, or it is not the same as this one.
+    """
+    secret = os.environ.get(SECRET, "")
+    if not secret:
+        raise EngineError(f"{SECRET} is not set: give it the value that it has on the other nodes")
+    try:
+        with socket.create_connection(parsed(member), _CONNECT_S) as connection:
+            connection.sendall(secret.encode() + b"\n")
+            said = json.loads(line(connection))
+            if "failed" in said:
+                raise EngineError(f"node {member}: {said['failed']}; see {SECRET}")
+            if said != card():
+                differs = {key for key in card() if said.get(key) != card()[key]}
+                raise EngineError(
+                    f"node {member} is not the same as this machine: its {', '.join(differs)} "
+                    "differs, and results of others are not mixed"
+                )
+            connection.settimeout(None)
+            yield connection
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"node {member} does not answer ({error}): run `python -m flashcrowd.emulation.member "
+            "ADDRESS:PORT` there"
+        ) from None
+
+
+class _Node:
+    """A lab, here or elsewhere."""
+
+    def __init__(self, name: str, to: int, back: int, address: str) -> None:
+        self.name, self.address = name, address
+        self.heard = time.monotonic()
+        self.done = False
+        """Whether it has given its tables, after which it ends."""
+        self._to, self._back = to, back
+        self._rest = b""
+
+    def fileno(self) -> int:
+        return self._back
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Say something.
+
+        Raises:
+            EngineError: it is gone.
+        """
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._to, data) :]
+        except OSError as error:
+            raise EngineError(f"{self.name}: {error.strerror}") from None
+
+    def hear(self) -> list[dict[str, Any]]:
+        """What it has said.
+
+        Raises:
+            EngineError: it is gone.
+        """
+        try:
+            data = os.read(self._back, 1 << 20)
+        except OSError as error:
+            raise EngineError(f"{self.name}: {error.strerror}") from None
+        if not data:
+            raise EngineError(f"{self.name}: the lab ended without a word")
+        self.heard = time.monotonic()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+class _Ensemble:
+    """The labs of one run."""
+
+    def __init__(
+        self, nodes: Sequence[_Node], handle: LabHandle, judge: Judge, probe: bool
+    ) -> None:
+        self._nodes, self._handle = nodes, handle
+        self._judge, self._probe = judge, probe
+        self._begin_ns = 0
+
+    def meet(self, hand_s: float) -> None:
+        """Have all nodes find each other, compare their clocks and begin.
+
+        Raises:
+            EngineError: one is too far away for how the network is cut.
+        """
+        ports = self._answers("ready")
+        where = [
+            f"[{node.address}]:{port}" if ":" in node.address else f"{node.address}:{port}"
+            for node, port in zip(self._nodes, ports, strict=True)
+        ]
+        for node in self._nodes:
+            node.say({"nodes": where})
+        tuned = [(0, 0, 0), *self._answers("tuned")[1:]]
+        for node, found in zip(self._nodes, tuned, strict=True):
+            if found is None:
+                raise EngineError(
+                    f"{node.name}: its datagrams (UDP) do not arrive here, or ours do not there: "
+                    "see that no firewall is between"
+                )
+        # Of two other nodes the way is at most that over this one.
+        far = sorted(round_trip / 2 + wrong for _, wrong, round_trip in tuned)[-2:]
+        needed_s = sum(far) / 1e9
+        if needed_s > hand_s:
+            raise EngineError(
+                f"nodes are {1e3 * needed_s:.3g} ms from each other, with what their clocks may "
+                f"be wrong; where the network is cut packets have {1e3 * hand_s:.3g} ms: give the "
+                "paths more delay, or take nodes that are nearer"
+            )
+        self._begin_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        for node, (offset_ns, _, _) in zip(self._nodes, tuned, strict=True):
+            node.say({"begin_ns": self._begin_ns - offset_ns})
+
+    def play(self) -> list[dict[str, Any]]:
+        """Attend to the run until it is over; the tables of each node."""
+        judge, ended = self._judge, False
+        beat = time.monotonic()
+        for node in self._nodes:
+            node.heard = beat + LEAD_S
+        tables: dict[int, dict[str, Any]] = {}
+        while len(tables) < len(self._nodes):
+            for number, said in self._messages():
+                if "tables" in said:
+                    tables[number] = said["tables"]
+                    self._nodes[number].done = True
+                elif "standing" in said:
+                    over = judge.hear(number, Standing.heard(said["standing"]))
+                    if over is not None and not ended:
+                        ended = True
+                        now_s = (time.monotonic_ns() - self._begin_ns) / 1e9
+                        end = {"at_s": now_s + END_S, "outcome": over[0], "reason": over[1]}
+                        for node in self._nodes:
+                            node.say({"end": end})
+            if not self._probe:
+                self._handle.progress = max(self._handle.progress, judge.part)
+            now = time.monotonic()
+            longest = CLOSE_S if ended else SILENCE_S
+            for number, node in enumerate(self._nodes):
+                if number not in tables and now - node.heard > longest:
+                    raise EngineError(f"{node.name}: it said nothing for {longest:g} s")
+            if not ended and now - beat >= _BEAT_S:
+                beat = now
+                for number, node in enumerate(self._nodes):
+                    node.say({"missing": judge.missing(number)})
+        return [tables[number] for number in range(len(self._nodes))]
+
+    def _answers(self, key: str) -> list[Any]:
+        """What all say about something, by node."""
+        found: dict[int, Any] = {}
+        end = time.monotonic() + MEET_S
+        while len(found) < len(self._nodes):
+            for number, said in self._messages():
+                if key in said:
+                    found[number] = said[key]
+            if time.monotonic() > end:
+                late = [it.name for number, it in enumerate(self._nodes) if number not in found]
+                raise EngineError(f"{late[0]}: not ready within {MEET_S:g} s")
+        return [found[number] for number in range(len(self._nodes))]
+
+    def _messages(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What nodes say within a moment, and which."""
+        if self._handle.cancelled:
+            raise Cancelled
+        with selectors.DefaultSelector() as selector:
+            for number, node in enumerate(self._nodes):
+                if not node.done:
+                    selector.register(node, selectors.EVENT_READ, number)
+            ready = [key.data for key, _ in selector.select(_LOOK_S)]
+        for number in ready:
+            for said in self._nodes[number].hear():
+                if "failed" in said:
+                    raise EngineError(f"{self._nodes[number].name}: {said['failed'].strip()}")
+                yield number, said

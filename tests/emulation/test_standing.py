@@ -1,0 +1,82 @@
+"""When a run on several nodes is over: as it would be on one."""
+
+from dataclasses import replace
+
+from flashcrowd.emulation.standing import Judge, Standing, SwarmStanding
+
+
+def plan(**more) -> dict:
+    swarm = {
+        "name": "crowd",
+        "kind": "swarm",
+        "stop_after_completions": None,
+        "populations": [{"replace": False}],
+        **more,
+    }
+    return {"workloads": [swarm], "stop": {"horizon_ns": 60_000_000_000, "stall_ns": 5_000_000_000}}
+
+
+def standing(t_s: float, **swarm) -> Standing:
+    known = SwarmStanding(**{"leechers": 2, "came": 2, **swarm})
+    return Standing(t_s=t_s, part=t_s / 60, swarms={0: known})
+
+
+def test_a_swarm_is_done_when_all_nodes_are() -> None:
+    judge = Judge(plan(), 2)
+    assert judge.hear(0, standing(1, completed=2, over=2)) is None, "the other has not spoken yet"
+    assert judge.hear(1, standing(1, completed=1, over=1, missing=True)) is None
+    assert judge.missing(0) == {0: True}
+    assert judge.missing(1) == {0: False}
+    assert judge.hear(1, standing(2, completed=2, over=2)) == ("completed", "")
+
+
+def test_completions_of_all_nodes_count() -> None:
+    judge = Judge(plan(stop_after_completions=3), 2)
+    assert judge.hear(0, standing(1, completed=2, over=2, down=1)) is None
+    over = judge.hear(1, standing(1, completed=1, over=1, down=2))
+    assert over == ("completed", "")
+
+
+def test_a_swarm_stalls_when_nobody_receives_anything() -> None:
+    judge = Judge(plan(), 2)
+    for t_s in range(1, 7):
+        assert judge.hear(0, standing(t_s, completed=1, over=1, down=9)) is None
+        # One node's peers go on: the swarm has not stalled.
+        assert judge.hear(1, standing(t_s, down=t_s)) is None
+    for t_s in (7, 10):
+        assert judge.hear(0, standing(t_s, completed=1, over=1, down=9)) is None
+        assert judge.hear(1, standing(t_s, down=6)) is None
+    words = "swarm crowd: no block arrived for 5 s, 1 of 4 leechers complete"
+    assert judge.hear(1, standing(11, down=6)) == ("stalled", words)
+
+
+def test_the_horizon_is_all_nodes() -> None:
+    judge = Judge(plan(), 2)
+    assert judge.hear(0, standing(60, down=1)) is None
+    assert judge.part == 0.0
+    words = "transfer bulk flow 0: 5 of 9 bytes; swarm crowd: 0 of 4 leechers complete"
+    other = replace(standing(60), unfinished=["transfer bulk flow 0: 5 of 9 bytes"])
+    assert judge.hear(1, other) == ("horizon", words)
+
+
+def test_a_failure_names_its_node_and_a_stop_is_one() -> None:
+    judge = Judge(plan(), 2)
+    failed = replace(standing(1), failure="aria2 on homes-3: it was ended")
+    assert judge.hear(1, failed) == ("failed", "node 1: aria2 on homes-3: it was ended")
+    judge = Judge(plan(), 2)
+    judge.hear(0, standing(1, completed=1, over=2, stopped=True))
+    over = judge.hear(1, standing(1, stopped=True))
+    assert over == ("stopped", "the timeline stopped a swarm with 1 of 4 leechers complete")
+
+
+def test_what_is_told_is_heard() -> None:
+    said = standing(1, down=3, missing=True)
+    assert Standing.heard(said.told()) == said
+
+
+def test_transfers_end_a_run_and_without_anything_that_ends_it_goes_on() -> None:
+    judge = Judge({**plan(), "workloads": []}, 2)
+    assert judge.hear(0, Standing(t_s=1)) is None
+    assert judge.hear(1, Standing(t_s=1)) is None
+    assert judge.hear(1, Standing(t_s=1, finite=1)) is None
+    assert judge.hear(1, Standing(t_s=1, finite=1, ended=1)) == ("completed", "")

@@ -1,0 +1,163 @@
+"""Upload controllers beside real clients: the table that a simulation fills, filled by both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.clients.testbed import needs
+
+import flashcrowd
+from flashcrowd.emulation import self_test
+from flashcrowd.emulation.requirements import impossible
+from flashcrowd.store.results import Results
+from flashcrowd.study import Study
+
+STUDY = """
+format = 1
+title = "Seeds with upload controllers, behind a modem each"
+seed = 1
+repeats = 1
+
+[network]
+rtt = "30 ms"
+stack = "linux-6"
+
+[network.groups.home]
+hosts = 2
+access = { up = "2 Mbit/s", down = "8 Mbit/s" }
+
+[network.groups.server]
+hosts = 3
+
+[workloads.seeding]
+kind = "swarm"
+size = "16 MB"
+piece = "256 KiB"
+tracker = "server-1"
+
+[workloads.seeding.populations.one]
+role = "seed"
+group = "home"
+hosts = 1
+profile = "libtorrent"
+upload_control = { name = "autolimit", reflector = ["server-2", "server-3"], probe_size = "100 B" }
+
+[workloads.seeding.populations.two]
+role = "seed"
+group = "home"
+hosts = 1
+profile = "libtorrent"
+upload = "500 kB/s"
+upload_control = { name = "fixed", limit = "60 kB/s", reflector = "server-2", interface = "exact" }
+
+[workloads.seeding.populations.crowd]
+group = "server"
+hosts = 1
+profile = "libtorrent"
+upload = "0 B/s"
+
+[timeline.hand]
+at = "4 s"
+change = "workloads.seeding.populations.one.upload"
+to = "3 kB/s"
+
+[measures.series]
+upload-limit = "1 s"
+
+[stop]
+horizon = "7 s"
+"""
+
+
+@pytest.fixture
+def controlled(tmp_path: Path) -> Path:
+    """Two seeds, played by libtorrent: `autolimit` beside one, a fixed limit beside the other."""
+    needs("libtorrent")
+    path = tmp_path / "controlled.toml"
+    path.write_text(STUDY)
+    return path
+
+
+def emulated(study: Path, out: Path) -> Results:
+    results = flashcrowd.run(study, out=out, progress=False, engine="emulation")
+    (run,) = results.tables["runs"].to_pylist()
+    assert run["outcome"] in ("horizon", "invalid"), run["reason"]
+    return results
+
+
+def of(results: Results, population: str) -> list[dict]:
+    rows = results.tables["control"].to_pylist()
+    return [row for row in rows if row["population"] == population]
+
+
+def test_controllers_beside_libtorrent_fill_the_table_of_the_simulation(
+    controlled: Path, tmp_path: Path
+) -> None:
+    results = emulated(controlled, tmp_path / "e")
+    simulated = flashcrowd.run(controlled, out=tmp_path / "s", progress=False)
+    assert results.tables["control"].schema == simulated.tables["control"].schema
+    for engine in (results, simulated):
+        rows = engine.tables["control"].to_pylist()
+        assert [row["t_s"] for row in rows] == sorted(row["t_s"] for row in rows)
+        assert {row["host"] for row in rows} == {"home-1", "home-2"}
+        # Both are asked once a second, from some instant of the first second on.
+        assert 5 <= len(of(engine, "one")) <= 8
+        heard = [row for row in of(engine, "one") if row["rtt_s"] is not None]
+        assert heard, "reflectors answer"
+        assert all(row["rtt_s"] >= row["base_rtt_s"] >= 0.03 for row in heard)
+        assert {row["limit_bps"] for row in of(engine, "two")[1:]} == {480_000}
+        assert {row["phase"] for row in of(engine, "two")} == {"holding"}
+        assert all(row["rtt_s"] is None for row in of(engine, "two")), "a fixed limit has no probes"
+        limits = [row for row in engine.tables["series"].to_pylist() if row["value"] == 480_000]
+        assert {(row["what"], row["source"]) for row in limits} == {("upload-limit", "home-2")}
+        # It begins to search at a few kB/s.
+        assert 0 < of(engine, "one")[2]["limit_bps"] < 1_000_000
+    # For one seed both begin at the same instant after their clients, but for what is late.
+    begun = [of(engine, "one")[0]["t_s"] for engine in (results, simulated)]
+    assert begun[0] > begun[1] - 0.05
+    # A user's hand is a ceiling for the real loop.
+    assert of(results, "one")[-1]["limit_bps"] == 24_000
+
+
+def test_the_ways_to_reflectors_are_measured(controlled: Path) -> None:
+    plan = json.loads(next(iter(Study.load(controlled).points())).plan().to_json())
+    named = [host["name"] for host in plan["network"]["hosts"]]
+    pairs = self_test._pairs(plan, plan["workloads"][0])
+    reached = {(named[one], named[other]) for one, other in pairs}
+    assert {("home-1", "server-2"), ("home-2", "server-2")} <= reached
+
+
+def test_transmission_and_qbittorrent_are_controlled(controlled: Path, tmp_path: Path) -> None:
+    needs("transmission", "qbittorrent")
+    one, both, two = STUDY.partition("[workloads.seeding.populations.two]")
+    one = one.replace('role = "seed"\n', 'role = "seed"\nprogram = "transmission"\n')
+    two = two.replace('role = "seed"\n', 'role = "seed"\nprogram = "qbittorrent"\n')
+    controlled.write_text(one + both + two.replace('"exact"', '"qbittorrent"'))
+    results = emulated(controlled, tmp_path / "e")
+    # Whole KiB/s, and whole kB/s.
+    assert {row["limit_bps"] for row in of(results, "two")} == {8 * 58 * 1024}
+    last = of(results, "one")[-1]
+    assert last["limit_bps"] == 24_000
+    assert last["base_rtt_s"] >= 0.03
+    listed = {
+        (row["population"], row["setting"].removeprefix("upload_control.")): row["given"]
+        for row in results.tables["programs"].to_pylist()
+        if row["setting"].startswith("upload")
+    }
+    assert listed["one", "probe_size"].startswith("44 B")
+    assert listed["one", "interface.step"] == "1000 B/s"
+    assert "ceiling" in listed["one", "upload"]
+    assert "ceiling" in listed["two", "upload"]
+    # A fixed limit has no probes, and the interface is the one that the study asks for.
+    assert {name for population, name in listed if population == "two"} == {"upload", "lateness"}
+
+
+def test_a_program_that_autolimit_does_not_know_is_refused(controlled: Path) -> None:
+    controlled.write_text(STUDY.replace('role = "seed"\n', 'role = "seed"\nprogram = "aria2"\n'))
+    plan = json.loads(next(iter(Study.load(controlled).points())).plan().to_json())
+    said = list(impossible(plan))
+    assert len(said) == 2
+    assert "no interface to aria2, only to libtorrent, qbittorrent, transmission" in said[0]
+    assert "population one" in said[0]
