@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import flashcrowd
-from flashcrowd.emulation import requirements
 from flashcrowd.report.study_page import write
 from flashcrowd.scenario.upload_control import CONTROLLERS
 from flashcrowd.store import Results
@@ -101,12 +100,3 @@ def test_a_report_draws_limits_delays_and_rates(again: Results, tmp_path: Path) 
     # The home downloads nothing by its client.
     assert drawn == {"control-limit", "control-delay", "control-upload"}
     assert "download starts; (2)" in text
-
-
-def test_the_emulation_refuses_it_by_name() -> None:
-    plan = Study.load(STUDY).points()[6].plan().data
-    said = [each for each in requirements.impossible(plan) if "upload_control" in each]
-    assert said == [
-        "workloads[0] (seeding) population home: upload_control has no real program here yet; "
-        "give the population a limit in `upload` instead, or run it with --engine simulation"
-    ]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from flashcrowd.autolimit.probes import Reflector
 
-_ROUTES = Path("/proc/net/route")
+_ROUTES = Path("/proc/thread-self/net/route")
+"""Of this thread: one of a testbed is in another network namespace than its process."""
 _UP_AND_GATEWAY = 0x3
 
 

@@ -70,6 +70,7 @@ class Session:
         reflectors: int,
         rounded: Callable[[int], int],
         line: int | None = None,
+        settings: str | None = None,
     ) -> None:
         """Begins.
 
@@ -80,13 +81,14 @@ class Session:
             reflectors: how many there are.
             rounded: what the client makes of a limit.
             line: what the line carries, in bytes per second, if that is known.
+            settings: in what the controller differs from its defaults, as a JSON object.
 
         Raises:
-            ValueError: there is no such controller.
+            ValueError: there is no such controller, or it has no such settings.
         """
         self._rounded, self._line = rounded, line
         self._control = _core.UploadController(
-            control, now, reflectors, _bps(reading.setting.limit)
+            control, now, reflectors, _bps(reading.setting.limit), settings
         )
         self.user: Setting = reading.setting
         self.written: list[int] = []

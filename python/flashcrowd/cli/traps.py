@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich import box
@@ -13,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, whole
+from flashcrowd.cli.options import Jobs, RepeatInvalid, whole
 from flashcrowd.cli.output import console
-from flashcrowd.engines import EngineError
+from flashcrowd.engines import EngineError, PlanRejected
 from flashcrowd.store import ResultsError, atomic
 from flashcrowd.study.pool import Interrupted
 from flashcrowd.traps import UnknownTrap, conduct, words
@@ -37,6 +38,18 @@ def traps(
     summary: Annotated[
         bool, Parameter(negative=(), help="Print only how many aims each controller meets.")
     ] = False,
+    engine: Annotated[
+        Literal["simulation", "emulation"],
+        Parameter(help="emulation: real clients and controllers besides, in real time."),
+    ] = "simulation",
+    program: Annotated[
+        str | None, Parameter(help="Emulation: what plays the client (its profile's if not given).")
+    ] = None,
+    limits: Annotated[
+        str | None,
+        Parameter(help='Emulation: fixed limits, as in "30 %,50 %" (the simulation\'s oracle).'),
+    ] = None,
+    repeat_invalid: RepeatInvalid = 0,
 ) -> int:
     """Hold upload controllers against the best fixed limit, trap by trap.
 
@@ -44,8 +57,12 @@ def traps(
     changes, a reflector that stops. The oracle is the best of a sweep of fixed limits. All tables
     are written into traps.md. After Ctrl-C or a crash the same command goes on where it stopped.
 
-    Exit status: 0 done (whatever the aims), 1 a run failed, 2 unknown trap or controller, or
-    unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
+    With --engine emulation each trap is simulated first and then played by real programs, one run
+    each of unlimited, autolimit and the oracle's limit unless told otherwise, and both stand beside
+    each other in emulation/traps.md. What it costs is said first: a run takes 3 to 4 minutes.
+
+    Exit status: 0 done (whatever the aims), 1 a run failed, 2 unknown trap or controller, what
+    cannot be emulated here, or unusable folder, 130 after Ctrl-C, 143 after SIGTERM.
     """
     err = Console(stderr=True)
 
@@ -53,13 +70,21 @@ def traps(
         err.print(Text(f"trap {number} of {count}: {name}", style="bold"))
 
     try:
+        if engine == "emulation":
+            return _emulated(
+                names, controller, out, limits=_shares(limits), program=program,
+                repeats=repeats or 1, repeat_invalid=repeat_invalid, jobs=jobs, tell=tell,
+                say=lambda text: err.print(Text(text)), again=again(),
+            )  # fmt: skip
+        if limits is not None or program is not None:
+            raise UnknownTrap("--limits and --program are of --engine emulation")
         found = conduct(
             names, controller, out, repeats=repeats, jobs=jobs, tell=tell, again=again()
         )
     except Interrupted:
         print(f"\nStopped. Finished runs are kept.\nGo on with: {again()}", file=sys.stderr)
         return stopped()
-    except (UnknownTrap, ResultsError) as error:
+    except (UnknownTrap, ResultsError, PlanRejected) as error:
         print(error, file=sys.stderr)
         return 2
     except EngineError as error:
@@ -75,6 +100,34 @@ def traps(
     printed.print(_table(["controller", *words.AIMS, "all"], list(words.aims(found))))
     print(f"Tables: {out / PAGE}")
     return 0
+
+
+def _emulated(names: Sequence[str], controllers: Sequence[str], out: Path, **more: Any) -> int:
+    """Simulated and emulated, beside each other."""
+    # Imported here: the simulation runs where there are no namespaces.
+    from flashcrowd.traps import emulated
+
+    found = emulated.conduct(names, controllers, out, **more)
+    page = out / emulated.FOLDER / PAGE
+    atomic.write_bytes(page, words.beside_markdown(found).encode())
+    printed = console()
+    for one in found:
+        printed.print(Text(words.beside_title(one)))
+        printed.print(_table(list(words.BESIDE_HEADER), list(words.beside_rows(one))))
+    print(f"Tables: {page}")
+    return 0
+
+
+def _shares(text: str | None) -> list[float]:
+    """Parts of the uplink: `30 %,50 %`."""
+    found = []
+    for part in text.split(",") if text is not None else ():
+        number = part.strip().removesuffix("%").strip()
+        try:
+            found.append(round(float(number) / 100, 6))
+        except ValueError:
+            raise UnknownTrap(f'--limits {text}: write them as "30 %,50 %"') from None
+    return found
 
 
 def _table(header: list[str], rows: list[list[str]]) -> Table:

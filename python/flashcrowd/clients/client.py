@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.clients.place import Place
 from flashcrowd.clients.settings import Settings, Unmet, Upload
 from flashcrowd.clients.torrent import Torrent
@@ -167,6 +168,10 @@ class Client(ABC):
     @abstractmethod
     def kill(self) -> None:
         """It goes at once, without a word. May be called at any time, also twice."""
+
+    def interface(self) -> Interface:
+        """What `flashcrowd autolimit` talks to; of the programs of `controller.CONTROLLED`."""
+        raise NotImplementedError(f"autolimit does not know {self.program}")
 
     def last_lines(self) -> list[str]:
         """The last that the program wrote."""

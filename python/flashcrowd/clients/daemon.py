@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
+from flashcrowd.clients.client import HUNG_S, Client, ClientFailed, Found, Job, Progress
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 
@@ -109,7 +109,7 @@ class Daemon(Client):
         try:
             return self.is_up()
         except RpcError as error:
-            raise self.failure(str(error)) from None
+            raise self._silent(error) from None
 
     def join(self) -> None:
         """Give it the torrent."""
@@ -202,5 +202,9 @@ class Daemon(Client):
         try:
             what()
         except RpcError as error:
-            self._alive()
-            raise self.failure(str(error)) from None
+            raise self._silent(error) from None
+
+    def _silent(self, error: RpcError) -> ClientFailed:
+        """Why it said nothing: because it has ended, if it has."""
+        ended = self._process is not None and self._process.hung_up() is not None
+        return self.failure(self.how_it_ended if ended else str(error))

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from flashcrowd.autolimit.client import Client as Interface
+from flashcrowd.autolimit.libtorrent import Libtorrent as Controlled
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
 from flashcrowd.clients.place import entered
 from flashcrowd.clients.settings import (
@@ -249,6 +251,10 @@ class Libtorrent(Client):
         self._session.apply_settings(
             {"upload_rate_limit": upload or 0, "unchoke_slots_limit": slots}
         )
+
+    def interface(self) -> Interface:
+        """The session."""
+        return Controlled(self._session)
 
     def leave(self, *, told: bool = True) -> None:
         """Pause the torrent: its connections are closed, and the tracker is told."""

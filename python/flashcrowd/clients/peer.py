@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flashcrowd.clients.client import Client, Progress
+from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.place import Place
 
 
@@ -42,6 +43,7 @@ class Peer:
         role: `seed` or `leecher`, as it came.
         member: its number in the swarm, in the order of arrival; None before.
         closed: whether its client is gone, and its place free again.
+        controller: what sets its client's upload limit; None without one, and until it is started.
         timeouts: retransmission timeouts of its host's kernel before and at the end.
     """
 
@@ -58,6 +60,7 @@ class Peer:
     left: float | None = None
     closed: bool = False
     spent: Spent = field(default_factory=Spent)
+    controller: Controller | None = None
     timeouts_before: int = 0
     timeouts: int = 0
 

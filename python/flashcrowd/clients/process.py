@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flashcrowd.clients.place import Place, entered
 
+_DYING_S = 0.5
 GRACE_S = 10.0
 """How long a program may take to end once it was asked to."""
 LAST_LINES = 12
@@ -73,6 +74,12 @@ class Process:
     def status(self) -> int | None:
         """How it ended; None while it runs."""
         return self._popen.poll()
+
+    def hung_up(self) -> int | None:
+        """How it ended, if it did: one that dies closes its sockets before its end can be seen."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(_DYING_S)
+        return self.status()
 
     def how_it_ended(self) -> str:
         """Its end in words."""

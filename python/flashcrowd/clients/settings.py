@@ -45,6 +45,8 @@ class Settings:
         rules: the profile as the plan has it.
         data_apart: whether the plan asks for connections of their own for the blocks.
         utp_target_s: the delay that uTP aims at in queues; None for the program's own.
+        refresh_s: how often the program renews what it says to an upload controller; None for as
+            suits whoever else asks.
     """
 
     profile: str
@@ -53,6 +55,7 @@ class Settings:
     rules: Mapping[str, Any] = field(repr=False)
     data_apart: bool = False
     utp_target_s: float | None = None
+    refresh_s: float | None = None
 
     @property
     def slots(self) -> int:
@@ -189,6 +192,7 @@ def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
     utp = utps[chosen["utp"]] if "utp" in chosen else utps[0] if len(utps) == 1 else None
     target_ns = ((utp or {}).get("ledbat") or {}).get("target_ns")
     upload = population.get("upload_bps")
+    interface = (population.get("upload_control") or {}).get("interface") or {}
     return Settings(
         profile=profile["name"],
         upload=None if upload is None else upload // 8,
@@ -196,4 +200,5 @@ def of(plan: Mapping[str, Any], population: Mapping[str, Any]) -> Settings:
         rules=profile,
         data_apart=data is not None,
         utp_target_s=None if target_ns is None else target_ns / 1e9,
+        refresh_s=(interface.get("refresh_ns") or 0) / 1e9 or None,
     )

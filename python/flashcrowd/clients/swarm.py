@@ -6,13 +6,23 @@ import heapq
 import itertools
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from flashcrowd.clients import arrivals, descriptors, kernel, opentracker, settings, tables, torrent
+from flashcrowd.clients import (
+    arrivals,
+    controller,
+    descriptors,
+    kernel,
+    opentracker,
+    settings,
+    tables,
+    torrent,
+)
 from flashcrowd.clients.client import ClientFailed, Job
+from flashcrowd.clients.controller import Controller
 from flashcrowd.clients.opentracker import OpenTracker
 from flashcrowd.clients.peer import Peer
 from flashcrowd.clients.place import Place
@@ -31,8 +41,8 @@ CLOSE_S = 60.0
 LOOK_S = 0.1
 """How often clients are looked at."""
 
-Event = Literal["prepare", "arrive", "leave", "pieces", "series"]
-_SAMPLED = ("swarm-rate", "online", "completed")
+Event = Literal["prepare", "arrive", "control", "leave", "pieces", "series"]
+_SAMPLED = ("swarm-rate", "online", "completed", "upload-limit")
 
 
 class Swarm:
@@ -48,6 +58,7 @@ class Swarm:
         left_behind: seeds and leechers that the tracker still knows when all have left; None
             before, and of a tracker that does not tell.
         unmet: what the plan asks of populations and their programs do not offer.
+        others_miss: whether somebody who is played elsewhere is online and lacks something.
     """
 
     def __init__(
@@ -59,6 +70,7 @@ class Swarm:
         folder: Path,
         tracker_place: Place | None = None,
         tracker: Literal["flashcrowd", "opentracker"] = "flashcrowd",
+        own: Container[int] | None = None,
     ) -> None:
         """What is to be played.
 
@@ -71,6 +83,8 @@ class Swarm:
             tracker_place: where the tracker runs that has no host in the plan.
             tracker: which program it is: ours, which answers as the plan says, or opentracker,
                 which has rules of its own.
+            own: the hosts that are played here, where others are played elsewhere: their peers
+                never come here, and whether the swarm stalls is seen from where all is known.
 
         Raises:
             ValueError: the programs cannot play it, see `programs.refusals`, or the tracker has no
@@ -84,6 +98,9 @@ class Swarm:
         if place is None:
             raise ValueError(f"swarm {self.spec['name']}: the tracker has no host, and no place")
         self._tracker_place, self._tracker_program = place, tracker
+        self._own = own
+        self._has_tracker = own is None or host is None or host in own
+        self.others_miss = False
         swarms = [n for n, it in enumerate(plan["workloads"]) if it["kind"] == "swarm"]
         self._number = swarms.index(workload)
         self._stream = RandomStream(seed, "tracker", workload)
@@ -99,7 +116,7 @@ class Swarm:
         self.left_behind: tuple[int, int] | None = None
         self.unmet: dict[tuple[str, str], list[settings.Unmet]] = {}
         self.pieces: list[tuple[int, float, list[int]]] = []
-        self.series: list[tuple[str, float, float]] = []
+        self.series: list[tuple[str, str, float, float]] = []
         self._members = 0
         self._events: list[tuple[float, int, Event, int]] = []
         self._order = itertools.count()
@@ -128,7 +145,8 @@ class Swarm:
         """
         descriptors.raise_limit()
         place = self._tracker_place
-        for where in (place, *(peer.place for peer in self.peers)):
+        played = [peer.place for peer in self.peers if self._plays(peer)]
+        for where in (place, *played) if self._has_tracker else played:
             if not kernel.has_loopback(where):
                 raise ClientFailed(f"the loopback interface of {where.name} is down")
         # The tracker first: a client whose first announce is refused waits before the next.
@@ -140,17 +158,21 @@ class Swarm:
             self._torrent_seed,
             announce,
         )
-        self.tracker = self._started_tracker(made.info_hash)
+        if self._has_tracker:
+            self.tracker = self._started_tracker(made.info_hash)
         place_of = 0
         for number, spec in enumerate(self.spec["populations"]):
             when = arrivals.arrivals_ns(spec, self.seed, self._number, number)
             for at, leave in zip(when, arrivals.leaves_ns(spec), strict=True):
+                if not self._plays(self.peers[place_of]):
+                    place_of += 1
+                    continue
                 self._schedule(at / 1e9 - LEAD_S, "prepare", place_of)
                 self._schedule(at / 1e9, "arrive", place_of)
                 if leave is not None:
                     self._schedule(leave / 1e9, "leave", place_of)
                 place_of += 1
-        while self._events[0][0] < 0.0 and self._events[0][2] == "prepare":
+        while self._events and self._events[0][0] < 0.0 and self._events[0][2] == "prepare":
             self._prepare(self.peers[heapq.heappop(self._events)[3]])
         deadline = time.monotonic() + READY_S
         waiting = [peer.client for peer in self.peers if peer.client is not None]
@@ -201,8 +223,27 @@ class Swarm:
 
     @property
     def leechers(self) -> list[Peer]:
-        """Every leecher, planned ones and replacements."""
-        return [peer for peer in self.peers if peer.is_leecher]
+        """Every leecher that is played here, planned ones and replacements."""
+        return [peer for peer in self.peers if peer.is_leecher and self._plays(peer)]
+
+    @property
+    def came(self) -> int:
+        """How many peers have come."""
+        return self._members
+
+    @property
+    def over(self) -> int:
+        """How many leechers have the whole file, or left without it."""
+        return sum(it.completed is not None or it.left is not None for it in self.leechers)
+
+    @property
+    def down(self) -> int:
+        """Bytes that leechers have received."""
+        return self._down()
+
+    def _plays(self, peer: Peer) -> bool:
+        """Whether a peer is played here."""
+        return self._own is None or peer.host in self._own
 
     @property
     def completed(self) -> int:
@@ -278,6 +319,8 @@ class Swarm:
             self._prepare(self.peers[subject])
         elif event == "arrive":
             self._arrive(at, subject)
+        elif event == "control":
+            self._control(self.peers[subject])
         elif self.peers[subject].is_online:
             self._depart(self.peers[subject])
 
@@ -299,6 +342,7 @@ class Swarm:
             torrent.give(self.torrent, job.content.parent)
         name = peer.spec.get("program") or DEFAULT
         peer.client = PROGRAMS[name].client(job)
+        job.unmet += controller.differences(self.plan, peer.spec, name, job.settings)
         self.unmet[peer.spec["name"], name] = job.unmet
 
     def _arrive(self, at: float, subject: int) -> None:
@@ -325,6 +369,20 @@ class Swarm:
         if not peer.is_leecher or departs:
             self._plan_departure(peer, 0)
         self._progress_at = self.now
+        if (asked := controller.of(peer.spec)) is not None:
+            # The stream of the simulation: for one seed both begin at the same instant.
+            stream = RandomStream(self.seed, "upload control", peer.number)
+            late_ns = stream.between(0, asked["start_spread_ns"])
+            self._schedule(peer.arrived + late_ns / 1e9, "control", subject)
+
+    def _control(self, peer: Peer) -> None:
+        """The controller of a peer is started, if the peer is still there."""
+        asked = controller.of(peer.spec)
+        if not peer.is_online or peer.client is None or asked is None:
+            return
+        reflectors = [self._places[host] for host in asked["reflectors"]]
+        since = self._start + (peer.arrived or 0.0)
+        peer.controller = Controller(asked, peer.client.interface(), peer.place, reflectors, since)
 
     def _plan_departure(self, peer: Peer, download_ns: int) -> None:
         stay = arrivals.stay_ns(peer.spec["departure"], self.seed, peer.number, download_ns)
@@ -345,6 +403,8 @@ class Swarm:
     def _leave(self, peer: Peer) -> None:
         client = peer.client
         assert client is not None
+        if peer.controller is not None:
+            peer.controller.stop()
         client.leave()
         peer.left = self.now
 
@@ -372,7 +432,7 @@ class Swarm:
         """Look at every client, and account for the time since the last look."""
         if self.tracker is not None and not self.tracker.is_running():
             raise ClientFailed("the tracker does not run any more")
-        needed = any(peer.is_missing for peer in self.peers)
+        needed = self.others_miss or any(peer.is_missing for peer in self.peers)
         for peer in list(self.peers):
             client = peer.client
             if client is None:
@@ -382,6 +442,8 @@ class Swarm:
             if not peer.is_online:
                 continue
             client.look()
+            if peer.controller is not None and peer.controller.failure:
+                raise client.failure(peer.controller.failure)
             peer.spend(seconds, needed)
             if client.completed_at is not None and peer.completed is None and peer.is_leecher:
                 peer.completed = client.completed_at - self._start
@@ -395,10 +457,9 @@ class Swarm:
         down = self._down()
         if down > self._bytes:
             self._bytes, self._progress_at = down, self.now
-        if self.is_done or self.outcome:
+        if self._own is not None or self.is_done or self.outcome:
             return
-        name, total = self.spec["name"], len(self.leechers)
-        over = sum(it.completed is not None or it.left is not None for it in self.leechers)
+        name, total, over = self.spec["name"], len(self.leechers), self.over
         waiting = self._members > over and over < total
         stall_s = self.plan["stop"]["stall_ns"] / 1e9
         if waiting and self.now - self._progress_at >= stall_s:
@@ -419,6 +480,9 @@ class Swarm:
         self.pieces += [(number, now, counts) for number, counts in sorted(populations.items())]
 
     def _sample(self, what: str, every_s: float) -> None:
+        if what == "upload-limit":
+            self._sample_limits()
+            return
         if what == "online":
             value = float(sum(peer.is_online for peer in self.peers))
         elif what == "completed":
@@ -427,7 +491,20 @@ class Swarm:
             down = self._down()
             value = (down - self._sampled_bytes) * 8 / every_s
             self._sampled_bytes = down
-        self.series.append((what, self.now, value))
+        self.series.append((what, self.spec["name"], self.now, value))
+
+    def _sample_limits(self) -> None:
+        """The limit of each client, as its controller heard last or as it was told."""
+        others = sum(workload["kind"] == "swarm" for workload in self.plan["workloads"]) > 1
+        for peer in self.peers:
+            if not peer.is_online:
+                continue
+            heard = peer.controller.rows if peer.controller is not None else ()
+            limit = heard[-1].limit if heard else self._settings[peer.population].upload
+            if limit is not None:
+                # A host may have a peer of each swarm.
+                source = f"{peer.place.name} {self.spec['name']}" if others else peer.place.name
+                self.series.append(("upload-limit", source, self.now, 8.0 * limit))
 
     # After the end.
 
@@ -445,6 +522,8 @@ class Swarm:
             ClientFailed: a file is not what the torrent says.
         """
         for peer in self.peers:
+            if peer.controller is not None:
+                peer.controller.stop()
             if peer.client is not None:
                 peer.client.leave(told=not self._cut_off)
         deadline = time.monotonic() + CLOSE_S
@@ -480,6 +559,11 @@ class Swarm:
 
     def close(self) -> None:
         """End every program that is left, and remove everything that was written."""
+        controllers = [it.controller for it in self.peers if it.controller is not None]
+        for one in controllers:
+            one.stop()
+        for one in controllers:
+            one.close()
         for peer in self.peers:
             if peer.client is not None:
                 peer.client.kill()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from flashcrowd.clients import controller
 from flashcrowd.clients.peer import Peer
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ def rows(swarm: Swarm) -> dict[str, list[Row]]:
         ],
         "have": _have(swarm, leechers),
         "series": [
-            {"what": what, "source": name, "t_s": at, "value": value}
-            for what, at, value in swarm.series
+            {"what": what, "source": source, "t_s": at, "value": value}
+            for what, source, at, value in swarm.series
         ],
+        "control": _control(swarm, came),
         "programs": _programs(swarm),
     }
 
@@ -128,6 +130,23 @@ def _have(swarm: Swarm, leechers: list[Peer]) -> list[Row]:
         for piece, at in peer.client.have
     ]
     return sorted(found, key=lambda row: (row["t_s"], row["peer"], row["piece"]))
+
+
+def _control(swarm: Swarm, came: list[Peer]) -> list[Row]:
+    """What controllers heard of their clients and did, in the order of time."""
+    found = [
+        {
+            "swarm": swarm.spec["name"],
+            "population": peer.spec["name"],
+            "host": peer.place.name,
+            "peer": peer.member,
+            **row,
+        }
+        for peer in came
+        if peer.controller is not None
+        for row in controller.rows(peer.controller.rows, swarm.seconds)
+    ]
+    return sorted(found, key=lambda row: (row["t_s"], row["peer"]))
 
 
 def _programs(swarm: Swarm) -> list[Row]:

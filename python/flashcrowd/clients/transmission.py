@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from flashcrowd.autolimit.address import Address
+from flashcrowd.autolimit.client import Client as Interface
+from flashcrowd.autolimit.clients import reach
+from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
@@ -135,6 +139,10 @@ class Transmission(Daemon):
     def limit(self, upload: Upload) -> None:
         """The upload limit changes."""
         self._try(lambda: self._call("session-set", **_limits(upload)))
+
+    def interface(self) -> Interface:
+        """Its RPC, which lets everybody in who is on its host."""
+        return reach(Address(NAME, "127.0.0.1", self._port), Credentials(""))
 
     def drop(self) -> None:
         """Stop the torrent: the tracker is told."""

@@ -88,17 +88,19 @@ class Verdicts:
     runs: int
 
 
-def judge(trap: Trap, results: Source, controllers: Sequence[str]) -> Verdicts:
-    """Hold the controllers of a trap's study against the best of its fixed limits."""
+def judge(
+    trap: Trap, results: Source, controllers: Sequence[str], shares: Sequence[float] = SHARES
+) -> Verdicts:
+    """Hold the controllers of a trap's study against the best of its fixed limits, `shares`."""
     points = seen.read(trap, results)
-    fixed = [points[index] for index in range(len(SHARES))]
+    fixed = [points[index] for index in range(len(shares))]
     chosen = [_oracle(trap, fixed, stretch) for stretch in trap.stretches]
     oracle = _Oracle(trap, [fixed[index] for index in chosen])
     found = [_outcome(oracle, "oracle", None)]
-    for index, name in enumerate(controllers, len(SHARES)):
+    for index, name in enumerate(controllers, len(shares)):
         found.append(_outcome(oracle, name, points[index]))
-    shares = tuple(SHARES[index] for index in chosen)
-    return Verdicts(trap, shares, tuple(found), len(fixed[0]))
+    best = tuple(shares[index] for index in chosen)
+    return Verdicts(trap, best, tuple(found), len(fixed[0]))
 
 
 def _oracle(trap: Trap, fixed: Sequence[Sequence[Seen]], stretch: tuple[float, float]) -> int:

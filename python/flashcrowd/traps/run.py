@@ -40,12 +40,8 @@ def conduct(
         ResultsError: a results folder cannot be used.
         EngineError: a run failed.
     """
-    known = trap.controllers()
-    for name in controllers:
-        if name not in known:
-            raise UnknownTrap(f"no controller {name!r}; there are {', '.join(known)}")
     chosen = [trap.load(name) for name in (names or trap.names())]
-    held = list(controllers or known)
+    held = list(known(controllers) or trap.controllers())
     found = []
     for number, one in enumerate(chosen, 1):
         tell(one.name, number, len(chosen))
@@ -53,3 +49,16 @@ def conduct(
         results = run(study, out=Path(out) / one.name, jobs=jobs, again=again)
         found.append(outcome.judge(one, results, held))
     return found
+
+
+def known(controllers: Sequence[str]) -> Sequence[str]:
+    """These controllers.
+
+    Raises:
+        UnknownTrap: there is no such one.
+    """
+    there = trap.controllers()
+    for name in controllers:
+        if name not in there:
+            raise UnknownTrap(f"no controller {name!r}; there are {', '.join(there)}")
+    return controllers

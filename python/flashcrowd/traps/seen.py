@@ -51,15 +51,18 @@ class Seen:
 
 
 def read(trap: Trap, results: Source) -> dict[int, list[Seen]]:
-    """The runs of each point of a trap's study."""
+    """The runs of each point of a trap's study, but for those that failed."""
     runs = results.tables["runs"]
     columns = (tables.integers(runs, name) for name in ("run", "point", "seed"))
+    outcomes = tables.strings(runs, "outcome")
     seconds = int(trap.to_s)
     up, down = dict(_up(trap, results)), dict(_down(trap, results))
     pings, calls = dict(_pings(trap, results)), dict(_calls(results))
     silence, nothing = np.zeros(seconds), (np.empty(0), np.empty(0))
     found: dict[int, list[Seen]] = {}
-    for run, point, seed in zip(*columns, strict=True):
+    for run, point, seed, how in zip(*columns, outcomes, strict=True):
+        if how == "failed":  # a real program crashed: nothing to be seen
+            continue
         sent_s, rtt_ms = pings.get(run, nothing)
         ms, lost = calls.get(int(run), (np.empty(0), None))
         one = Seen(
@@ -95,7 +98,8 @@ def _down(trap: Trap, results: Source) -> Iterator[tuple[int, np.ndarray]]:
     t_s, value = tables.numbers(rows, "t_s"), tables.numbers(rows, "value")
     for run, mine in tables.by_run(tables.integers(rows, "run"), chosen):
         total = np.zeros(int(trap.to_s))
-        second = np.ceil(t_s[mine] - 1e-9).astype(int) - 1
+        # A sample tells of the second before; one of a real clock comes a little late.
+        second = np.rint(t_s[mine]).astype(int) - 1
         inside = (second >= 0) & (second < len(total))
         np.add.at(total, second[inside], value[mine][inside])
         yield run, total

@@ -82,19 +82,31 @@ class Trap:
     @property
     def limits(self) -> list[Rate]:
         """The fixed limits among which the oracle chooses, of each client."""
-        return [Rate.of(round(share * self.most.bps / self.clients)) for share in SHARES]
+        return [self.limit(share) for share in SHARES]
 
-    def study(self, controllers: Sequence[str], repeats: int | None = None) -> Study:
+    def limit(self, share: float) -> Rate:
+        """The fixed limit of each client that is this part of the uplink."""
+        return Rate.of(round(share * self.most.bps / self.clients))
+
+    def study(
+        self,
+        controllers: Sequence[str],
+        repeats: int | None = None,
+        shares: Sequence[float] = SHARES,
+        document: Mapping[str, Any] | None = None,
+    ) -> Study:
         """The trap as a study: the fixed limits, then the controllers.
 
         Args:
             controllers: their names.
             repeats: replaces those of ``line.toml``.
+            shares: the fixed limits, as parts of the uplink.
+            document: replaces the trap's own.
         """
-        fixed = [{"name": "fixed", "limit": str(limit)} for limit in self.limits]
+        fixed = [{"name": "fixed", "limit": str(self.limit(share))} for share in shares]
         named = [{"name": name} for name in controllers]
         values = [{**each, "reflector": list(REFLECTORS)} for each in (*fixed, *named)]
-        document = {**self.document, "sweep": {CONTROL: values}}
+        document = {**(document or self.document), "sweep": {CONTROL: values}}
         place = HOME / f"{self.name}.toml"
         return Study.from_dict(document, place=str(place), directory=HOME, repeats=repeats)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from flashcrowd.report import wording
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.traps.outcome import Outcome, Verdicts
+
+if TYPE_CHECKING:
+    from flashcrowd.traps.emulated import Beside
 
 HEADER = (
     "controller", "uplink", "upload", "download", "p95 wait (ms)",
@@ -50,6 +54,46 @@ def rows(verdicts: Verdicts) -> Iterator[list[str]]:
         if one.call_ms is not None:
             cells += [_plain(one.call_ms), _plain(one.call_lost, 1)]
         yield cells
+
+
+BESIDE_HEADER = (
+    "", "", "uplink used", "download (Mbit/s)", "median ping (ms)", "p95 ping (ms)",
+)  # fmt: skip
+
+
+def beside_title(found: Beside) -> str:
+    """The trap, what played it, and how many of these runs were punctual."""
+    one = found.emulated.trap
+    said = f"{one.name}: {one.says}, simulated and by {found.program} beside the real controllers"
+    if not found.invalid:
+        return f"{said}."
+    count = f"{len(found.invalid)} of {wording.count(found.counts, 'emulated run')}"
+    return f"{said}. {count} invalid, the first since {found.invalid[0].partition('; ')[0]}."
+
+
+def beside_rows(found: Beside) -> Iterator[list[str]]:
+    """Two rows for each limit and controller: simulated, and emulated."""
+    for name, pair in found.means.items():
+        for engine, means in zip(("simulated", "emulated"), pair, strict=True):
+            down = means.down_bps and means.down_bps.scaled(1e-6)
+            yield [
+                name if engine == "simulated" else "",
+                engine,
+                _percent(means.uplink),
+                _plain(down, 2),
+                _plain(means.median_ms),
+                _plain(means.p95_ms),
+            ]
+
+
+def beside_markdown(found: Sequence[Beside]) -> str:
+    """All of both engines as a page: side by side, and against the limits that were emulated."""
+    parts = []
+    for one in found:
+        parts.append(f"{beside_title(one)}\n\n{_table(BESIDE_HEADER, beside_rows(one))}")
+        verdicts = one.emulated
+        parts.append(f"Emulated. {title(verdicts)}\n\n{_table(header(verdicts), rows(verdicts))}")
+    return "\n".join(parts)
 
 
 def aims(found: Sequence[Verdicts]) -> Iterator[list[str]]:

@@ -9,6 +9,7 @@
 pub(crate) mod baseline;
 pub(crate) mod capacity;
 pub(crate) mod gradient;
+mod occupancy;
 pub(crate) mod search;
 mod senses;
 

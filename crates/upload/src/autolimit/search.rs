@@ -7,6 +7,7 @@
 //! download it is the other way round: bursts raise the mean and harm no rate, and only a queue that does not run empty tells
 //! that the uplink is full. Which of both it is tells the delay that stands while our upload rests.
 
+use super::occupancy::Occupancy;
 use super::senses::{Sensed, Senses, Window, answers_of_senses};
 use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
@@ -45,6 +46,9 @@ const MOST_DRAIN: usize = 5;
 /// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
 const CLOSE: f64 = 1.1;
 
+/// The raise of a search at most: it doubles while the probes that wait say that there is room for it.
+const DOUBLE: f64 = 2.0;
+
 /// A step up after two that did no harm.
 const STEP: f64 = 1.25;
 
@@ -55,6 +59,9 @@ const MOST_PATIENCE: u32 = 32;
 /// How long a reference holds at first; twice as long after each that agrees, up to the longest.
 const REFRESH: Span = Span::from_secs(60);
 const LONGEST_REFRESH: Span = Span::from_secs(300);
+
+/// How long the first one beside a download holds, for which there is time for half a cycle only.
+const FIRST_REFRESH: Span = Span::from_secs(30);
 
 /// A delay that may be ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,6 +101,9 @@ pub(crate) struct Control {
     reference: Reference,
     /// A download's queue stands while our upload rests.
     shared: bool,
+    /// How busy the line was without a download, and the longest delay while it rested, in seconds.
+    line: Occupancy,
+    idle: f64,
     /// Windows in a row without any queue.
     empty: usize,
     refresh: Span,
@@ -117,6 +127,8 @@ impl Control {
             mode: Mode::Rest { windows: 0, suspect: None },
             reference: Reference::default(),
             shared: false,
+            line: Occupancy::default(),
+            idle: 0.0,
             empty: 0,
             refresh: REFRESH,
             refresh_at: Time::NEVER,
@@ -155,7 +167,8 @@ impl Control {
                 self.mode = if windows < 2 || (falling && windows < MOST_DRAIN) {
                     Mode::Drain { windows, last: sensed.standing, suspect }
                 } else {
-                    Mode::Rest { windows: 0, suspect }
+                    // The delay of this window was the one before: it was at rest already.
+                    Mode::Rest { windows: usize::from(!falling), suspect }
                 };
             }
             Mode::Rest { windows, suspect } => self.rest(now, &sensed, windows + 1, suspect),
@@ -201,7 +214,8 @@ impl Control {
     fn rest(&mut self, now: Time, sensed: &Sensed, windows: usize, suspect: Option<Suspect>) {
         let shared = sensed.standing > QUEUE;
         // Without a queue of somebody else's one window tells all.
-        if windows < if shared { CYCLE - 1 } else { 1 } {
+        let enough = if self.found { CYCLE - 1 } else { CYCLE / 2 };
+        if windows < if shared { enough } else { 1 } {
             self.mode = Mode::Rest { windows, suspect };
             return;
         }
@@ -213,6 +227,9 @@ impl Control {
         };
         let agrees = (stands - stood).abs() < self.bound(sensed, windows) && suspect.is_none();
         self.refresh = if agrees { (self.refresh * 2).min(LONGEST_REFRESH) } else { REFRESH };
+        if shared && !self.found {
+            self.refresh = FIRST_REFRESH;
+        }
         self.refresh_at = now + self.refresh;
         self.reference = Reference { standing: sensed.standing, mean };
         if shared != self.shared {
@@ -241,11 +258,13 @@ impl Control {
             self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
         } else if !self.found {
             if let Some(suspect) = suspect {
-                // The limit before was innocent, too.
-                self.good = self.good.max(bounded(suspect.limit / SEARCH));
+                // The limit was innocent: the next one is twice as high, as in the search that was interrupted.
+                self.good = self.good.max(bounded(suspect.limit * DOUBLE / SEARCH));
+            } else {
+                self.idle = self.senses.peak(1);
             }
             self.state = state(Phase::Raising, "the reference is known: the search goes on");
-            self.search();
+            self.search(sensed);
         } else if suspect.is_some() {
             // Somebody else came or went, and what does harm may be another limit than before.
             (self.bad, self.patience) = (None, PATIENCE);
@@ -258,11 +277,12 @@ impl Control {
     }
 
     /// Nothing is known that does harm. Beside a download harm needs a while to be seen, and trials are made from the first.
-    fn search(&mut self) {
+    fn search(&mut self, sensed: &Sensed) {
         if self.shared {
             return self.more(self.state);
         }
-        self.limit = bounded(self.good);
+        let used = sensed.latest.unwrap_or(0.0) >= BOUND * self.good;
+        self.limit = bounded(if used { DOUBLE * self.good } else { self.good });
         self.mode = Mode::Search;
     }
 
@@ -297,7 +317,12 @@ impl Control {
             return;
         }
         let heard = windows.saturating_sub(SETTLE).clamp(1, CYCLE);
-        let (added, bound) = self.added(sensed, heard);
+        let searching = self.mode == Mode::Search;
+        let (mut added, bound) = self.added(sensed, heard);
+        if searching {
+            // Windows of a search each have another limit: only the last one tells of this.
+            added = self.senses.fresh() - self.reference.standing;
+        }
         let state = |phase, reason| State::new(phase, reason).with(added.max(0.0), bound);
         let suspect = Suspect { added, upload, limit: self.limit };
         if added > bound {
@@ -308,10 +333,12 @@ impl Control {
         }
         // Clients follow a limit late, and at a low one they write a block in several seconds: the search goes on when the limit
         // before this one is used.
-        let searching = self.mode == Mode::Search;
-        let least = if searching { BOUND / SEARCH } else { BOUND };
-        let used = if searching { sensed.latest.unwrap_or(0.0).max(upload) } else { upload };
-        let loaded = used >= least * self.limit;
+        let latest = sensed.latest.unwrap_or(0.0).max(upload);
+        let loaded = if searching {
+            latest >= BOUND * self.good.min(self.limit)
+        } else {
+            upload >= BOUND * self.limit
+        };
         self.fallen(sensed, heard);
         if !loaded {
             self.state =
@@ -320,9 +347,14 @@ impl Control {
         }
         match self.mode {
             Mode::Search => {
-                // What is good is what was set a window ago.
-                self.good = bounded(self.limit / SEARCH).max(self.good);
-                self.limit = bounded(self.limit * SEARCH);
+                // Behind a queue that stands all wait, whoever made it: nothing is learnt of the line.
+                let most = if added > QUEUE { SEARCH } else { DOUBLE };
+                if added <= QUEUE {
+                    self.line.note(latest, self.senses.waited(self.idle + QUEUE));
+                }
+                let room = self.line.capacity().map_or(f64::INFINITY, |capacity| CUT * capacity);
+                self.good = self.limit;
+                self.limit = bounded(room.clamp(CLOSE * self.limit, most * self.limit));
                 self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
             }
             Mode::Trial { windows } => {
@@ -373,7 +405,7 @@ impl Control {
         self.successes = 0;
         match self.mode {
             Mode::Search => {
-                self.good = bounded((self.limit / (SEARCH * SEARCH)).min(CUT * suspect.upload));
+                self.good = bounded(self.good.min(CUT * suspect.upload));
                 self.lower(
                     Some(suspect),
                     "a delay came with the search: does it go when the upload rests?",
@@ -382,7 +414,9 @@ impl Control {
             Mode::Trial { .. } if blamed => {
                 self.found = true;
                 self.bad = Some(suspect.limit);
-                self.hold(self.patience);
+                // While what is good and what is not lie far apart the search is not over.
+                let far = suspect.limit > SEARCH * self.good;
+                self.hold(if far { 0 } else { self.patience });
                 self.patience = (2 * self.patience).min(MOST_PATIENCE);
                 self.state = state(Phase::Lowering, "the trial did harm");
             }
@@ -423,6 +457,7 @@ impl Controller for Control {
         self.again();
         if event == Event::PathChanged {
             (self.good, self.bad, self.found) = (FIRST, None, false);
+            self.line = Occupancy::default();
             self.lower(None, "another path: everything is learnt anew");
         }
     }

@@ -167,14 +167,22 @@ impl Senses {
     /// and goes, and only its least says whether it stands. The second, so that one reflector that is not behind
     /// the line cannot hide a queue; one that is congested itself cannot feign one.
     fn standing(&self, answers: &[(usize, f64)]) -> Option<f64> {
+        self.least(self.before.iter().chain(answers))
+    }
+
+    fn least<'a>(&self, answers: impl Iterator<Item = &'a (usize, f64)>) -> Option<f64> {
         let mut least: Vec<f64> = vec![f64::INFINITY; self.reflectors.len()];
-        for &(reflector, rtt) in self.before.iter().chain(answers) {
-            let delay = rtt - self.reflectors[reflector].base().unwrap_or(rtt);
-            least[reflector] = least[reflector].min(delay);
+        for &(reflector, rtt) in answers {
+            least[reflector] = least[reflector].min(self.delay(reflector, rtt));
         }
         least.retain(|delay| delay.is_finite());
         least.sort_by(f64::total_cmp);
         least.get(1).or(least.first()).copied()
+    }
+
+    /// What a round trip has above the base of its reflector.
+    fn delay(&self, reflector: usize, rtt: f64) -> f64 {
+        rtt - self.reflectors[reflector].base().unwrap_or(rtt)
     }
 
     /// The mean delay of the last windows, in seconds: of each reflector its own, and of these the middle, so that one that is
@@ -183,7 +191,7 @@ impl Senses {
         let mut sums = vec![(0.0, 0u32); self.reflectors.len()];
         let from = self.recent.len().saturating_sub(windows);
         for &(reflector, rtt) in self.recent[from..].iter().flatten() {
-            sums[reflector].0 += rtt - self.reflectors[reflector].base().unwrap_or(rtt);
+            sums[reflector].0 += self.delay(reflector, rtt);
             sums[reflector].1 += 1;
         }
         let most = sums.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -193,6 +201,31 @@ impl Senses {
         means.sort_by(f64::total_cmp);
         let (low, high) = (means.len().checked_sub(1)? / 2, means.len() / 2);
         Some(0.5 * (means[low] + means[high]))
+    }
+
+    /// The standing delay of the last window alone. With five answers at other phases of the limiter's tick each, it is enough to
+    /// tell a queue that does not run empty from bursts.
+    pub(super) fn fresh(&self) -> f64 {
+        self.recent.last().and_then(|answers| self.least(answers.iter())).unwrap_or(0.0)
+    }
+
+    /// Of the last window's answers: how many waited longer than so many seconds, and how many there are.
+    pub(super) fn waited(&self, longer: f64) -> (usize, usize) {
+        let Some(answers) = self.recent.last() else { return (0, 0) };
+        let delays = answers.iter().map(|&(reflector, rtt)| self.delay(reflector, rtt));
+        (delays.filter(|delay| *delay > longer).count(), answers.len())
+    }
+
+    /// The longest delay of the last windows, in seconds; of each reflector its own, and of these the second, so that one that is
+    /// congested itself does not count.
+    pub(super) fn peak(&self, windows: usize) -> f64 {
+        let mut most = vec![0.0f64; self.reflectors.len()];
+        let from = self.recent.len().saturating_sub(windows);
+        for &(reflector, rtt) in self.recent[from..].iter().flatten() {
+            most[reflector] = most[reflector].max(self.delay(reflector, rtt));
+        }
+        most.sort_by(f64::total_cmp);
+        most.iter().rev().nth(1).or(most.first()).copied().unwrap_or(0.0)
     }
 
     /// The least round trip, in seconds, of the middle reflector; zero before there is an answer.
