@@ -18,12 +18,13 @@ from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import expected_s, share
 from flashcrowd.emulation.capabilities import missing
+from flashcrowd.emulation.ensemble import divided, in_labs
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.players import PLAYERS
 from flashcrowd.emulation.requirements import impossible, programs
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
-from flashcrowd.engines import EngineError, PlanRejected
+from flashcrowd.engines import EngineError, PlanRejected, refusal
 from flashcrowd.engines.need import Need
 
 if TYPE_CHECKING:
@@ -36,13 +37,18 @@ _HOST_BYTES = 2_000_000
 
 
 class Emulator:
-    """The engine `emulation`."""
+    """The engine `emulation`.
+
+    Attributes:
+        across: other nodes that play a share of each run, as ADDRESS:PORT; see `member.py`.
+    """
 
     name = "emulation"
 
     def __init__(self) -> None:
         self.force = False
         self.repeat_invalid = 0
+        self.across: tuple[str, ...] = ()
         self._repeated = 0
         self._tested: dict[str, _Tested] = {}
         self._testing = threading.Lock()
@@ -54,14 +60,14 @@ class Emulator:
 
     def check(self, plan_json: str) -> None:
         """Raise `PlanRejected` if this machine cannot emulate a plan; all reasons at once."""
-        try:
-            _core.check_plan(plan_json)
-        except _core.PlanError as error:
-            raise PlanRejected(str(error)) from None
-        plan = json.loads(plan_json)
-        problems = [*impossible(plan), *missing(plan)]
-        if problems:
-            raise PlanRejected("cannot be emulated:\n  " + "\n  ".join(problems))
+        plan = refusal.check_for(
+            plan_json, "cannot be emulated", lambda plan: [*impossible(plan), *missing(plan)]
+        )
+        if self.across:
+            try:
+                divided(with_tracker_host(plan), 1 + len(self.across))
+            except EngineError as error:
+                raise PlanRejected(f"cannot be emulated:\n  {error}") from None
         self._programs |= programs(plan)
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
@@ -111,7 +117,7 @@ class Emulator:
         with share(need.packets / max(need.seconds, 1.0), hosts, control):
             try:
                 probes = self._self_test(plan_json, seed, control)
-                rows = {**in_lab(plan_json, seed, control), "probes": probes}
+                rows = {**self._in_labs(plan_json, seed, control), "probes": probes}
             except EngineError as error:
                 rows = _failed(str(error))
         wrong = failures(rows["probes"])
@@ -121,6 +127,17 @@ class Emulator:
             rows["run"][0]["reason"] = "; ".join(filter(None, told))
         return rows
 
+    def _in_labs(
+        self, plan_json: str, seed: int, control: Any, probe: bool = False
+    ) -> Mapping[str, list[dict[str, Any]]]:
+        """The tables of a run, or of the self-test, by this machine or by all nodes."""
+        if self.across:
+            return in_labs(plan_json, seed, control, self.across, probe=probe)
+        return in_lab(plan_json, seed, control, probe=probe)
+
+    def _probed(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
+        return self._in_labs(plan_json, seed, control, probe=True)["probes"]
+
     def _self_test(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
         """What probes find on a plan's network, measured once for each network."""
         plan = with_tracker_host(json.loads(plan_json))
@@ -129,17 +146,19 @@ class Emulator:
         key = sha256(network.encode()).hexdigest()
         with self._testing:
             if key not in self._tested:
-                self._tested[key] = _Tested(plan_json, seed, _probed(plan_json, seed, control))
+                self._tested[key] = _Tested(plan_json, seed, self._probed(plan_json, seed, control))
             return self._tested[key].probes
 
     def finish(self) -> Mapping[str, Any]:
         """The self-test after the last run: each network that was measured long ago, once more."""
         now = time.monotonic()
         old = [it for it in self._tested.values() if now - it.at >= RETEST_S]
-        kept = {"invalid_repeated": self._repeated} if self._repeated else {}
+        kept: dict[str, Any] = {"invalid_repeated": self._repeated} if self._repeated else {}
+        if self.across:
+            kept["nodes"] = 1 + len(self.across)
         if not old:
             return kept
-        probes = [row for it in old for row in _probed(it.plan_json, it.seed, self.control())]
+        probes = [row for it in old for row in self._probed(it.plan_json, it.seed, self.control())]
         within = sum(row["within"] for row in probes)
         found = {"networks": len(old), "probes": len(probes), "within": within}
         return {**kept, "self_test_after": {**found, "failures": failures(probes)}}
@@ -165,10 +184,6 @@ class _Tested:
     at: float = field(default_factory=time.monotonic)
 
 
-def _probed(plan_json: str, seed: int, control: LabHandle) -> list[dict[str, Any]]:
-    return in_lab(plan_json, seed, control, probe=True)["probes"]
-
-
 def _failed(why: str) -> dict[str, list[dict[str, Any]]]:
     """The tables of a run whose lab crashed."""
     from flashcrowd.store.schema import ENGINE_TABLES
@@ -190,7 +205,7 @@ def _versions(names: frozenset[str]) -> Versions:
 @cache
 def _identity(versions: Versions) -> str:
     digest = sha256(str(_core.build_info()["emulation"]).encode())
-    for room in ("emulation", "clients"):
+    for room in ("emulation", "clients", "autolimit"):
         for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(f"{platform.release()} {platform.machine()}".encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from flashcrowd.engines import Engine
@@ -10,8 +11,12 @@ from flashcrowd.engines import Engine
 ENGINES = {
     "simulation": "flashcrowd.engines.simulation:Simulator",
     "emulation": "flashcrowd.engines.emulation:Emulator",
+    "loopback": "flashcrowd.engines.loopback:Loopback",
 }
 """Name to module and class. The class is called without arguments, and imported when asked for."""
+
+REAL_TIME = ("emulation", "loopback")
+"""Those whose clock is a real one: they want a machine for themselves."""
 
 DEFAULT = "simulation"
 """What runs a study if nobody says otherwise."""
@@ -30,6 +35,11 @@ def known(name: str) -> None:
     """Raise `UnknownEngine` if there is no engine of this name."""
     if name not in ENGINES:
         raise UnknownEngine(name)
+
+
+def beside(kinds: Iterable[str]) -> str:
+    """The engine of real programs that plays workloads of these kinds beside the simulation."""
+    return "loopback" if set(kinds) == {"origin"} else "emulation"
 
 
 def engine(name: str = DEFAULT) -> Engine:

@@ -106,6 +106,17 @@ class StudyEvidence:
         number, place = self._setting(name)
         return self.points.axes[number].levels[point.levels[number]][place]
 
+    def of_runs(self, path: str) -> dict[int, object]:
+        """The value of a setting in each run, swept or not."""
+        if not any(path in axis.paths for axis in self.points.axes):
+            fixed: object = self.results.study
+            for part in path.split("."):
+                fixed = fixed[part]  # type: ignore[index]
+            return dict.fromkeys(self.points.runs, fixed)
+        return {
+            run.run: self.value(point, path) for point in self.points.points for run in point.runs
+        }
+
     def _setting(self, name: str) -> tuple[int, int]:
         try:
             return self.points.setting(name)

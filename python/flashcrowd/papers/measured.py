@@ -97,20 +97,63 @@ class Measured:
                 found.append(Case(label or self.label(evidence, part), changed))
         of = self.first(evidence, given)
 
-        def words(one: Estimate) -> str:
-            number = (
-                wording.per_cent(one)
-                if relative
-                else wording.with_interval(one, of.unit, sign=True)
-            )
-            return f"{given.get('called', of.name)} {number}"
-
         return conclude(
             found,
             lambda one: COMPARISONS[given["is"]](one, given["bound"]),
             furthest(given["is"]),
-            words,
+            _changed(of, given, relative=relative),
         )
+
+    def change(self, evidence: Evidence, given: Given) -> Finding:
+        """The measure at each point of `where` against that point with the settings `against`.
+
+        Parameters: `is`, `bound`; `relative` (default true); `any`, whether one such point is
+        enough.
+        """
+        study = evidence[given["study"]]
+        of, relative = self.measure(study, given), bool(given.get("relative", True))
+        found = []
+        for point in study.select(cases.given_where(given)):
+            base = study.partner(point, given["against"])
+            if base is None or base.index == point.index:
+                continue
+            changed = of.change(point, base, relative=relative)
+            if changed is not None:
+                found.append(Case(self.described(study, point), changed))
+        some = bool(given.get("any"))
+        far = furthest(given["is"])
+        finding = conclude(
+            found,
+            lambda one: COMPARISONS[given["is"]](one, given["bound"]),
+            (lambda one: -far(one)) if some else far,
+            _changed(of, given, relative=relative),
+            combine=verdict.any_of if some else verdict.all_of,
+        )
+        if some:
+            return Finding(finding.verdict, finding.measured, finding.n)
+        return finding
+
+    def between(self, evidence: Evidence, given: Given) -> Finding:
+        """At every point of `where` the measure is at least `low` and at most `high`."""
+        low, high = float(given["low"]), float(given["high"])
+        middle, half = (low + high) / 2, (high - low) / 2
+        return conclude(
+            self.levels(evidence, given),
+            lambda one: verdict.within(minus(one, middle), half),
+            lambda one: abs(one.mean - middle),
+            self.words(evidence, given),
+        )
+
+    def judges(self, **own: Judge) -> dict[str, Judge]:
+        """The judges that every paper with changes of a rate has, and its own, each with more."""
+        usual = {
+            "level": self.level,
+            "near": self.near,
+            "compare": self.compare,
+            "change": self.change,
+            "between": self.between,
+        }
+        return {name: self.with_more(judge) for name, judge in {**usual, **own}.items()}
 
     def with_more(self, judge: Judge) -> Judge:
         """The judge, with the numbers for the text's own constants and those of `beside`."""
@@ -184,6 +227,18 @@ class Measured:
             for case in found
         ]
         return f"{_capital(given['says'])}: {'; '.join(numbers)}." if numbers else ""
+
+
+def _changed(of: Measure, given: Given, *, relative: bool) -> Callable[[Estimate], str]:
+    """A change in words: of what, in per cent or in its unit."""
+
+    def words(one: Estimate) -> str:
+        number = (
+            wording.per_cent(one) if relative else wording.with_interval(one, of.unit, sign=True)
+        )
+        return f"{given.get('called', of.name)} {number}"
+
+    return words
 
 
 def minus(found: Estimate, value: float) -> Estimate:

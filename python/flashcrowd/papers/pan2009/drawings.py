@@ -1,81 +1,17 @@
-"""Curves against a limit, histograms and bars, as the paper's figures have them."""
+"""Histograms and bars, as the paper's figures have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from flashcrowd.papers.plots import ends
 from flashcrowd.report.blocks import Figure
 from flashcrowd.report.canvas import canvas, key, per_cent
 from flashcrowd.report.statistics import Estimate
 from flashcrowd.report.style import QUIET, looks
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Numbers with intervals along an abscissa.
-
-    Attributes:
-        label: what the legend calls it.
-        x: abscissae.
-        found: the numbers.
-    """
-
-    label: str
-    x: Sequence[float]
-    found: Sequence[Estimate]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A panel with curves.
-
-    Attributes:
-        title: its heading.
-        x: label of the abscissa.
-        y: label of the ordinate.
-        curves: what it shows.
-        marks: ordinates that the paper gives, each with a word.
-    """
-
-    title: str
-    x: str
-    y: str
-    curves: Sequence[Curve]
-    marks: Sequence[tuple[float, str]] = ()
-
-
-def against(
-    panels: Sequence[Panel], slug: str, caption: str, *, rows: int = 1, marks: bool = True
-) -> Figure:
-    """Curves with their intervals, a panel each; with `marks`, every number has a mark."""
-    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    styles = dict(zip(labels, looks(len(labels)), strict=True))
-    columns = len(panels) // rows
-    with canvas(columns, rows, height=2.7, sharex=False, sharey=False) as drawing:
-        for axes, panel in zip(drawing.panels, panels, strict=True):
-            for curve in panel.curves:
-                look = styles[curve.label]
-                low, high = _ends(curve.found)
-                axes.fill_between(curve.x, low, high, color=look.color, alpha=0.2, linewidth=0)
-                axes.plot(
-                    curve.x, [one.mean for one in curve.found], color=look.color,
-                    linestyle=look.dashes, marker=look.marker if marks else None, markersize=3.5,
-                    label=curve.label,
-                )  # fmt: skip
-            for value, word in panel.marks:
-                _mark(axes, value, word)
-            axes.set_title(panel.title)
-            axes.set_xlabel(panel.x)
-            axes.set_ylabel(panel.y)
-            axes.set_xlim(left=0)
-            axes.set_ylim(bottom=0)
-        key(drawing)
-        svg = drawing.svg()
-    return Figure(slug, svg, caption, caption.split(". ")[0])
 
 
 def histograms(
@@ -140,24 +76,9 @@ def _bars(
     there = [(place, one) for place, one in enumerate(found) if one is not None]
     x = [place + shift for place, _ in there]
     means = [one.mean for _, one in there]
-    low, high = _ends([one for _, one in there])
+    low, high = ends([one for _, one in there])
     axes.bar(x, means, 0.92 * width, color=look.color, label=label, linewidth=0)
     axes.errorbar(
         x, means, [np.subtract(means, low), np.subtract(high, means)],
         fmt="none", ecolor=QUIET, elinewidth=0.8,
     )  # fmt: skip
-
-
-def _mark(axes: Axes, value: float, word: str) -> None:
-    axes.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), zorder=0)
-    axes.annotate(
-        word, (0.99, value), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-        fontsize=7, color=QUIET,
-    )  # fmt: skip
-
-
-def _ends(found: Sequence[Estimate]) -> tuple[list[float], list[float]]:
-    """Lower and upper ends of the intervals, which hold the mean; of a run the number itself."""
-    low = [one.mean if one.low is None else min(one.low, one.mean) for one in found]
-    high = [one.mean if one.high is None else max(one.high, one.mean) for one in found]
-    return low, high

@@ -9,9 +9,10 @@ import numpy as np
 from flashcrowd.papers import curves, listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import hidden, quantities, survives, today
-from flashcrowd.papers.pan2009.drawings import Curve, Panel, against, bars, histograms
+from flashcrowd.papers.pan2009.drawings import bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described
 from flashcrowd.papers.paper import Draw
+from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Block, Cell, Table, Text
 from flashcrowd.report.points import Point

@@ -43,7 +43,7 @@ def use(study: StudyEvidence, given: Given) -> Measure:
     way = given["way"]
     capacity = {
         run: Rate(str(value)).bps / 1e3
-        for run, value in of_runs(study, f"network.groups.home.access.{way}").items()
+        for run, value in study.of_runs(f"network.groups.home.access.{way}").items()
     }
     of_run = {run: 100 * value / capacity[run] for run, value in rate(study, given).of_run.items()}
     return Measure(f"{way}link utilisation", "%", of_run, _WIRE)
@@ -54,7 +54,7 @@ def uploaded(study: StudyEvidence, given: Given) -> Measure:
     del given
     rows = tables.where(study.results.tables["populations"], "swarm", "shared")
     rows = tables.where(rows, "population", "home")
-    capacity = of_runs(study, "network.groups.home.access.up")
+    capacity = study.of_runs("network.groups.home.access.up")
     runs, sent = tables.integers(rows, "run"), tables.numbers(rows, "uploaded_bytes")
     found = {
         int(run): 800 * float(bytes_) / Rate(str(capacity[int(run)])).bps / ends
@@ -62,21 +62,6 @@ def uploaded(study: StudyEvidence, given: Given) -> Measure:
         if (ends := study.points.runs[int(run)].end_s)
     }
     return Measure("uplink used for uploads", "%", found, "Blocks, without headers, from 0 s.")
-
-
-def of_runs(study: StudyEvidence, path: str) -> dict[int, object]:
-    """The value of a setting in each run, swept or not."""
-    swept = {p: number for number, axis in enumerate(study.points.axes) for p in axis.paths}
-    if path not in swept:
-        fixed: object = study.results.study
-        for part in path.split("."):
-            fixed = fixed[part]  # type: ignore[index]
-        return dict.fromkeys(study.points.runs, fixed)
-    found = {}
-    for point in study.points.points:
-        value = study.value(point, path)
-        found.update({run.run: value for run in point.runs})
-    return found
 
 
 # --- round-trip times ----------------------------------------------------------------------------

@@ -1,0 +1,204 @@
+"""The process of one run on the loopback: `python -m flashcrowd.content_server.loopback`.
+
+It reads an order, a line of JSON with `plan` and `seed`; makes the files and a content server on
+them, whose disk is the plan's, lets the plan's clients come, and writes what came of it as JSON, a
+line at a time: `progress`, and at last `tables` and `pace`, or `failed`. It ends when its standard
+input ends, or whoever started it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import random
+import select
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.content_server.crowd import Crowd
+from flashcrowd.content_server.processor import Processor
+from flashcrowd.content_server.running import begin, raise_descriptors
+from flashcrowd.content_server.visitor import Visit
+
+MOST_LOST = 0.01
+"""A crowd whose lines have lost more than this part of what they could carry is void."""
+MOST_STOLEN = 0.05
+"""So is one during which others had more than this part of the processors."""
+_TELL_S = 0.2
+
+
+def main() -> int:
+    """Carry out one run."""
+    with suppress(OSError):
+        _core.die_with_parent()
+    with suppress(OSError):
+        # Where it may; the server's threads inherit it. Beside other work lines would be read late.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    order = sys.stdin.buffer.readline()
+    if not order:
+        return 1
+    try:
+        asked = json.loads(order)
+        _say(run(asked["plan"], asked["seed"]))
+        return 0
+    except Exception as error:
+        known = isinstance(error, OSError)
+        _say({"failed": str(error) if known else "".join(traceback.format_exception(error))})
+        return 1
+
+
+def run(plan_json: str, seed: int) -> dict[str, Any]:
+    """One run: `tables`, lists of rows by name, and its `pace`.
+
+    Raises:
+        OSError: what the system refused.
+    """
+    plan = json.loads(plan_json)
+    index, origin = next(
+        (index, it) for index, it in enumerate(plan["workloads"]) if it["kind"] == "origin"
+    )
+    visits = visits_of(plan, plan_json, seed, index)
+    raise_descriptors(2 * len(visits))
+    files = origin["files"]
+    stream = random.Random(seed)
+    contents = [stream.randbytes(files["size_bytes"]) for _ in range(files["count"])]
+    with tempfile.TemporaryDirectory(prefix="flashcrowd-origin-") as folder:
+        for number, content in enumerate(contents):
+            (Path(folder) / str(number)).write_bytes(content)
+        server = begin(settings(origin, folder), ["127.0.0.1:0"])
+        series = {it["what"]: it["every_ns"] / 1e9 for it in plan["measures"]["series"]}
+        crowd = Crowd(server, visits, contents, window_s(plan), series)
+        gc.freeze()
+        gc.disable()  # a collection would keep lines waiting
+        processor = Processor()
+        said = time.monotonic()
+
+        def tell(progress: float) -> None:
+            nonlocal said
+            if time.monotonic() - said < _TELL_S:
+                return
+            said = time.monotonic()
+            _say({"progress": progress})
+            if select.select([sys.stdin], [], [], 0)[0] and not sys.stdin.buffer.read(1):
+                os._exit(1)  # whoever asked for the run is gone
+
+        try:
+            ended = crowd.play(plan["stop"]["horizon_ns"] / 1e9, tell)
+        finally:
+            server.stop()
+            server.stop()
+        cost = processor.since()
+    pace = {**crowd.pace(), **cost}
+    outcome, reason = ("completed", "") if ended else ("horizon", "cut off in time")
+    if wrong := list(violations(pace)):
+        outcome, reason = "invalid", "; ".join(wrong)
+    if crowd.failures:
+        outcome, reason = "failed", "; ".join(crowd.failures[:5])
+    nothing = dict.fromkeys(
+        ("events", "packets_sent", "packets_delivered", "packets_lost", "packets_dropped"), 0
+    )
+    tables = {
+        "run": [
+            {
+                "outcome": outcome,
+                "reason": reason,
+                "end_s": crowd.end_s,
+                **nothing,
+                "payload_bytes_delivered": sum(it.received for it in crowd.visitors),
+                "retransmitted_packets": 0,
+            }
+        ],
+        **crowd.tables(origin, plan["network"]["hosts"][origin["host"]]["name"]),
+    }
+    return {"tables": tables, "pace": pace}
+
+
+def violations(pace: Mapping[str, Any]) -> list[str]:
+    """Why a run is no measurement of what the plan says; empty if it is one."""
+    wrong = []
+    if pace["void"]:
+        wrong.append(
+            f"the trial disk was up to {pace['lateness_max_s']:.3f} s late "
+            f"and lost {pace['lost_s']:.3f} s"
+        )
+    if pace["lines_lost"] > MOST_LOST:
+        wrong.append(f"lines were read too late for {pace['lines_lost']:.1%} of what they carry")
+    if pace["stolen"] > MOST_STOLEN:
+        wrong.append(f"others had {pace['stolen']:.1%} of the processors of this machine")
+    return wrong
+
+
+def settings(origin: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """The server's settings, see `Settings` of the crate flashcrowd-server."""
+    ours = dict(origin["settings"])
+    # A server's memory has in it what reading and sending need: `share` of buffer.rs.
+    extent, page = ours["extent_bytes"], 4096
+    least = -(-ours["memory_bytes"] // extent) * (extent + page)
+    least += ours["reads"] * (extent + 2 * page)
+    loans = 0
+    while loans < min(16, (least + loans * (extent + page)) // extent // 32):
+        loans += 1
+    ours["memory_bytes"] = least + loans * (extent + page)
+    return {
+        "root": folder,
+        # From memory, so that the trial disk is the slower one.
+        "direct": False,
+        "origin": ours,
+        "trial_disk": origin["disk"],
+        "digests": False,
+        "limits": {
+            "connections": 100_000,
+            "connections_per_address": 100_000,
+            "stall_s": ours["patience_ns"] / 1e9,
+            "send_buffer_bytes": origin["unsent_bytes"],
+            "drain_s": 1.0,
+        },
+    }
+
+
+def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> list[Visit]:
+    """Who comes in a run, as in the simulation of the same plan with the same seed."""
+    network, populations = plan["network"], plan["workloads"][index]["populations"]
+    visits = []
+    found = _core.origin_visits(plan_json, seed, index)
+    for number, (population, host, file, at_ns, leave_ns) in enumerate(found):
+        down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
+        visits.append(
+            Visit(
+                number=number,
+                population=populations[population]["name"],
+                host=network["hosts"][host]["name"],
+                file=file,
+                at_s=at_ns / 1e9,
+                leave_s=None if leave_ns is None else leave_ns / 1e9,
+                rate_bps=min(it["rate_bps"] for it in down if it["rate_bps"] is not None),
+                in_order=populations[population]["in_order"],
+            )
+        )
+    return visits
+
+
+def window_s(plan: Mapping[str, Any]) -> tuple[float, float]:
+    """From when on and until when downloads and the server's counts count."""
+    for window in plan["measures"]["windows"]:
+        if window["table"] == "origins":
+            return (window["from_ns"] / 1e9, window["to_ns"] / 1e9)
+    return (0.0, math.inf)
+
+
+def _say(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

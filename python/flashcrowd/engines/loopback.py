@@ -1,0 +1,153 @@
+"""A real content server and its clients on this machine's loopback, in real time."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flashcrowd import _core
+from flashcrowd.content_server.crowd import SERIES
+from flashcrowd.emulation.launch import LabHandle, in_process
+from flashcrowd.engines import Cancelled, PlanRejected, refusal
+from flashcrowd.engines.need import Need
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 2
+"""So many runs go on beside each other."""
+MOST_DELAY_NS = 2_000_000
+"""A way this short is taken for none: a client's line has more than that in its queue."""
+_LOOK_S = 0.1
+_MODULE = "flashcrowd.content_server.loopback"
+_MEASURES = ("pieces_ns", "queues_ns", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
+
+
+class Loopback:
+    """The engine `loopback`: plans of one content server, without a network.
+
+    The server is that of `flashcrowd serve`, with the plan's disk in front of a real file; its
+    clients read from their sockets at their lines' rates. The server's own line, delays, losses and
+    queues of the plan are not there.
+    """
+
+    name = "loopback"
+
+    def __init__(self) -> None:
+        self.force = False
+        self.repeat_invalid = 0
+        self._turns = threading.Semaphore(AT_ONCE)
+        self._lock = threading.Lock()
+        self._paces: list[dict[str, Any]] = []
+
+    def control(self) -> LabHandle:
+        """A control for one run."""
+        return LabHandle()
+
+    def check(self, plan_json: str) -> None:
+        """Raise `PlanRejected` if a plan needs more than a loopback; all reasons at once."""
+        refusal.check_for(plan_json, "cannot be played on the loopback", impossible)
+
+    def needs(self, plans: Sequence[str]) -> list[Need | None]:
+        """What a run of each plan is expected to need; its seconds are those of the clock."""
+        try:
+            found = [Need(**json.loads(_core.plan_need(it))) for it in plans]
+        except _core.PlanError as error:
+            raise PlanRejected(str(error)) from None
+        return [
+            Need(events=0, packets=0, seconds=_expected_s(plan), bytes=need.bytes)
+            for plan, need in zip(plans, found, strict=True)
+        ]
+
+    def run(self, plan_json: str, seed: int, control: LabHandle) -> Mapping[str, pa.Table]:
+        """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
+        import pyarrow as pa
+
+        from flashcrowd.store.schema import ENGINE_TABLES
+
+        while not self._turns.acquire(timeout=_LOOK_S):
+            if control.cancelled:
+                raise Cancelled
+        try:
+            asked = {"plan": plan_json, "seed": seed}
+            answer = in_process(_MODULE, asked, control)
+            for _ in range(self.repeat_invalid):
+                if answer["tables"]["run"][0]["outcome"] != "invalid":
+                    break
+                answer = in_process(_MODULE, asked, control)
+        finally:
+            self._turns.release()
+        rows = answer["tables"]
+        policy = rows["origins"][0]["policy"]
+        with self._lock:
+            self._paces.append({"policy": policy, "seed": seed, **answer["pace"]})
+        return {
+            name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
+            for name, found in rows.items()
+        }
+
+    def finish(self) -> Mapping[str, Any]:
+        """How well disks and lines were played, a row for each run."""
+        return {"pace": self._paces}
+
+    def build(self) -> Mapping[str, Any]:
+        """Version, commit, compiler, and the digest of what decides results."""
+        digest = sha256(str(_core.build_info()["engine"]).encode())
+        for room in ("content_server", "download"):
+            for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
+                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        digest.update(f"{platform.release()} {platform.machine()}".encode())
+        return {**_core.build_info(), "engine": digest.hexdigest()[:16]}
+
+
+def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What of a plan cannot be played on a loopback, with what would make it possible."""
+    if sys.platform != "linux":
+        yield "the content server needs Linux"
+        return
+    workloads = plan["workloads"]
+    if [it["kind"] for it in workloads] != ["origin"]:
+        yield "workloads: one origin and nothing else has a real program here"
+        return
+    if plan["timeline"]:
+        yield "timeline: nothing changes here during a run"
+    network = plan["network"]
+    for population in workloads[0]["populations"]:
+        for host in population["hosts"]:
+            down = [network["links"][it] for it in network["hosts"][host]["down"]]
+            if all(it["conditions"]["rate_bps"] is None for it in down):
+                name = network["hosts"][host]["name"]
+                yield f"network: {name} has no rate; a line is played by reading at its rate"
+                break
+    sections = [*network["links"], *network["cores"]]
+    if any(it["conditions"]["loss"] or it["conditions"]["jitter"] for it in sections):
+        yield "network: the loopback loses nothing and has no jitter"
+    delays = [it["conditions"]["delay_ns"] for it in sections]
+    if max(delays, default=0) > MOST_DELAY_NS:
+        yield f"network: a delay of {max(delays) / 1e6:g} ms; the loopback has none"
+    for series in plan["measures"]["series"]:
+        if series["what"] not in SERIES:
+            yield f"measures: {series['what']} is not known here, only {', '.join(SERIES)}"
+    for name in _MEASURES:
+        if plan["measures"].get(name):
+            yield f"measures: {name.removesuffix('_ns')} is not recorded here"
+
+
+def _expected_s(plan_json: str) -> float:
+    """When the last client is done if its line is all that holds it up, in seconds."""
+    plan = json.loads(plan_json)
+    network, origin = plan["network"], plan["workloads"][0]
+    end_s = 0.0
+    visits = _core.origin_visits(plan_json, 0, 0)
+    for _, host, _, at_ns, _ in visits:
+        down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
+        rates = [it["rate_bps"] for it in down if it["rate_bps"] is not None]
+        if rates:
+            end_s = max(end_s, at_ns / 1e9 + origin["files"]["size_bytes"] * 8 / min(rates))
+    return min(end_s, plan["stop"]["horizon_ns"] / 1e9)

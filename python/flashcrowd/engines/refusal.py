@@ -1,0 +1,42 @@
+"""What every engine refuses: a plan that contradicts itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.errors import PlanRejected
+
+
+def check(plan_json: str) -> None:
+    """Refuse a plan that no engine can run.
+
+    Raises:
+        PlanRejected: it names the place.
+    """
+    try:
+        _core.check_plan(plan_json)
+    except _core.PlanError as error:
+        raise PlanRejected(str(error)) from None
+
+
+def check_for(
+    plan_json: str, title: str, problems: Callable[[Mapping[str, Any]], Iterable[str]]
+) -> dict[str, Any]:
+    """The plan, if an engine can run it.
+
+    Args:
+        plan_json: the plan.
+        title: what stands above the reasons.
+        problems: the engine's reasons not to.
+
+    Raises:
+        PlanRejected: it cannot; all reasons at once.
+    """
+    check(plan_json)
+    plan = json.loads(plan_json)
+    if found := list(problems(plan)):
+        raise PlanRejected(f"{title}:\n  " + "\n  ".join(found))
+    return plan

@@ -1,0 +1,136 @@
+"""Curves with intervals along an abscissa, a panel each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from flashcrowd.report.blocks import Figure
+from flashcrowd.report.canvas import canvas, key
+from flashcrowd.report.statistics import Estimate
+from flashcrowd.report.style import QUIET, looks
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Numbers with intervals along an abscissa.
+
+    Attributes:
+        label: what the legend calls it.
+        x: abscissae.
+        found: the numbers.
+    """
+
+    label: str
+    x: Sequence[float]
+    found: Sequence[Estimate]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel with curves.
+
+    Attributes:
+        title: its heading.
+        x: label of the abscissa.
+        y: label of the ordinate.
+        curves: what it shows.
+        marks: ordinates that the paper gives, each with a word.
+        log: axes with a logarithmic scale: any of `x` and `y`.
+    """
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Curve]
+    marks: Sequence[tuple[float, str]] = ()
+    log: str = ""
+
+
+def against(
+    panels: Sequence[Panel],
+    slug: str,
+    caption: str,
+    *,
+    rows: int = 1,
+    marks: bool = True,
+    runs: bool = False,
+) -> Figure:
+    """Curves with their intervals, a panel each.
+
+    Args:
+        panels: the panels.
+        slug: name of the figure's file.
+        caption: what it shows.
+        rows: of panels.
+        marks: whether every number has a mark.
+        runs: shade from the smallest to the largest run, not the interval.
+    """
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    styles = dict(zip(labels, looks(len(labels)), strict=True))
+    columns = len(panels) // rows
+    with canvas(columns, rows, height=2.7, sharex=False, sharey=False) as drawing:
+        for axes, panel in zip(drawing.panels, panels, strict=True):
+            for curve in panel.curves:
+                look = styles[curve.label]
+                low, high = _range(curve.found) if runs else ends(curve.found)
+                axes.fill_between(curve.x, low, high, color=look.color, alpha=0.2, linewidth=0)
+                axes.plot(
+                    curve.x, [one.mean for one in curve.found], color=look.color,
+                    linestyle=look.dashes, marker=look.marker if marks else None, markersize=3.5,
+                    label=curve.label,
+                )  # fmt: skip
+            for value, word in panel.marks:
+                mark(axes, value, word)
+            axes.set_title(panel.title)
+            axes.set_xlabel(panel.x)
+            axes.set_ylabel(panel.y)
+            _scales(axes, panel)
+        key(drawing)
+        svg = drawing.svg()
+    return Figure(slug, svg, caption, caption.split(". ")[0])
+
+
+def _scales(axes: Axes, panel: Panel) -> None:
+    """Axes from zero, or logarithmic ones with numbers written out."""
+    if "x" in panel.log:
+        axes.set_xscale("log")
+        places = sorted({x for curve in panel.curves for x in curve.x})
+        axes.set_xticks(places, [f"{x:g}" for x in places])
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_xlim(left=0)
+    if "y" in panel.log:
+        found = [one for curve in panel.curves for one in curve.found]
+        low, high = min(one.minimum for one in found), max(one.maximum for one in found)
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.3, high * 1.3)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def mark(axes: Axes, value: float, word: str) -> None:
+    """A dashed line at an ordinate, with a word."""
+    axes.axhline(value, color=QUIET, linewidth=0.9, linestyle=(0, (4, 2)), zorder=0)
+    axes.annotate(
+        word, (0.99, value), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+        fontsize=7, color=QUIET,
+    )  # fmt: skip
+
+
+def ends(found: Sequence[Estimate]) -> tuple[list[float], list[float]]:
+    """Lower and upper ends of the intervals, which hold the mean; of a run the number itself."""
+    low = [one.mean if one.low is None else min(one.low, one.mean) for one in found]
+    high = [one.mean if one.high is None else max(one.high, one.mean) for one in found]
+    return low, high
+
+
+def _range(found: Sequence[Estimate]) -> tuple[list[float], list[float]]:
+    """The smallest and the largest run of each number."""
+    return [one.minimum for one in found], [one.maximum for one in found]
