@@ -19,8 +19,11 @@ export UV_PYTHON_DOWNLOADS := never
 # So that no command compiles what it imports, not even the first.
 export UV_COMPILE_BYTECODE := 1
 export UV_PROJECT_ENVIRONMENT := .venv
-# With the allocator that asks for huge pages; a plain `pip install` goes without (crates/python/Cargo.toml).
-export MATURIN_PEP517_ARGS := --features huge-pages
+# `dev` shares its crates with `cargo test`, and checks assertions and overflows (.ci/run).
+CORE_PROFILE ?= release
+# An allocator that asks for huge pages, which make compiles; a plain `pip install` goes without (crates/python/Cargo.toml).
+CORE_FEATURES ?= huge-pages
+export MATURIN_PEP517_ARGS := --profile $(CORE_PROFILE) $(CORE_FEATURES:%=--features %)
 unexport VIRTUAL_ENV
 unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
@@ -28,11 +31,11 @@ unexport PYTHONDONTWRITEBYTECODE
 # One more than there are cores, as tests also wait: for programs, sockets, files.
 WORKERS := $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null)
 
-# What is held against the clock wants the machine for itself.
-REAL_TIME := kernel emulation
+# What is held against the clock wants most of the machine for itself.
+CLOCKED := clocked or kernel
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python $(REAL_TIME:%=test-%) test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
+.PHONY: help demo build test test-rust test-python test-clocked test-slow test-surprise mutants kernel packetdrill lint lint-rust lint-python msrv deny format bench \
 	tables questions docs wheel lock clean
 
 help: ## List the tasks
@@ -48,6 +51,11 @@ check-python:
 	@test -n "$(PYTHON)" || { echo "flashcrowd needs Python 3.11 or newer; found none. Set PYTHON=/path/to/python3."; exit 1; }
 	@command -v cargo >/dev/null || { echo "flashcrowd needs Rust (https://rustup.rs); 'cargo' is not on the PATH."; exit 1; }
 
+# The tools, without the extension module.
+.PHONY: venv
+venv: $(UV)
+	@$(UV) sync --locked --quiet --extra report --no-install-project --inexact
+
 build: $(UV) ## Build the extension module and set up .venv with the flashcrowd command
 	@$(UV) sync --locked --quiet --extra report
 
@@ -60,17 +68,13 @@ test-rust: ## cargo test
 	@test -n "$(CXX_FOUND)" || echo "No C++ compiler: the tests beside libutp are left out."
 	cargo test $(CRATES) --locked
 
-test-python: build ## pytest: all cores, then what goes on in real time: the kernel's TCP, emulation
-	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist worksteal $(REAL_TIME:%=--ignore tests/%)
-	@$(MAKE) --no-print-directory $(REAL_TIME:%=test-%)
+test-python: build ## pytest: all cores, then what is held against the clock: the kernel's TCP, emulation
+	$(BIN)/pytest -m "not slow and not ($(CLOCKED))" --numprocesses $(WORKERS) --dist worksteal
+	@$(MAKE) --no-print-directory test-clocked
 
-test-kernel: build
-	$(BIN)/pytest -m "not slow" tests/kernel
-
-# Most of its time goes by while programs wait: what needs no machine for itself goes side by side.
-test-emulation: build
-	$(BIN)/pytest -m "not slow and not clocked" --numprocesses $(WORKERS) --dist worksteal tests/emulation
-	$(BIN)/pytest -m "clocked and not slow" tests/emulation
+# Two at a time, which leaves most of two cores idle.
+test-clocked: build
+	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses 2 --dist worksteal tests/kernel tests/emulation
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
@@ -96,7 +100,7 @@ $(MUTANTS):
 mutants: $(MUTANTS) ## Which mutants of CRATE the tests catch, of those in SHARD (k/n)
 	$(MUTANTS) mutants -p flashcrowd-$(CRATE) --shard $(SHARD) --sharding round-robin --output target
 
-# Side by side, as most of the extension module's build is one thread that links.
+# Side by side, as pyright is one thread; the extension module's build waits for clippy.
 lint: $(UV) ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
 
@@ -105,10 +109,11 @@ lint-rust:
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
 	cargo check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
-lint-python: build
+lint-python: venv
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+	@$(MAKE) --no-print-directory build
 	$(BIN)/python -m mypy.stubtest flashcrowd._core
 
 msrv: ## Whether the compiler in RUSTUP_TOOLCHAIN can build everything
