@@ -12,28 +12,26 @@ import pytest
 
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.self_test import failures
+from flashcrowd.engines.emulation import SELF_TESTS
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
 pytestmark = pytest.mark.clocked
 
-TRIES = 3
-
-
 def test_the_network_is_the_same_by_veth(study: Path) -> None:
     (run,) = Study.load(study).runs()
     plan = run.point.plan().to_json()
 
-    def wrong() -> list[str]:
+    # What is found on a machine that was late says nothing.
+    for _ in range(SELF_TESTS):
         found = in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth")
         assert found["probes"]
-        return failures(found["probes"])
-
-    # A machine with neighbours may be late once; a network that is not the plan's is so each time.
-    told = wrong()
-    for _ in range(TRIES - 1):
-        told = told and wrong()
-    assert told == []
+        wrong = failures(found["probes"])
+        if not wrong:
+            break
+    if wrong and found["late"]:
+        pytest.skip(f"this machine was late {SELF_TESTS} times: {found['late']}")
+    assert wrong == []
     tables = in_lab(plan, run.seed, LabHandle(), attachment="veth")
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000

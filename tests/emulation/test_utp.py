@@ -58,7 +58,7 @@ def test_libtorrent_sends_over_utp_and_tells_what_it_can(study: Path, tmp_path: 
         ("bulk", "libtorrent", "measures.series.window"),
         ("bulk", "libtorrent", "measures.series.rtt"),
     }
-    assert only(results, "runs")["outcome"] in ("completed", "invalid")
+    assert only(results, "runs")["outcome"] == "completed"
     assert "libtorrent" in str(results.provenance)
 
 

@@ -104,7 +104,7 @@ def in_labs(
         except EngineError as error:
             raise EngineError("\n  ".join([str(error), *last_lines(errors)])) from None
         if probe:
-            return {"probes": [row for part in parts for row in part["probes"]]}
+            return {name: [row for part in parts for row in part[name]] for name in parts[0]}
         return joined.tables(plan, parts)
 
 

@@ -158,14 +158,20 @@ def probe(
 ) -> dict[str, Any]:
     """What the self-test finds on a plan's network, as the table `probes`.
 
+    Rows of `late` say what of its own punctuality it missed.
+
     Raises:
         OSError: what the kernel refused.
     """
     nodes = json.loads(share.division)["hosts"] if share else None
     probes = self_test.probe_plan(plan, nodes)
-    stage = perform(probes, seed, folder, attachment, share).stage
-    found = {index: echo.echoes for index, echo in stage.echoes.items()}
-    return {"probes": self_test.judged(json.dumps(probes), seed, found)}
+    played = perform(probes, seed, folder, attachment, share)
+    found = {index: echo.echoes for index, echo in played.stage.echoes.items()}
+    late = violations(played.report, least_rtt_s(plan, played.stage.tables(played.end_s)))
+    return {
+        "probes": self_test.judged(json.dumps(probes), seed, found),
+        "late": [{"reason": reason} for reason in late],
+    }
 
 
 @dataclass(frozen=True)

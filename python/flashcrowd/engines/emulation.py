@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 RETEST_S = 60.0
 """A network that was measured this long ago is measured again after the last run."""
+SELF_TESTS = 3
+"""A network is measured so often at most, if what is found is not the plan's on a late machine."""
 _HOST_BYTES = 2_000_000
 """Of kernel memory for a namespace with its interface, and of buffers."""
 
@@ -136,7 +138,12 @@ class Emulator:
         return in_lab(plan_json, seed, control, probe=probe)
 
     def _probed(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
-        return self._in_labs(plan_json, seed, control, probe=True)["probes"]
+        """What probes find; measured anew if that is not the plan's, and this machine was late."""
+        for _ in range(SELF_TESTS):
+            found = self._in_labs(plan_json, seed, control, probe=True)
+            if not (found["late"] and failures(found["probes"])):
+                break
+        return found["probes"]
 
     def _self_test(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
         """What probes find on a plan's network, measured once for each network."""
