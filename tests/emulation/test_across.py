@@ -70,7 +70,10 @@ def test_a_swarm_and_a_ping_on_two_nodes(
     assert run["outcome"] in ("completed", "invalid"), run["reason"]
     downloads = results.tables["downloads"].to_pylist()
     assert [row["host"] for row in downloads] == ["homes-2", "homes-3", "homes-4"]
-    assert sorted(row["peer"] for row in downloads) == [1, 2, 3]
+    # Peers have numbers in the order in which they came: the seed's node may be late.
+    peers = {row["peer"] for row in downloads}
+    assert len(peers) == 3
+    assert peers < {0, 1, 2, 3}
     for row in downloads:
         assert row["completed_s"] is not None
         assert row["pieces"] == 16
