@@ -18,6 +18,7 @@ from flashcrowd.study import Study
 
 pytestmark = pytest.mark.clocked
 
+
 def test_the_network_is_the_same_by_veth(study: Path) -> None:
     (run,) = Study.load(study).runs()
     plan = run.point.plan().to_json()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.engines import emulation
-from flashcrowd.engines.emulation import Emulator
+from flashcrowd.engines.emulation import SELF_TESTS, Emulator
 from flashcrowd.study import Study
 
 
@@ -24,7 +24,7 @@ def test_an_invalid_run_is_played_again(
 
     def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
         if probe:
-            return {"probes": []}
+            return {"probes": [], "late": []}
         runs.append(seed)
         return {"run": [{**nothing, "outcome": outcomes[len(runs) - 1]}]}
 
@@ -35,3 +35,25 @@ def test_an_invalid_run_is_played_again(
     assert tables["run"]["outcome"].to_pylist() == [outcome]
     assert len(runs) == played
     assert engine.finish() == ({"invalid_repeated": played - 1} if played > 1 else {})
+
+
+@pytest.mark.parametrize(("late", "tests"), [([], 1), ([{"reason": "late"}], SELF_TESTS)])
+def test_a_self_test_on_a_late_machine_is_taken_again(
+    late: list[dict[str, str]], tests: int, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = Study.load(study).runs()
+    nothing = emulation._failed("")["run"][0]
+    wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
+    probed: list[int] = []
+
+    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+        if probe:
+            probed.append(seed)
+            return {"probes": [wrong], "late": late}
+        return {"run": [{**nothing, "outcome": "completed"}]}
+
+    monkeypatch.setattr(emulation, "in_lab", in_lab)
+    engine = Emulator()
+    tables = engine.run(run.point.plan().to_json(), run.seed, engine.control())
+    assert tables["run"]["outcome"].to_pylist() == ["invalid"]
+    assert len(probed) == tests

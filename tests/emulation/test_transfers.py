@@ -22,13 +22,13 @@ PRECISE = 0.002
 
 
 def ran(study: Path | Study, engine: str, out: Path) -> Results:
-    """The results of a study of one run; the test is left out on a machine that is late each time."""
+    """The results of one run; the test is left out on a machine that is late each time."""
     playing = registry.engine(engine)
     playing.repeat_invalid = REPEATS
     results = run(study, out=out, progress=False, engine=playing)
     played = only(results, "runs")
     if played["outcome"] == "invalid":
-        assert not played["reason"].startswith("self-test"), "late, or the network is not the plan's"
+        assert not played["reason"].startswith("self-test"), "the network is not the plan's"
         pytest.skip(f"{1 + REPEATS} runs were late: {played['reason']}")
     return results
 

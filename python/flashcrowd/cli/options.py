@@ -53,7 +53,8 @@ Repeats = Annotated[
 RepeatInvalid = Annotated[
     int,
     Parameter(
-        help="Play an invalid run of an emulation again, at most so many times.",
+        help="Play an invalid run of an emulation again, at most so many times; those of "
+        "earlier calls, too.",
         validator=validators.Number(gte=0),
         converter=whole,
     ),

@@ -172,6 +172,17 @@ class Batch:
                 found[name] = (rows, lists.offsets.to_numpy())
         return found
 
+    def outcomes(self) -> list[str]:
+        """How each run ended, see `schema.RUNS`.
+
+        Raises:
+            DamagedResults: it is not what was written.
+            ResultsError: it cannot be read.
+        """
+        with self._opened() as file:
+            rows = file.read(columns=["run"]).column("run").to_pylist()
+        return [row["outcome"] for (row,) in rows]
+
     @contextmanager
     def _opened(self) -> Iterator[pq.ParquetFile]:
         """The file, once it was held against the digest in its name."""

@@ -84,6 +84,7 @@ class Folder:
         self.manifest = manifest
         self.tell = tell
         self.places: dict[Run, Place] = {}
+        self._replaced: dict[Run, Place] = {}
 
     @classmethod
     @contextmanager
@@ -175,6 +176,16 @@ class Folder:
         """Runs that are not finished, in order."""
         return [run for run in self.manifest.runs if run not in self.places]
 
+    def forget_invalid(self) -> None:
+        """Count invalid runs as missing; what lies of one stays until another has taken its place.
+
+        Raises:
+            ResultsError: a file of runs cannot be read.
+        """
+        for run, place in [*self.places.items()]:
+            if _is_invalid(place):
+                self._replaced[run] = self.places.pop(run)
+
     def add(self, done: Sequence[Finished]) -> None:
         """Keep finished runs as one file, whole or not at all.
 
@@ -193,6 +204,10 @@ class Folder:
         runs = [one.tables for one in done]
         name = f"{done[0].run.key}{more}"
         self._enter(batch.write(self.path, name, cards, runs, self.manifest.engine.digest), cards)
+        old = {self._replaced.pop(one.run).file for one in done if one.run in self._replaced}
+        for file in old - {it.file for it in (*self.places.values(), *self._replaced.values())}:
+            with atomic.naming(file):
+                file.unlink(missing_ok=True)
 
     def adopt(self, file: Path, cards: Sequence[Card]) -> None:
         """Keep the runs of a file of another folder of this study, whole or not at all.
@@ -239,7 +254,14 @@ class Folder:
     def _enter(self, path: Path, cards: Sequence[Card]) -> None:
         for row, card in enumerate(cards):
             run = Run(card.point, card.repeat, card.seed)
-            self.places.setdefault(run, Place(path, row, card.cost))
+            # A run that is there twice was played again, and the file of the first one was kept.
+            if run not in self.places or _is_invalid(self.places[run]):
+                self.places[run] = Place(path, row, card.cost)
+
+
+def _is_invalid(place: Place) -> bool:
+    """Whether a finished run kept no promise of its engine."""
+    return Batch(place.file).outcomes()[place.row] == "invalid"
 
 
 def changes_of(path: Path, manifest: Manifest, study: Mapping[str, Any]) -> list[str]:

@@ -130,7 +130,7 @@ def conduct_shard(
     """
     if campaign.looks is not None:
         raise ValueError("a study that repeats until it is sure has no shards")
-    with _opened(campaign, path, tell) as folder:
+    with _opened(campaign, engine, path, tell) as folder:
         wanted = shard.of_runs(campaign.manifest.runs)
         done = sum(run in folder.places for run in wanted)
         todo = [job for job in _todo(campaign, folder) if job.run in set(wanted)]
@@ -154,7 +154,7 @@ def _conduct(
     lines: Lines | None,
     tell: Tell,
 ) -> Results:
-    with _opened(campaign, path, tell) as folder:
+    with _opened(campaign, engine, path, tell) as folder:
         todo = _todo(campaign, folder)
         done, total = len(folder.places), len(campaign.manifest.runs)
         if not folder.assembled or todo:
@@ -178,7 +178,7 @@ def _conduct(
 
 
 @contextmanager
-def _opened(campaign: Campaign, path: Path, tell: Tell) -> Iterator[Folder]:
+def _opened(campaign: Campaign, engine: Engine, path: Path, tell: Tell) -> Iterator[Folder]:
     """The campaign's folder; says what of earlier sessions is lost."""
     with Folder.opened(
         path, campaign.manifest, campaign.study, campaign.plans, campaign.source, tell
@@ -186,6 +186,8 @@ def _opened(campaign: Campaign, path: Path, tell: Tell) -> Iterator[Folder]:
         lost = provenance.damage(path)
         if lost is not None:
             tell(f"{lost.path} is damaged ({lost.why}): what it said of earlier sessions is lost")
+        if engine.repeat_invalid:
+            folder.forget_invalid()
         yield folder
 
 
