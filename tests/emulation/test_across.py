@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +18,9 @@ from tests.emulation.left_behind import below, processes, wait_for
 from tests.testbed.here import Here, options
 
 from flashcrowd.cli import _status
-from flashcrowd.emulation.member import SECRET
+from flashcrowd.emulation.card import ABSENT, card
+from flashcrowd.emulation.ensemble import alike
+from flashcrowd.emulation.member import SECRET, line
 from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 from flashcrowd.testbed.deploy import Deployment
@@ -170,17 +175,76 @@ def test_a_network_without_a_place_to_cut_is_refused(
     assert "Nothing was run." in said
 
 
-def test_a_node_that_does_not_answer_fails_the_run(
+def refused(study: Path, folder: Path, address: str) -> str:
+    """What is said of a node with which nothing can be run."""
+    words = ["run", str(study), "--engine", "emulation", "--out", str(folder / "e"), "--quiet"]
+    program = [sys.executable, "-m", "flashcrowd", *words, "--across", address]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    title, line, end = done.stderr.splitlines()
+    assert (title, end) == ("cannot be emulated:", "Nothing was run.")
+    assert not (folder / "e").exists()
+    return line.strip()
+
+
+def test_a_node_that_does_not_answer_is_refused(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(SECRET, "known here")
-    words = ["run", str(shared), "--engine", "emulation", "--out", str(tmp_path / "e"), "--quiet"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-    assert _status([*words, "--across", address]) == 0
-    (row,) = open_results(tmp_path / "e").tables["runs"].to_pylist()
-    assert row["outcome"] == "failed"
-    assert f"node {address} does not answer" in row["reason"]
+    said = refused(shared, tmp_path, address)
+    assert said.startswith(f"node {address} does not answer ([Errno 111] Connection refused): run ")
+    said = refused(shared, tmp_path, "10.0.0.12")
+    assert said == "node 10.0.0.12: an address and a port are needed, as in 10.0.0.12:7000"
+
+
+def test_a_node_with_another_secret_is_refused(
+    shared: Path,
+    tmp_path: Path,
+    member: tuple[str, subprocess.Popen],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(SECRET, "not known there")
+    said = refused(shared, tmp_path, member[0])
+    assert said == f"node {member[0]}: the secret is another one; see {SECRET}"
+
+
+@pytest.mark.parametrize("other", ["version", "emulation", "kernel", "libtorrent"])
+def test_a_node_that_is_not_the_same_is_refused(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.setenv(SECRET, "known here")
+    asked: list[str] = []
+    here = card(["libtorrent"])
+
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            line(connection)
+            asked.extend(json.loads(line(connection)))
+            connection.sendall(json.dumps({**here, other: "0.1"}).encode() + b"\n")
+            connection.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        said = refused(shared, tmp_path, address)
+    assert asked == ["libtorrent"]
+    assert said == (
+        f"node {address} is not the same as this machine ({other} 0.1 there, {here[other]} here): "
+        "install the same, as results of different ones are not mixed"
+    )
+
+
+def test_a_node_says_what_it_is_and_starts_nothing(member: tuple[str, subprocess.Popen]) -> None:
+    found = card(["libtorrent", "no such program"])
+    assert found["no such program"] == ABSENT
+    assert found["libtorrent"][0].isdecimal()
+    for _ in range(3):
+        alike([member[0]], ["libtorrent", "no such program"])
+    time.sleep(0.5)
+    assert not below(member[1].pid)
 
 
 def test_across_is_for_emulations(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:

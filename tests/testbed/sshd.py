@@ -17,6 +17,7 @@ SERVER = shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), 
 CONF = """
 Port {port}
 ListenAddress 127.0.0.1
+ListenAddress 127.0.0.2
 HostKey {folder}/host
 AuthorizedKeysFile {folder}/user.pub
 PidFile {folder}/pid

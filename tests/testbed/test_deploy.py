@@ -1,6 +1,7 @@
 """A study on nodes, which here are folders of this machine."""
 
 import json
+import socket
 from importlib.metadata import version
 from pathlib import Path
 
@@ -228,3 +229,27 @@ def test_a_node_that_nobody_asks_ends(
     monkeypatch.setattr(agent, "LEASE_S", 0.0)
     agent.work()
     assert not folder.parent.exists()
+
+
+def test_a_node_that_does_not_wait_for_runs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: Study
+) -> None:
+    from flashcrowd.testbed import agent
+
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    order = {"study": "small.toml", "engine": "emulation", "shards": ["1/1"]}
+    (tmp_path / agent.ORDER).write_text(json.dumps({**order, "members": [f"127.0.0.1:{port}"]}))
+    (tmp_path / "small.toml").write_text(study.to_toml())
+    (tmp_path / agent.PARTS).mkdir()
+    (tmp_path / agent.LEASE).touch()
+    monkeypatch.setattr(agent, "REACH_S", 0.0)
+    agent.work()
+    state = json.loads((tmp_path / agent.STATE).read_text())
+    assert (state["ended"], state["finished"]) == (True, 0)
+    assert state["failure"] == (
+        f"127.0.0.1:{port} does not answer ([Errno 111] Connection refused): see that nodes reach "
+        f"each other at TCP port {port}, `port` under [node]"
+    )
+    assert not list((tmp_path / agent.PARTS).iterdir())

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.emulation.conftest import STUDY
+from tests.clients.testbed import needs
+from tests.emulation.conftest import STUDY, SWARM
+from tests.emulation.test_across import PING
 from tests.runner.test_command import STUDY as SIMULATED
 from tests.runner.test_command import command, done
 from tests.testbed import sshd
@@ -32,7 +34,7 @@ networks = []
 MACHINE = """
 [[configuration.resources.machines]]
 alias = "{alias}"
-address = "127.0.0.1"
+address = "{address}"
 roles = ["peers"]
 """
 
@@ -56,22 +58,31 @@ pytestmark = [
 ]
 
 
-def nodes(folder: Path, connection: str, **more: object) -> Path:
-    """The file of a testbed of two nodes, which work in this folder."""
+def nodes(folder: Path, connection: str, first: str = "", **more: object) -> Path:
+    """The file of a testbed of two nodes, which work in this folder; `first` stands on top."""
     values = {"executable": sys.executable, "python": PYTHON, "folder": folder, **more}
-    text = NODES.format(**values)
-    for alias in ("one", "two"):
-        text += MACHINE.format(alias=alias) + connection.format(**values)
+    text = first + NODES.format(**values)
+    for alias, address in (("one", "127.0.0.1"), ("two", "127.0.0.2")):
+        text += MACHINE.format(alias=alias, address=address) + connection.format(**values)
     file = folder / "nodes.toml"
     file.write_text(text)
     return file
 
 
-@pytest.mark.skipif(bool(sshd.absent()), reason=sshd.absent() or "-")
-def test_an_emulated_study_over_ssh(tmp_path: Path) -> None:
+@pytest.fixture
+def emulates() -> None:
+    """This machine can."""
     lacking = [str(found) for found in capabilities() if found.state == "missing"]
     if lacking:
         pytest.skip(f"this machine cannot emulate: {lacking[0]}")
+
+
+over_ssh = pytest.mark.skipif(bool(sshd.absent()), reason=sshd.absent() or "-")
+
+
+@over_ssh
+@pytest.mark.usefixtures("emulates")
+def test_an_emulated_study_over_ssh(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(STUDY)
     with sshd.sshd(tmp_path) as server:
@@ -88,6 +99,36 @@ def test_an_emulated_study_over_ssh(tmp_path: Path) -> None:
     assert "failed" not in outcomes
     assert set(results.tables["transfers"]["bytes"].to_pylist()) == {4_000_000}
     assert not list(tmp_path.glob("flashcrowd-*")), "a folder of work is left"
+
+
+@over_ssh
+@pytest.mark.usefixtures("emulates")
+def test_two_nodes_play_a_swarm_together_over_ssh(tmp_path: Path) -> None:
+    needs("libtorrent")
+    study = tmp_path / "study.toml"
+    study.write_text(SWARM + PING)
+    with sshd.sshd(tmp_path) as server:
+        file = nodes(tmp_path, REMOTE, "across = 2\n", port=server.port, key=server.key)
+        words = ("--engine", "emulation", "--repeats", 2, "--on", f"enoslib:{file}")
+        status, out, err = done("run", study, *words, "--out", tmp_path / "r")
+    assert status == 0, err
+    assert "2 of 2 runs done" in err
+    assert f"Results: {tmp_path / 'r'}" in out
+    results = open_results(tmp_path / "r")
+    runs = results.tables["runs"].to_pylist()
+    assert len(runs) == 2
+    # On a machine with other work packets come late, and the run says so.
+    assert {row["outcome"] for row in runs} <= {"completed", "invalid"}, runs
+    (session,) = results.provenance["sessions"]
+    assert session["shard"] == "1/1"
+    downloads = results.tables["downloads"].to_pylist()
+    assert len(downloads) == 8
+    assert None not in [row["completed_s"] for row in downloads]
+    # Hosts are dealt to nodes one by one, so that the ping goes to the other node and back.
+    answered = [row["rtt_s"] for row in results.tables["pings"].to_pylist() if row["rtt_s"]]
+    assert min(answered) >= 0.04
+    assert not list(tmp_path.glob("flashcrowd-*")), "a folder of work is left"
+    assert not working(tmp_path)
 
 
 def working(folder: Path) -> list[psutil.Process]:

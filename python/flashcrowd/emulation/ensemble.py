@@ -13,15 +13,17 @@ import selectors
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.emulation import joined, self_test
+from flashcrowd.emulation.card import card, differing
 from flashcrowd.emulation.lab import MEET_S
 from flashcrowd.emulation.launch import LAB, LabHandle, last_lines, started
-from flashcrowd.emulation.member import SECRET, card, line, parsed
+from flashcrowd.emulation.member import SECRET, BadAddress, line, parsed
+from flashcrowd.emulation.requirements import programs
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.emulation.share import SILENCE_S
 from flashcrowd.emulation.standing import Judge, Standing
@@ -37,6 +39,7 @@ END_S = 0.25
 CLOSE_S = 180.0
 """So long a node may take from there until its tables have come."""
 _CONNECT_S = 10.0
+_CARD_S = 60.0
 _BEAT_S = 1.0
 _LOOK_S = 0.1
 
@@ -75,7 +78,8 @@ def in_labs(
     plan = with_tracker_host(json.loads(plan_json))
     division, hand_s = divided(plan, 1 + len(members))
     with ExitStack() as stack:
-        others = [stack.enter_context(_connected(member)) for member in members]
+        asked = programs(plan)
+        others = [stack.enter_context(_connected(member, asked)) for member in members]
         own = {other.getsockname()[0] for other in others}
         if len(own) != 1:
             raise EngineError(
@@ -108,9 +112,25 @@ def in_labs(
         return joined.tables(plan, parts)
 
 
+def alike(members: Sequence[str], programs: Iterable[str]) -> None:
+    """See that other nodes wait for runs, and are what this machine is.
+
+    Args:
+        members: where they wait, as ADDRESS:PORT.
+        programs: those whose versions have to be the same, by name.
+
+    Raises:
+        EngineError: one does not, or is not.
+    """
+    asked = set(programs)
+    for member in members:
+        with _connected(member, asked):
+            pass
+
+
 @contextmanager
-def _connected(member: str) -> Iterator[socket.socket]:
-    """A node that has a lab for us.
+def _connected(member: str, programs: Set[str]) -> Iterator[socket.socket]:
+    """A node that has a lab for us, and the same version of these programs.
 
     Raises:
         EngineError: there is none, or it is not the same as this one.
@@ -119,16 +139,20 @@ def _connected(member: str) -> Iterator[socket.socket]:
     if not secret:
         raise EngineError(f"{SECRET} is not set: give it the value that it has on the other nodes")
     try:
-        with socket.create_connection(parsed(member), _CONNECT_S) as connection:
-            connection.sendall(secret.encode() + b"\n")
+        address = parsed(member)
+    except BadAddress as error:
+        raise EngineError(f"node {error}") from None
+    try:
+        with socket.create_connection(address, _CONNECT_S) as connection:
+            connection.sendall(f"{secret}\n{json.dumps(sorted(programs))}\n".encode())
+            connection.settimeout(_CARD_S)
             said = json.loads(line(connection))
             if "failed" in said:
                 raise EngineError(f"node {member}: {said['failed']}; see {SECRET}")
-            if said != card():
-                differs = {key for key in card() if said.get(key) != card()[key]}
+            if wrong := differing(card(programs), said):
                 raise EngineError(
-                    f"node {member} is not the same as this machine: its {', '.join(differs)} "
-                    "differs, and results of others are not mixed"
+                    f"node {member} is not the same as this machine ({wrong}): install the same, "
+                    "as results of different ones are not mixed"
                 )
             connection.settimeout(None)
             yield connection

@@ -1,7 +1,8 @@
 """A node that plays its share of runs: `python -m flashcrowd.emulation.member ADDRESS:PORT`.
 
-Who connects says the secret that both have in the variable `FLASHCROWD_SECRET`, and is told what
-this node is. The connection is then the standard input and output of a lab, which ends with it.
+Who connects says the secret that both have in the variable `FLASHCROWD_SECRET` and, in a second
+line, which programs its study asks for (JSON); it is told what this node is, their versions as
+well. The connection is then the standard input and output of a lab, which ends with it.
 """
 
 from __future__ import annotations
@@ -9,16 +10,13 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import platform
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import version
 
-from flashcrowd import _core
+from flashcrowd.emulation.card import card
 from flashcrowd.emulation.scratch import scratch
 
 SECRET = "FLASHCROWD_SECRET"
@@ -29,15 +27,6 @@ _LONGEST = 1024
 
 class BadAddress(ValueError):
     """It is no ADDRESS:PORT."""
-
-
-def card() -> Mapping[str, str]:
-    """What has to be the same on all nodes of a run."""
-    return {
-        "version": version("flashcrowd"),
-        "emulation": str(_core.build_info()["emulation"]),
-        "kernel": f"{platform.release()} {platform.machine()}",
-    }
 
 
 def parsed(text: str) -> tuple[str, int]:
@@ -75,9 +64,13 @@ def main() -> int:
         return 2
     try:
         address = parsed(sys.argv[1] if len(sys.argv) == 2 else "")
-        server = socket.create_server(address)
-    except (BadAddress, OSError) as error:
+        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        server = socket.create_server(address, family=family)
+    except BadAddress as error:
         print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"no socket at {sys.argv[1]}: {error.strerror}", file=sys.stderr)
         return 2
     print(f"waiting for runs at {sys.argv[1]}", flush=True)
     with server, suppress(KeyboardInterrupt):
@@ -91,11 +84,18 @@ def _serve(connection: socket.socket, secret: str) -> None:
     """Be a lab for whoever knows the secret."""
     with connection, suppress(OSError):
         connection.settimeout(_GREETING_S)
-        if not hmac.compare_digest(line(connection), secret.encode()):
+        said, names = line(connection), line(connection)
+        if not hmac.compare_digest(said, secret.encode()):
             connection.sendall(json.dumps({"failed": "the secret is another one"}).encode() + b"\n")
             return
-        connection.sendall(json.dumps(card()).encode() + b"\n")
+        try:
+            programs = [str(name) for name in json.loads(names)]
+        except (ValueError, TypeError):
+            programs = []  # it is of another version, and will see that from the card
+        connection.sendall(json.dumps(card(programs)).encode() + b"\n")
         connection.settimeout(None)
+        if not connection.recv(1, socket.MSG_PEEK):
+            return  # it wanted to know what this node is, and no more
         with scratch() as folder:
             # It ends with this thread, and when the connection does.
             lab = subprocess.Popen(

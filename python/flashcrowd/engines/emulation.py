@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import platform
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
-from flashcrowd.clients import PROGRAMS
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.budget import expected_s, share
 from flashcrowd.emulation.capabilities import missing
-from flashcrowd.emulation.ensemble import divided, in_labs
+from flashcrowd.emulation.card import kernel, sources, versions
+from flashcrowd.emulation.ensemble import alike, divided, in_labs
 from flashcrowd.emulation.launch import LabHandle, in_lab
-from flashcrowd.emulation.players import PLAYERS
 from flashcrowd.emulation.requirements import impossible, programs
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.emulation.tracker_host import with_tracker_host
@@ -55,6 +52,7 @@ class Emulator:
         self._tested: dict[str, _Tested] = {}
         self._testing = threading.Lock()
         self._programs: set[str] = set()
+        self._agreed: frozenset[str] | None = None
 
     def control(self) -> LabHandle:
         """A control for one run."""
@@ -65,12 +63,16 @@ class Emulator:
         plan = refusal.check_for(
             plan_json, "cannot be emulated", lambda plan: [*impossible(plan), *missing(plan)]
         )
+        asked = frozenset(programs(plan))
         if self.across:
             try:
                 divided(with_tracker_host(plan), 1 + len(self.across))
+                if self._agreed is None or not asked <= self._agreed:
+                    alike(self.across, asked)
+                    self._agreed = asked | (self._agreed or frozenset())
             except EngineError as error:
                 raise PlanRejected(f"cannot be emulated:\n  {error}") from None
-        self._programs |= programs(plan)
+        self._programs |= asked
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
         """What a run of each plan is expected to need, see `Engine.needs`."""
@@ -177,8 +179,8 @@ class Emulator:
         what is measured, and the clients that plans ask for which were checked.
         """
         build = _core.build_info()
-        versions = _versions(frozenset(self._programs))
-        return {**build, "engine": _identity(versions), "programs": dict(versions)}
+        found = _versions(frozenset(self._programs))
+        return {**build, "engine": _identity(found), "programs": dict(found)}
 
 
 @dataclass(frozen=True)
@@ -205,16 +207,11 @@ Versions = tuple[tuple[str, str], ...]
 @cache
 def _versions(names: frozenset[str]) -> Versions:
     """The programs of these names, and which version of them is here."""
-    found = {name: (PLAYERS.get(name) or PROGRAMS[name]).found() for name in sorted(names)}
-    return tuple((name, it.version) for name, it in found.items() if it is not None)
+    return tuple((name, it) for name, it in versions(names).items() if it is not None)
 
 
 @cache
-def _identity(versions: Versions) -> str:
-    digest = sha256(str(_core.build_info()["emulation"]).encode())
-    for room in ("emulation", "clients", "autolimit"):
-        for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    digest.update(f"{platform.release()} {platform.machine()}".encode())
-    digest.update(json.dumps(versions).encode())
+def _identity(found: Versions) -> str:
+    digest = sha256(f"{sources()} {kernel()}".encode())
+    digest.update(json.dumps(found).encode())
     return digest.hexdigest()[:16]

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from flashcrowd.emulation.member import SECRET
+from flashcrowd.emulation.member import SECRET, parsed
 from flashcrowd.engines import EngineError, registry
 from flashcrowd.errors import StudyError
 from flashcrowd.store import IncompleteResults, ResultsError, atomic
@@ -35,6 +36,9 @@ LEASE_S = 180.0
 
 LOOK_S = 0.5
 """How often the files and the run are looked at."""
+
+REACH_S = 60.0
+"""Nodes that play runs with this one have to wait for them within so long, in seconds."""
 
 END_S = 30.0
 """How long a run has to end, in seconds: it writes what is finished."""
@@ -120,7 +124,9 @@ def work() -> None:
     os.environ[SECRET] = _order().secret
     if _order().port:
         state = _wait_for_others(lease)
-    for shard in _order().shards:
+    else:
+        state = State(failure=_unreached(_order().members, lease))
+    for shard in _order().shards if not state.failure else ():
         words = [sys.executable, "-m", "flashcrowd", "run", _order().study, "--shard", shard]
         words += ["--out", f"{PARTS}/{folder_of(shard)}", "--engine", _order().engine]
         words += [word for member in _order().members for word in ("--across", member)]
@@ -160,6 +166,25 @@ def _wait_for_others(lease: _Lease) -> State:
         return State() if lease.over else State(failure=_log().strip() or "it ended by itself")
     finally:
         _end(member)
+
+
+def _unreached(members: Sequence[str], lease: _Lease) -> str:
+    """Who of these does not wait for runs in time, in words; nothing if all do, or it is over."""
+    end = time.monotonic() + REACH_S
+    for member in members:
+        while not lease.over:
+            try:
+                socket.create_connection(parsed(member), LOOK_S).close()
+                break
+            except OSError as error:
+                if time.monotonic() > end:
+                    port = parsed(member)[1]
+                    return (
+                        f"{member} does not answer ({error}): see that nodes reach each other at "
+                        f"TCP port {port}, `port` under [node]"
+                    )
+                time.sleep(LOOK_S)
+    return ""
 
 
 def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
