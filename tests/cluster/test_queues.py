@@ -88,6 +88,15 @@ def test_a_job_is_what_the_options_say(tmp_path: Path, kind: str, text: str, scr
         assert queued.job_script() == wanted
 
 
+@pytest.mark.filterwarnings("error")
+def test_oar_is_not_asked_for_memory_unless_it_is_said_how(tmp_path: Path) -> None:
+    file = tmp_path / "queue.toml"
+    file.write_text(OAR.replace('memory_per_core_property_name = "memcore"\n', ""))
+    with cluster("oar", Options.read(file).options, file) as queued:
+        wanted = OAR_SCRIPT.replace("#OAR -p memcore>=3815\n", "").replace("PYTHON", sys.executable)
+        assert queued.job_script() == wanted.replace("ADDRESS", str(queued.scheduler_address))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -95,10 +104,15 @@ def test_a_job_is_what_the_options_say(tmp_path: Path, kind: str, text: str, scr
         ("jobs = 1\nqueue = 'x'", "queue: `jobs` and [options] may stand here"),
         ("jobs = ", "is no TOML: "),
         ("jobs = 1\noptions = 3", "options: a table is needed"),
-        (f"jobs = 1\n[options]\ncores = 1\n{LOOPBACK}", "options: You must specify how much"),
+        (f"jobs = 1\n[options]\ncores = 1\n{LOOPBACK}", "options: cores and memory of a job are n"),
+        (f"jobs = 1\n[options]\nmemory = '1GB'\n{LOOPBACK}", "options: cores and memory of a job"),
+        (
+            "jobs = 1\n[options]\ncores = '8'\nmemory = '1GB'",
+            "options.cores: 8: a whole number from 1 on is needed, as in cores = 8",
+        ),
         (
             f"jobs = 1\n[options]\ncores = 1\nmemory = '1GB'\nqeue = 'x'\n{LOOPBACK}",
-            "options: ",
+            "options.qeue: SLURMCluster of dask-jobqueue has no such option",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ PREEMPTED = {"distributed.scheduler.allowed-failures": 20}
 
 SUBMIT = {"slurm": "sbatch", "oar": "oarsub"}
 """The command that gives a job to a queue."""
+
+OAR_MEMORY = "jobqueue.oar.memory-per-core-property-name"
+"""Where dask-jobqueue's own settings say with which property OAR is asked for memory, if they do.
+Otherwise it is not asked, which is said in `docs/machines.md`, and not with each job."""
 
 LOOK = {
     kind: f"`{command}` shows its jobs; what they say is in `log_directory`, if [options] has one"
@@ -59,6 +64,12 @@ class Options:
             raise ClusterError(f"{file}: jobs: how many jobs there are to be, as in jobs = 8")
         if not isinstance(options, dict):
             raise ClusterError(f"{file}: options: a table is needed, [options]")
+        for key in ("cores", "processes"):
+            if type(count := options.get(key, 1)) is not int or count < 1:
+                raise ClusterError(
+                    f"{file}: options.{key}: {count}: a whole number from 1 on is needed, "
+                    f"as in {key} = 8"
+                )
         return cls(jobs, options)
 
 
@@ -112,11 +123,15 @@ def cluster(
     Raises:
         ClusterError: an option is unknown, or one is missing.
     """
+    from dask import config
     from dask_jobqueue.oar import OARCluster
     from dask_jobqueue.slurm import SLURMCluster
 
     given = dict(options)
-    given.setdefault("processes", given.get("cores"))
+    if "cores" in given:
+        given.setdefault("processes", given["cores"])
+    if kind == "oar" and config.get(OAR_MEMORY, None) is None:
+        given.setdefault("memory_per_core_property_name", "not_applicable")
     scheduler = {"dashboard": False, "dashboard_address": ANY_PORT}
     given["scheduler_options"] = scheduler | given.get("scheduler_options", {})
     given["worker_extra_args"] = ["--no-dashboard", *given.get("worker_extra_args", [])]
@@ -130,8 +145,7 @@ def cluster(
     try:
         queued = make(**given)
     except (TypeError, ValueError) as error:
-        (line, *_) = str(error).splitlines()
-        raise ClusterError(f"{source}: options: {line}") from error
+        raise ClusterError(f"{source}: {_mistake(error, make.__name__)}") from error
     except (OSError, RuntimeError) as error:
         (line, *_) = str(error).splitlines()
         raise ClusterError(
@@ -140,3 +154,13 @@ def cluster(
         ) from error
     with queued:
         yield queued
+
+
+def _mistake(error: Exception, kind: str) -> str:
+    """What is wrong with options, by what dask-jobqueue says, in a line."""
+    (line, *_) = str(error).splitlines()
+    if unknown := re.match(r"Got unexpected keyword argument '(\w+)'", line):
+        return f"options.{unknown[1]}: {kind} of dask-jobqueue has no such option"
+    if line.startswith("You must specify how much cores and memory"):
+        return 'options: cores and memory of a job are needed, as in cores = 8 and memory = "32GB"'
+    return f"options: {line}"
