@@ -18,18 +18,33 @@ const FULL: usize = 1472;
 
 /// A datagram of another node.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Datagram<'a> {
-    /// Packets, of which the first has this number among all that the node sent here.
-    Packets { first: u64, records: Records<'a> },
-    /// What time is it? Asked at an instant of the asking node's clock.
-    Echo { asked_ns: u64 },
-    /// The answer: when it was asked, and when it was heard and answered, by the clock that was asked.
-    Answer { asked_ns: u64, heard_ns: u64, answered_ns: u64 },
+pub enum Datagram<'a> {
+    /// Packets on their way.
+    Packets {
+        /// The number of the first among all that the node sent here.
+        first: u64,
+        /// The packets.
+        records: Records<'a>,
+    },
+    /// What time is it?
+    Echo {
+        /// When it was asked, by the clock of the asking node.
+        asked_ns: u64,
+    },
+    /// The answer.
+    Answer {
+        /// When it was asked.
+        asked_ns: u64,
+        /// When that was heard, by the clock that was asked.
+        heard_ns: u64,
+        /// When it was answered, by the same clock.
+        answered_ns: u64,
+    },
 }
 
 /// The packets of a datagram, one after the other.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Records<'a>(&'a [u8]);
+pub struct Records<'a>(&'a [u8]);
 
 impl<'a> Iterator for Records<'a> {
     type Item = (Place, &'a [u8]);
@@ -78,7 +93,7 @@ impl<'a> Reader<'a> {
 
 /// Reads a datagram of a run: the node that says it has sent it, and what it is. `None` if it is no
 /// datagram of that run.
-pub(crate) fn read(run: u64, bytes: &[u8]) -> Option<(u32, Datagram<'_>)> {
+pub fn read(run: u64, bytes: &[u8]) -> Option<(u32, Datagram<'_>)> {
     let mut rest = Reader(bytes);
     if rest.array()? != MAGIC || rest.u64()? != run {
         return None;
@@ -107,20 +122,14 @@ fn head(run: u64, node: u32, kind: u8) -> Vec<u8> {
 }
 
 /// Asks for the time.
-pub(crate) fn echo(run: u64, node: u32, asked_ns: u64) -> Vec<u8> {
+pub fn echo(run: u64, node: u32, asked_ns: u64) -> Vec<u8> {
     let mut bytes = head(run, node, ECHO);
     bytes.extend(asked_ns.to_be_bytes());
     bytes
 }
 
 /// Tells it.
-pub(crate) fn answer(
-    run: u64,
-    node: u32,
-    asked_ns: u64,
-    heard_ns: u64,
-    answered_ns: u64,
-) -> Vec<u8> {
+pub fn answer(run: u64, node: u32, asked_ns: u64, heard_ns: u64, answered_ns: u64) -> Vec<u8> {
     let mut bytes = head(run, node, ANSWER);
     for at in [asked_ns, heard_ns, answered_ns] {
         bytes.extend(at.to_be_bytes());
@@ -130,7 +139,7 @@ pub(crate) fn answer(
 
 /// Packets for one node that are sent together.
 #[derive(Debug)]
-pub(crate) struct Parcel {
+pub struct Parcel {
     bytes: Vec<u8>,
     packets: u64,
     /// Number of the first.
@@ -139,24 +148,24 @@ pub(crate) struct Parcel {
 
 impl Parcel {
     /// An empty one of a node.
-    pub(crate) fn new(run: u64, node: u32) -> Parcel {
+    pub fn new(run: u64, node: u32) -> Parcel {
         let mut bytes = head(run, node, PACKETS);
         bytes.extend(0u64.to_be_bytes());
         Parcel { bytes, packets: 0, first: 0 }
     }
 
     /// How many packets it has.
-    pub(crate) fn packets(&self) -> u64 {
+    pub fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Whether a packet of so many bytes has room. An empty one has for any.
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+    pub fn has_room(&self, bytes: usize) -> bool {
         self.packets == 0 || self.bytes.len() + RECORD + bytes <= FULL
     }
 
     /// Adds a packet.
-    pub(crate) fn add(&mut self, place: Place, packet: &[u8]) {
+    pub fn add(&mut self, place: Place, packet: &[u8]) {
         self.packets += 1;
         let bytes = &mut self.bytes;
         bytes.extend(place.due.nanos().to_be_bytes());
@@ -170,12 +179,12 @@ impl Parcel {
     }
 
     /// The datagram.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Empties it: what comes next has the numbers behind.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.first += self.packets;
         self.packets = 0;
         self.bytes.truncate(HEAD);

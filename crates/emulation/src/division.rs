@@ -17,15 +17,15 @@ pub struct Division {
     "the network cannot be divided among {nodes} nodes, which takes {} ms of delay wherever it is \
      cut: {parts} of it are so far apart{}",
     millis(*least),
-    nearest.as_ref().map(|near| format!(" ({near})")).unwrap_or_default()
+    if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) }
 )]
 pub struct Indivisible {
     nodes: u32,
     least: Span,
     /// Parts with hosts that are far enough apart.
     parts: usize,
-    /// What is too near, for one.
-    nearest: Option<String>,
+    /// What is too near, for one, and what stays on one node, for one.
+    why: Vec<String>,
 }
 
 /// For people: to a microsecond.
@@ -50,15 +50,17 @@ impl Division {
                 parts.join(number, hosts + *link as usize);
             }
         }
+        let mut held: Option<&str> = None;
         for workload in &plan.workloads {
-            let ends = match workload {
-                Workload::Transfer(it) => Some((it.from, it.to)),
-                Workload::Call(it) => Some((it.from, it.to)),
-                Workload::Web(it) => Some((it.from, it.to)),
-                _ => None,
+            let (from, to) = match workload {
+                Workload::Transfer(it) => (it.from as usize, it.to as usize),
+                Workload::Call(it) => (it.from as usize, it.to as usize),
+                Workload::Web(it) => (it.from as usize, it.to as usize),
+                _ => continue,
             };
-            if let Some((from, to)) = ends {
-                parts.join(from as usize, to as usize);
+            if parts.root(from) != parts.root(to) {
+                held.get_or_insert(workload.name());
+                parts.join(from, to);
             }
         }
         let mut nearest: Option<(Span, usize, usize)> = None;
@@ -90,7 +92,9 @@ impl Division {
             let nearest = nearest.map(|(delay, from, to)| {
                 format!("{} and {}: {} ms", named(from), named(to), millis(delay))
             });
-            return Err(Indivisible { nodes, least, parts: order.len(), nearest });
+            let held = held.map(|name| format!("both ends of {name} are played on one node"));
+            let why = nearest.into_iter().chain(held).collect();
+            return Err(Indivisible { nodes, least, parts: order.len(), why });
         }
         let mut loads = vec![0usize; nodes as usize];
         let mut node_of = vec![0u32; roots.len()];

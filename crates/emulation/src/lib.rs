@@ -7,7 +7,7 @@
 
 mod crossing;
 #[cfg(target_os = "linux")]
-mod datagram;
+pub mod datagram;
 mod division;
 mod header;
 #[cfg(target_os = "linux")]

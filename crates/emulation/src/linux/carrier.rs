@@ -201,7 +201,7 @@ impl Carrier {
                         came.packets += 1;
                         take(place, packet);
                     }
-                    came.next = came.next.max(first + came.packets - before);
+                    came.next = came.next.max(first.saturating_add(came.packets - before));
                 }
             }
         }
