@@ -16,8 +16,8 @@ from flashcrowd.errors import Problem, did_you_mean
 from flashcrowd.plan.format import PlanDict
 from flashcrowd.plan.traces import trace_of
 from flashcrowd.scenario import paths
-from flashcrowd.scenario.check import check, unknown
-from flashcrowd.scenario.problems import problems_of, shown
+from flashcrowd.scenario.check import check
+from flashcrowd.scenario.problems import problems_of, shown, unknown
 from flashcrowd.scenario.scenario import Scenario
 from flashcrowd.scenario.timeline import Change, Halt
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import ParamSpec
 
-from flashcrowd.errors import MISSING, Problem, did_you_mean, one_of
+from flashcrowd.errors import MISSING, Problem, one_of
 from flashcrowd.kept import Kept
 from flashcrowd.scenario import shipped
 from flashcrowd.scenario.arrivals import Times
@@ -21,7 +21,7 @@ from flashcrowd.scenario.network import Network
 from flashcrowd.scenario.origin import Clients, Origin
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
-from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.problems import shown, unknown
 from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.reflectors import check_reflectors
 from flashcrowd.scenario.scenario import Scenario, profile_of
@@ -190,13 +190,6 @@ def connecting(workloads: Mapping[str, Workload]) -> list[str]:
         for name, workload in workloads.items()
         if isinstance(workload, Swarm) or workload.carried_by is not None
     ]
-
-
-def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
-    """A name that nothing has."""
-    names = list(names)
-    which = one_of(names) if names else "there is none"
-    return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
 
 
 @_rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -55,6 +55,13 @@ def shown(value: Any) -> str:
         value = value.model_dump(mode="json", by_alias=True)
     text = visible(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def unknown(path: str, name: str, what: str, names: Iterable[str]) -> Problem:
+    """A name that nothing has."""
+    names = list(names)
+    which = one_of(names) if names else "there is none"
+    return Problem(path, shown(name), f"{what}: {which}", did_you_mean(name, names))
 
 
 def _problem(item: dict[str, Any], model: type[BaseModel], given: Any) -> Problem:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from flashcrowd.errors import Problem
 from flashcrowd.scenario.hosts import HostNames
-from flashcrowd.scenario.problems import shown
+from flashcrowd.scenario.problems import shown, unknown
 from flashcrowd.scenario.swarm import Population, Swarm
 from flashcrowd.scenario.workloads import Workload
 
@@ -67,8 +67,6 @@ def check_reflectors(
     path, given = f"{place}.upload_control.reflector", control.reflector
     names = [given] if isinstance(given, str) else given
     if given != "auto":
-        from flashcrowd.scenario.check import unknown
-
         strangers = [name for name in names if hosts.find(name) is None]
         for name in strangers:
             what = 'a host or a group, or "auto"'
