@@ -11,7 +11,7 @@ import pytest
 from tests.clients.testbed import go_on, loopback, needs, plan, until
 
 from flashcrowd.autolimit.libtorrent import Libtorrent as Interface
-from flashcrowd.clients import ClientFailed, Swarm
+from flashcrowd.clients import ClientFailed, Swarm, tables
 from flashcrowd.clients.libtorrent import Libtorrent
 
 CONTROL = {"name": "autolimit", "reflector": "p1", "start_spread": "0 s"}
@@ -43,7 +43,7 @@ def test_it_goes_with_its_client_and_is_told_of_in_rows(tmp_path: Path) -> None:
         until(swarm, lambda: not controllers())
         assert seed.controller is not None
         assert not seed.controller.failure
-        rows = swarm.rows()["control"]
+        rows = tables.rows(swarm)["control"]
         assert [row["host"] for row in rows] == ["h0"] * len(rows)
         assert [row["t_s"] for row in rows] == sorted(row["t_s"] for row in rows)
         # It begins with little, whatever the user's limit is.

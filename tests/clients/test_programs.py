@@ -17,6 +17,7 @@ from flashcrowd.clients import (
     process,
     refusals,
     rpc,
+    tables,
 )
 from flashcrowd.clients.tracker import Tracker
 
@@ -40,7 +41,7 @@ def test_a_swarm_of_one_program_completes_and_tells_what_it_did(name: str, tmp_p
     testbed.needs(name)
     with testbed.bridged(4) as places:
         swarm = testbed.play(plan_of(name, name, name), places, tmp_path / "r")
-    rows = swarm.rows()
+    rows = tables.rows(swarm)
     for row in rows["downloads"]:
         assert row["pieces"] == 16
         assert 1_000_000 <= row["downloaded_bytes"] < 1_300_000

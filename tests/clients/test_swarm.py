@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.clients import testbed
 
-from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker
+from flashcrowd.clients import ClientFailed, Place, Swarm, opentracker, tables
 from flashcrowd.clients.place import entered
 from flashcrowd.store.schema import ENGINE_TABLES
 
@@ -25,7 +25,7 @@ def test_three_leechers_have_the_file_and_the_tables_say_when(tmp_path: Path):
         measures={"have": True, "pieces": "1 s", "series": {"completed": "0.5 s"}},
     )
     swarm = testbed.play(plan, testbed.loopback(5), tmp_path / "run")
-    rows = swarm.rows()
+    rows = tables.rows(swarm)
     downloads = rows["downloads"]
     assert [row["host"] for row in downloads] == ["h1", "h2", "h3"]
     assert sorted(row["peer"] for row in downloads) == [1, 2, 3]
@@ -51,7 +51,7 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path):
         measures={"have": True, "pieces": "100 ms", "series": {"online": "100 ms"}},
         size="20 MB",
     )
-    rows = testbed.play(plan, testbed.loopback(3), tmp_path / "run").rows()
+    rows = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))
     for name in ("downloads", "populations", "pieces", "have", "series"):
         columns = [column.name for column in ENGINE_TABLES[name].columns]
         assert rows[name], name
@@ -62,7 +62,7 @@ def test_a_limit_holds_on_addresses_that_look_local(tmp_path: Path):
     plan = testbed.plan(
         {**SEED, "upload": "500 kB/s"}, {"name": "crowd", "arrivals": AT_ONCE}, size="1 MB"
     )
-    (row,) = testbed.play(plan, testbed.loopback(3), tmp_path / "run").rows()["downloads"]
+    (row,) = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
     # The limiter may begin with what it had saved up.
     assert row["duration_s"] > 1.0
 
@@ -73,7 +73,7 @@ def test_who_has_the_file_leaves_and_is_replaced(tmp_path: Path):
         {"name": "crowd", "arrivals": AT_ONCE, "departure": "at-once", "replace": True},
         swarm={"stop_after": 3},
     )
-    rows = testbed.play(plan, testbed.loopback(3), tmp_path / "run").rows()["downloads"]
+    rows = tables.rows(testbed.play(plan, testbed.loopback(3), tmp_path / "run"))["downloads"]
     done = [row for row in rows if row["completed_s"] is not None]
     assert len(done) == 3
     assert {row["host"] for row in rows} == {"h1"}
@@ -112,7 +112,8 @@ def test_opentracker_may_be_the_tracker(tmp_path: Path):
     plan = testbed.plan(SEED, {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE})
     swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run", tracker="opentracker")
     assert swarm.completed == 2
-    listed = {row["setting"] for row in swarm.rows()["programs"] if row["program"] == "opentracker"}
+    rows = tables.rows(swarm)["programs"]
+    listed = {row["setting"] for row in rows if row["program"] == "opentracker"}
     assert "tracker.reshuffle" in listed
 
 
@@ -143,7 +144,8 @@ def test_who_uploads_nothing_uploads_nothing(tmp_path: Path):
         {"name": "crowd", "hosts": 3, "arrivals": AT_ONCE, "upload": "0 B/s"},
         size="1 MB",
     )
-    seed, crowd = testbed.play(plan, testbed.loopback(5), tmp_path / "run").rows()["populations"]
+    swarm = testbed.play(plan, testbed.loopback(5), tmp_path / "run")
+    seed, crowd = tables.rows(swarm)["populations"]
     assert crowd["uploaded_bytes"] == 0
     assert seed["uploaded_bytes"] >= 3_000_000
 
@@ -172,7 +174,7 @@ def test_a_limit_changes_in_place_and_a_swarm_stops(tmp_path: Path):
         swarm.stop()
         assert swarm.is_done
         swarm.finish()
-    (row,) = swarm.rows()["downloads"]
+    (row,) = tables.rows(swarm)["downloads"]
     assert row["completed_s"] is None
     assert row["left_s"] == pytest.approx(stopped, abs=1.0)
     assert swarm.left_behind == (0, 0)

@@ -76,7 +76,7 @@ def _expected(
     """Takes how many more arrivals are expected, gives the instant by which they are.
 
     A Poisson process whose rate is a step function of time is one of rate one in the integral of
-    the rate. `crates/plan/src/rate_clock.rs` is the original.
+    the rate. `RateClock` of the crate `plan` is the original.
     """
     step, begun_s, now_s = 0, 0.0, 0.0
     arrivals: float = yield 0.0

@@ -1,7 +1,7 @@
 """Named random streams: the derivation of the simulation, so that both engines draw the same.
 
 A swarm of real programs then meets the arrivals and departures that a simulated one of the same
-plan and seed meets, and the two can be compared in pairs. `crates/base/src/random_stream.rs` is the
+plan and seed meets, and the two can be compared in pairs. `RandomStream` of the crate `base` is the
 original; its test vectors hold here, too.
 """
 

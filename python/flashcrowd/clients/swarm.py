@@ -18,7 +18,6 @@ from flashcrowd.clients import (
     kernel,
     opentracker,
     settings,
-    tables,
     torrent,
 )
 from flashcrowd.clients.client import ClientFailed, Job
@@ -552,10 +551,6 @@ class Swarm:
                 pieces = f"{len(wrong)} of {self.torrent.pieces} pieces"
                 raise peer.client.failure(f"said that it was complete, but {pieces} are wrong")
             peer.client.job.content.unlink()
-
-    def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """The rows of the swarm's tables, by table: `downloads`, `populations`, `pieces`, …"""
-        return tables.rows(self)
 
     def close(self) -> None:
         """End every program that is left, and remove everything that was written."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flashcrowd.clients import controller
 from flashcrowd.clients.peer import Peer
-
-if TYPE_CHECKING:
-    from flashcrowd.clients.swarm import Swarm
+from flashcrowd.clients.swarm import Swarm
 
 Row = dict[str, Any]
 
 
 def rows(swarm: Swarm) -> dict[str, list[Row]]:
-    """The rows by table."""
+    """The rows by table: `downloads`, `populations`, `pieces`, …"""
     name = swarm.spec["name"]
     populations = swarm.spec["populations"]
     came = sorted(

@@ -67,7 +67,7 @@ class Register:
     """Who is in a swarm, and whom to tell of whom: the rules of the simulation's tracker.
 
     Answers are dealt from shuffled lists, which live until they are used up or too old; leechers
-    and seeds are mixed in proportion. `crates/swarm/src/tracker.rs` is the original.
+    and seeds are mixed in proportion. `Tracker` of the crate `swarm` is the original.
     """
 
     def __init__(self, rules: Rules, stream: RandomStream) -> None:

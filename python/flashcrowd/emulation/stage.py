@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from flashcrowd.clients import ClientFailed, Swarm, kernel
+from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
@@ -343,7 +343,7 @@ class Stage:
             ],
         }
         for swarm in self.swarms.values():
-            for name, found in swarm.rows().items():
+            for name, found in tables.rows(swarm).items():
                 rows.setdefault(name, []).extend(found)
         return rows
 
