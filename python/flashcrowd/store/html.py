@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
-from flashcrowd.store.errors import ResultsError
-
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from flashcrowd.store.results import Tables
 
 WIDE = 160
 """Columns that the summary may take; a notebook scrolls."""
@@ -27,12 +24,13 @@ def spaced(count: int) -> str:
     return f"{count:,}".replace(",", "\N{THIN SPACE}")
 
 
-def tables(of: Tables) -> str:
-    """Each table with its rows."""
-    try:
-        rows = of.rows()
-    except ResultsError as error:
-        return f"<pre>{escape(str(error))}</pre>"
+def text(of: str) -> str:
+    """A text as it stands, an error say."""
+    return f"<pre>{escape(of)}</pre>"
+
+
+def tables(rows: Mapping[str, int]) -> str:
+    """Each table with how many rows it has."""
     lines = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
         f"<td>{spaced(count)}</td></tr>"

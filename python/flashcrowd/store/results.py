@@ -74,7 +74,10 @@ class Tables(Mapping[str, pa.Table]):
         return f"<Tables of {str(self._files.folder.parent)!r}\n{listed}>"
 
     def _repr_html_(self) -> str:
-        return html.tables(self)
+        try:
+            return html.tables(self.rows())
+        except ResultsError as error:
+            return html.text(str(error))
 
 
 class Results:
