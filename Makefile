@@ -80,6 +80,7 @@ kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel
 
 packetdrill: ## Our TCP against the packetdrill scripts below DIR
+	@test -d "$(DIR)" || { echo "packetdrill: '$(DIR)' is no folder; say where the scripts are: make packetdrill DIR=FOLDER (docs/packetdrill.md)"; exit 1; }
 	PACKETDRILL_SCRIPTS=$(abspath $(DIR)) cargo test -q -p flashcrowd-transport --test all --locked -- \
 	    --nocapture scripts_of_a_given_folder
 

@@ -1,6 +1,8 @@
 """What a clone promises: locks of public indexes, and edits that are built."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -34,3 +36,17 @@ def test_edits_of_rust_sources_rebuild() -> None:
     ):
         assert needed in keys
         assert list(ROOT.glob(needed)), needed
+
+
+@pytest.mark.parametrize("scripts", ["", "no-such-folder"])
+def test_packetdrill_says_what_it_wants(scripts: str) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make")
+    command = [make, "--no-print-directory", "packetdrill", f"DIR={scripts}"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert found.stdout == (
+        f"packetdrill: '{scripts}' is no folder; "
+        "say where the scripts are: make packetdrill DIR=FOLDER (docs/packetdrill.md)\n"
+    )
