@@ -27,6 +27,9 @@ from flashcrowd.report.statistics import Estimate, difference
 
 Given = Mapping[str, Any]
 
+#: A measure of a study, with the parameters in `given`.
+Quantity = Callable[[StudyEvidence, Given], Measure]
+
 #: A stretch of runs: its name, and `given` for it.
 Stretch = tuple[str, Given]
 
@@ -37,6 +40,11 @@ COMPARISONS: dict[str, Callable[[Estimate, float], Verdict]] = {
     "at-most": verdict.at_most,
     "within": verdict.within,
 }
+
+
+def named(measures: Mapping[str, Quantity]) -> Quantity:
+    """The one of these measures that the `measure` of `given` names."""
+    return lambda study, given: measures[given["measure"]](study, given)
 
 
 def whole_run(evidence: Evidence, given: Given) -> list[Stretch]:
@@ -55,7 +63,7 @@ class Measured:
         stretches: the stretches of a run that `given` is about.
     """
 
-    measure: Callable[[StudyEvidence, Given], Measure]
+    measure: Quantity
     described: Callable[[StudyEvidence, Point], str]
     stretches: Callable[[Evidence, Given], list[Stretch]] = whole_run
 

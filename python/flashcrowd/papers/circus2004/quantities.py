@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers.circus2004.words import LINES, POPULATIONS, exact, scale_of
 from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given
+from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
 from flashcrowd.units import Rate, Size
@@ -23,7 +23,7 @@ Columns = Mapping[str, np.ndarray]
 
 def _of_server(
     name: str, unit: str, values: Callable[[Columns], np.ndarray], note: str, most: float = np.inf
-) -> Callable[[StudyEvidence, Given], Measure]:
+) -> Quantity:
     """A number of the server in each run, while the crowd was there."""
 
     def found(study: StudyEvidence, given: Given) -> Measure:
@@ -129,7 +129,7 @@ def stretch(study: StudyEvidence, given: Given) -> Measure:
 
 
 #: Each measure, by the name that claims use.
-MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
+MEASURES: Mapping[str, Quantity] = {
     "network": network,
     "disk": disk,
     "disk-a-file": disk_a_file,
@@ -140,7 +140,5 @@ MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
     "stretch": stretch,
 }
 
-
-def measure(study: StudyEvidence, given: Given) -> Measure:
-    """The measure that `given` names, with its parameters."""
-    return MEASURES[given["measure"]](study, given)
+#: The measure that `given` names, with its parameters.
+measure = named(MEASURES)

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers import curves, steps
 from flashcrowd.papers.evidence import StudyEvidence
-from flashcrowd.papers.measured import Given
+from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
 from flashcrowd.units import Rate
@@ -246,7 +246,7 @@ def rank_correlation(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.nd
 
 
 #: Each measure, by the name that claims use.
-MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
+MEASURES: Mapping[str, Quantity] = {
     "rate": rate,
     "use": use,
     "uploaded": uploaded,
@@ -261,7 +261,5 @@ MEASURES: Mapping[str, Callable[[StudyEvidence, Given], Measure]] = {
     "together": together,
 }
 
-
-def measure(study: StudyEvidence, given: Given) -> Measure:
-    """The measure that `given` names, with its parameters."""
-    return MEASURES[given["measure"]](study, given)
+#: The measure that `given` names, with its parameters.
+measure = named(MEASURES)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 from flashcrowd.papers import curves
 from flashcrowd.papers.evidence import StudyEvidence
+from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
-
-#: What tells a measure where to look: the stretch of the run, the flow, a limit.
-Given = Mapping[str, Any]
 
 #: An Ethernet frame beyond its IP packet.
 _FRAMING = 38
@@ -286,7 +283,7 @@ def packet_rate(study: StudyEvidence, given: Given) -> Measure:
 
 
 #: Each measure, by the name that claims use.
-MEASURES: dict[str, Callable[[StudyEvidence, Given], Measure]] = {
+MEASURES: Mapping[str, Quantity] = {
     "throughput": throughput,
     "goodput": goodput,
     "unevenness": unevenness,
@@ -308,7 +305,5 @@ MEASURES: dict[str, Callable[[StudyEvidence, Given], Measure]] = {
     "packet-rate": packet_rate,
 }
 
-
-def measure(study: StudyEvidence, given: Given) -> Measure:
-    """The measure that `given` names, with its parameters."""
-    return MEASURES[given["measure"]](study, given)
+#: The measure that `given` names, with its parameters.
+measure = named(MEASURES)
