@@ -7,33 +7,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.runner import small
 from tests.runner.bytes import tables
 
 from flashcrowd.cli import main
 
-STUDY = """
-format = 1
-title = "Small"
-repeats = 5
-[network]
-rtt = "20 ms"
-loss = "1 %"
-[network.groups.seed]
-[network.groups.homes]
-hosts = 4
-[workloads.swarm]
-kind = "swarm"
-size = "500 kB"
-[workloads.swarm.populations.seed]
-role = "seed"
-group = "seed"
-upload = "100 KiB/s"
-[workloads.swarm.populations.homes]
-group = "homes"
-upload = "100 KiB/s"
-[sweep]
-network.rtt = ["20 ms", "200 ms"]
-"""
+STUDY = small.swarm("homes", hosts=4, size="500 kB", repeats=5)
 
 EXPECT = """
 [expect.quick]

@@ -9,41 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.runner import small
 from tests.runner.bytes import tables
 
 ROOT = Path(__file__).parents[2]
-
-STUDY = """
-format = 1
-title = "Small"
-repeats = 4
-[network]
-rtt = "20 ms"
-loss = "1 %"
-[network.groups.seed]
-hosts = 1
-[network.groups.leechers]
-hosts = {leechers}
-[workloads.swarm]
-kind = "swarm"
-size = "{size}"
-[workloads.swarm.populations.seed]
-role = "seed"
-group = "seed"
-upload = "100 KiB/s"
-[workloads.swarm.populations.leechers]
-role = "leecher"
-group = "leechers"
-upload = "100 KiB/s"
-[sweep]
-network.rtt = ["20 ms", "200 ms"]
-"""
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text(STUDY.format(leechers=8, size="2 MB"))
+    path.write_text(small.swarm("leechers", hosts=8, size="2 MB", repeats=4))
     return path
 
 
@@ -86,7 +61,7 @@ def test_bytes_do_not_depend_on_jobs_or_process(study: Path, tmp_path: Path) -> 
 
 
 def test_killed_and_started_again(study: Path, tmp_path: Path) -> None:
-    study.write_text(STUDY.format(leechers=30, size="5 MB"))
+    study.write_text(small.swarm("leechers", hosts=30, size="5 MB", repeats=4))
     folder = tmp_path / "killed"
     process = command("run", study, "--quiet", "--out", folder)
     wait_for_runs(folder)
@@ -100,7 +75,7 @@ def test_killed_and_started_again(study: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_says_how_to_go_on(study: Path, tmp_path: Path, number: signal.Signals) -> None:
-    study.write_text(STUDY.format(leechers=60, size="50 MB"))
+    study.write_text(small.swarm("leechers", hosts=60, size="50 MB", repeats=4))
     folder = tmp_path / "r"
     process = command("run", study, "--out", folder)
     while not (folder / "manifest.json").exists():
@@ -128,7 +103,7 @@ def test_another_study_is_refused(study: Path, tmp_path: Path) -> None:
 
 
 def test_a_stalled_run_is_a_result_and_named(study: Path, tmp_path: Path) -> None:
-    leaving = STUDY.format(leechers=8, size="2 MB").replace(
+    leaving = small.swarm("leechers", hosts=8, size="2 MB", repeats=4).replace(
         'group = "seed"\nupload', 'group = "seed"\ndeparture = "at-once"\nupload'
     )
     study.write_text(leaving)
