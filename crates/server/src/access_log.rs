@@ -1,5 +1,4 @@
 use crate::clock::Clock;
-use crate::exchange::Asked;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -20,6 +19,14 @@ pub(crate) struct AccessLog {
     lines: Option<SyncSender<Next>>,
     writer: Option<JoinHandle<()>>,
     lost: AtomicU64,
+}
+
+/// What was asked, for the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedRequest {
+    pub(crate) request: String,
+    pub(crate) referer: String,
+    pub(crate) agent: String,
 }
 
 /// What the writer is told.
@@ -68,7 +75,7 @@ impl AccessLog {
     pub(crate) fn line(
         &self,
         peer: SocketAddr,
-        asked: &Asked,
+        asked: &LoggedRequest,
         status: u16,
         bytes: u64,
         seconds: f64,

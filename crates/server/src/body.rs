@@ -1,8 +1,9 @@
 use crate::desk::Desk;
 use crate::download::{Download, Piece};
-use crate::exchange::{Ending, Exchange};
+use crate::exchange::Exchange;
 use crate::multipart::Framing;
 use crate::open_file::OpenFile;
+use crate::outcome::Ending;
 use crate::ranges;
 use bytes::Bytes;
 use flashcrowd_origin::Failure;

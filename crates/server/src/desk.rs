@@ -1,6 +1,6 @@
 use crate::buffer::{self, Buffer};
 use crate::clock::Clock;
-use crate::disk::{Disk, Job};
+use crate::disk::{Disk, Job, Requester};
 use crate::open_file::{OpenFile, ReadOutcome, Version};
 use crate::pace::PaceReport;
 use flashcrowd_base::{Span, Time};
@@ -180,8 +180,8 @@ impl Desk {
                     let buffer = state.buffer(slot as usize, length);
                     match state.files[file.number()].upgrade() {
                         Some(file) => {
-                            let desk = Arc::clone(self);
-                            self.disk.read(Job { desk, read, file, offset, slot, buffer });
+                            let requester = Arc::clone(self);
+                            self.disk.read(Job { requester, read, file, offset, slot, buffer });
                         }
                         // Nobody downloads it any more, so nobody waits.
                         None => {
@@ -201,25 +201,6 @@ impl Desk {
                 Output::Failed { client, failure } => state.end(client, Err(failure)),
             }
         }
-    }
-
-    /// A thread of the disk has done a job.
-    pub(crate) fn completed(
-        self: &Arc<Self>,
-        read: ReadId,
-        slot: u32,
-        buffer: Buffer,
-        file: &OpenFile,
-        outcome: &ReadOutcome,
-    ) {
-        self.input(|state, now| {
-            state.memory[slot as usize] = Arc::new(buffer);
-            if let ReadOutcome::Changed = outcome {
-                state.forget(now, file.id);
-            }
-            // Of a file that was closed nothing is kept, and it is no fault of the disk.
-            state.origin.completed(now, read, !matches!(outcome, ReadOutcome::Failed));
-        });
     }
 
     /// The file as the origin knows it; another state of it than before is another file, and ends the downloads of
@@ -386,6 +367,26 @@ impl Desk {
             memory_allocated: state.allocated,
             pace: self.disk.pace(),
         }
+    }
+}
+
+impl Requester for Desk {
+    fn completed(
+        self: Arc<Self>,
+        read: ReadId,
+        slot: u32,
+        buffer: Buffer,
+        file: &OpenFile,
+        outcome: &ReadOutcome,
+    ) {
+        self.input(|state, now| {
+            state.memory[slot as usize] = Arc::new(buffer);
+            if let ReadOutcome::Changed = outcome {
+                state.forget(now, file.id);
+            }
+            // Of a file that was closed nothing is kept, and it is no fault of the disk.
+            state.origin.completed(now, read, !matches!(outcome, ReadOutcome::Failed));
+        });
     }
 }
 

@@ -1,20 +1,32 @@
 use crate::buffer::Buffer;
 use crate::clock::Clock;
-use crate::desk::Desk;
-use crate::open_file::{ALIGNMENT, OpenFile};
+use crate::open_file::{ALIGNMENT, OpenFile, ReadOutcome};
 use crate::pace::{Due, Pace, PaceReport};
 use flashcrowd_origin::ReadId;
 use flashcrowd_origin::disk::Medium;
+use std::fmt::Debug;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// Who asks for reads, and is told what came of each.
+pub(crate) trait Requester: Debug + Send + Sync {
+    fn completed(
+        self: Arc<Self>,
+        read: ReadId,
+        slot: u32,
+        buffer: Buffer,
+        file: &OpenFile,
+        outcome: &ReadOutcome,
+    );
+}
+
 /// A read of an extent.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) requester: Arc<dyn Requester>,
     pub(crate) read: ReadId,
     pub(crate) file: Arc<OpenFile>,
     pub(crate) offset: u64,
@@ -90,7 +102,9 @@ fn work(jobs: &Mutex<Receiver<(Job, Option<Due>)>>, paced: Option<&Paced>, exten
     let mut scratch = Buffer::aligned(extent + ALIGNMENT);
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((Job { desk, read, file, offset, slot, mut buffer }, due)) = next else { return };
+        let Ok((Job { requester, read, file, offset, slot, mut buffer }, due)) = next else {
+            return;
+        };
         let length = buffer.len();
         let outcome = if buffer.is_aligned() {
             file.read(buffer.bytes_mut(), offset, length)
@@ -103,6 +117,6 @@ fn work(jobs: &Mutex<Receiver<(Job, Option<Due>)>>, paced: Option<&Paced>, exten
         if let (Some(paced), Some(due)) = (paced, due) {
             paced.deliver(due);
         }
-        desk.completed(read, slot, buffer, &file, &outcome);
+        requester.completed(read, slot, buffer, &file, &outcome);
     }
 }

@@ -1,70 +1,16 @@
-use crate::access_log::AccessLog;
+use crate::access_log::{AccessLog, LoggedRequest};
 use crate::meters::Meters;
-use flashcrowd_origin::Failure;
+use crate::outcome::{Ending, Mode};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// How an answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Ending {
-    /// The client or its connection has gone.
-    Broken,
-    /// All bytes were handed to the socket.
-    Complete,
-    /// The file has changed.
-    Changed,
-    /// The disk could not read.
-    Disk,
-}
-
-impl Ending {
-    pub(crate) fn of(failure: Failure) -> Ending {
-        match failure {
-            Failure::Disk => Ending::Disk,
-            Failure::Closed => Ending::Changed,
-            Failure::Stalled => Ending::Broken,
-        }
-    }
-
-    pub(crate) const NAMES: [&str; 4] = ["broken", "complete", "changed", "disk"];
-}
-
-/// Which order an answer has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// No contents of a file.
-    #[default]
-    Text,
-    /// The whole file.
-    Whole,
-    /// One range or several, as asked for.
-    Ranges,
-    /// Any order, one answer.
-    Stream,
-    /// Any order, one part.
-    Pull,
-}
-
-impl Mode {
-    pub(crate) const NAMES: [&str; 5] = ["text", "whole", "ranges", "stream", "pull"];
-}
-
-/// What was asked, for the log.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) request: String,
-    pub(crate) referer: String,
-    pub(crate) agent: String,
-}
 
 /// A request and its answer. What it came to is told when nothing refers to it any more: when the socket has taken all bytes, or
 /// the connection has gone.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     peer: SocketAddr,
-    asked: Asked,
+    asked: LoggedRequest,
     began: std::time::Instant,
     status: Mutex<(u16, Mode, usize)>,
     ending: AtomicU8,
@@ -81,7 +27,7 @@ impl Exchange {
     #[allow(clippy::disallowed_methods, reason = "how long an answer took is wall-clock time")]
     pub(crate) fn begin(
         peer: SocketAddr,
-        asked: Asked,
+        asked: LoggedRequest,
         taken: &Arc<AtomicU64>,
         meters: &Arc<Meters>,
         log: Option<&Arc<AccessLog>>,

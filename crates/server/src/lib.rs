@@ -4,7 +4,7 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | [`server`](Server) | listeners, the end |
+//! | [`server`](Server), `hall` | listeners, the end; what connections share |
 //! | `connection`, `stream`, [`tls`](TlsFiles) | TLS, HTTP/1.1 and HTTP/2: who speaks what, and for how long |
 //! | `service` | a request, its answer |
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
@@ -14,7 +14,7 @@
 //! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
-//! | `exchange`, `access_log`, `meters` | what is told of it |
+//! | `exchange`, `outcome`, `access_log`, `meters` | what is told of it |
 //!
 //! # Memory
 //!
@@ -37,12 +37,14 @@ mod digests;
 mod disk;
 mod download;
 mod exchange;
+mod hall;
 mod handle;
 mod listing;
 mod metered;
 mod meters;
 mod multipart;
 mod open_file;
+mod outcome;
 mod pace;
 pub mod preference;
 pub mod ranges;

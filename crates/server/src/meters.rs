@@ -1,5 +1,5 @@
 use crate::desk::Overview;
-use crate::exchange::{Ending, Mode};
+use crate::outcome::{Ending, Mode};
 use crate::pace::PaceReport;
 use serde::Serialize;
 use std::fmt::Write as _;

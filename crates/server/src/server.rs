@@ -1,9 +1,10 @@
 use crate::access_log::AccessLog;
-use crate::admission::{Admission, Full};
+use crate::admission::Admission;
 use crate::connection;
 use crate::desk::Desk;
+use crate::hall::{FAREWELLS, Hall};
 use crate::handle::ServerHandle;
-use crate::meters::{Meters, Snapshot};
+use crate::meters::Snapshot;
 use crate::open_file::{ALIGNMENT, OpenFile};
 use crate::service::Service;
 use crate::settings::seconds;
@@ -24,17 +25,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// How long nobody is accepted after the system could not (no file descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Who is turned away has so long to read why, and so many are told at once.
-const FAREWELL: Duration = Duration::from_secs(1);
-const FAREWELLS: usize = 64;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
@@ -98,17 +94,6 @@ pub enum Reading {
     Untried,
 }
 
-/// What all connections share.
-#[derive(Debug)]
-pub(crate) struct Hall {
-    pub(crate) service: Service,
-    pub(crate) meters: Arc<Meters>,
-    pub(crate) log: Option<Arc<AccessLog>>,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) tls: Option<Tls>,
-    farewells: Arc<Semaphore>,
-}
-
 /// Reads what a [`Server`] does from another thread.
 #[derive(Clone, Debug)]
 pub struct Watch(Arc<Hall>);
@@ -167,7 +152,7 @@ impl Server {
             log,
             admission: Admission::new(limits.connections, limits.connections_per_address),
             tls,
-            farewells: Arc::new(Semaphore::new(FAREWELLS)),
+            farewells: Hall::farewells(),
         };
         Ok(Server { settings, listener, metrics, hall: Arc::new(hall), reading })
     }
@@ -246,31 +231,6 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             // Of a connection that has gone already, or for want of something that comes back.
             Err(_) => sleep(ACCEPT_PAUSE).await,
         }
-    }
-}
-
-impl Hall {
-    /// Tells somebody that there is no place, if not too many are being told already, and if that needs no TLS.
-    fn turn_away(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
-        self.meters.turned_away[usize::from(full == Full::Address)].fetch_add(1, Relaxed);
-        if self.tls.is_some() {
-            return;
-        }
-        let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
-        let status = full.status();
-        tokio::spawn(async move {
-            let _permit = permit;
-            let text = format!(
-                "HTTP/1.1 {status}\r\nRetry-After: 10\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-            let _ = timeout(FAREWELL, async {
-                stream.write_all(text.as_bytes()).await?;
-                stream.shutdown().await?;
-                // What it has sent is read: a reset would take the answer away from it.
-                tokio::io::copy(&mut stream, &mut tokio::io::sink()).await
-            })
-            .await;
-        });
     }
 }
 

@@ -1,13 +1,15 @@
+use crate::access_log::LoggedRequest;
 use crate::body::{Body, FileBody};
 use crate::clock::Clock;
 use crate::conditional::{Validators, Verdict};
 use crate::desk::Desk;
 use crate::digests::{self, DigestBook, Progress};
 use crate::download::Download;
-use crate::exchange::{Asked as Said, Ending, Exchange, Mode};
+use crate::exchange::Exchange;
 use crate::listing;
 use crate::multipart::{Framing, content_range};
 use crate::open_file::{OpenFile, Version};
+use crate::outcome::{Ending, Mode};
 use crate::preference::{APPLIED, Preferences};
 use crate::ranges::{self, Asked};
 use crate::target::{self, Rejection, Root};
@@ -379,12 +381,12 @@ impl Service {
 }
 
 /// What is kept of a request for the log.
-pub(crate) fn said<B>(request: &Request<B>) -> Said {
+pub(crate) fn said<B>(request: &Request<B>) -> LoggedRequest {
     let field = |name| {
         let value = request.headers().get(name).map(HeaderValue::as_bytes);
         value.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
     };
-    Said {
+    LoggedRequest {
         request: format!("{} {} {:?}", request.method(), request.uri(), request.version()),
         referer: field(header::REFERER),
         agent: field(header::USER_AGENT),

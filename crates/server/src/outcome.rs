@@ -1,0 +1,49 @@
+//! What is told of an answer: its order, and how it ended.
+
+use flashcrowd_origin::Failure;
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Ending {
+    /// The client or its connection has gone.
+    Broken,
+    /// All bytes were handed to the socket.
+    Complete,
+    /// The file has changed.
+    Changed,
+    /// The disk could not read.
+    Disk,
+}
+
+impl Ending {
+    pub(crate) fn of(failure: Failure) -> Ending {
+        match failure {
+            Failure::Disk => Ending::Disk,
+            Failure::Closed => Ending::Changed,
+            Failure::Stalled => Ending::Broken,
+        }
+    }
+
+    pub(crate) const NAMES: [&str; 4] = ["broken", "complete", "changed", "disk"];
+}
+
+/// Which order an answer has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No contents of a file.
+    #[default]
+    Text,
+    /// The whole file.
+    Whole,
+    /// One range or several, as asked for.
+    Ranges,
+    /// Any order, one answer.
+    Stream,
+    /// Any order, one part.
+    Pull,
+}
+
+impl Mode {
+    pub(crate) const NAMES: [&str; 5] = ["text", "whole", "ranges", "stream", "pull"];
+}
