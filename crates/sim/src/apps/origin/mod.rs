@@ -5,6 +5,7 @@
 //! Visitors are other applications that ask for ranges.
 
 mod client;
+mod counts;
 mod record;
 mod sending;
 mod server;
@@ -16,10 +17,10 @@ use super::{App, Content, ORIGIN, Sample, Stream, World};
 use crate::kernel::{Application, Event, NO_CLASS, News, Owner, other};
 use crate::table::Table;
 use client::{Client, Download};
+use counts::Counts;
 use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::{Failure, Output, Request};
 use flashcrowd_plan::{Change, Plan, Sampled, Visit, What, Window, Windowed, Workload};
-use record::Counts;
 use sending::Sending;
 use server::Server;
 use visitor::{Served, Visitor};

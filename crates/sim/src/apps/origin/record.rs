@@ -1,6 +1,7 @@
 //! What is recorded of origins: samples and tables.
 
 use super::client::Client;
+use super::counts::Counts;
 use super::server::Server;
 use super::{Origins, Sample, World};
 use crate::table::{Column, Table, names, seconds};
@@ -8,18 +9,6 @@ use flashcrowd_base::Time;
 use flashcrowd_origin::Counters;
 use flashcrowd_origin::disk::{DiskCounters, Medium};
 use flashcrowd_plan::Sampled;
-
-/// What a server has done by some instant.
-#[derive(Clone)]
-pub(super) struct Counts {
-    pub(super) at: Time,
-    pub(super) machine: Counters,
-    pub(super) disk: DiskCounters,
-    /// By file.
-    pub(super) downloads: Vec<u32>,
-    pub(super) sent: Vec<u64>,
-    pub(super) read: Vec<u64>,
-}
 
 /// What a server did between two instants.
 struct Done<'a> {

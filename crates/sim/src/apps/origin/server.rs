@@ -1,5 +1,5 @@
 use super::client::Client;
-use super::record::Counts;
+use super::counts::Counts;
 use super::visitor::Served;
 use flashcrowd_base::{Slab, Span, Time};
 use flashcrowd_origin::disk::Disk;
