@@ -8,8 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::sync::{Mutex, PoisonError};
 
-use crate::faults::PlanError;
-use crate::simulate::parse;
+use crate::simulate::{need, parse};
 
 /// A longer plan is not kept: it is no point of thousands, and its run will want the memory.
 const MOST_BYTES: usize = 1 << 20;
@@ -58,12 +57,6 @@ fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
     }
     let Need { events, packets, seconds, bytes } = need?;
     Ok((events, packets, seconds, bytes))
-}
-
-/// What a run of a plan is expected to need.
-pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
-    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    Ok(plan.need())
 }
 
 /// A plan, and the texts that its parts were read from; empty where that is not known.

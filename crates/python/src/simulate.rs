@@ -2,13 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 
-use flashcrowd_plan::Plan;
+use flashcrowd_plan::{Need, Plan};
 use flashcrowd_sim::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::faults::{Cancelled, PlanError, guarded};
-use crate::plan_reader::need;
 use crate::table::Table;
 
 /// Watches and cancels a run from another thread.
@@ -104,6 +103,12 @@ pub(crate) fn available_memory() -> Option<u64> {
 
 pub(crate) fn parse(plan_json: &str) -> PyResult<Plan> {
     serde_json::from_str(plan_json).map_err(|error| PlanError::new_err(format!("plan: {error}")))
+}
+
+/// What a run of a plan is expected to need.
+pub(crate) fn need(plan: &Plan) -> PyResult<Need> {
+    plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
+    Ok(plan.need())
 }
 
 fn raise(error: Error) -> PyErr {
