@@ -81,7 +81,8 @@ pub(crate) async fn attend(
     } else {
         false
     };
-    let metered = Metered::new(stream, Arc::clone(&meters), seconds(limits.stall_s));
+    let memory_file = Arc::clone(&hall.service.desk.memory_file);
+    let metered = Metered::new(stream, memory_file, Arc::clone(&meters), seconds(limits.stall_s));
     let visit = Arc::new(Visit {
         hall,
         peer,

@@ -1,6 +1,7 @@
 use crate::buffer::{self, Buffer};
 use crate::clock::Clock;
 use crate::disk::{Disk, Job, Requester};
+use crate::memory_file::MemoryFile;
 use crate::open_file::{OpenFile, ReadOutcome, Version};
 use crate::pace::PaceReport;
 use flashcrowd_base::{Span, Time};
@@ -20,13 +21,15 @@ use std::task::{Poll, Waker};
 ///
 /// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
 /// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it. A copy costs as much as
-/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies. There are few
-/// [loans](buffer::loans), which the memory has room for even if what was lent stays lent while its slot goes to others: who takes nothing any more
-/// holds one until its connection is given up.
+/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies. Of few buffers something is
+/// [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to others: who takes nothing
+/// any more holds one until its connection is given up.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
     disk: Disk,
+    /// Where sockets take whole extents from.
+    pub(crate) memory_file: Arc<MemoryFile>,
     state: Mutex<State>,
 }
 
@@ -35,7 +38,9 @@ struct State {
     origin: Origin,
     /// For each slot; what the disk reads into is away. References to a buffer come and go under the lock.
     memory: Vec<Arc<Buffer>>,
-    /// Blocks that are lent, and how many may be.
+    /// Whole extents lie there.
+    file: Arc<MemoryFile>,
+    /// Buffers of which blocks are lent, and how many may be.
     lent: usize,
     most_lent: usize,
     /// Bytes of all buffers, those that are away included, and how many there may be.
@@ -79,15 +84,15 @@ pub(crate) struct Block {
 #[derive(Debug)]
 pub(crate) enum Blocked {
     Copied(Vec<u8>),
-    /// Where in the buffer. To be given back by [`Desk::accepted`].
-    Lent(Arc<Buffer>, Range<usize>),
+    /// Of which slot the buffer was, and where in it. To be given back by [`Desk::accepted`].
+    Lent(Arc<Buffer>, u32, Range<usize>),
 }
 
 impl Blocked {
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Blocked::Copied(bytes) => bytes,
-            Blocked::Lent(buffer, range) => &buffer.bytes()[range.clone()],
+            Blocked::Lent(buffer, _, range) => &buffer.bytes()[range.clone()],
         }
     }
 }
@@ -108,6 +113,8 @@ pub(crate) struct Overview {
     pub(crate) queued: usize,
     pub(crate) memory_used: u64,
     pub(crate) memory_allocated: usize,
+    /// Bytes that sockets have taken without a copy, and bytes of memory given up to the kernel for that.
+    pub(crate) uncopied: (u64, u64),
     pub(crate) pace: Option<PaceReport>,
 }
 
@@ -121,10 +128,10 @@ impl Desk {
         let share = buffer::share(memory_bytes, extent_bytes, reads);
         let least = u64::from(extent_bytes) * (u64::from(reads) + 2);
         if share < least {
-            let (extent, reads) = (u64::from(extent_bytes) + 4096, u64::from(reads));
+            let reads = u64::from(reads);
             let extents = 2 * reads + 3;
             // And what may be lent.
-            let least = (extents + (extents / 24).min(16)) * (extent + 8192);
+            let least = (extents + (extents / 24).min(16)) * buffer::reader(extent_bytes);
             return Err(Refusal {
                 setting: "memory",
                 value: memory_bytes.to_string(),
@@ -137,14 +144,21 @@ impl Desk {
             patience_ns: Span::MAX,
             ..settings.clone()
         };
-        let readers = u64::from(reads) * (u64::from(extent_bytes) + 8192);
+        let readers = u64::from(reads) * buffer::reader(extent_bytes);
+        let most_allocated = usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX);
+        let extents = most_allocated / extent_bytes as usize;
+        let memory_file = MemoryFile::new(extent_bytes as usize, extents).map_err(|error| {
+            let allowed = format!("as much as the system can map ({error})");
+            Refusal { setting: "memory", value: memory_bytes.to_string(), allowed }
+        })?;
         let state = State {
             origin: Origin::new(&ours)?,
             memory: Vec::new(),
+            file: Arc::clone(&memory_file),
             lent: 0,
             most_lent: buffer::loans(memory_bytes, extent_bytes),
             allocated: 0,
-            most_allocated: usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX),
+            most_allocated,
             files: Vec::new(),
             catalogue: BTreeMap::new(),
             clients: BTreeMap::new(),
@@ -156,7 +170,7 @@ impl Desk {
             value: reads.to_string(),
             allowed: format!("as many as the system has threads ({error})"),
         })?;
-        Ok(Arc::new(Desk { clock, disk, state: Mutex::new(state) }))
+        Ok(Arc::new(Desk { clock, disk, memory_file, state: Mutex::new(state) }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -285,9 +299,10 @@ impl Desk {
             entry.given = now;
             let range = begin as usize..begin as usize + length as usize;
             let buffer = &state.memory[slot as usize];
-            let bytes = if entry.prompt && state.lent < state.most_lent {
-                state.lent += 1;
-                Blocked::Lent(Arc::clone(buffer), range)
+            let is_lent = Arc::strong_count(buffer) > 1;
+            let bytes = if entry.prompt && (is_lent || state.lent < state.most_lent) {
+                state.lent += usize::from(!is_lent);
+                Blocked::Lent(Arc::clone(buffer), slot, range)
             } else {
                 let bytes = buffer.bytes()[range].to_vec();
                 state.origin.release(now, client);
@@ -301,12 +316,8 @@ impl Desk {
     pub(crate) fn accepted(self: &Arc<Self>, client: ClientId, block: Blocked) {
         self.input(|state, now| {
             let bytes = block.bytes().len() as u32;
-            if let Blocked::Lent(buffer, _) = block {
-                state.lent -= 1;
-                // If its slot has gone to others meanwhile, this was the last reference.
-                if let Some(buffer) = Arc::into_inner(buffer) {
-                    state.allocated -= buffer.memory();
-                }
+            if let Blocked::Lent(buffer, of, _) = block {
+                state.give_back(buffer, of);
             }
             state.origin.accepted(now, client, bytes);
             if let Some(entry) = state.clients.get_mut(&client) {
@@ -365,6 +376,7 @@ impl Desk {
             queued: world.cache().queued(),
             memory_used: world.cache().used(),
             memory_allocated: state.allocated,
+            uncopied: self.memory_file.counts(),
             pace: self.disk.pace(),
         }
     }
@@ -397,6 +409,17 @@ impl State {
         self.catalogue.retain(|_, (_, of)| *of != id);
     }
 
+    /// A block that was lent out of the buffer that a slot has had.
+    fn give_back(&mut self, buffer: Arc<Buffer>, slot: u32) {
+        let is_kept = Arc::ptr_eq(&self.memory[slot as usize], &buffer);
+        let is_last = Arc::strong_count(&buffer) == 1 + usize::from(is_kept);
+        self.lent -= usize::from(is_last);
+        // If its slot has gone to others meanwhile, and this was the last loan.
+        if let Some(buffer) = Arc::into_inner(buffer) {
+            self.allocated -= buffer.memory();
+        }
+    }
+
     fn end(&mut self, client: ClientId, how: Result<(), Failure>) {
         if let Some(entry) = self.clients.get_mut(&client) {
             entry.handed = None;
@@ -418,9 +441,7 @@ impl State {
         }
         self.allocated -= kept.memory();
         drop(kept);
-        let whole = self.origin.settings().extent_bytes as usize == length;
-        let needed = if whole { length + crate::open_file::ALIGNMENT } else { length };
-        if self.allocated + needed > self.most_allocated {
+        if self.allocated + length > self.most_allocated {
             for free in self.origin.world().cache().free_memory() {
                 if let Some(buffer) = self.memory.get_mut(*free as usize)
                     && let Some(buffer) = Arc::into_inner(std::mem::take(buffer))
@@ -429,7 +450,11 @@ impl State {
                 }
             }
         }
-        let buffer = if whole { Buffer::aligned(length) } else { Buffer::short(length) };
+        // One that is less than a page is not in the memory file, where it would take a whole one.
+        let whole = self.file.region_bytes() == length;
+        let region = if whole { self.file.region() } else { None };
+        debug_assert!(region.is_some() || !whole, "as many as can be allocated");
+        let buffer = region.map_or_else(|| Buffer::short(length), Buffer::Whole);
         self.allocated += buffer.memory();
         debug_assert!(self.allocated <= self.most_allocated);
         buffer

@@ -1,4 +1,4 @@
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Scratch};
 use crate::clock::Clock;
 use crate::open_file::{ALIGNMENT, OpenFile, ReadOutcome};
 use crate::pace::{Due, Pace, PaceReport};
@@ -99,20 +99,25 @@ impl Paced {
 
 fn work(jobs: &Mutex<Receiver<(Job, Option<Due>)>>, paced: Option<&Paced>, extent: usize) {
     // Of an extent that is cut by the end of the file the whole unit of the disk is read, which is longer.
-    let mut scratch = Buffer::aligned(extent + ALIGNMENT);
+    let mut scratch = Scratch::new(extent + ALIGNMENT);
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((Job { requester, read, file, offset, slot, mut buffer }, due)) = next else {
             return;
         };
         let length = buffer.len();
-        let outcome = if buffer.is_aligned() {
-            file.read(buffer.bytes_mut(), offset, length)
-        } else {
-            let unit = length.next_multiple_of(ALIGNMENT);
-            let outcome = file.read(&mut scratch.bytes_mut()[..unit], offset, length);
-            buffer.bytes_mut().copy_from_slice(&scratch.bytes()[..length]);
-            outcome
+        let outcome = match &mut buffer {
+            // No memory is as bad as no disk: that download fails, others go on.
+            Buffer::Whole(region) => match region.renew() {
+                Ok(()) => file.read(region.bytes_mut(), offset, length),
+                Err(_) => ReadOutcome::Failed,
+            },
+            Buffer::Short(bytes) => {
+                let unit = &mut scratch.bytes_mut()[..length.next_multiple_of(ALIGNMENT)];
+                let outcome = file.read(unit, offset, length);
+                bytes.copy_from_slice(&unit[..length]);
+                outcome
+            }
         };
         if let (Some(paced), Some(due)) = (paced, due) {
             paced.deliver(due);

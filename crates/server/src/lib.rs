@@ -10,7 +10,8 @@
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
 //! | `body`, `download` | contents on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
-//! | `disk`, `open_file`, `buffer` | reading |
+//! | `disk`, `open_file` | reading |
+//! | `memory_file`, `buffer` | memory for contents |
 //! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
@@ -18,10 +19,16 @@
 //!
 //! # Memory
 //!
-//! Contents take at most the origin's `memory_bytes`, buffers' alignment and the readers' own memory included. Beside it,
-//! a connection has what the HTTP library keeps (some kilobytes), one block that its socket has not taken (64 KiB, copied, so that no socket
-//! holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB). Over HTTP/2 each stream has such a
-//! block; over TLS a connection has about 60 KiB more, of which a record (16 KiB) may be bytes that the socket has not taken.
+//! Contents take at most the origin's `memory_bytes`, the readers' own memory included. Whole extents lie in a file in memory, out of
+//! which sockets take them without a copy where HTTP hands on the bytes as they lie (not over TLS). Beside it,
+//! a connection has what the HTTP library keeps (some kilobytes), one block that its socket has not taken (64 KiB, copied, so that no slow
+//! socket holds memory of extents), and the kernel's send buffer (128 KiB for the default of 64 KiB), which may be pages that contents have
+//! given up. Over HTTP/2 each stream has such a block; over TLS a connection has about 60 KiB more, of which a record (16 KiB) may be
+//! bytes that the socket has not taken.
+//!
+//! # Signals
+//!
+//! `sendfile` on a socket whose client has gone raises `SIGPIPE` where that is not ignored, as Rust's programs and Python do.
 
 #![allow(clippy::single_range_in_vec_init, reason = "one range of bytes is a list of ranges here")]
 
@@ -40,6 +47,7 @@ mod exchange;
 mod hall;
 mod handle;
 mod listing;
+mod memory_file;
 mod metered;
 mod meters;
 mod multipart;

@@ -162,6 +162,11 @@ impl Meters {
             "Bytes that sockets have taken.",
             &one(self.taken.load(Relaxed)),
         );
+        let (uncopied, given_up) = overview.uncopied;
+        let help = "Bytes that sockets have taken from memory without a copy.";
+        family("uncopied_bytes_total", counter, help, &one(uncopied));
+        let help = "Bytes of memory left to the kernel, as sockets might refer to them still.";
+        family("given_up_bytes_total", counter, help, &one(given_up));
         family("served_bytes_total", counter, "Bytes handed to downloads.", &one(counters.sent));
         family(
             "served_blocks_total",

@@ -10,7 +10,7 @@ use crate::service::Service;
 use crate::settings::seconds;
 use crate::target::Root;
 use crate::tls::{Tls, TlsError};
-use crate::{Settings, buffer::Buffer};
+use crate::{Settings, buffer::Scratch};
 use flashcrowd_origin::Refusal;
 use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
@@ -304,7 +304,7 @@ fn try_direct(root: &Root, path: &Path) -> Reading {
             if let Ok((file, metadata)) = root.open_file(&relative)
                 && metadata.len() >= ALIGNMENT as u64
             {
-                let mut buffer = Buffer::aligned(ALIGNMENT);
+                let mut buffer = Scratch::new(ALIGNMENT);
                 return match OpenFile::try_direct(&file, buffer.bytes_mut()) {
                     Ok(()) => Reading::Direct,
                     Err(error) => Reading::PageCache(error.to_string()),

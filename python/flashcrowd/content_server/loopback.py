@@ -142,12 +142,11 @@ def settings(origin: Mapping[str, Any], folder: str) -> dict[str, Any]:
     ours = dict(origin["settings"])
     # A server's memory has in it what reading and sending need: `share` of buffer.rs.
     extent, page = ours["extent_bytes"], 4096
-    least = -(-ours["memory_bytes"] // extent) * (extent + page)
-    least += ours["reads"] * (extent + 2 * page)
+    least = ours["memory_bytes"] + ours["reads"] * (extent + 2 * page)
     loans = 0
-    while loans < min(16, (least + loans * (extent + page)) // extent // 32):
+    while loans < min(16, (least + loans * extent) // extent // 32):
         loans += 1
-    ours["memory_bytes"] = least + loans * (extent + page)
+    ours["memory_bytes"] = least + loans * extent
     return {
         "root": folder,
         # From memory, so that the trial disk is the slower one.

@@ -11,3 +11,4 @@ mod programs;
 mod semantics;
 mod stand;
 mod streams;
+mod uncopied;
