@@ -44,9 +44,9 @@
 //!   What leads a policy counts these bytes alone, so that a client which takes nothing leads nobody.
 //! - **Memory.** [`Output::Send`] refers to a slot until the block is accepted whole; the slot is not read into before
 //!   that. If a socket took a part and then stops, copy the rest and say [`Origin::release`]. With `sendfile` the
-//!   kernel refers to the page until the peer has acknowledged it: say `accepted` no sooner. The lengths of all slots
-//!   together never exceed [`Settings::memory_bytes`]. Slots are counted from 0 and used again, so that memory may be a table
-//!   of buffers: there are no more than extents were in memory at once.
+//!   kernel refers to the page until the peer has acknowledged it: say `accepted` no sooner, or read into other pages
+//!   than those. The lengths of all slots together never exceed [`Settings::memory_bytes`]. Slots are counted from 0 and
+//!   used again, so that memory may be a table of buffers: there are no more than extents were in memory at once.
 //! - **Disk.** [`Output::Read`]s are at most [`Settings::reads`] at once. Answer each with [`Origin::completed`], in any
 //!   order, also after its file was closed or its client has left. The machine's queue is first come, first served, and
 //!   asks for an extent once, whoever wants it. [`disk`] has disks in virtual time, for simulators and for servers on
