@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from flashcrowd.engines.loopback import impossible
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.circus2004 import JUDGES, quantities, words
 from flashcrowd.papers.circus2004.others import about_circus, instead
@@ -53,9 +55,9 @@ def test_every_study_is_sound(name: str, quick: bool) -> None:
     assert campaign.prepared(CIRCUS, name, quick=quick).points()
 
 
-def _unrun(name: str, *, quick: bool) -> StudyEvidence:
+def _unrun(name: str, *, quick: bool, real: str = "") -> StudyEvidence:
     """A study before it is run: its points, a run each."""
-    study = campaign.prepared(CIRCUS, name, quick=quick)
+    study = campaign.prepared(CIRCUS, name, quick=quick, real=real)
     rows = []
     for point in study.points():
         values = {
@@ -149,6 +151,35 @@ def test_a_scaled_study_has_the_paper_s_proportions() -> None:
         assert scale == (16 if CIRCUS.file(name).stem == "network" else 64)
         assert Size(origin["files"]["size"]).bytes * scale == 512 << 20
         assert Size(origin["memory"]).bytes * scale == (256 if name == "files" else 128) << 20
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(quick: bool) -> None:
+    studies = {}
+    for name in CIRCUS.played("loopback"):
+        study = campaign.prepared(CIRCUS, name, quick=quick, real="loopback")
+        origin = study.resolved()["workloads"]["origin"]
+        scale = words.scale_of(origin["disk"]["positioning"]["time"])
+        proportions = [Size(origin[key]).bytes * scale for key in ("memory", "block")]
+        assert (scale, *proportions) == (16, 128 << 20, 64 << 10)
+        assert Size(origin["files"]["size"]).bytes * scale == 512 << 20
+        for point in study.points():
+            plan = json.loads(point.plan().to_json())
+            assert sys.platform != "linux" or list(impossible(plan)) == []
+        studies[name] = _unrun(name, quick=quick, real="loopback")
+    evidence = Evidence(studies, quick)
+    for claim in CIRCUS.claims:
+        if claim.needs == ("mix",):
+            for name, where in _selections(claim.given):
+                assert studies[name].select(words.exact(studies[name], where)), (claim.id, where)
+    found = {
+        one.claim.id: one.finding.verdict for one in judge(CIRCUS.claims, evidence, CIRCUS.judges)
+    }
+    assert found["files-eight"] is Verdict.NOT_RUN
+    assert found["doubles-mixed"] is not Verdict.NOT_RUN
+    for item in CIRCUS.items:
+        if evidence.has(item.studies):
+            assert list(CIRCUS.figures[item.id](evidence)), item.id
 
 
 # --- judges, on runs whose numbers are known ----------------------------------------------------

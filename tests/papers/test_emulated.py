@@ -16,14 +16,16 @@ from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.verdict import Verdict
 
-EMULATED = [(name, study) for name in paper.names() for study in paper.load(name).emulated]
+EMULATED = [
+    (name, study) for name in paper.names() for study in paper.load(name).played("emulation")
+]
 
 
 @pytest.mark.parametrize(("name", "study"), EMULATED)
 @pytest.mark.parametrize("quick", [False, True])
 def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
     chosen = paper.load(name)
-    prepared = campaign.prepared(chosen, study, quick=quick, real=True)
+    prepared = campaign.prepared(chosen, study, quick=quick, real="emulation")
     points = prepared.points()
     for point in (points[0], points[-1]):
         plan = json.loads(point.plan().to_json())
@@ -34,7 +36,7 @@ def test_real_programs_can_run_it(name: str, study: str, quick: bool) -> None:
 
 
 def test_a_full_study_of_rao2010_is_the_paper_s() -> None:
-    study = campaign.prepared(paper.load("rao2010"), "latency", quick=False, real=True)
+    study = campaign.prepared(paper.load("rao2010"), "latency", quick=False, real="emulation")
     assert (len(study.points()), study.repeats) == (50, 10)
     document = study.resolved()
     assert document["network"]["groups"]["leechers"]["hosts"] == 300
@@ -61,9 +63,12 @@ def test_what_programs_do_not_tell_is_not_testable_and_not_zero() -> None:
 def test_a_paper_that_is_not_for_real_programs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some = property(lambda it: ("a study",) if it.name == "rao2010" else ())
-    monkeypatch.setattr(paper.Paper, "emulated", some)
-    with pytest.raises(paper.UnknownName, match="rossi2010 is not for real programs yet; rao2010"):
+    monkeypatch.setattr(
+        paper.Paper, "played", lambda it, real: ("a study",) if it.name == "rao2010" else ()
+    )
+    with pytest.raises(
+        paper.UnknownName, match="rossi2010 is not for the engine emulation; rao2010 is"
+    ):
         reproduce("rossi2010", tmp_path / "out", engine="emulation")
     with pytest.raises(registry.UnknownEngine, match="did you mean 'emulation'"):
         reproduce("rao2010", tmp_path / "out", engine="emulate")

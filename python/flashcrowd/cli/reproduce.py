@@ -110,4 +110,7 @@ def _show(found: Reproduction) -> None:
     out = console()
     out.print(table)
     out.print(Text(tally(found.judged)))
+    for distance in found.distances:
+        for sentence in distance.sentences:
+            out.print(Text(f"{distance.study}: {sentence}"))
     print(f"Report: {found.page}")

@@ -33,7 +33,7 @@ def conduct(
     repeats: int | None = None,
     again: str | None = None,
     engine: Engine | str = registry.DEFAULT,
-    real: bool = False,
+    real: str = "",
 ) -> Evidence:
     """Run the studies that are missing and give what all of them measured.
 
@@ -48,7 +48,7 @@ def conduct(
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.
         engine: what runs them.
-        real: as real programs can run them, see `paper.Emulation`.
+        real: as this engine of real programs can play them, see `paper.Playing`.
     """
     found = {}
     for number, name in enumerate(studies, 1):
@@ -66,7 +66,7 @@ def prepared(
     quick: bool,
     further: Mapping[str, Any] | None = None,
     repeats: int | None = None,
-    real: bool = False,
+    real: str = "",
 ) -> Study:
     """A study of a paper as it is to be run.
 
@@ -76,26 +76,26 @@ def prepared(
         quick: cut it down.
         further: values that replace those of the study that it has, for tests.
         repeats: replaces its repeats.
-        real: as real programs can run it.
+        real: as this engine of real programs can play it.
     """
-    path = paper.file(paper.emulation(name).file if real else name)
+    playing = paper.playing(name, real) if real else None
+    path = paper.file(playing.file if playing else name)
     document = parse_document(read_text(path), str(path))
     variation = paper.variation(name)
     if variation.says:
         document = {**document, "title": f"{document['title']}: {variation.says}"}
     document = with_fewer(document, variation.keep)
     values: dict[str, Any] = {}
-    if real:
-        emulation = paper.emulation(name)
-        document = with_fewer(document, emulation.keep)
-        values |= emulation.set
+    if playing:
+        document = with_fewer(document, playing.keep)
+        values |= playing.set
     if quick:
-        cut = paper.emulation(name).quick if real else paper.quick(name)
+        cut = playing.quick if playing else paper.quick(name)
         document = cut_down(document, cut)
         values |= cut.set
         repeats = repeats or cut.repeats
     repeats = repeats or variation.repeats
-    if real:  # one list for all studies, of which some lack a group or a measure
+    if playing:  # one list for all studies, of which some lack a group or a measure
         values = {k: v for k, v in values.items() if _exists(document, k.rpartition(".")[0])}
     values |= {k: v for k, v in (further or {}).items() if _exists(document, k)}
     for axis in document.get("sweep", []):

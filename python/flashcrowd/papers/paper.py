@@ -61,12 +61,12 @@ class Variation:
 
 
 @dataclass(frozen=True)
-class Emulation:
-    """How a study is run by real programs.
+class Playing:
+    """How real programs run a study, by the section of ``paper.toml`` with their engine's name.
 
     Attributes:
         says: what differs from the simulation, in words.
-        file: the study whose file it is, if not its own.
+        file: the study whose file it is, or a file of its own, if not the study's.
         set: values in place of those of the file, where it has their table, by dotted path.
         keep: values of swept settings that remain, by dotted path.
         quick: how it is cut down in quick mode.
@@ -142,7 +142,8 @@ class Paper:
 
     def file(self, study: str) -> Path:
         """The file of a study: its own, or that of the study of which it is a variation."""
-        return self.folder / f"{self._about(study).get('of', study)}.toml"
+        about = self.about["studies"].get(study, {})
+        return self.folder / f"{about.get('of', study)}.toml"
 
     def variation(self, study: str) -> Variation:
         """In what a study differs from its file; in nothing, unless it is a variation."""
@@ -158,21 +159,20 @@ class Paper:
         """Whether quick mode leaves a study out."""
         return bool(self._about(study).get("quick", {}).get("skip", False))
 
-    def says_of_quick(self, real: bool) -> str:
-        """How quick mode cuts the studies down, in words; those of real programs if `real`."""
-        return str((self.about["emulation"] if real else self.about)["quick"]["says"])
+    def says_of_quick(self, real: str = "") -> str:
+        """How quick mode cuts the studies down, in words; those that `real` plays, if given."""
+        return str((self.about[real] if real else self.about)["quick"]["says"])
 
-    @property
-    def emulated(self) -> tuple[str, ...]:
-        """Names of the studies that real programs can run; none for a paper of models."""
-        return tuple(self.about.get("emulation", {}).get("studies", ()))
+    def played(self, real: str) -> tuple[str, ...]:
+        """Names of the studies that an engine of real programs can play; none of most papers."""
+        return tuple(self.about.get(real, {}).get("studies", ()))
 
-    def emulation(self, study: str) -> Emulation:
-        """How real programs run one of `emulated`."""
-        common = self.about["emulation"]
+    def playing(self, study: str, real: str) -> Playing:
+        """How the engine `real` plays one of those that it has `played`."""
+        common = self.about[real]
         own, quick = common["studies"][study], common["quick"]
         cut = own.get("quick", {})
-        return Emulation(
+        return Playing(
             says=common["says"],
             file=own.get("of", study),
             set=common.get("set", {}) | own.get("set", {}),

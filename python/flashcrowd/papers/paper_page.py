@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flashcrowd.papers import claim as claims
 from flashcrowd.papers.claim import Judged
+from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence, Untold
 from flashcrowd.papers.paper import Item, Paper
 from flashcrowd.papers.verdict import Finding, Verdict
@@ -29,6 +30,8 @@ def write(
     judged: Sequence[Judged],
     out: Path,
     simulated: Sequence[Judged] | None = None,
+    real: str = "",
+    distances: Sequence[Distance] = (),
 ) -> Path:
     """Write ``report.html``, ``figures/*.svg`` and ``claims.json`` into `out`.
 
@@ -38,8 +41,10 @@ def write(
         judged: its claims with their findings.
         out: the folder.
         simulated: what the simulation says, beside real programs.
+        real: the engine of these programs.
+        distances: how far both are from each other.
     """
-    path = page.save(build(paper, evidence, judged, simulated), out)
+    path = page.save(build(paper, evidence, judged, simulated, real, distances), out)
     atomic.write_json(out / "claims.json", as_data(paper, evidence, judged, simulated))
     return path
 
@@ -49,9 +54,10 @@ def build(
     evidence: Evidence,
     judged: Sequence[Judged],
     simulated: Sequence[Judged] | None = None,
+    real: str = "",
+    distances: Sequence[Distance] = (),
 ) -> Page:
     """The page, not yet laid out."""
-    real = simulated is not None
     quick = paper.says_of_quick(real) if evidence.quick else ""
     mode = f" ({quick.split(':')[0]})" if quick else ""
     drawn = [item for item in paper.items if evidence.has(item.studies)]
@@ -64,10 +70,11 @@ def build(
             [_published(judged)],
             "Published and measured",
         ),
+        *([_distances(distances, mode)] if distances else []),
         *(_item(paper, item, evidence, mode) for item in drawn),
         Section("What was run", "runs", [_runs(evidence)]),
     ]
-    warnings = [" ".join(paper.about["emulation"]["says"].split())] if real else []
+    warnings = [" ".join(paper.about[real]["says"].split())] if real else []
     if quick:
         warnings.append(
             f"{quick[0].upper()}{quick[1:]}. The paper's own size takes a full campaign."
@@ -176,6 +183,15 @@ def _published(judged: Sequence[Judged]) -> Table:
         "The numbers that stand in the text of the paper, beside ours.",
         frozenset({0, 1, 2, 3}),
     )
+
+
+def _distances(distances: Sequence[Distance], mode: str) -> Section:
+    rows: list[list[str | Cell]] = [
+        [distance.study, sentence] for distance in distances for sentence in distance.sentences
+    ]
+    caption = "Differences between the engines, in pairs of runs with the same seed."
+    table = Table(["study", "how far apart"], rows, caption, frozenset({0, 1}))
+    return Section(f"Distance between the engines{mode}", "distances", [table], "Engines")
 
 
 def _item(paper: Paper, item: Item, evidence: Evidence, mode: str) -> Section:

@@ -103,8 +103,8 @@ def _scales(axes: Axes, panel: Panel) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         axes.set_xlim(left=0)
-    if "y" in panel.log:
-        found = [one for curve in panel.curves for one in curve.found]
+    found = [one for curve in panel.curves for one in curve.found]
+    if "y" in panel.log and found:
         low, high = min(one.minimum for one in found), max(one.maximum for one in found)
         axes.set_yscale("log")
         axes.set_ylim(low / 1.3, high * 1.3)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flashcrowd.engines import registry
-from flashcrowd.papers import campaign, paper, paper_page
+from flashcrowd.papers import campaign, distance, paper, paper_page
 from flashcrowd.papers.campaign import Tell
 from flashcrowd.papers.claim import Judged
+from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Item, Paper
 
@@ -26,11 +27,13 @@ class Reproduction:
         judged: every claim with its finding.
         page: path of the report.
         simulated: what the simulation says of the same studies, where real programs ran them.
+        distances: how far both are from each other then, study by study.
     """
 
     judged: list[Judged]
     page: Path
     simulated: list[Judged] | None = None
+    distances: list[Distance] = field(default_factory=list)
 
 
 def reproduce(
@@ -60,7 +63,7 @@ def reproduce(
         further: values that replace those of every study that has them.
         repeats: replaces the repeats of every study.
         again: as for `study.runner.run`.
-        engine: what runs the studies. With ``emulation`` real programs run those that they can, as
+        engine: what runs the studies. With one of real programs these run those that they can, as
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
             each engine.
         repeat_invalid: so many times an invalid run of real programs is played again.
@@ -75,13 +78,13 @@ def reproduce(
     """
     chosen = paper.load(name)
     registry.known(engine)
-    real = engine != registry.DEFAULT
-    if real and not chosen.emulated:
-        has = ", ".join(it for it in paper.names() if paper.load(it).emulated)
-        raise paper.UnknownName(f"{name} is not for real programs yet; {has} is")
+    real = engine if engine != registry.DEFAULT else ""
+    if real and not chosen.played(real):
+        has = ", ".join(it for it in paper.names() if paper.load(it).played(real)) or "no paper"
+        raise paper.UnknownName(f"{name} is not for the engine {real}; {has} is")
     needed = _needed(chosen, chosen.choose(only), bool(only), quick, real)
     if real:
-        needed = _without_programs(chosen, needed, missing)
+        needed = _without_programs(chosen, needed, real, missing)
     folder = Path(out) if out is not None else default_folder(name, quick=quick, engine=engine)
 
     def conducted(by: str) -> Evidence:
@@ -93,41 +96,41 @@ def reproduce(
             further=further, repeats=repeats, again=again, engine=playing, real=real,
         )  # fmt: skip
 
-    simulated = paper_page.judged_by(chosen, conducted(registry.DEFAULT)) if real else None
+    beside = conducted(registry.DEFAULT) if real else None
     evidence = conducted(engine)
     judged = paper_page.judged_by(chosen, evidence)
-    return Reproduction(
-        judged, paper_page.write(chosen, evidence, judged, folder, simulated), simulated
-    )
+    simulated = paper_page.judged_by(chosen, beside) if beside else None
+    distances = distance.between(beside, evidence) if beside else []
+    written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
+    return Reproduction(judged, written, simulated, distances)
 
 
 def _needed(
-    chosen: Paper, items: Sequence[Item], chosen_items: bool, quick: bool, real: bool
+    chosen: Paper, items: Sequence[Item], chosen_items: bool, quick: bool, real: str
 ) -> list[str]:
     """The studies of which something is to be shown or judged, in the paper's order."""
     judged_by = set() if chosen_items else {study for it in chosen.claims for study in it.needs}
-    left_out = _left_out_of_emulation if real else Paper.skipped
+
+    def left_out(study: str) -> bool:
+        return chosen.playing(study, real).skip if real else chosen.skipped(study)
+
     return [
         study
-        for study in (chosen.emulated if real else chosen.studies)
+        for study in (chosen.played(real) if real else chosen.studies)
         if (study in judged_by or any(item.uses(study) for item in items))
-        and not (quick and left_out(chosen, study))
+        and not (quick and left_out(study))
     ]
 
 
-def _left_out_of_emulation(chosen: Paper, study: str) -> bool:
-    return chosen.emulation(study).skip
-
-
 def _without_programs(
-    chosen: Paper, studies: Sequence[str], missing: Callable[[str, str], None]
+    chosen: Paper, studies: Sequence[str], real: str, missing: Callable[[str, str], None]
 ) -> list[str]:
     """The studies whose programs this machine has; of others it is told what is missing."""
     from flashcrowd.emulation.players import PLAYERS
 
     there = []
     for study in studies:
-        program = chosen.emulation(study).program
+        program = chosen.playing(study, real).program
         if program and PLAYERS[program].found() is None:
             missing(study, f"{program} is not installed; {PLAYERS[program].remedy}")
         else:

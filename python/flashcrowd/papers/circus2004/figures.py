@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from flashcrowd.papers import listing
 from flashcrowd.papers.circus2004 import others
 from flashcrowd.papers.circus2004.quantities import measure
-from flashcrowd.papers.circus2004.words import CIRCUS, described, exact, settings
+from flashcrowd.papers.circus2004.words import CIRCUS, POPULATIONS, described, exact, settings
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.measured import Given
 from flashcrowd.papers.paper import Draw
@@ -101,21 +101,28 @@ def _alone(line: str) -> tuple[tuple[float, str]]:
     return ((ALONE[line], ""),)
 
 
+def _lines(study: StudyEvidence) -> list[str]:
+    """The lines of a study's populations."""
+    return [POPULATIONS[name] for name in study.results.study["workloads"]["origin"]["populations"]]
+
+
 def _headline(evidence: Evidence) -> Iterator[Block]:
     study = evidence["mix"]
+    lines = _lines(study)
     yield Text(
-        "Clients on lines of 1.5 (T1), 10 (10T) and 44.7 Mbit/s (T3) ask for one file, as many "
-        "over each. Served in order, all wait for the disk. Clients that go around together "
-        "(attach) spare it where all are equally fast, and where they are not the fast wait."
+        f"Clients on lines of 1.5 (T1), 10 (10T) and 44.7 Mbit/s (T3), here {', '.join(lines)}, "
+        "ask for one file, as many over each. Served in order, all wait for the disk. Clients that "
+        "go around together (attach) spare it where all are equally fast, and where they are not "
+        "the fast wait."
     )
     yield against(
         [
             _panel(study, line, LOAD, given, marks=_alone(line), log="y")
-            for line, given in zip(("T1", "10T", "T3"), _over("T1", "10T", "T3"), strict=True)
+            for line, given in zip(lines, _over(*lines), strict=True)
         ],
         "headline",
-        f"Download times of three kinds of clients before one server, {study.points.count()} a "
-        f"point, {_SHADED} Dashed: what the line alone needs.",
+        f"Download times of {len(lines)} kinds of clients before one server, "
+        f"{study.points.count()} a point, {_SHADED} Dashed: what the line alone needs.",
         runs=True,
     )  # fmt: skip
 
@@ -124,7 +131,7 @@ def _throughputs(evidence: Evidence) -> Iterator[Block]:
     alone, mix = evidence["load"], evidence["mix"]
     for number, given in ((8, NETWORK), (9, DISK)):
         panels = [_panel(alone, line, LOAD, given, {"line": line}) for line in ALONE]
-        panels.append(_panel(mix, "T1, 10T and T3 mixed", LOAD, given))
+        panels.append(_panel(mix, f"{', '.join(_lines(mix))} mixed", LOAD, given))
         what = _LABELS[given["measure"]].partition(" (")[0]
         yield against(
             panels, f"figure-{number}",
@@ -134,7 +141,7 @@ def _throughputs(evidence: Evidence) -> Iterator[Block]:
         runs=True,
         )  # fmt: skip
     yield _listing(alone, TIME)
-    yield _listing(mix, *_over("T1", "10T", "T3"))
+    yield _listing(mix, *_over(*_lines(mix)))
 
 
 def _times(evidence: Evidence) -> Iterator[Block]:
