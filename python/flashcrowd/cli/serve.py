@@ -88,12 +88,12 @@ def serve(
         ),
     ] = None,
 ) -> int:
-    """Serve a directory over HTTP, in the order that costs the disk least to who takes any order.
+    """Serve a directory over HTTP/1.1 and HTTP/2, in the disk's order to who takes any.
 
-    Every client gets ordinary service, over HTTP/1.1 or HTTP/2. `flashcrowd fetch` asks for any
-    order, and so may others (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under way have
-    --drain seconds; once more, at once. SIGHUP reads the certificate again, and opens the access
-    log anew.
+    Every client gets ordinary service, with TLS if there is a certificate. `flashcrowd fetch` asks
+    for any order, and so may others (docs/protocol.md). Ctrl-C or SIGTERM ends it: answers under
+    way have --drain seconds; once more, at once. SIGHUP reads the certificate again, and opens the
+    access log anew.
 
     Exit status: 0 stopped, 2 wrong use, or it cannot listen or read there.
     """

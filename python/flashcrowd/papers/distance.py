@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flashcrowd.engines import registry
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.report import compare as comparing
 
@@ -21,13 +22,16 @@ class Distance:
     sentences: tuple[str, ...]
 
 
-def between(simulated: Evidence, real: Evidence) -> list[Distance]:
-    """The distance in each study that both have run; where no two runs can be compared, why."""
+def between(simulated: Evidence, real: Evidence, engine: str) -> list[Distance]:
+    """The distance in each study that both have run; where no two runs can be compared, why.
+
+    `engine` is the name of that of real programs.
+    """
     found = []
     for name in real.studies:
         if name in simulated.studies:
-            results = [each.studies[name].results for each in (simulated, real)]
-            sides = [comparing.Side.of(it, it.manifest.engine.name) for it in results]
+            engines = ((simulated, registry.DEFAULT), (real, engine))
+            sides = [comparing.Side.of(of.studies[name].results, by) for of, by in engines]
             try:
                 sentences = tuple(comparing.compare_sides(sides).answer())
             except comparing.Incomparable as error:

@@ -100,7 +100,7 @@ def reproduce(
     evidence = conducted(engine)
     judged = paper_page.judged_by(chosen, evidence)
     simulated = paper_page.judged_by(chosen, beside) if beside else None
-    distances = distance.between(beside, evidence) if beside else []
+    distances = distance.between(beside, evidence, real) if beside else []
     written = paper_page.write(chosen, evidence, judged, folder, simulated, real, distances)
     return Reproduction(judged, written, simulated, distances)
 
