@@ -74,7 +74,14 @@ def test_what_a_profile_does_not_have_is_switched_off():
     made, unmet = libtorrent.mapped(settings("modern"))
     assert made["allowed_fast_set_size"] == 0
     assert not made["rate_limit_ip_overhead"]
-    assert {it.setting for it in unmet} == {"requests.backlog", "limiter.sharing", "fast.enabled"}
+    assert {it.setting for it in unmet} == {
+        "requests.backlog",
+        "requests.strict_end_game",
+        "limiter.sharing",
+        "fast.enabled",
+    }
+    # Otherwise blocks that others owe are asked for all through the download.
+    assert made["strict_end_game_mode"]
 
 
 def test_rules_of_another_client_are_set_where_they_can_be_and_listed_where_not():

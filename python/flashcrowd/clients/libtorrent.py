@@ -93,7 +93,9 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
         "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
-        "strict_end_game_mode": bool(requests.get("strict_end_game", True)),
+        # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
+        # long before every block has been asked of somebody: no profile has that.
+        "strict_end_game_mode": True,
         "allowed_fast_set_size": settings.allowed_fast,
         "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
         "unchoke_interval": round(choker["round_ns"] / 1e9),
@@ -133,6 +135,9 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("requests.backlog", str(requests["backlog"]), given)
     if settings.quota is None:
         yield Unmet("limiter.sharing", "turns", "quota, for blocks and messages")
+    if requests["end_game"] and not requests.get("strict_end_game", True):
+        given = "one that another owes, of whoever has nothing else to be asked for"
+        yield Unmet("requests.strict_end_game", "every last block of everybody", given)
     if choker["round_ns"] % 10**9:
         yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "whole seconds")
     fixed = (
