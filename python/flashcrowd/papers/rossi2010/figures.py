@@ -10,7 +10,7 @@ import numpy as np
 from flashcrowd.papers import steps
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.paper import Draw
-from flashcrowd.papers.rossi2010 import causes, mixtures, quantities
+from flashcrowd.papers.rossi2010 import causes, mixtures, programs, quantities
 from flashcrowd.papers.rossi2010.drawings import (
     Frame,
     Line,
@@ -328,5 +328,7 @@ FIGURES: dict[str, Draw] = {
     "table-1": mixtures.table_1,
     "causes": causes.draw,
     "today": mixtures.today,
-    "programs": mixtures.programs,
+    "programs": programs.mixtures,
+    "programs-adsl": programs.adsl,
+    "programs-steps": programs.steps,
 }

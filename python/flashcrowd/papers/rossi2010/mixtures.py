@@ -9,7 +9,6 @@ from typing import Any
 
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.rossi2010 import quantities
-from flashcrowd.papers.rossi2010.listing import listing
 from flashcrowd.papers.rossi2010.words import name
 from flashcrowd.report import wording
 from flashcrowd.report.blocks import Block, Cell, Figure, Table, Text
@@ -240,28 +239,3 @@ def _grid(study: StudyEvidence, tcp: int) -> Table:
     )
     header = ["buffer", "LEDBAT", *(heading for heading, _ in measures)]
     return Table(header, body, caption, frozenset({0, 1}), folded=tcp != 2)
-
-
-# --- programs ------------------------------------------------------------------------------------
-
-
-def programs(evidence: Evidence) -> Iterator[Block]:
-    """The table with the programs of today, as they are or as the simulation has them."""
-    yield Text(
-        "What a background flow gets beside TCP, and what it costs: the same mixtures with uTP by "
-        "the programs that people have, where programs ran. “Played by flashcrowd” is our own uTP "
-        "with the rules of the program named; the simulation plays these rules, whoever is named."
-    )
-    for name_ in ("programs", "programs-libutp"):
-        if name_ in evidence.studies:
-            study = evidence[name_]
-            yield listing(
-                study,
-                [
-                    quantities.share(study, {"kind": "ledbat"}),
-                    quantities.ratio(study, {}),
-                    quantities.eta(study, {}),
-                    quantities.queue_delay(study, {"from_s": quantities.FIRST_MINUTE_S}),
-                    quantities.repeated(study, {}),
-                ],
-            )

@@ -68,7 +68,17 @@ def described(study: StudyEvidence, point: Point) -> str:
         for axis, level in zip(study.points.axes, point.levels, strict=True)
         for place, path in enumerate(axis.paths)
     }
-    parts = [part for path, value in values.items() if (part := _part(study, path, value))]
+    kernels = {
+        path
+        for path in values
+        if path.endswith(".program")
+        and name(values.get(f"{path.removesuffix('program')}transport")).startswith("TCP")
+    }  # the kernel plays TCP, whatever program is named
+    parts = [
+        part
+        for path, value in values.items()
+        if path not in kernels and (part := _part(study, path, value))
+    ]
     tcp, ledbat = (values.get(f"workloads.{kind}.flows") for kind in ("tcp", "ledbat"))
     if ledbat is not None:
         parts.append(f"{tcp} + {ledbat} flows")
