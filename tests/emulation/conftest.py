@@ -93,6 +93,7 @@ arrivals = { spread = "0.5 s" }
 [measures]
 pieces = "500 ms"
 have = true
+rtts = true
 
 [measures.series]
 online = "500 ms"

@@ -79,6 +79,10 @@ def test_what_is_of_one_swarm_is_put_together() -> None:
         row = {"swarm": "crowd", "population": "all", "t_s": t_s, "leechers": leechers}
         return {**row, "mean": mean, "min": int(mean) - 1, "max": int(mean) + 1}
 
+    def estimate(samples: int, mean_s: float) -> dict:
+        row = {"swarm": "crowd", "population": "all", "samples": samples, "mean_s": mean_s}
+        return {**row, "min_s": mean_s / 2, "max_s": 2 * mean_s}
+
     link = {"what": "link-rate", "source": "one", "t_s": 0.7, "value": 5.0}
     one = part(
         series=[sample(0.5, 1.0), sample(1.0, 2.0), link],
@@ -86,6 +90,7 @@ def test_what_is_of_one_swarm_is_put_together() -> None:
         populations=[population()],
         queues=[{"owner": "all", "way": "up", "packets": 1, "count": 2, "online": 0}],
         programs=[{"setting": "slots"}],
+        rtts=[estimate(3, 0.1)],
     )
     other = part(
         series=[sample(0.51, 1.0), sample(1.01, 1.0)],
@@ -96,6 +101,7 @@ def test_what_is_of_one_swarm_is_put_together() -> None:
         ],
         programs=[{"setting": "slots"}],
         links=[{"link": "one"}],
+        rtts=[estimate(1, 0.3)],
     )
     one["links"] = [{"link": "two"}]
     found = tables(PLAN, [one, other])
@@ -113,6 +119,9 @@ def test_what_is_of_one_swarm_is_put_together() -> None:
     assert row["idle_share"] is None
     assert [(row["packets"], row["count"]) for row in found["queues"]] == [(0, 1), (1, 3)]
     assert len(found["programs"]) == 1
+    (estimates,) = found["rtts"]
+    assert (estimates["samples"], estimates["mean_s"]) == (4, pytest.approx(0.15))
+    assert (estimates["min_s"], estimates["max_s"]) == (0.05, 0.6)
     assert [row["link"] for row in found["links"]] == ["one", "two"]
 
 

@@ -15,6 +15,7 @@ from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.verdict import Verdict
+from flashcrowd.study import Study
 
 EMULATED = [
     (name, study) for name in paper.names() for study in paper.load(name).played("emulation")
@@ -42,6 +43,31 @@ def test_a_full_study_of_rao2010_is_the_paper_s() -> None:
     assert document["network"]["groups"]["leechers"]["hosts"] == 300
     leechers = document["workloads"]["torrent"]["populations"]["leechers"]
     assert (leechers["program"], leechers["profile"]) == ("libtorrent", "mainline-4.0.2")
+
+
+def test_what_a_machine_bears_is_asked_with_one_run_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_a_time = {}
+
+    def noted(study: Study, *, out: Path, jobs: int, engine: str, **_: object) -> Tables:
+        at_a_time[engine, out.name] = jobs
+        return Tables()
+
+    monkeypatch.setattr(campaign, "run", noted)
+    rao = paper.load("rao2010")
+    for engine in registry.ENGINES:
+        campaign.conduct(
+            rao,
+            tmp_path,
+            quick=True,
+            studies=["latency", "hosts"],
+            jobs=4,
+            engine=engine,
+            real=True,
+        )
+    assert at_a_time["emulation", "latency"] == at_a_time["simulation", "hosts"] == 4
+    assert at_a_time["emulation", "hosts"] == 1
 
 
 class Tables:

@@ -53,6 +53,7 @@ class Swarm:
     nothing behind, whatever happened before.
 
     Attributes:
+        port: at which its peers listen.
         outcome: why the swarm can go on no longer; empty while it can. As in the table `run`.
         left_behind: seeds and leechers that the tracker still knows when all have left; None
             before, and of a tracker that does not tell.
@@ -91,7 +92,7 @@ class Swarm:
         """
         self.plan, self.spec, self.seed = plan, plan["workloads"][workload], seed
         self._places, self._folder = places, folder
-        self._port, self._tracker_port = PORT + workload, TRACKER_PORT + workload
+        self.port, self._tracker_port = PORT + workload, TRACKER_PORT + workload
         host = self.spec["tracker"]["host"]
         place = tracker_place if host is None else places[host]
         if place is None:
@@ -333,7 +334,7 @@ class Swarm:
             self._settings[peer.population],
             not peer.is_leecher,
             folder,
-            self._port,
+            self.port,
             self.plan["measures"]["have"],
         )
         job.content.parent.mkdir(parents=True)

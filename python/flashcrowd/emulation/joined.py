@@ -53,6 +53,9 @@ def tables(plan: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, list[Row
     found["pieces"] = _pieces(parts, (plan["measures"]["pieces_ns"] or 1) / 1e9)
     found["series"] = _series(parts)
     found["queues"] = _queues(_all(parts, "queues"))
+    found["rtts"] = [
+        _estimates(group) for group in _grouped(_all(parts, "rtts"), "swarm", "population").values()
+    ]
     found["programs"] = [dict(it) for it in dict.fromkeys(map(_frozen, _all(parts, "programs")))]
     found["emulation"] = [
         _second([row for row in rows if row is not None])
@@ -163,6 +166,18 @@ def _queues(rows: list[Row]) -> list[Row]:
     owners = {key: place for place, key in enumerate(_grouped(rows, "owner", "way"))}
     joined = [{**group[0], "count": sum(it["count"] for it in group)} for group in groups.values()]
     return sorted(joined, key=lambda row: (owners[row["owner"], row["way"]], row["packets"]))
+
+
+def _estimates(rows: list[Row]) -> Row:
+    """Round-trip time estimates of one population, each node's weighted by its samples."""
+    samples = sum(row["samples"] for row in rows)
+    return {
+        **rows[0],
+        "samples": samples,
+        "mean_s": sum(row["mean_s"] * row["samples"] for row in rows) / samples,
+        "min_s": min(row["min_s"] for row in rows),
+        "max_s": max(row["max_s"] for row in rows),
+    }
 
 
 def _second(rows: list[Row]) -> Row:

@@ -15,7 +15,7 @@ from flashcrowd.emulation.web import LEAST_REQUEST
 KINDS = ("transfer", "ping", "call", "web", "swarm")
 """Workloads that real programs play so far."""
 
-_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
+_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "unchokes")
 """What the programs do not tell."""
 _LEAST_BYTES = {"ping": echo.LEAST_BYTES, "call": call.LEAST_BYTES}
 _TELLS_PIECES = "libtorrent"
@@ -83,6 +83,10 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
                 f"{', '.join(CONTROLLED)}; choose one of these as its program, or give the "
                 "population a limit in `upload` instead"
             )
+        if plan["measures"].get("rtts") and "utp" in (
+            population.get("transport") or population.get("data") or {}
+        ):
+            yield f"measures: rtts are those of kernels' TCP; {place} opens connections of uTP"
         if plan["measures"].get("have") and program != _TELLS_PIECES:
             yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"
 

@@ -12,6 +12,7 @@ from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.players import player
+from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.share import Conductor
 from flashcrowd.emulation.standing import Standing, SwarmStanding
 from flashcrowd.emulation.timetable import Timetable
@@ -34,6 +35,7 @@ class Stage:
         calls: the calls, by number of the workload.
         webs: the users of pages, by number of the workload.
         swarms: the swarms, by number of the workload.
+        rtts: TCP's estimates in each swarm, if they are asked for.
         failure: why a client ended the run, in its words; empty while none has.
         retransmits: segments that were sent again, known when the run is over.
         series: samples of flows: what, whose, when, and the value.
@@ -60,6 +62,7 @@ class Stage:
         self.calls: dict[int, Call] = {}
         self.webs: dict[int, Web] = {}
         self.swarms: dict[int, Swarm] = {}
+        self.rtts: list[RttEstimates] = []
         self.failure = ""
         self.retransmits = 0
         port = FIRST_PORT
@@ -135,6 +138,10 @@ class Stage:
         for swarm in self.swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
+            if self._plan["measures"]["rtts"]:
+                estimates = RttEstimates(swarm, self._hosts)
+                self.rtts.append(estimates)
+                self._repeat(estimates.turn_s, table, lambda _, of=estimates: of.turn())
         self._repeat(max(_SAMPLE_S, _SAMPLE_FLOW_S * len(self._all())), table, self._look(table))
         for series in self._plan["measures"]["series"]:
             if series["what"] == "goodput" or series["what"] in _TOLD:
@@ -342,6 +349,7 @@ class Stage:
                 row for web in self.webs.values() for row in web.rows(_window(self._plan, "pages"))
             ],
         }
+        rows["rtts"] = [row for of in self.rtts for row in of.rows()]
         for swarm in self.swarms.values():
             for name, found in tables.rows(swarm).items():
                 rows.setdefault(name, []).extend(found)
@@ -405,6 +413,8 @@ class Stage:
 
     def close(self) -> None:
         """End every program that is left."""
+        for estimates in self.rtts:
+            estimates.close()
         for swarm in self.swarms.values():
             swarm.close()
         for flow in self._all():

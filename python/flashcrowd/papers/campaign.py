@@ -54,7 +54,10 @@ def conduct(
     for number, name in enumerate(studies, 1):
         tell(name, number, len(studies))
         study = prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real)
-        results = run(study, out=out / name, jobs=jobs, again=again, engine=engine)
+        plays = (engine if isinstance(engine, str) else engine.name) != registry.DEFAULT
+        alone = real and plays and paper.emulation(name).alone
+        at_a_time = 1 if alone else jobs
+        results = run(study, out=out / name, jobs=at_a_time, again=again, engine=engine)
         found[name] = StudyEvidence(name, results, paper.names)
     return Evidence(found, quick)
 

@@ -72,6 +72,7 @@ class Playing:
         quick: how it is cut down in quick mode.
         program: a program without which it is left out; empty if there is none.
         skip: whether quick mode leaves it out.
+        alone: whether its runs go on one at a time, because it asks what this machine can bear.
     """
 
     says: str
@@ -81,6 +82,7 @@ class Playing:
     quick: Quick
     program: str
     skip: bool
+    alone: bool
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ class Paper:
             ),
             program=own.get("program", ""),
             skip=bool(cut.get("skip", False)),
+            alone=bool(own.get("alone", False)),
         )
 
     def _about(self, study: str) -> Mapping[str, Any]:
