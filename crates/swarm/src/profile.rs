@@ -75,6 +75,12 @@ pub struct Connections {
     pub reconnect_ns: Option<Span>,
     /// After so many failures in a row it is not tried again. libtorrent `max_failcount` 3.
     pub max_failures: u32,
+    /// So many connections are opened a second, at the client's ticks; `null`: all at once. libtorrent
+    /// `connection_speed` 30 (`session_impl::try_connect_more_peers`).
+    pub opened_per_second: Option<u32>,
+    /// So many are opened at once with what the tracker names first; the ticks that follow open as many
+    /// fewer. libtorrent `torrent_connect_boost` 30 (`torrent::do_connect_boost`).
+    pub opened_at_once: u32,
 }
 
 /// When a peer announces itself, and what it asks for (A.9).
@@ -371,6 +377,11 @@ pub struct Choker {
     /// Whether an unchoked peer that wants nothing any more is choked at once; `free_slot` says when
     /// its slot is given to another.
     pub choke_uninterested: bool,
+    /// Whether somebody new is unchoked with the handshake, before it could say INTERESTED, if a piece is
+    /// here and a slot is free, which it has until the next round; it is told again when it says so.
+    /// libtorrent `bt_peer_connection::on_receive`, `peer_connection::incoming_interested`; off in the
+    /// profile of this name until what it does to a swarm has been held against real ones.
+    pub unchoke_on_handshake: bool,
     /// When the first round is.
     pub first_round: FirstRound,
     /// [`ns2`](crate::choker::ns2): the bytes of how many rounds count, 1 or 2.

@@ -155,6 +155,15 @@ const LIBTORRENT: &[Ablation] = &[
         p.connections.max_failures = 1;
     }),
     ("begun pieces first", |p| p.picker.strict_priority = true),
+    ("unchoked with the handshake", |p| p.choker.unchoke_on_handshake = true),
+    ("2 connections a second", |p| {
+        p.connections.opened_per_second = Some(2);
+        p.connections.opened_at_once = 0;
+    }),
+    ("10 connections at once", |p| {
+        p.connections.opened_per_second = Some(2);
+        p.connections.opened_at_once = 10;
+    }),
 ];
 
 fn slow_start(p: &mut Profile, seconds: u64, first: u32, min: u32, max: u32) {

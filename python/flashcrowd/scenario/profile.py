@@ -48,6 +48,11 @@ class Connections(Table):
     only when the tracker names it again."""
     max_failures: Natural
     """After so many failures in a row it is not tried again."""
+    opened_per_second: Annotated[Count | None, Word("none")]
+    """So many connections are opened a second, at the client's ticks; "none": all at once."""
+    opened_at_once: Natural
+    """With `opened_per_second`: so many are opened at once with what the tracker names first, and as
+    many fewer at the ticks that follow."""
 
 
 class Announce(Table):
@@ -298,6 +303,9 @@ class Choker(Table):
     """Rule "tick": the period of the client's own timer."""
     choke_uninterested: bool
     """Whether an unchoked peer that loses interest is choked at once."""
+    unchoke_on_handshake: bool
+    """Whether somebody new is unchoked before it could say that it is interested, if a piece is here
+    and a slot is free."""
     first_round: Literal["arrival", "first-interest"]
     """When rounds begin: one period after the arrival, or as soon as anybody is interested."""
     rank_rounds: Annotated[int, Field(ge=1, le=2)]

@@ -10,6 +10,7 @@ mod download;
 mod extras;
 mod fast;
 mod neighbours;
+mod openings;
 mod outbox;
 mod quota;
 mod reconnect;
@@ -36,6 +37,7 @@ use crate::{
 use announce::Announcer;
 use connection::{BlockRequest, Conn, Conns, Stage};
 use flashcrowd_base::{RandomStream, Span, Time};
+use openings::Openings;
 use outbox::Outbox;
 use reconnect::Lost;
 use serde::{Deserialize, Serialize};
@@ -74,8 +76,9 @@ pub struct Peer {
     conns: Conns,
     /// Connections whose handshake is complete.
     open: u32,
-    /// Peers that the tracker named while there were enough connections.
+    /// Peers that the tracker named while there were enough connections, or that wait for their turn.
     spares: Vec<PeerId>,
+    openings: Openings,
     reachable: bool,
     gone: bool,
     /// Whether blocks go over connections of their own.
@@ -151,6 +154,7 @@ impl Peer {
             conns: Conns::default(),
             open: 0,
             spares: Vec::new(),
+            openings: Openings::new(profile.connections.opened_at_once),
             reachable: false,
             gone: false,
             separate_data: false,
@@ -495,6 +499,7 @@ impl Peer {
             .min(self.sweep_at)
             .min(self.announcer.check_at)
             .min(self.retry_at)
+            .min(self.openings.tick_at)
             .min(self.reconnect_at)
             .min(self.web_seeds.as_ref().map_or(Time::NEVER, |all| all.look_at));
     }
@@ -520,6 +525,9 @@ impl Peer {
                     self.time_out_request(now, id);
                 }
             }
+        }
+        if now >= self.openings.tick_at {
+            self.open_waiting(now);
         }
         if now >= self.reconnect_at {
             self.reconnect(now);

@@ -31,15 +31,25 @@ impl Peer {
             return;
         }
         let limit = self.profile.connections.max_initiate;
-        if self.conns.live() >= limit {
+        let full = self.conns.live() >= limit;
+        if full || !self.opens_now() {
             if (self.spares.len() as u64) < u64::from(limit) && !self.spares.contains(&remote) {
                 self.spares.push(remote);
             }
+            if !full {
+                self.await_tick(now);
+            }
             return;
         }
-        let conn = self.stranger(now, remote, true);
-        let conn = self.conns.insert(conn);
-        self.actions.push_back(Action::Connect { conn, remote });
+        self.open_connection(now, remote);
+    }
+    /// Opens a connection, unless there is one.
+    pub(super) fn open_connection(&mut self, now: Time, remote: PeerId) {
+        if self.conns.to(remote).is_none() {
+            let conn = self.stranger(now, remote, true);
+            let conn = self.conns.insert(conn);
+            self.actions.push_back(Action::Connect { conn, remote });
+        }
     }
     fn stranger(&self, now: Time, remote: PeerId, initiated: bool) -> Conn {
         let extras = Extras::new(&self.profile, self.second(now));
@@ -76,6 +86,7 @@ impl Peer {
             c.send(id, have, true, &mut self.actions);
         }
         self.choker.insert(id, &mut self.stream);
+        self.unchoke_newcomer(now, id);
     }
     /// Closes a connection for a reason of ours.
     pub(super) fn close(&mut self, now: Time, id: ConnId) {
@@ -118,6 +129,12 @@ impl Peer {
                     self.slot_freed(now, c.interested_in_us);
                 }
             }
+        }
+        if self.profile.connections.opened_per_second.is_some() {
+            if !self.spares.is_empty() {
+                self.await_tick(now);
+            }
+            return;
         }
         while self.conns.live() < self.profile.connections.max_initiate
             && let Some(spare) = self.spares.pop()

@@ -44,7 +44,7 @@ impl Peer {
                 self.reconnect_at = self.reconnect_at.min(retry_at);
             } else if self.conns.live() < self.profile.connections.max_initiate {
                 self.lost[place].retry_at = Time::NEVER;
-                self.connect(now, remote);
+                self.open_connection(now, remote);
             } else {
                 self.reconnect_at = self.reconnect_at.min(now + FULL);
             }

@@ -132,7 +132,28 @@ impl Peer {
             if self.profile.choker.free_slot == FreeSlot::Rechoke {
                 self.rechoke(now, false);
             }
-        } else if self.rule() == Rule::Modern && (self.unchoked() as u64) < u64::from(self.slots())
+            if self.profile.choker.unchoke_on_handshake {
+                self.send(id, Message::Unchoke);
+            }
+        } else if self.rule() == Rule::Modern && self.has_free_slot() {
+            self.unchoke(now, id);
+        }
+    }
+    /// Whether fewer are unchoked than may be. Who was unchoked with the handshake counts though it may
+    /// want nothing.
+    fn has_free_slot(&self) -> bool {
+        let early = self.profile.choker.unchoke_on_handshake;
+        let unchoked =
+            self.conns.iter().filter(|(_, c)| !c.choked && (early || c.interested_in_us)).count();
+        (unchoked as u64) < u64::from(self.slots())
+    }
+    /// Both handshakes of a connection are there.
+    pub(super) fn unchoke_newcomer(&mut self, now: Time, id: ConnId) {
+        let gives = !self.block_map.have().is_empty() && self.super_seed.is_none();
+        if self.profile.choker.unchoke_on_handshake
+            && gives
+            && self.rule() == Rule::Modern
+            && self.has_free_slot()
         {
             self.unchoke(now, id);
         }

@@ -46,6 +46,10 @@ impl Profile {
         let counts = [
             ("connections.max_initiate", self.connections.max_initiate),
             ("connections.max_connections", self.connections.max_connections),
+            (
+                "connections.opened_per_second",
+                self.connections.opened_per_second.unwrap_or(u32::MAX),
+            ),
             ("requests.block_bytes", self.requests.block_bytes),
             ("requests.max_queue", self.requests.max_queue),
             ("choker.optimistic_rounds", self.choker.optimistic_rounds),

@@ -37,6 +37,8 @@ fn mainline() -> Profile {
             timeout_sweep_ns: Span::from_secs(60),
             reconnect_ns: None,
             max_failures: 3,
+            opened_per_second: None,
+            opened_at_once: 0,
         },
         announce: Announce {
             check_ns: Span::from_secs(60),
@@ -103,6 +105,7 @@ fn mainline() -> Profile {
             free_slot: FreeSlot::Rechoke,
             tick_ns: Span::from_secs(1),
             choke_uninterested: false,
+            unchoke_on_handshake: false,
             first_round: FirstRound::Arrival,
             rank_rounds: 1,
             newcomer_weight: 1,
@@ -193,6 +196,8 @@ fn libtorrent() -> Profile {
             // `peer_connection::second_tick` looks every second.
             timeout_sweep_ns: Span::from_secs(1),
             reconnect_ns: Some(Span::from_secs(60)),
+            opened_per_second: Some(30),
+            opened_at_once: 30,
             ..modern.connections
         },
         announce: Announce {

@@ -103,6 +103,27 @@ fn leaving_closes_everything_and_nothing_happens_after() {
     assert_eq!(rig.peer.poll(), None);
 }
 
+/// libtorrent's `torrent_connect_boost` and `connection_speed`, here 3 and 2.
+#[test]
+fn some_connections_are_opened_at_once_and_then_so_many_a_second() {
+    let mut profile = named("libtorrent").unwrap();
+    profile.requests.block_bytes = 1000;
+    profile.connections.opened_per_second = Some(2);
+    profile.connections.opened_at_once = 3;
+    let mut rig = Rig::new(peer(profile, Role::Leecher));
+    rig.peer.start(rig.now);
+    rig.drain();
+    rig.peer.on_peers(rig.now, INTERVAL, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(PeerId));
+    rig.drain();
+    let mut opened = vec![rig.conns.len()];
+    for _ in 0..6 {
+        rig.wait(Span::from_secs(1));
+        opened.push(rig.conns.len());
+    }
+    // The seconds that follow make up for the three.
+    assert_eq!(opened, [3, 3, 4, 6, 8, 10, 10]);
+}
+
 /// libtorrent's `min_reconnect_time` of 60 s, and as much longer for each failure, of which there may be two.
 #[test]
 fn a_lost_neighbour_is_tried_again_later_and_later() {

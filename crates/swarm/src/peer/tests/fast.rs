@@ -7,6 +7,7 @@ use crate::fast_set::allowed_fast_set;
 fn libtorrent(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
     unlimited("libtorrent", role, |profile| {
         profile.fast.allowed_set = 2;
+        profile.choker.unchoke_on_handshake = false;
         change(profile);
     })
 }
@@ -26,6 +27,40 @@ fn allowed(remote: u32) -> Vec<u32> {
 }
 fn reject(piece: u32) -> Message {
     Message::Reject { piece, begin: 0, length: 1000 }
+}
+
+#[test]
+fn a_newcomer_is_unchoked_with_the_handshake_if_something_is_here_and_a_slot_is_free() {
+    let early = |role| {
+        libtorrent(role, |p| {
+            p.choker.slots = crate::profile::Slots::Fixed(1);
+            p.choker.unchoke_on_handshake = true;
+        })
+    };
+    let mut seed = early(Role::Seed);
+    seed.peer.start(seed.now);
+    seed.drain();
+    let (first, told) = meet(&mut seed, 1, Message::FastHandshake);
+    assert_eq!(told, [Message::FastHandshake, Message::HaveAll, Message::Unchoke]);
+    // The slot is taken, though nobody has said that it wants something.
+    let (second, told) = meet(&mut seed, 2, Message::FastHandshake);
+    assert_eq!(told, [Message::FastHandshake, Message::HaveAll]);
+    let told = said(&mut seed, second, Message::Interested);
+    assert!(!told.contains(&Message::Unchoke), "{told:?}");
+    // Until the next round.
+    let sent = seed.wait(Span::from_secs(15));
+    let mut changed: Vec<_> =
+        sent.into_iter().filter(|(_, m)| matches!(m, Message::Choke | Message::Unchoke)).collect();
+    changed.sort_by_key(|(conn, _)| *conn);
+    assert_eq!(changed, [(first, Message::Choke), (second, Message::Unchoke)]);
+    // Whoever did not listen yet is told again.
+    let mut seed = early(Role::Seed);
+    let (first, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let told = said(&mut seed, first, Message::Interested);
+    assert_eq!(told.last(), Some(&Message::Unchoke));
+    let mut leecher = early(Role::Leecher);
+    let (_, told) = meet(&mut leecher, 1, Message::FastHandshake);
+    assert_eq!(told, [Message::FastHandshake, Message::HaveNone]);
 }
 
 #[test]

@@ -1,0 +1,67 @@
+//! How fast connections are opened (libtorrent: `torrent::do_connect_boost`,
+//! `session_impl::try_connect_more_peers`): some at once, and then so many at each tick of the client.
+
+use super::Peer;
+use flashcrowd_base::{Span, Time};
+
+const TICK: Span = Span::from_secs(1);
+
+/// What may be opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Openings {
+    /// So many without waiting for a tick (`m_connect_boost_counter`).
+    at_once: u32,
+    /// So many were, which the ticks that follow make up for (`m_boost_connections`).
+    ahead: u32,
+    /// When more are opened.
+    pub(super) tick_at: Time,
+}
+
+impl Openings {
+    pub(super) fn new(at_once: u32) -> Openings {
+        Openings { at_once, ahead: 0, tick_at: Time::NEVER }
+    }
+}
+
+impl Peer {
+    /// Whether a connection may be opened now. If not, its turn comes at a tick.
+    pub(super) fn opens_now(&mut self) -> bool {
+        let Openings { at_once, ahead, .. } = &mut self.openings;
+        if self.profile.connections.opened_per_second.is_none() {
+            return true;
+        }
+        let boosted = *at_once > 0;
+        if boosted {
+            *at_once -= 1;
+            *ahead = ahead.saturating_add(1);
+        }
+        boosted
+    }
+    /// Somebody waits for a connection to be opened.
+    pub(super) fn await_tick(&mut self, now: Time) {
+        if self.openings.tick_at == Time::NEVER && !self.gone {
+            let ticks = now.since(self.started).nanos() / TICK.nanos() + 1;
+            self.openings.tick_at = self.started + TICK * ticks;
+            self.set_slow_timer();
+        }
+    }
+    /// The tick.
+    pub(super) fn open_waiting(&mut self, now: Time) {
+        self.openings.tick_at = Time::NEVER;
+        let rules = &self.profile.connections;
+        let (Some(most), limit) = (rules.opened_per_second, rules.max_initiate) else { return };
+        let made_up = self.openings.ahead.min(most);
+        self.openings.ahead -= made_up;
+        // No more than half of what there is room for (`smooth_connects`).
+        let room = limit.saturating_sub(self.conns.live()).div_ceil(2);
+        for _ in 0..room.min(most - made_up) {
+            let Some(spare) = self.spares.pop() else { break };
+            self.open_connection(now, spare);
+        }
+        // With as many as there may be, whoever is lost makes room, and asks for the next tick.
+        let waits = !self.spares.is_empty() && self.conns.live() < limit;
+        if waits || self.openings.ahead > 0 {
+            self.await_tick(now);
+        }
+    }
+}
