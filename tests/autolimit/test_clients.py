@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
 from flashcrowd.autolimit.clients import CLIENTS, reach
 from flashcrowd.autolimit.credentials import Credentials
-from flashcrowd.autolimit.http import Answer
 
 FAKES = [FakeTransmission, FakeQBittorrent]
 
@@ -122,74 +120,6 @@ def test_silence_is_no_answer(kind: type[Fake], mood: Any, monkeypatch: pytest.M
         with pytest.raises(Gone):
             client.read()
         client.close()
-
-
-class Saying:
-    """In the place of `Http`: the answers of a list, over and over."""
-
-    def __init__(self, answers: list[Answer]) -> None:
-        self.answers, self.turn = answers, 0
-
-    def ask(self, *_: Any) -> Answer:
-        self.turn += 1
-        return self.answers[self.turn % len(self.answers)]
-
-
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-NAMES = [
-    "arguments",
-    "result",
-    "current-stats",
-    "speed-limit-up",
-    "speed-limit-up-enabled",
-    "alt-speed-enabled",
-    "rpc-version",
-    "uploadedBytes",
-    "downloadedBytes",
-    "torrents",
-    "up_info_data",
-    "dl_info_data",
-    "up_rate_limit",
-    "up_limit",
-    "uploadLimited",
-]
-values = st.recursive(
-    scalars | st.just("success"),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=8)
-    ),
-    max_leaves=12,
-)
-bodies = (
-    st.binary(max_size=30) | values.map(lambda value: json.dumps(value).encode()) | st.just(b"0")
-)
-answers = st.builds(
-    Answer,
-    st.sampled_from([200, 200, 200, 204, 301, 401, 403, 404, 409, 421, 500]),
-    st.dictionaries(
-        st.sampled_from(["x-transmission-session-id", "set-cookie"]),
-        st.text(max_size=5),
-        max_size=2,
-    ),
-    bodies,
-)
-
-
-@pytest.mark.parametrize("name", list(CLIENTS))
-@given(said=st.lists(answers, min_size=1, max_size=6))
-def test_any_answer_is_understood_or_refused(name: str, said: list[Answer]) -> None:
-    client: Any = reach(Address(name, "localhost", 1, "me"), Credentials("me", "secret"))
-    client._http = Saying(said)
-    for ask in (client.connect, client.read, lambda: client.write(5000), client.own_limits):
-        try:
-            found = ask()
-        except (Gone, Refused) as error:
-            assert "secret" not in str(error)  # noqa: PT017
-        else:
-            if ask == client.read:
-                limit = found.setting.limit
-                assert found.uploaded >= 0
-                assert limit is None or limit >= 0
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[a-z+]{1,14}://[^ ]{0,20}", fullmatch=True))

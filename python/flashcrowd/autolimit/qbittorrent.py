@@ -11,7 +11,7 @@ from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import MOST, Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.autolimit.http import Answer, Http
-from flashcrowd.autolimit.values import mapping, whole
+from flashcrowd.autolimit.values import mapping, plain, whole
 
 _KEY = "qbt_"
 """Keys of the Web API (qBittorrent 5.2) begin so; they need no login."""
@@ -50,7 +50,7 @@ class QBittorrent:
                 f"{self.place}: what answers there is not qBittorrent ({gone}); check host "
                 "and port."
             ) from None
-        return f"qBittorrent {version[1:]}"
+        return f"qBittorrent {plain(version[1:])}"
 
     def read(self) -> Reading:
         """Counters and settings; between two readings of the mode, so that they belong together."""

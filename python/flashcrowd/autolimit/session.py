@@ -259,4 +259,4 @@ class Session:
 
 
 def _bps(limit: int | None) -> int | None:
-    return None if limit is None else max(limit * 8, 1)
+    return None if limit is None else max(min(limit, MOST) * 8, 1)

@@ -11,7 +11,7 @@ from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import MOST, Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.credentials import Credentials
 from flashcrowd.autolimit.http import Answer, Http
-from flashcrowd.autolimit.values import flag, mapping, whole
+from flashcrowd.autolimit.values import flag, mapping, plain, whole
 
 PATH = "/transmission/rpc"
 LEAST_RPC = 15
@@ -62,7 +62,7 @@ class Transmission:
                 f"{self.place}: this Transmission is too old (RPC version {version}); "
                 "autolimit needs Transmission 2.80 or later."
             )
-        return f"Transmission {str(said.get('version', '')).partition(' ')[0]}".strip()
+        return f"Transmission {plain(str(said.get('version', '')).partition(' ')[0])}".strip()
 
     def read(self) -> Reading:
         """Counters and settings."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from flashcrowd.autolimit.client import Gone
 
-_MOST = 2**63 - 1
+_MOST = 2**53
+"""Up to here every implementation of JSON keeps whole numbers (RFC 8259, section 6)."""
+_NAMED = 40
+"""Letters of a client's name that are shown."""
 
 
 def mapping(value: Any, what: str) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def whole(values: dict[str, Any], name: str) -> int:
     value = values.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Gone(f"garbage: {name} is no number")
-    if not math.isfinite(value) or not 0 <= value <= _MOST:
+    if not 0 <= value <= _MOST:  # NaN is not, either
         raise Gone(f"garbage: {name} is out of bounds")
     return int(value)
 
@@ -45,3 +47,8 @@ def flag(values: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise Gone(f"garbage: {name} is neither true nor false")
     return value
+
+
+def plain(text: str) -> str:
+    """What a client calls itself, fit for a terminal: its first printable characters."""
+    return "".join(letter for letter in text if letter.isprintable())[:_NAMED]
