@@ -55,6 +55,7 @@ CONTROLS = {
     "adaptive-drc-aimd": "AIMD",
     "adaptive-drc-mimd": "MIMD",
     "autolimit-capacity": "autolimit, by capacity",
+    "autolimit": "autolimit",
 }
 
 
