@@ -210,6 +210,10 @@ impl Picker {
         let end = gap.end.min(gap.start.saturating_add(most));
         (gap.start < end).then_some(gap.start..end)
     }
+    /// Whether begun pieces come first now, since few are complete (`Picker::finish_first`).
+    pub fn finishes_first(&self) -> bool {
+        self.rules.finish_first && self.complete < self.rules.random_first_pieces
+    }
     /// Pieces of which a block has been asked for, and that are not complete.
     pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
         self.started.iter().copied()

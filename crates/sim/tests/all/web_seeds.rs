@@ -106,6 +106,20 @@ fn one_leecher_gets_the_file_over_its_line_from_the_server_alone() {
 }
 
 #[test]
+fn requests_that_end_within_a_block_of_the_server_are_answered_one_behind_the_other() {
+    let mut plan = crowd(1, "libtorrent", 0.0);
+    swarm(&mut plan).populations.remove(0);
+    swarm(&mut plan).piece_bytes = 100_000;
+    plan.profiles[0].web_seeds.request_bytes = 1;
+    let tables = run(&plan, 1);
+    let [took] = numbers(&tables, "downloads", "duration_s")[..] else { panic!("one download") };
+    let line = SIZE as f64 / 1448.0 * 1500.0 * 8.0 / 20e6;
+    assert!((line..line + 0.3).contains(&took), "{took} on a line that takes {line}");
+    assert_eq!(sum(&tables, "web_seeds", "requests"), 30);
+    assert_eq!(sum(&tables, "web_seeds", "failures"), 0);
+}
+
+#[test]
 fn a_web_seed_beside_a_slow_seed_spares_time_and_the_crowd_spares_the_server() {
     let mut without = crowd(20, "libtorrent", 0.0);
     swarm(&mut without).web_seeds.clear();

@@ -104,15 +104,20 @@ impl Peer {
             self.begin_endgame(now);
         }
     }
-    /// Speaks for blocks; how many are lacking still.
-    fn pick_blocks(&mut self, id: ConnId, pace: &Pace, mut lacking: i64) -> i64 {
+    /// Whether so many pieces are begun that they come first (`piece_picker::pick_pieces`).
+    pub(super) fn has_too_many_partials(&self) -> bool {
         let rules = &self.profile.picker;
         let begun = self.picker.begun_pieces().filter(|piece| self.block_map.has_free(*piece));
         let partials = begun.count() as u64;
-        let most = rules.partials_per_neighbour * f64::from(self.open);
+        let neighbours = self.open + self.open_web_seeds();
+        let most = rules.partials_per_neighbour * f64::from(neighbours);
         let blocks = u64::from(self.block_map.torrent().blocks(0));
-        let too_many = rules.partials_per_neighbour > 0.0
-            && (partials as f64 > libm::floor(most) || partials * blocks > MOST_PARTIAL_BLOCKS);
+        rules.partials_per_neighbour > 0.0
+            && (partials as f64 > libm::floor(most) || partials * blocks > MOST_PARTIAL_BLOCKS)
+    }
+    /// Speaks for blocks; how many are lacking still.
+    fn pick_blocks(&mut self, id: ConnId, pace: &Pace, mut lacking: i64) -> i64 {
+        let too_many = self.has_too_many_partials();
         let mut contiguous = if too_many { 0 } else { pace.contiguous };
         let of_seed = self.conns.get(id).is_some_and(|c| c.have.is_full());
         while lacking > 0

@@ -5,6 +5,7 @@
 //! what came from elsewhere meanwhile comes twice. The rules are those of [`WebSeedRules`](crate::profile::WebSeedRules).
 
 use super::Peer;
+use super::send_buffer::headers;
 use crate::block_map::Block;
 use crate::meter::Meter;
 use crate::pipeline::{RequestSlowStart, stream_depth};
@@ -12,6 +13,7 @@ use crate::profile::WebSeedOrder;
 use crate::{Action, ConnId, Profile};
 use flashcrowd_base::{Span, Time};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What one web seed has brought one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +126,11 @@ impl Peer {
     /// So many bytes more of what a web seed was asked for have come.
     pub fn on_web_seed_bytes(&mut self, now: Time, seed: u32, mut bytes: u64) {
         self.now = now;
+        let second = self.second(now);
+        if let Some(bandwidth) = &mut self.bandwidth {
+            let read = u32::try_from(bytes).unwrap_or(u32::MAX);
+            bandwidth.charge(second, headers(read, self.profile.limiter.quota.header_bytes));
+        }
         let rules = self.profile.meter.clone();
         while let Some(one) = self.web_seeds.as_mut().and_then(|all| all.all.get_mut(seed as usize))
             && let Some(block) = one.asked.front().copied()
@@ -254,7 +261,8 @@ impl Peer {
             if owed >= u64::from(depth) {
                 return;
             }
-            let mut blocks = self.take_for_web_seed(seed);
+            let lacking = (u64::from(depth) - owed) as usize;
+            let mut blocks = self.take_for_web_seed(seed, lacking);
             if blocks.is_empty() && owed == 0 {
                 blocks = self.forsaken_blocks();
             }
@@ -298,42 +306,84 @@ impl Peer {
         });
         asks.for_each(|ask| self.actions.push_back(ask));
     }
-    /// The blocks of the next stretch of pieces, which are taken; of a begun piece those that are left, if there is no
-    /// other.
-    fn take_for_web_seed(&mut self, seed: u32) -> Vec<Block> {
-        let rules = self.profile.web_seeds.clone();
-        let most = (rules.request_bytes / self.block_map.torrent().piece_bytes(0)).max(1);
-        let last = self.web_seed(seed).and_then(|one| one.next);
-        let (block_map, picker) = (&self.block_map, &self.picker);
-        let want = |piece: u32| block_map.has_free(piece);
-        let run = match rules.order {
-            WebSeedOrder::Rarest => {
-                picker.fresh(want).map(|piece| picker.run_around(piece, most, want))
-            }
-            WebSeedOrder::Gaps => picker.gap(last, most, &mut self.stream, want),
-        };
-        let run = run.or_else(|| {
-            let begun = picker.begun_pieces().filter(|piece| want(*piece));
-            begun.min_by_key(|piece| picker.owners(*piece)).map(|piece| piece..piece + 1)
-        });
-        let Some(run) = run else { return Vec::new() };
+    /// The blocks of the next stretch of pieces, which are taken: `lacking` are asked for, whole stretches come together.
+    fn take_for_web_seed(&mut self, seed: u32, lacking: usize) -> Vec<Block> {
+        let Some((run, most)) = self.run_for_web_seed(seed, lacking) else { return Vec::new() };
         if let Some(one) = self.web_seed(seed) {
             one.next = Some(run.end);
         }
         let mut blocks = Vec::new();
         for piece in run {
             self.picker.requested(piece, true);
-            while let Some(block) = self.block_map.take(piece) {
+            while blocks.len() < most
+                && let Some(block) = self.block_map.take(piece)
+            {
                 blocks.push(block);
             }
-            for (_, c) in self.conns.iter_mut() {
-                c.requestable_pieces -= u32::from(c.have.has(piece));
+            if !self.block_map.has_free(piece) {
+                for (_, c) in self.conns.iter_mut() {
+                    c.requestable_pieces -= u32::from(c.have.has(piece));
+                }
             }
         }
         if self.endgame.is_none() {
             self.lose_interest_in_idle();
         }
         blocks
+    }
+    /// Which pieces a web seed is asked for next, and how many blocks of them at most (`piece_picker::pick_pieces`).
+    fn run_for_web_seed(&mut self, seed: u32, lacking: usize) -> Option<(Range<u32>, usize)> {
+        let rules = self.profile.web_seeds.clone();
+        let piece_bytes = self.block_map.torrent().piece_bytes(0);
+        let most = rules.request_bytes.div_ceil(piece_bytes).max(1);
+        if rules.order == WebSeedOrder::Gaps {
+            let last = self.web_seed(seed)?.next;
+            let want = |piece: u32| self.block_map.has_free(piece);
+            if let Some(gap) = self.picker.gap(last, most, &mut self.stream, want) {
+                return Some((gap, usize::MAX));
+            }
+        }
+        let (block_map, picker) = (&self.block_map, &self.picker);
+        let want = |piece: u32| block_map.has_free(piece);
+        let owners = |piece: &u32| picker.owners(*piece);
+        let begun = || picker.begun_pieces().filter(|piece| want(*piece));
+        // Of a begun piece that nobody else is at, all that is left; of another only what lacks
+        // (`add_blocks_downloading`, `exclusive_active`).
+        let idle = || begun().filter(|piece| !self.is_at(seed, *piece));
+        let whole = |piece: u32| (piece..piece + 1, usize::MAX);
+        let part = |piece: u32| (piece..piece + 1, lacking);
+        let shared = || begun().min_by_key(owners).map(part);
+        if rules.order == WebSeedOrder::Gaps || self.has_too_many_partials() {
+            return shared();
+        }
+        if picker.finishes_first() && begun().next().is_some() {
+            return idle().min().map(whole).or_else(|| begun().min().map(part));
+        }
+        let fresh = picker.fresh(want);
+        let wins = self.profile.picker.begun_wins_ties;
+        let idle = idle()
+            .min_by_key(owners)
+            .filter(|idle| wins && fresh.is_none_or(|fresh| owners(idle) <= owners(&fresh)));
+        let run = |piece| (picker.run_around(piece, most, want), usize::MAX);
+        idle.map(whole).or_else(|| fresh.map(run)).or_else(shared)
+    }
+    /// Whether somebody else than this web seed owes a block of a piece, or will be asked for one.
+    fn is_at(&self, seed: u32, piece: u32) -> bool {
+        let of_piece = |block: &Block| block.piece == piece;
+        let by_peer = self.conns.iter().any(|(_, c)| {
+            let reserved = c.extras.iter().flat_map(|it| &it.reserved);
+            c.active().iter().chain(reserved).any(of_piece)
+        });
+        let others = |all: &WebSeeds| {
+            let mut others = (0..).zip(&all.all).filter(|(number, _)| *number != seed);
+            others.any(|(_, other)| other.asked.iter().any(of_piece))
+        };
+        by_peer || self.web_seeds.as_ref().is_some_and(|all| others(all))
+    }
+    /// How many web seeds may be asked: they are neighbours, too (`torrent::num_peers`).
+    pub(super) fn open_web_seeds(&self) -> u32 {
+        let open = |all: &WebSeeds| all.all.iter().filter(|it| it.stage == Stage::Open).count();
+        self.web_seeds.as_ref().map_or(0, |all| open(all) as u32)
     }
     /// Blocks that the end game lacks and nobody owes any more, since a connection that owed them is lost: as many as one
     /// request is for.

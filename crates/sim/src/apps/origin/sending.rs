@@ -25,10 +25,12 @@ impl Sending {
         Sending { socket, id: None, waits: false, head, block, cut, number: None, written }
     }
 
-    /// An answer begins, with a head of so many bytes.
+    /// An answer begins, with a head of so many bytes. The machine has a new name for the client, under which it has not
+    /// heard of any room.
     pub(super) fn begin(&mut self, head: u64) {
         self.head += head;
         self.number = None;
+        self.waits = false;
     }
 
     /// The machine hands over a block, of which nobody asked for the last `cut` bytes of `length`. A run of blocks
