@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from distributed import Client
-from tests.runner.test_command import STUDY
+from tests.runner import small
 
 from flashcrowd.cluster.local import local_workers
 
@@ -24,7 +24,7 @@ def client() -> Iterator[Client]:
 def study(tmp_path: Path) -> Path:
     """Eight runs of about 20 ms."""
     path = tmp_path / "small.toml"
-    path.write_text(STUDY.format(leechers=8, size="2 MB"))
+    path.write_text(small.swarm("leechers", hosts=8, size="2 MB", repeats=4))
     return path
 
 
@@ -32,5 +32,5 @@ def study(tmp_path: Path) -> Path:
 def long_study(tmp_path: Path) -> Path:
     """Eight runs of about 100 ms."""
     path = tmp_path / "long.toml"
-    path.write_text(STUDY.format(leechers=20, size="6 MB"))
+    path.write_text(small.swarm("leechers", hosts=20, size="6 MB", repeats=4))
     return path

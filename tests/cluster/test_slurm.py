@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.cluster import slurm
+from tests.runner import small
 from tests.runner.bytes import tables
-from tests.runner.test_command import STUDY, command, done, wait_for_runs
+from tests.runner.test_command import command, done, wait_for_runs
 
 OPTIONS = """
 jobs = 2
@@ -45,7 +46,7 @@ pytestmark = [
 )
 def test_what_slurm_refuses_is_one_line(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     study = tmp_path / "small.toml"
-    study.write_text(STUDY.format(leechers=8, size="2 MB"))
+    study.write_text(small.swarm("leechers", hosts=8, size="2 MB", repeats=4))
     queue = tmp_path / "queue.toml"
     queue.write_text(OPTIONS.format(folder=tmp_path, python=PYTHON).replace(*change))
     scratch = tmp_path / "slurm"
@@ -63,7 +64,7 @@ def test_what_slurm_refuses_is_one_line(tmp_path: Path, change: tuple[str, str],
 
 def test_a_cancelled_job_is_replaced(tmp_path: Path) -> None:
     study = tmp_path / "long.toml"
-    study.write_text(STUDY.format(leechers=40, size="20 MB"))
+    study.write_text(small.swarm("leechers", hosts=40, size="20 MB", repeats=4))
     queue = tmp_path / "queue.toml"
     queue.write_text(OPTIONS.format(folder=tmp_path, python=PYTHON))
     scratch = tmp_path / "slurm"

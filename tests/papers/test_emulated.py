@@ -64,7 +64,7 @@ def test_what_a_machine_bears_is_asked_with_one_run_at_a_time(
             studies=["latency", "hosts"],
             jobs=4,
             engine=engine,
-            real=True,
+            real="emulation",
         )
     assert at_a_time["emulation", "latency"] == at_a_time["simulation", "hosts"] == 4
     assert at_a_time["emulation", "hosts"] == 1

@@ -6,8 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.runner import small
 from tests.runner.bytes import tables
-from tests.runner.test_command import STUDY
 from tests.testbed.here import Here, options
 
 from flashcrowd.cluster.errors import ClusterError
@@ -21,7 +21,7 @@ from flashcrowd.testbed.deploy import Deployment, Stopped
 def study(tmp_path: Path) -> Study:
     """Eight runs of about 20 ms."""
     path = tmp_path / "small.toml"
-    path.write_text(STUDY.format(leechers=8, size="2 MB"))
+    path.write_text(small.swarm("leechers", hosts=8, size="2 MB", repeats=4))
     return Study.load(path)
 
 
@@ -49,7 +49,7 @@ def test_the_tables_are_those_of_one_machine(study: Study, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_what_was_finished_goes_on_on_fewer_nodes(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
-    path.write_text(STUDY.format(leechers=20, size="6 MB"))
+    path.write_text(small.swarm("leechers", hosts=20, size="6 MB", repeats=4))
     study = Study.load(path, repeats=24)
 
     pressed: list[str] = []

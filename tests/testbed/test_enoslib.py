@@ -11,7 +11,7 @@ import pytest
 from tests.clients.testbed import needs
 from tests.emulation.conftest import STUDY, SWARM
 from tests.emulation.test_across import PING
-from tests.runner.test_command import STUDY as SIMULATED
+from tests.runner import small
 from tests.runner.test_command import command, done
 from tests.testbed import sshd
 
@@ -142,7 +142,7 @@ def working(folder: Path) -> list[psutil.Process]:
 
 def test_a_key_press_leaves_nothing_on_nodes(tmp_path: Path) -> None:
     study = tmp_path / "long.toml"
-    study.write_text(SIMULATED.format(leechers=20, size="6 MB"))
+    study.write_text(small.swarm("leechers", hosts=20, size="6 MB", repeats=4))
     file = nodes(tmp_path, LOCAL)
     words = ("--repeats", 400, "--on", f"enoslib:{file}", "--out", tmp_path / "r")
     process = command("run", study, *words)
@@ -163,7 +163,7 @@ def test_a_key_press_leaves_nothing_on_nodes(tmp_path: Path) -> None:
 
 def test_a_node_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     study = tmp_path / "small.toml"
-    study.write_text(SIMULATED.format(leechers=8, size="2 MB"))
+    study.write_text(small.swarm("leechers", hosts=8, size="2 MB", repeats=4))
     file = nodes(tmp_path, REMOTE, port=9, key="/no/key")
     status, out, err = done("run", study, "--on", f"enoslib:{file}", "--out", tmp_path / "r")
     assert (status, out) == (2, "")

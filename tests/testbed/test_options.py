@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.runner.test_command import STUDY
+from tests.runner import small
 
 from flashcrowd.cli import main
 from flashcrowd.cluster.errors import ClusterError
@@ -55,7 +55,7 @@ def test_what_does_not_go_together(
     environment: Path, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = environment.parent / "small.toml"
-    study.write_text(STUDY.format(leechers=1, size="1 MB"))
+    study.write_text(small.swarm("leechers", hosts=1, size="1 MB", repeats=4))
     with pytest.raises(SystemExit, match="2"):
         main(["run", str(study), "--on", "enoslib:nodes.toml", *more])
     assert capsys.readouterr().err.startswith("--on enoslib: ")

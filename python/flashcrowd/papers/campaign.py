@@ -55,7 +55,7 @@ def conduct(
         tell(name, number, len(studies))
         study = prepared(paper, name, quick=quick, further=further, repeats=repeats, real=real)
         plays = (engine if isinstance(engine, str) else engine.name) != registry.DEFAULT
-        alone = real and plays and paper.emulation(name).alone
+        alone = real and plays and paper.playing(name, real).alone
         at_a_time = 1 if alone else jobs
         results = run(study, out=out / name, jobs=at_a_time, again=again, engine=engine)
         found[name] = StudyEvidence(name, results, paper.names)

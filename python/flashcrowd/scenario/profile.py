@@ -51,8 +51,8 @@ class Connections(Table):
     opened_per_second: Annotated[Count | None, Word("none")]
     """So many connections are opened a second, at the client's ticks; "none": all at once."""
     opened_at_once: Natural
-    """With `opened_per_second`: so many are opened at once with what the tracker names first, and as
-    many fewer at the ticks that follow."""
+    """With `opened_per_second`: so many are opened at once with what the tracker names first, and
+    as many fewer at the ticks that follow."""
 
 
 class Announce(Table):
@@ -304,8 +304,8 @@ class Choker(Table):
     choke_uninterested: bool
     """Whether an unchoked peer that loses interest is choked at once."""
     unchoke_on_handshake: bool
-    """Whether somebody new is unchoked before it could say that it is interested, if a piece is here
-    and a slot is free."""
+    """Whether somebody new is unchoked before it could say that it is interested, if a piece is
+    here and a slot is free."""
     first_round: Literal["arrival", "first-interest"]
     """When rounds begin: one period after the arrival, or as soon as anybody is interested."""
     rank_rounds: Annotated[int, Field(ge=1, le=2)]
