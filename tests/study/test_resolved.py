@@ -54,6 +54,7 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
         "rto_deviations", "duplicate_acks", "sacked_after", "resends_per_ack", "limit",
         "drop_batch", "users", "connections", "sigma", "tail_shape", "count", "zipf", "queue",
         "reads", "leapfront", "lead_bound", "ahead", "channels", "price",
+        "opened_at_once", "opened_per_second",
     }  # fmt: skip
     endings = (
         "_segments", "_packets", "_retries", "_peers", "_pieces", "_rounds", "_uploads", "_queue",
