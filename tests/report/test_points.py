@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from flashcrowd.report import arrange
 from flashcrowd.report.points import read, short_name
-from flashcrowd.report.quantity import scale, shown
+from flashcrowd.report.sweep_values import scale, shown
 from flashcrowd.store import schema
 
 Swarm = Callable[..., Any]

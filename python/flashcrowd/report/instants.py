@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.report.quantity import shown
+from flashcrowd.report.sweep_values import shown
 from flashcrowd.units import Span
 
 

@@ -15,8 +15,8 @@ from flashcrowd.report.headline import Headline
 from flashcrowd.report.measure import Measure
 from flashcrowd.report.observations import Observations
 from flashcrowd.report.points import Point, Points
-from flashcrowd.report.quantity import shown
 from flashcrowd.report.statistics import Estimate, estimate
+from flashcrowd.report.sweep_values import shown
 
 #: Tables with more rows are folded.
 _MOST_ROWS = 25

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from flashcrowd.metrics import CASE
-from flashcrowd.report.quantity import Scale, scale, shown
 from flashcrowd.report.source import Source
+from flashcrowd.report.sweep_values import Scale, scale, shown
 from flashcrowd.store.assemble import as_written
 from flashcrowd.store.schema import ENGINE_TABLES, RUN, RUN_KEYS
 

@@ -10,8 +10,8 @@ from flashcrowd.diagram.swept import unfixed
 from flashcrowd.report import wording
 from flashcrowd.report.charts.names import called
 from flashcrowd.report.points import Points
-from flashcrowd.report.quantity import shown
 from flashcrowd.report.source import Source, section
+from flashcrowd.report.sweep_values import shown
 
 _ARRIVALS = {
     "flash-crowd": "come together within {spread} from {start}",

@@ -6,7 +6,7 @@ import json
 
 from flashcrowd.papers.evidence import StudyEvidence, Where
 from flashcrowd.report.points import Point
-from flashcrowd.report.quantity import shown
+from flashcrowd.report.sweep_values import shown
 
 #: Table I: downlink and uplink of each network configuration.
 LINES = {

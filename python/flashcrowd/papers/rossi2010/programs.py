@@ -10,7 +10,7 @@ from flashcrowd.papers.rossi2010 import quantities
 from flashcrowd.papers.rossi2010.listing import listing
 from flashcrowd.report.blocks import Block, Text
 from flashcrowd.report.measures import Measure
-from flashcrowd.report.quantity import shown
+from flashcrowd.report.sweep_values import shown
 from flashcrowd.units import Span
 
 #: The begin of a stretch, in which flows settle, that is left out: so much of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.report.points import Point
-from flashcrowd.report.quantity import shown
+from flashcrowd.report.sweep_values import shown
 
 #: What the paper's transports are called in figures and tables.
 NAMES = {
