@@ -11,7 +11,7 @@ mod ring;
 mod slab;
 mod time;
 
-pub use prefetch::{Lines, prefetch};
+pub use prefetch::{CacheLines, prefetch};
 pub use random_stream::{Quantiles, RandomStream};
 pub use rate::{Probability, Rate};
 pub use ring::Ring;

@@ -13,15 +13,15 @@ pub fn prefetch<T>(place: &T) {
 /// Zero-sized marker at the start of a `#[repr(C)]` structure: lets a caller prefetch the structure's
 /// n-th cache line without dereferencing it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lines([Line; 0]);
+pub struct CacheLines([CacheLine; 0]);
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code)] [u8; 64]);
+struct CacheLine(#[allow(dead_code)] [u8; 64]);
 
-impl Lines {
+impl CacheLines {
     /// At the beginning of a structure.
-    pub const HERE: Lines = Lines([]);
+    pub const HERE: CacheLines = CacheLines([]);
 
     /// Asks for the lines of this range, counted from here.
     #[inline(always)]
@@ -41,11 +41,11 @@ mod tests {
     fn lines_take_no_room() {
         #[repr(C)]
         struct Large {
-            lines: Lines,
+            lines: CacheLines,
             first: u64,
         }
-        assert_eq!((size_of::<Lines>(), std::mem::offset_of!(Large, first)), (0, 0));
-        let large = Large { lines: Lines::HERE, first: 1 };
+        assert_eq!((size_of::<CacheLines>(), std::mem::offset_of!(Large, first)), (0, 0));
+        let large = Large { lines: CacheLines::HERE, first: 1 };
         // Far beyond its end as well: nothing is read.
         large.lines.prefetch(0..1000);
         prefetch(&large.first);

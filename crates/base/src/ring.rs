@@ -12,7 +12,7 @@ pub struct Ring<T> {
 }
 
 /// The first allocation.
-const LEAST_SLOTS: usize = 4;
+const MIN_SLOTS: usize = 4;
 
 impl<T: Copy + Default> Default for Ring<T> {
     fn default() -> Self {
@@ -79,7 +79,7 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let more = (2 * self.slots.len()).max(LEAST_SLOTS);
+        let more = (2 * self.slots.len()).max(MIN_SLOTS);
         let mut slots = vec![T::default(); more].into_boxed_slice();
         for (slot, entry) in slots.iter_mut().zip(self.iter()) {
             *slot = *entry;

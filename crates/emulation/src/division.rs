@@ -178,11 +178,11 @@ impl Cuts<'_> {
         let network = &plan.network;
         let least = |link: &Link| match link.delay {
             Some(drawn) => drawn.least_ns,
-            None => link.conditions.least_delay(),
+            None => link.conditions.min_delay(),
         };
         let core = |core: &flashcrowd_plan::Core| {
             let drawn = core.draw.as_ref().and_then(|draw| draw.rtt_s.as_ref());
-            drawn.map_or(core.conditions.least_delay(), |rtt| {
+            drawn.map_or(core.conditions.min_delay(), |rtt| {
                 Span::from_seconds(rtt.at(0.0).max(0.0)) / 2
             })
         };
@@ -203,7 +203,7 @@ impl Cuts<'_> {
                 What::Core { core, conditions } => (&mut cuts.cores[*core as usize], conditions),
                 _ => continue,
             };
-            *known = (*known).min(conditions.least_delay());
+            *known = (*known).min(conditions.min_delay());
         }
         cuts
     }

@@ -19,7 +19,7 @@ pub struct Request {
 const NUMBER: usize = 0;
 const ANSWER: usize = 8;
 /// What that takes.
-const LEAST_BYTES: u32 = 9;
+const MIN_BYTES: u32 = 9;
 
 /// How long the answers to echo requests take over a plan's network with nothing else on it, if every host
 /// answers at once: what probes have to find. `None` for what the model loses.
@@ -64,6 +64,6 @@ fn send(network: &mut Network, now: Time, number: usize, request: Request, answe
     let buffer = network.buffer();
     buffer[NUMBER..ANSWER].copy_from_slice(&(number as u64).to_ne_bytes());
     buffer[ANSWER] = answer;
-    let bytes = (request.bytes.max(LEAST_BYTES) as usize).min(buffer.len());
+    let bytes = (request.bytes.max(MIN_BYTES) as usize).min(buffer.len());
     network.send(now, request.from, request.to, bytes);
 }

@@ -124,7 +124,7 @@ impl Recorder {
         self.link_window.mark(topology.links(), now, begins);
         if begins {
             for link in 0..topology.links().count() as u32 {
-                topology.link_mut(link).restart_most_packets(now);
+                topology.link_mut(link).restart_max_packets(now);
             }
         }
     }
@@ -140,7 +140,7 @@ impl Recorder {
                 dropped: used.dropped,
                 lost: used.lost,
                 mean_queue_delay_s: used.mean_wait_s,
-                max_queue_packets: used.most_packets,
+                max_queue_packets: used.max_packets,
                 utilisation: used.utilisation,
             }
         });

@@ -1,4 +1,4 @@
-use crate::trace::{Pace, Trace};
+use crate::trace::{Service, Trace};
 use crate::{Framing, Queue};
 use flashcrowd_base::{Probability, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Conditions {
 impl Conditions {
     /// The delay that a packet has at least behind the queue; with a normal jitter all but one in 700 have
     /// it (three standard deviations).
-    pub fn least_delay(&self) -> Span {
+    pub fn min_delay(&self) -> Span {
         match self.jitter {
             Some(Jitter { shape: JitterShape::Normal, spread_ns, .. }) => {
                 self.delay_ns.saturating_sub(spread_ns * 3)
@@ -45,9 +45,9 @@ impl Conditions {
         self.rate_bps.is_some() || self.trace.is_some()
     }
 
-    pub(crate) fn pace(&self) -> Option<Pace<'_>> {
-        let traced = || self.trace.as_ref().map(Pace::Trace);
-        self.rate_bps.map(Pace::Rate).or_else(traced)
+    pub(crate) fn service(&self) -> Option<Service<'_>> {
+        let traced = || self.trace.as_ref().map(Service::Trace);
+        self.rate_bps.map(Service::Rate).or_else(traced)
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::discipline::pool::Held;
 use crate::discipline::{Line, Managed};
-use crate::trace::{Cursor, Pace};
+use crate::trace::{Cursor, Service};
 use crate::{Cause, Conditions, JitterShape, LossModel, Packet, Queue, QueueLimit, Side};
 use flashcrowd_base::{RandomStream, Rate, Ring, Span, Time};
 
@@ -63,7 +63,7 @@ pub struct Counters {
     /// Sum of the waiting times of transmitted packets, without their own transmission.
     pub waited: Span,
     /// Most packets ever at the link at once, the one in transmission included.
-    pub most_packets: u32,
+    pub max_packets: u32,
 }
 
 /// What all directions count; the rest of [`Counters`] stands with the disciplines.
@@ -129,7 +129,7 @@ pub struct Direction {
     detail: Option<Box<Detail>>,
     /// State of the Gilbert-Elliott chain.
     bad: bool,
-    most_packets: u32,
+    max_packets: u32,
     counters: Carried,
 }
 
@@ -145,7 +145,7 @@ impl Direction {
             stream,
             detail: None,
             bad: false,
-            most_packets: 0,
+            max_packets: 0,
             counters: Carried::default(),
         }
     }
@@ -166,7 +166,7 @@ impl Direction {
         let (Queue::DropTail(limit), None, None) =
             (&conditions.queue, &self.detail, &conditions.jitter)
         else {
-            return self.offer_with_care(conditions, Pace::Rate(rate), now, packet, dropped);
+            return self.offer_with_care(conditions, Service::Rate(rate), now, packet, dropped);
         };
         let lost = self.loses(conditions);
         if lost && loses_at(conditions, Side::Sender) {
@@ -202,7 +202,7 @@ impl Direction {
         match &conditions.trace {
             None => self.offer_to_wire(conditions, now, packet.bytes()),
             Some(trace) => {
-                self.offer_with_care(conditions, Pace::Trace(trace), now, packet, dropped)
+                self.offer_with_care(conditions, Service::Trace(trace), now, packet, dropped)
             }
         }
     }
@@ -226,21 +226,21 @@ impl Direction {
     fn offer_with_care<P: Packet>(
         &mut self,
         conditions: &Conditions,
-        pace: Pace<'_>,
+        service: Service<'_>,
         now: Time,
         packet: &P,
         dropped: &mut dyn FnMut(u32, Cause),
     ) -> Outcome {
         let bytes = conditions.framing.wire_bytes(packet.bytes());
         if let (Queue::DropTail(limit), false) = (&conditions.queue, self.is_held()) {
-            return self.offer_in_detail(conditions, limit, pace, now, bytes, packet.tag());
+            return self.offer_in_detail(conditions, limit, service, now, bytes, packet.tag());
         }
         let mut held = Held::new(now, bytes, packet);
         if let Queue::Cake(cake) = &conditions.queue {
             let framing = cake.framing.unwrap_or(conditions.framing);
             held.shaped_bytes = framing.wire_bytes(packet.bytes());
         }
-        self.enqueue(conditions, pace, held, dropped)
+        self.enqueue(conditions, service, held, dropped)
     }
 
     /// A drop-tail queue where a packet's arrival has to be kept beside its departure.
@@ -248,7 +248,7 @@ impl Direction {
         &mut self,
         conditions: &Conditions,
         limit: &QueueLimit,
-        pace: Pace<'_>,
+        service: Service<'_>,
         now: Time,
         bytes: u32,
         tag: u32,
@@ -265,8 +265,8 @@ impl Direction {
         }
         let waiting = self.waiting.len();
         self.detail(conditions.delay_ns).keep(waiting);
-        self.ready(pace, conditions.delay_ns, now);
-        let (begins, departs) = self.serve(pace, conditions.delay_ns, now, bytes);
+        self.ready(service, conditions.delay_ns, now);
+        let (begins, departs) = self.serve(service, conditions.delay_ns, now, bytes);
         self.queue(now, begins, departs, bytes, tag, lost);
         let arrives = self.send_off(conditions, departs);
         if lost { Outcome::Lost } else { Outcome::Arrives(arrives) }
@@ -276,7 +276,7 @@ impl Direction {
     fn enqueue(
         &mut self,
         conditions: &Conditions,
-        pace: Pace<'_>,
+        service: Service<'_>,
         packet: Held,
         dropped: &mut dyn FnMut(u32, Cause),
     ) -> Outcome {
@@ -287,7 +287,7 @@ impl Direction {
         debug_assert!(packet.tag != NAMELESS, "a packet that waits for a discipline needs a name");
         let now = packet.offered;
         self.forget_departed(now);
-        let line = self.line(pace, &conditions.queue, now);
+        let line = self.line(service, &conditions.queue, now);
         let stream = self.stream.clone();
         let managed = self.detail(conditions.delay_ns).managed.get_or_insert_with(|| {
             // A stream of its own, so that losses are those of the link without a discipline.
@@ -298,12 +298,12 @@ impl Direction {
         let taken = managed.offer(&conditions.queue, line, packet, dropped);
         let packets = managed.pool.packets() + u32::from(line.busy);
         if idle {
-            self.ready(pace, conditions.delay_ns, now);
+            self.ready(service, conditions.delay_ns, now);
         }
         if !taken {
             return Outcome::Dropped;
         }
-        self.most_packets = self.most_packets.max(packets);
+        self.max_packets = self.max_packets.max(packets);
         Outcome::Queued
     }
 
@@ -315,26 +315,26 @@ impl Direction {
             .fold((0, 0), |(packets, bytes), packet| (packets + 1, bytes + u64::from(packet.bytes)))
     }
 
-    /// From now on [`Counters::most_packets`] is the most since this instant.
-    pub fn restart_most_packets(&mut self, now: Time) {
-        self.most_packets = self.queued_packets(now);
+    /// From now on [`Counters::max_packets`] is the most since this instant.
+    pub fn restart_max_packets(&mut self, now: Time) {
+        self.max_packets = self.queued_packets(now);
     }
 
-    fn line(&self, pace: Pace<'_>, queue: &Queue, now: Time) -> Line {
-        let idle_since = match pace {
+    fn line(&self, service: Service<'_>, queue: &Queue, now: Time) -> Line {
+        let idle_since = match service {
             // Where the line waits for an opportunity, it may be free later than it is idle.
-            Pace::Trace(trace) if trace.is_in_bursts() => {
+            Service::Trace(trace) if trace.is_in_bursts() => {
                 self.waiting.is_empty().then_some(self.departed)
             }
             _ => (self.free_at <= now).then_some(self.free_at),
         };
-        let rate = match pace {
-            Pace::Rate(rate) => rate,
+        let rate = match service {
+            Service::Rate(rate) => rate,
             // The others do not look at it, and it has to be worked out.
-            Pace::Trace(trace) if matches!(queue, Queue::Pie(_) | Queue::Red(_)) => {
+            Service::Trace(trace) if matches!(queue, Queue::Pie(_) | Queue::Red(_)) => {
                 trace.recent(now.since(self.cursor().map_or(Time::START, Cursor::origin)))
             }
-            Pace::Trace(_) => Rate::at_least_one(0),
+            Service::Trace(_) => Rate::at_least_one(0),
         };
         Line {
             now,
@@ -354,24 +354,24 @@ impl Direction {
     }
 
     /// A packet finds nothing before it: the line can begin with it now, or at the next opportunity.
-    fn ready(&mut self, pace: Pace<'_>, delay: Span, now: Time) {
+    fn ready(&mut self, service: Service<'_>, delay: Span, now: Time) {
         let free_at = self.free_at;
-        self.free_at = match pace {
-            Pace::Rate(_) => free_at.max(now),
-            Pace::Trace(trace) => self.traced(delay).ready(trace, free_at, now),
+        self.free_at = match service {
+            Service::Rate(_) => free_at.max(now),
+            Service::Trace(trace) => self.traced(delay).ready(trace, free_at, now),
         };
     }
 
     /// When the line begins with the next packet, not before `now`, and when it is done with it.
-    fn serve(&mut self, pace: Pace<'_>, delay: Span, now: Time, bytes: u32) -> (Time, Time) {
+    fn serve(&mut self, service: Service<'_>, delay: Span, now: Time, bytes: u32) -> (Time, Time) {
         let (free_at, bytes) = (self.free_at, u64::from(bytes));
-        match pace {
-            Pace::Rate(rate) => {
+        match service {
+            Service::Rate(rate) => {
                 let begins = free_at.max(now);
                 self.free_at = begins + rate.transmission(bytes);
                 (begins, self.free_at)
             }
-            Pace::Trace(trace) => {
+            Service::Trace(trace) => {
                 let served = self.traced(delay).serve(trace, free_at, now, bytes);
                 self.free_at = served.free_at;
                 (served.begins, served.departs)
@@ -409,14 +409,14 @@ impl Direction {
     ) -> Option<Departure> {
         let begins = self.next_dequeue().filter(|&due| due <= now)?;
         self.forget_departed(begins);
-        let pace = conditions.pace()?;
-        let line = self.line(pace, &conditions.queue, begins);
+        let service = conditions.service()?;
+        let line = self.line(service, &conditions.queue, begins);
         let waiting = self.waiting.len();
         let detail = self.detail(conditions.delay_ns);
         detail.keep(waiting);
         let packet = detail.managed.as_mut()?.take(&conditions.queue, line, dropped)?;
         let lost = loses_at(conditions, Side::Receiver) && self.loses(conditions);
-        let (begins, departs) = self.serve(pace, conditions.delay_ns, begins, packet.bytes);
+        let (begins, departs) = self.serve(service, conditions.delay_ns, begins, packet.bytes);
         self.counters.waited += begins.since(packet.offered);
         self.transmit(departs, packet.bytes, packet.tag, lost);
         let arrives = self.send_off(conditions, departs);
@@ -428,10 +428,10 @@ impl Direction {
     fn queue(&mut self, now: Time, begins: Time, departs: Time, bytes: u32, tag: u32, lost: bool) {
         self.counters.waited += begins - now;
         self.transmit(departs, bytes, tag, lost);
-        if self.waiting.len() as u64 > u64::from(self.most_packets) {
+        if self.waiting.len() as u64 > u64::from(self.max_packets) {
             self.forget_departed(now);
             let packets = self.waiting.len() as u32;
-            self.most_packets = self.most_packets.max(packets);
+            self.max_packets = self.max_packets.max(packets);
         }
     }
 
@@ -521,10 +521,10 @@ impl Direction {
             departed_before = packet.departs;
             // Of the packet in transmission, only the rest is sent at the new rate.
             let bits = u64::from(packet.bytes) * 8;
-            let bits_left = match old.pace() {
-                Some(pace) if place == 0 => {
+            let bits_left = match old.service() {
+                Some(service) if place == 0 => {
                     let behind = bytes - u64::from(packet.bytes);
-                    bits_left(pace, cursor.as_ref(), now, packet.departs, behind).min(bits)
+                    bits_left(service, cursor.as_ref(), now, packet.departs, behind).min(bits)
                 }
                 _ => bits,
             };
@@ -584,8 +584,8 @@ impl Direction {
     /// in a queue that is first in, first out, before its transmission begins.
     pub fn queueing_delay(&self, conditions: &Conditions, now: Time) -> Span {
         let waiting = self.managed().map_or(0, |managed| managed.pool.bytes());
-        match conditions.pace() {
-            Some(Pace::Trace(trace)) => {
+        match conditions.service() {
+            Some(Service::Trace(trace)) => {
                 let mut cursor = self.cursor().copied().unwrap_or(Cursor::new(Time::START));
                 let mut free_at = self.free_at;
                 if waiting > 0 {
@@ -593,7 +593,7 @@ impl Direction {
                 }
                 cursor.ready(trace, free_at, now).since(now)
             }
-            Some(Pace::Rate(rate)) if waiting > 0 => {
+            Some(Service::Rate(rate)) if waiting > 0 => {
                 self.free_at.since(now) + rate.transmission(waiting)
             }
             _ => self.free_at.since(now),
@@ -603,7 +603,7 @@ impl Direction {
     /// What has been carried so far.
     pub fn counters(&self) -> Counters {
         let Carried { packets, bytes, dropped, lost, waited } = self.counters;
-        let done = self.managed().map(|managed| managed.done).unwrap_or_default();
+        let done = self.managed().map(|managed| managed.counters).unwrap_or_default();
         Counters {
             packets,
             bytes,
@@ -613,7 +613,7 @@ impl Direction {
             marked: done.marked,
             lost,
             waited,
-            most_packets: self.most_packets,
+            max_packets: self.max_packets,
         }
     }
 
@@ -629,8 +629,8 @@ impl Direction {
     }
 
     fn is_full(&self, limit: &QueueLimit, bytes: u32) -> bool {
-        limit.packets.is_some_and(|most| self.waiting.len() as u64 >= u64::from(most))
-            || limit.bytes.is_some_and(|most| self.waiting_bytes + u64::from(bytes) > most)
+        limit.packets.is_some_and(|max| self.waiting.len() as u64 >= u64::from(max))
+            || limit.bytes.is_some_and(|max| self.waiting_bytes + u64::from(bytes) > max)
     }
 
     fn loses(&mut self, conditions: &Conditions) -> bool {

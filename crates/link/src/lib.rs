@@ -29,4 +29,4 @@ pub use discipline::red::Red;
 pub use framing::Framing;
 pub use packet::{Ack, Ecn, Flow, Frame, Packet};
 pub use queue::{Queue, QueueLimit, Refusal};
-pub use trace::{Invalid, MOST_ENTRIES, Trace};
+pub use trace::{Invalid, MAX_ENTRIES, Trace};

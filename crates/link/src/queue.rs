@@ -67,8 +67,8 @@ from_parameters!(CoDel, FqCoDel, Pie, Red, Cake);
 
 impl Queue {
     /// A drop-tail queue that holds so many packets, the one in transmission included.
-    pub fn packets(most: u32) -> Queue {
-        Queue::DropTail(QueueLimit { packets: Some(most), bytes: None })
+    pub fn packets(max: u32) -> Queue {
+        Queue::DropTail(QueueLimit { packets: Some(max), bytes: None })
     }
 
     /// Whether it decides by itself, at the time at which packets leave it, or is plain drop-tail.

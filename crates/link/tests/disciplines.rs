@@ -316,7 +316,7 @@ fn losses_are_the_same_with_and_without_a_discipline() {
     }
 }
 
-/// With a queue that stands, `waited` and `most_packets` are counted as for drop-tail.
+/// With a queue that stands, `waited` and `max_packets` are counted as for drop-tail.
 #[test]
 fn waits_are_counted_as_for_drop_tail() {
     let counters = |queue: Queue| {
@@ -333,7 +333,7 @@ fn waits_are_counted_as_for_drop_tail() {
         world.link.counters()
     };
     let plain = counters(Queue::packets(50));
-    assert_eq!((plain.waited, plain.most_packets), (Span::from_millis(100), 5));
+    assert_eq!((plain.waited, plain.max_packets), (Span::from_millis(100), 5));
     for queue in [CoDel::default().into(), FqCoDel::default().into(), Pie::default().into()] {
         assert_eq!(counters(queue), plain);
     }

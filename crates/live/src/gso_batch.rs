@@ -27,18 +27,18 @@ pub(crate) struct GsoBatch {
 pub(crate) struct TransmitQueue {
     batches: VecDeque<GsoBatch>,
     spare: Vec<Vec<u8>>,
-    most: usize,
+    max: usize,
 }
 
 impl TransmitQueue {
     /// An empty one, with batches of at most `most` datagrams.
-    pub(crate) fn new(most: usize) -> TransmitQueue {
-        TransmitQueue { batches: VecDeque::with_capacity(MAX_WAITING + 1), spare: Vec::new(), most }
+    pub(crate) fn new(max: usize) -> TransmitQueue {
+        TransmitQueue { batches: VecDeque::with_capacity(MAX_WAITING + 1), spare: Vec::new(), max }
     }
 
     /// Bounds the length of batches from now on.
-    pub(crate) fn limit(&mut self, most: usize) {
-        self.most = most;
+    pub(crate) fn limit(&mut self, max: usize) {
+        self.max = max;
     }
 
     /// Whether no more may be gathered before something is sent.
@@ -65,7 +65,7 @@ impl TransmitQueue {
                 && !probe
                 && batch.destination == destination
                 && len <= batch.each
-                && batch.count < self.most
+                && batch.count < self.max
                 && batch.bytes.len() + len <= MAX_BYTES
         });
         if !joins {

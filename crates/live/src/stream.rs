@@ -45,7 +45,7 @@ impl Stream {
     /// How long nothing that counts has been heard of the other end.
     pub fn silence(&self) -> Duration {
         let now = self.shared.clock.now();
-        let last = self.shared.with(|mux| mux.connection(self.key).machine.last_heard());
+        let last = self.shared.with(|mux| mux.connection(self.key).machine.last_received());
         Duration::from_nanos(now.since(last.min(now)).nanos())
     }
 

@@ -89,7 +89,7 @@ impl Shadow {
         let params = Params {
             now: Time::START + Span::from_secs(1),
             mss: PACKET,
-            least_window: 0,
+            min_window: 0,
             ledbat: Some(table),
             initial_window: PACKET.into(),
             hystart: HyStartKind::None,

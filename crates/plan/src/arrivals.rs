@@ -58,7 +58,7 @@ pub struct RateStep {
 
 /// Fewer arrivals than this in a period, or in a second at the rate that holds for ever, are a mistake:
 /// the last of the peers would come after years.
-const LEAST_ARRIVALS: f64 = 1e-6;
+const MIN_ARRIVALS: f64 = 1e-6;
 
 impl Arrivals {
     pub(crate) fn check(&self, hosts: usize, path: &str) -> Result<(), Error> {
@@ -83,7 +83,7 @@ impl Arrivals {
                 require(sane, path, "must have rates of zero or more")?;
                 let last = steps[steps.len() - 1];
                 let Some(period) = *period_ns else {
-                    let comes = last.per_s >= LEAST_ARRIVALS;
+                    let comes = last.per_s >= MIN_ARRIVALS;
                     return require(comes, path, "must end with a rate of more than zero");
                 };
                 require(period > last.at_ns, path, "must have all steps within the period")?;
@@ -92,7 +92,7 @@ impl Arrivals {
                 let expected: f64 = expected
                     .map(|(step, end)| step.per_s * (end.seconds() - step.at_ns.seconds()))
                     .sum();
-                let comes = expected >= LEAST_ARRIVALS * period.seconds().max(1.0);
+                let comes = expected >= MIN_ARRIVALS * period.seconds().max(1.0);
                 require(comes, path, "must have a rate of more than zero somewhere")
             }
         }

@@ -22,7 +22,7 @@ pub struct Capture {
 /// A captured packet as its headers have it, in a list that grows.
 const SEEN_BYTES: f64 = 150.0;
 /// A packet without payload, its row in the table included.
-const LEAST_BYTES: f64 = 100.0;
+const MIN_BYTES: f64 = 100.0;
 /// An ordinary packet, acknowledgements among them.
 const MEAN_BYTES: f64 = 1000.0;
 /// How often a table is held while it is made and while it is written. 200 MB in one transfer, seen at
@@ -57,7 +57,7 @@ impl Capture {
         let share = ((end - self.from_ns.seconds()) / end_s).clamp(0.0, 1.0);
         let seen = packets * 2.0 * self.share_of(workload) * share;
         let kept = self.snap_bytes.map_or(MEAN_BYTES, |snap| f64::from(snap).min(MEAN_BYTES));
-        let bytes = seen * (SEEN_BYTES + COPIES * (LEAST_BYTES + kept));
+        let bytes = seen * (SEEN_BYTES + COPIES * (MIN_BYTES + kept));
         Load { bytes: if bytes.is_finite() { bytes } else { 0.0 }, ..Load::default() }
     }
 

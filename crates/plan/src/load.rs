@@ -1,7 +1,7 @@
 //! What a workload adds to the need of a run, and the memory that the parts of an engine take.
 
 /// Memory of a run without hosts: the event queue's wheel, tables.
-pub(crate) const LEAST_BYTES: f64 = 1e6;
+pub(crate) const MIN_BYTES: f64 = 1e6;
 /// A host and its lines, names included.
 pub(crate) const HOST_BYTES: f64 = 300.0;
 pub(crate) const LINK_BYTES: f64 = 600.0;

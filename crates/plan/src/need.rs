@@ -1,7 +1,7 @@
 //! What a run of a plan will need, computed before anything is allocated for it.
 
 use crate::check::require;
-use crate::load::{CONNECTION_BYTES, HOST_BYTES, LEAST_BYTES, LINK_BYTES, Load};
+use crate::load::{CONNECTION_BYTES, HOST_BYTES, LINK_BYTES, Load, MIN_BYTES};
 use crate::outlook::Outlook;
 use crate::{Error, Plan};
 use serde::Serialize;
@@ -34,7 +34,7 @@ const SLOWER_BYTES: f64 = 2e8;
 /// But not by more than this: nothing larger was measured.
 const SLOWEST: f64 = 3.0;
 /// What a run costs that has nothing to do.
-const LEAST_S: f64 = 200e-6;
+const MIN_S: f64 = 200e-6;
 
 impl Plan {
     /// What a run of this plan is expected to need. Only of a plan that [`Plan::check`] accepts.
@@ -44,7 +44,7 @@ impl Plan {
         // A run ends with what can end; if nothing can, at its horizon.
         let ends = workloads().filter_map(|(index, workload)| workload.end_s(index, &outlook));
         let end_s = ends.reduce(f64::max).unwrap_or(f64::INFINITY).min(outlook.horizon_s);
-        let mut load = Load { bytes: LEAST_BYTES, ..Load::default() };
+        let mut load = Load { bytes: MIN_BYTES, ..Load::default() };
         for (index, workload) in workloads() {
             let own = workload.load(index, &outlook, end_s);
             if let Some(capture) = &self.measures.capture {
@@ -66,7 +66,7 @@ impl Plan {
         Need {
             events: load.events.ceil().max(1.0) as u64,
             packets: load.packets.ceil().max(1.0) as u64,
-            seconds: LEAST_S + slower * (load.packets * PACKET_S + load.events * EVENT_S),
+            seconds: MIN_S + slower * (load.packets * PACKET_S + load.events * EVENT_S),
             bytes: load.bytes.ceil() as u64,
         }
     }

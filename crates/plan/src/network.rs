@@ -102,7 +102,7 @@ pub struct Draw {
 }
 
 /// Links of a host, or of a core: more is surely a mistake, and a route counts its steps in 16 bits.
-const MOST_STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 /// Longer delays are surely a mistake, and sums of them could reach the end of time.
 const LONGEST_DELAY: Span = Span::from_secs(3600);
 
@@ -130,9 +130,9 @@ impl Network {
             for link in host.up.iter().chain(&host.down) {
                 index(*link, self.links.len(), format_args!("network.hosts[{i}] link"))?;
             }
-            let short = host.up.len() + host.down.len() <= MOST_STEPS;
-            let most = format_args!("has more than {MOST_STEPS} links");
-            require(short, format_args!("network.hosts[{i}]"), most)?;
+            let short = host.up.len() + host.down.len() <= MAX_STEPS;
+            let max = format_args!("has more than {MAX_STEPS} links");
+            require(short, format_args!("network.hosts[{i}]"), max)?;
         }
         for (i, link) in self.links.iter().enumerate() {
             self.check_link(&link.conditions, link.trace, format_args!("network.links[{i}]"))?;
@@ -151,9 +151,9 @@ impl Network {
             for link in &core.links {
                 index(*link, self.links.len(), format_args!("network.cores[{i}].links"))?;
             }
-            let short = core.links.len() <= MOST_STEPS;
-            let most = format_args!("has more than {MOST_STEPS} links");
-            require(short, format_args!("network.cores[{i}]"), most)?;
+            let short = core.links.len() <= MAX_STEPS;
+            let max = format_args!("has more than {MAX_STEPS} links");
+            require(short, format_args!("network.cores[{i}]"), max)?;
         }
         let square = self.core_of.len() == groups * groups;
         let entries = "must have one entry for each ordered pair of groups";

@@ -84,9 +84,9 @@ pub struct Visit {
 }
 
 /// Files of one origin: more is surely a mistake.
-const MOST_FILES: u32 = 1_000_000;
+const MAX_FILES: u32 = 1_000_000;
 /// Extents of all files: what is known of each takes some bytes.
-const MOST_EXTENTS: u64 = 100_000_000;
+const MAX_EXTENTS: u64 = 100_000_000;
 
 /// What is kept of a client besides its connection.
 const CLIENT_BYTES: f64 = 1000.0;
@@ -231,7 +231,7 @@ fn draw(popularity: &[f64], stream: &mut RandomStream) -> u32 {
 
 impl Files {
     /// Longer files are surely a mistake.
-    const MOST_BYTES: u64 = 1 << 44;
+    const MAX_BYTES: u64 = 1 << 44;
 
     /// What all of them take.
     pub fn bytes(&self) -> u64 {
@@ -249,18 +249,18 @@ impl Files {
     }
 
     fn check(&self, settings: &Settings, path: &str) -> Result<(), Error> {
-        let some = (1..=MOST_FILES).contains(&self.count);
-        let allowed = format_args!("must be between 1 and {MOST_FILES}");
+        let some = (1..=MAX_FILES).contains(&self.count);
+        let allowed = format_args!("must be between 1 and {MAX_FILES}");
         require(some, format_args!("{path}.count"), allowed)?;
-        let long = (1..=Self::MOST_BYTES).contains(&self.size_bytes);
-        let allowed = format_args!("must be between 1 and {}", Self::MOST_BYTES);
+        let long = (1..=Self::MAX_BYTES).contains(&self.size_bytes);
+        let allowed = format_args!("must be between 1 and {}", Self::MAX_BYTES);
         require(long, format_args!("{path}.size_bytes"), allowed)?;
         let blocks = self.size_bytes.div_ceil(u64::from(settings.block_bytes));
         let allowed = "must be at most 2147483648 blocks";
         require(blocks <= 1 << 31, format_args!("{path}.size_bytes"), allowed)?;
         let extents = self.size_bytes.div_ceil(u64::from(settings.extent_bytes));
-        let few = extents.saturating_mul(u64::from(self.count)) <= MOST_EXTENTS;
-        let allowed = format_args!("must be at most {MOST_EXTENTS} extents in all files");
+        let few = extents.saturating_mul(u64::from(self.count)) <= MAX_EXTENTS;
+        let allowed = format_args!("must be at most {MAX_EXTENTS} extents in all files");
         require(few, format_args!("{path}.count"), allowed)?;
         let sane = (0.0..=10.0).contains(&self.zipf);
         require(sane, format_args!("{path}.zipf"), "must be between 0 and 10")

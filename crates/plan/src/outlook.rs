@@ -65,7 +65,7 @@ pub(crate) struct Path {
 
 /// What carries a connection, in numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct Carrier {
+pub(crate) struct TransportModel {
     /// Payload of a full packet.
     pub(crate) segment_bytes: f64,
     /// Full packets for an acknowledgement, when they come in a row.
@@ -85,8 +85,8 @@ pub(crate) struct Carrier {
 }
 
 /// Bytes that go one way, over one or more connections side by side.
-pub(crate) struct Stream {
-    pub(crate) carrier: Carrier,
+pub(crate) struct TrafficAggregate {
+    pub(crate) transport_model: TransportModel,
     pub(crate) forth: Path,
     pub(crate) back: Path,
     /// Of all connections.
@@ -206,11 +206,11 @@ impl<'p> Outlook<'p> {
     /// What a host sends and receives at most, in bits per second.
     pub(crate) fn line_bps(&self, host: u32) -> (f64, f64) {
         let host = &self.plan.network.hosts[host as usize];
-        let least = |links: &[u32]| {
+        let min = |links: &[u32]| {
             let rates = links.iter().map(|&link| self.links[link as usize].rate_bps);
             rates.fold(ENDLESS_BPS, f64::min)
         };
-        (least(&host.up), least(&host.down))
+        (min(&host.up), min(&host.down))
     }
 
     /// The way from one host to another.
@@ -265,7 +265,11 @@ impl<'p> Outlook<'p> {
     }
 
     /// What carries a connection that this host opens.
-    pub(crate) fn carrier(&self, choice: Option<TransportChoice>, host: u32) -> Carrier {
+    pub(crate) fn transport_model(
+        &self,
+        choice: Option<TransportChoice>,
+        host: u32,
+    ) -> TransportModel {
         let plan = self.plan;
         let own = || plan.network.hosts[host as usize].stack;
         match choice {
@@ -273,7 +277,7 @@ impl<'p> Outlook<'p> {
                 let utp = &plan.utps[utp as usize];
                 let segment_bytes = f64::from(utp.packet_bytes().max(1));
                 let window = utp.send_buffer_bytes.min(utp.receive_buffer_bytes) as f64;
-                Carrier {
+                TransportModel {
                     segment_bytes,
                     packets_per_ack: (utp.delayed_ack.bytes as f64 / segment_bytes).ceil().max(1.0),
                     delay_s: utp.delayed_ack.max_ns.seconds(),
@@ -288,7 +292,7 @@ impl<'p> Outlook<'p> {
                 let index = if let Some(TransportChoice::Tcp(it)) = choice { it } else { own() };
                 let tcp = &plan.stacks[index as usize];
                 let window = tcp.send_buffer.max_bytes.min(tcp.receive_window.max_bytes) as f64;
-                Carrier {
+                TransportModel {
                     segment_bytes: f64::from(tcp.segment_bytes().max(1)),
                     packets_per_ack: f64::from(tcp.delayed_ack.segments.max(1)),
                     delay_s: tcp.delayed_ack.max_ns.seconds(),
@@ -332,7 +336,7 @@ impl Path {
     }
 }
 
-impl Carrier {
+impl TransportModel {
     /// What one connection brings in bits per second: its share of the links, no more than a window
     /// a round trip, and where losses slow it down no more than 1.22 / √p segments a round trip
     /// (Mathis, Semke, Mahdavi, Ott 1997).
@@ -359,26 +363,29 @@ impl Carrier {
     }
 }
 
-impl Stream {
+impl TrafficAggregate {
     /// Packets and events of the stream: full segments (or one for each write that is shorter),
     /// what is sent again, and acknowledgements. A receiver that waits in vain for a second packet
     /// acknowledges each, by a timer. Timers that packets put off go off once for each timeout that
     /// they are set for, and find nothing to do.
     pub(crate) fn load(&self) -> Load {
-        let Stream { carrier, forth, back, .. } = self;
-        let short = self.write_bytes.filter(|bytes| *bytes < carrier.segment_bytes);
-        let each = short.unwrap_or(carrier.segment_bytes).max(1.0);
+        let TrafficAggregate { transport_model, forth, back, .. } = self;
+        let short = self.write_bytes.filter(|bytes| *bytes < transport_model.segment_bytes);
+        let each = short.unwrap_or(transport_model.segment_bytes).max(1.0);
         let data = self.bytes / each;
         let sent = data * forth.tries();
         let busy_s = self.seconds * self.connections;
         let spacing_s = busy_s / sent.max(1.0);
-        let prompt = carrier.acks_writes && self.write_bytes.is_some();
-        let alone = prompt || spacing_s > carrier.delay_s;
-        let acks = if alone { data } else { data / carrier.packets_per_ack };
-        let waits =
-            if alone && !prompt { acks } else { acks.min(busy_s / carrier.delay_s.max(1e-3)) };
+        let prompt = transport_model.acks_writes && self.write_bytes.is_some();
+        let alone = prompt || spacing_s > transport_model.delay_s;
+        let acks = if alone { data } else { data / transport_model.packets_per_ack };
+        let waits = if alone && !prompt {
+            acks
+        } else {
+            acks.min(busy_s / transport_model.delay_s.max(1e-3))
+        };
         let timeouts =
-            sent.min(busy_s / (carrier.timeout_s + forth.delay_s + back.delay_s).max(1e-3));
+            sent.min(busy_s / (transport_model.timeout_s + forth.delay_s + back.delay_s).max(1e-3));
         Load {
             packets: data + acks * (1.0 - back.loss),
             events: sent * forth.stages + acks * back.stages + waits + timeouts,
@@ -389,7 +396,7 @@ impl Stream {
 
 /// Connections of one workload from one host to another.
 pub(crate) struct Way {
-    pub(crate) carrier: Carrier,
+    pub(crate) transport_model: TransportModel,
     pub(crate) forth: Path,
     back: Path,
     /// What each brings.
@@ -407,14 +414,14 @@ impl Way {
         to: u32,
         limited: Option<(f64, f64)>,
     ) -> Way {
-        let carrier = outlook.carrier(choice, from);
+        let transport_model = outlook.transport_model(choice, from);
         let (mut forth, back) = outlook.paths(from, to);
         if let Some((limit, count)) = limited {
             // Its own reservation is no reason to have less.
             forth.share_bps = limit.min(forth.rate_bps / count.max(1.0));
         }
-        let bps = carrier.bps(&forth, &back);
-        Way { carrier, forth, back, bps, limit_bps: limited.map(|(limit, _)| limit) }
+        let bps = transport_model.bps(&forth, &back);
+        Way { transport_model, forth, back, bps, limit_bps: limited.map(|(limit, _)| limit) }
     }
 
     fn rtt_s(&self) -> f64 {
@@ -424,17 +431,18 @@ impl Way {
     /// How long a connection takes for so many bytes: a round trip to open it, one for each
     /// doubling of the window, and the bytes at its rate.
     pub(crate) fn fetch_s(&self, bytes: f64) -> f64 {
-        let windows = bytes / (FIRST_WINDOW * self.carrier.segment_bytes);
-        let filled = self.bps / 8.0 * self.rtt_s() / (FIRST_WINDOW * self.carrier.segment_bytes);
+        let windows = bytes / (FIRST_WINDOW * self.transport_model.segment_bytes);
+        let filled =
+            self.bps / 8.0 * self.rtt_s() / (FIRST_WINDOW * self.transport_model.segment_bytes);
         let doublings = libm::log2(1.0 + windows.min(filled));
         bytes * 8.0 / self.bps + self.rtt_s() * (2.0 + doublings)
     }
 
     /// So many bytes of all connections side by side, in so many seconds.
-    pub(crate) fn stream(&self, bytes: f64, seconds: f64, connections: f64) -> Stream {
+    pub(crate) fn stream(&self, bytes: f64, seconds: f64, connections: f64) -> TrafficAggregate {
         let write_bytes = self.limit_bps.map(|_| WRITE_BYTES);
-        let (carrier, forth, back) = (self.carrier, self.forth, self.back);
-        Stream { carrier, forth, back, bytes, seconds, connections, write_bytes }
+        let (transport_model, forth, back) = (self.transport_model, self.forth, self.back);
+        TrafficAggregate { transport_model, forth, back, bytes, seconds, connections, write_bytes }
     }
 
     /// See [`opening`].
@@ -444,7 +452,7 @@ impl Way {
 
     /// Packets of one connection that are on their way or remembered by its ends.
     pub(crate) fn in_flight(&self) -> f64 {
-        self.carrier.in_flight(&self.forth, &self.back)
+        self.transport_model.in_flight(&self.forth, &self.back)
     }
 }
 
@@ -486,7 +494,7 @@ pub(crate) fn losses(conditions: &Conditions) -> (f64, f64) {
 /// How many packets of the usual length a queue holds.
 fn queue_packets(queue: &Queue) -> f64 {
     let of_bytes = |bytes: u64| bytes as f64 / 1500.0;
-    let most = match queue {
+    let max = match queue {
         Queue::DropTail(limit) => {
             let packets = limit.packets.map_or(f64::INFINITY, f64::from);
             packets.min(limit.bytes.map_or(f64::INFINITY, of_bytes))
@@ -494,5 +502,5 @@ fn queue_packets(queue: &Queue) -> f64 {
         // These keep their queues far below their limits.
         _ => 100.0,
     };
-    most.min(LONG_QUEUE_PACKETS)
+    max.min(LONG_QUEUE_PACKETS)
 }

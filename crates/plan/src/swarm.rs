@@ -1,6 +1,6 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
-use crate::outlook::{Carrier, ENDLESS_BPS, Outlook, Path, Stream, mean, opening};
+use crate::outlook::{ENDLESS_BPS, Outlook, Path, TrafficAggregate, TransportModel, mean, opening};
 use crate::{Arrivals, ControlledUpload, Error, Origin, Plan, TransportChoice, What, Workload};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
@@ -241,15 +241,15 @@ impl Swarm {
             return Load::default();
         }
         let crowd = Crowd::new(self, index, outlook);
-        let Crowd { carrier, forth, back, .. } = crowd;
+        let Crowd { transport_model, forth, back, .. } = crowd;
         let end_s = end_s.min(outlook.stop_s(index, None));
         let seconds = (end_s - crowd.begin_s).max(0.0);
         let peers = crowd.peers * crowd.arrived(seconds);
         let size = self.size_bytes as f64;
         let all = (crowd.completions + crowd.begun) * size;
         let bytes = all.min(crowd.bytes_after(seconds, self));
-        let stream = Stream {
-            carrier,
+        let stream = TrafficAggregate {
+            transport_model,
             forth,
             back,
             bytes,
@@ -356,7 +356,7 @@ struct Crowd {
     leechers_bps: f64,
     down_bps: f64,
     /// Between two peers.
-    carrier: Carrier,
+    transport_model: TransportModel,
     forth: Path,
     back: Path,
     /// How long a piece takes from one peer to another, and how often it has to be passed on until
@@ -385,13 +385,13 @@ impl Crowd {
             counts.map(|it| it.hosts.len() as f64).sum::<f64>()
         };
         // The rules are those of most of the peers.
-        let most = swarm.populations.iter().max_by_key(|it| it.hosts.len());
-        let most = most.unwrap_or(&swarm.populations[0]); // The check has refused a swarm without any.
-        let profile = &plan.profiles[most.profile as usize];
-        let opener = most.hosts.first().copied().unwrap_or(0);
-        let carrier = outlook.carrier(most.data.or(most.transport), opener);
+        let largest = swarm.populations.iter().max_by_key(|it| it.hosts.len());
+        let largest = largest.unwrap_or(&swarm.populations[0]); // The check has refused a swarm without any.
+        let profile = &plan.profiles[largest.profile as usize];
+        let opener = largest.hosts.first().copied().unwrap_or(0);
+        let transport_model = outlook.transport_model(largest.data.or(largest.transport), opener);
         let (forth, back) = between(&hosts, outlook);
-        let overhead = carrier.payload_share();
+        let overhead = transport_model.payload_share();
         let (mut seeds_bps, mut leechers_bps, mut down_bps) = (0.0, 0.0, 0.0);
         let mut uploads = 0.0;
         for (number, population) in (0u32..).zip(&swarm.populations) {
@@ -401,7 +401,7 @@ impl Crowd {
             for &host in &population.hosts {
                 let (up, down) = outlook.line_bps(host);
                 let line = Path { share_bps: up / slots, ..forth };
-                let up = limit.min(slots * carrier.bps(&line, &back));
+                let up = limit.min(slots * transport_model.bps(&line, &back));
                 match population.role {
                     Role::Seed => seeds_bps += up,
                     Role::Leecher => {
@@ -425,7 +425,7 @@ impl Crowd {
         let degree = (2.0 * f64::from(rules.max_initiate.min(u32::from(told))))
             .min(f64::from(rules.max_connections))
             .min((peers - 1.0).max(0.0));
-        let limited = most.upload_bps != UploadLimit::Unlimited;
+        let limited = largest.upload_bps != UploadLimit::Unlimited;
         let limiter = &profile.limiter;
         let unit = if limited { limiter.write_unit } else { limiter.unlimited_write_unit };
         let each_bps = ((seeds_bps + leechers_bps) / uploads.max(1.0)).max(1.0);
@@ -446,7 +446,7 @@ impl Crowd {
             seeds_bps,
             leechers_bps,
             down_bps: down_bps / leechers.max(1.0),
-            carrier,
+            transport_model,
             forth,
             back,
             hop_s: f64::from(swarm.piece_bytes) * 8.0 / each_bps
@@ -458,7 +458,7 @@ impl Crowd {
             block_bytes: profile.requests.block_bytes,
             keepalive_s: rules.keepalive_ns.seconds().max(1e-3),
             round_s: profile.choker.round_ns.seconds().max(1e-3),
-            splits: most.data.is_some(),
+            splits: largest.data.is_some(),
         }
     }
 
@@ -513,7 +513,7 @@ impl Crowd {
         // With limits below the rates of lines no queue stands.
         let queued = if self.limited { 0.0 } else { self.forth.queued };
         let forth = Path { share_bps: each, queued, ..self.forth };
-        self.carrier.in_flight(&forth, &self.back)
+        self.transport_model.in_flight(&forth, &self.back)
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Transfer {
 }
 
 /// Flows of one transfer: more is surely a mistake, and each takes a kilobyte before it starts.
-const MOST_FLOWS: u32 = 1_000_000;
+const MAX_FLOWS: u32 = 1_000_000;
 
 /// What is kept of a flow besides its connection; most of it is the distribution of its round trips
 /// over three powers of two, 512 bytes each.
@@ -61,8 +61,8 @@ impl Transfer {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
-        let few = self.flows <= MOST_FLOWS;
-        require(few, format_args!("{path}.flows"), format_args!("must be at most {MOST_FLOWS}"))?;
+        let few = self.flows <= MAX_FLOWS;
+        require(few, format_args!("{path}.flows"), format_args!("must be at most {MAX_FLOWS}"))?;
         let some = self.size_bytes != Some(0);
         require(some, format_args!("{path}.size_bytes"), "must not be zero")?;
         let order = self.stop_ns.is_none_or(|stop| stop > self.start_ns);

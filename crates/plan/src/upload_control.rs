@@ -44,7 +44,7 @@ pub struct ClientInterface {
 }
 
 /// A client is asked, and looks at its own meters, no more often than this.
-const LEAST_PERIOD: Span = Span::from_millis(10);
+const MIN_PERIOD: Span = Span::from_millis(10);
 /// For so long a controller's probes are counted to know how many it sends.
 const COUNTED: Span = Span::from_secs(60);
 /// Nobody looks that far back.
@@ -69,16 +69,16 @@ impl ControlledUpload {
         let datagram = (28..=65_535).contains(&self.probe_bytes);
         require(datagram, format_args!("{path}.probe_bytes"), "must be from 28 to 65535")?;
         let place = format!("{path}.poll_ns");
-        require(self.poll_ns >= LEAST_PERIOD, &place, "must be at least 10 ms")?;
+        require(self.poll_ns >= MIN_PERIOD, &place, "must be at least 10 ms")?;
         // What is later than the next question would be asked for twice.
         let prompt = self.lateness_ns < self.poll_ns;
         require(prompt, format_args!("{path}.lateness_ns"), "must be less than poll_ns")?;
         let ClientInterface { refresh_ns, window_ns, step_bytes } = self.interface;
         let place = format!("{path}.interface.refresh_ns");
-        let sane = refresh_ns.is_zero() || refresh_ns >= LEAST_PERIOD;
+        let sane = refresh_ns.is_zero() || refresh_ns >= MIN_PERIOD;
         require(sane, &place, "must be zero or at least 10 ms")?;
         let place = format!("{path}.interface.window_ns");
-        let sane = window_ns.is_none_or(|it| (LEAST_PERIOD..=LONGEST_WINDOW).contains(&it));
+        let sane = window_ns.is_none_or(|it| (MIN_PERIOD..=LONGEST_WINDOW).contains(&it));
         require(sane, &place, "must be from 10 ms to 600 s")?;
         require(
             step_bytes > 0,

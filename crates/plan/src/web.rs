@@ -76,9 +76,9 @@ pub enum Reading {
 }
 
 /// Users of one web workload: more is surely a mistake.
-const MOST_USERS: u32 = 100_000;
+const MAX_USERS: u32 = 100_000;
 /// Connections of a page: browsers open 6 to a host at most.
-const MOST_CONNECTIONS: u32 = 100;
+const MAX_CONNECTIONS: u32 = 100;
 
 /// What is kept of a user besides connections and pages.
 const USER_BYTES: f64 = 300.0;
@@ -94,11 +94,11 @@ impl Web {
     pub(crate) fn check(&self, plan: &Plan, path: &str) -> Result<(), Error> {
         ends(plan, self.from, self.to, path)?;
         TransportChoice::check(self.transport, plan, format_args!("{path}.transport"))?;
-        let few = self.users <= MOST_USERS;
-        require(few, format_args!("{path}.users"), format_args!("must be at most {MOST_USERS}"))?;
-        let some = (1..=MOST_CONNECTIONS).contains(&self.connections);
+        let few = self.users <= MAX_USERS;
+        require(few, format_args!("{path}.users"), format_args!("must be at most {MAX_USERS}"))?;
+        let some = (1..=MAX_CONNECTIONS).contains(&self.connections);
         let place = format!("{path}.connections");
-        require(some, &place, format_args!("must be between 1 and {MOST_CONNECTIONS}"))?;
+        require(some, &place, format_args!("must be between 1 and {MAX_CONNECTIONS}"))?;
         let asks = (1..=1 << 20).contains(&self.request_bytes);
         let allowed = "must be between 1 and 1048576";
         require(asks, format_args!("{path}.request_bytes"), allowed)?;
@@ -132,7 +132,7 @@ impl Web {
         let cycle_s = fetch_s + self.reading.mean_s();
         let pages = users * (active_s / cycle_s.max(1e-6)).max(f64::from(u8::from(active_s > 0.0)));
         let mut load = way.stream(page, fetch_s, connections).load();
-        let requests = (self.request_bytes as f64 / way.carrier.segment_bytes).ceil();
+        let requests = (self.request_bytes as f64 / way.transport_model.segment_bytes).ceil();
         let request =
             Load { packets: requests, events: requests * way.forth.stages, ..Load::default() };
         load.add(way.opening().times(connections));
@@ -140,7 +140,8 @@ impl Web {
         load.bytes += ROW_BYTES;
         load = load.times(pages);
         // A connection that is closed stays until its TIME-WAIT is over.
-        let kept = (1.0 + way.carrier.linger_s / cycle_s.max(1e-6)).min(pages / users.max(1.0));
+        let kept =
+            (1.0 + way.transport_model.linger_s / cycle_s.max(1e-6)).min(pages / users.max(1.0));
         load.connections = users * connections * kept.max(1.0);
         load.bytes += users * (USER_BYTES + connections * way.in_flight() * PACKET_BYTES);
         load.add_routes(way.forth.own, 2.0);
@@ -150,7 +151,7 @@ impl Web {
 
 impl PageSize {
     /// Longer pages are surely a mistake.
-    const MOST: u64 = 1 << 40;
+    const MAX_BYTES: u64 = 1 << 40;
 
     fn check(&self, path: &str) -> Result<(), Error> {
         require(self.median_bytes > 0, format_args!("{path}.median_bytes"), "must not be zero")?;
@@ -161,9 +162,9 @@ impl PageSize {
         require(begins, format_args!("{path}.tail_from_bytes"), allowed)?;
         let shaped = (0.01..=100.0).contains(&self.tail_shape);
         require(shaped, format_args!("{path}.tail_shape"), "must be between 0.01 and 100")?;
-        let ends = (self.tail_from_bytes..=Self::MOST).contains(&self.largest_bytes);
-        let (place, most) = (format!("{path}.largest_bytes"), Self::MOST);
-        require(ends, &place, format_args!("must be between tail_from_bytes and {most}"))
+        let ends = (self.tail_from_bytes..=Self::MAX_BYTES).contains(&self.largest_bytes);
+        let (place, max) = (format!("{path}.largest_bytes"), Self::MAX_BYTES);
+        require(ends, &place, format_args!("must be between tail_from_bytes and {max}"))
     }
 
     /// Mean length of a page: of the body the part below the tail's begin, of the tail all, with the
@@ -225,31 +226,31 @@ impl Reading {
         match self {
             Reading::Exponential { mean_ns } => stream.exponential(*mean_ns),
             Reading::Pareto { least_ns, shape, longest_ns } => {
-                let (least, longest) = (least_ns.seconds(), longest_ns.seconds());
-                Span::from_seconds(pareto(least, longest, *shape, stream.unit()))
+                let (min, longest) = (least_ns.seconds(), longest_ns.seconds());
+                Span::from_seconds(pareto(min, longest, *shape, stream.unit()))
             }
         }
     }
 }
 
 /// The value of a bounded Pareto distribution below which the fraction `unit` lies.
-fn pareto(least: f64, most: f64, shape: f64, unit: f64) -> f64 {
-    let beyond = 1.0 - unit * (1.0 - libm::pow(least / most, shape));
-    (least * libm::pow(beyond, -1.0 / shape)).min(most)
+fn pareto(min: f64, max: f64, shape: f64, unit: f64) -> f64 {
+    let beyond = 1.0 - unit * (1.0 - libm::pow(min / max, shape));
+    (min * libm::pow(beyond, -1.0 / shape)).min(max)
 }
 
 /// Mean of a bounded Pareto distribution, by its formula.
-fn pareto_mean(least: f64, most: f64, shape: f64) -> f64 {
-    let ratio = most / least;
+fn pareto_mean(min: f64, max: f64, shape: f64) -> f64 {
+    let ratio = max / min;
     if ratio < 1.0 + 1e-6 {
-        return least;
+        return min;
     }
     let whole = 1.0 - libm::pow(ratio, -shape);
     let span = match shape {
         1.0 => libm::log(ratio),
         _ => shape / (shape - 1.0) * (1.0 - libm::pow(ratio, 1.0 - shape)),
     };
-    (least * span / whole).clamp(least, most)
+    (min * span / whole).clamp(min, max)
 }
 
 /// The standard normal distribution function.
@@ -269,23 +270,23 @@ mod tests {
     /// Of the body the part below the tail's begin, of the tail all, with the body's weight beyond.
     #[test]
     fn the_mean_of_pages_is_what_the_formulas_say() {
-        let (median, sigma, from, shape, most) = (2_652e3, 0.9, 10e6, 1.1, 100e6);
+        let (median, sigma, from, shape, max) = (2_652e3, 0.9, 10e6, 1.1, 100e6);
         let page = PageSize {
             median_bytes: median as u64,
             sigma,
             tail_from_bytes: from as u64,
             tail_shape: shape,
-            largest_bytes: most as u64,
+            largest_bytes: max as u64,
         };
         let cut = libm::log(from / median) / sigma;
         let body = median * libm::exp(sigma * sigma / 2.0) * phi(cut - sigma);
-        let expected = body + phi(-cut) * pareto_mean(from, most, shape);
+        let expected = body + phi(-cut) * pareto_mean(from, max, shape);
         let mut stream = RandomStream::new(1, "test", 0);
         let mut beyond = 0;
         let found = mean(|_| {
             let bytes = page.draw(&mut stream);
             beyond += u32::from(bytes > from as u64);
-            assert!(bytes <= most as u64);
+            assert!(bytes <= max as u64);
             bytes as f64
         });
         assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::simulate::{need, parse};
 
 /// A longer plan is not kept: it is no point of thousands, and its run will want the memory.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Reads plans. Those of a sweep are alike: a part with the same text as in the plan before is not
 /// read again.
@@ -52,7 +52,7 @@ fn last_need(last: &mut Option<Read>, plan_json: &str) -> PyResult<Numbers> {
         other => other.insert(Read { plan: parse(plan_json)?, texts: Texts::default() }),
     };
     let need = need(&read.plan);
-    if plan_json.len() > MOST_BYTES {
+    if plan_json.len() > MAX_BYTES {
         *last = None;
     }
     let Need { events, packets, seconds, bytes } = need?;

@@ -17,7 +17,7 @@ pub struct Validators {
 
 /// What comes of the preconditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Precondition {
     /// The request is carried out; `ranges` says whether its `Range` counts.
     Go {
         /// No `If-Range`, or one that holds.
@@ -36,26 +36,26 @@ impl Validators {
     }
 
     /// The preconditions of a `GET` or `HEAD` in the order of RFC 9110, 13.2.2. `now`: seconds since 1970.
-    pub fn judge(&self, headers: &HeaderMap, now: u64) -> Verdict {
+    pub fn judge(&self, headers: &HeaderMap, now: u64) -> Precondition {
         if headers.contains_key(IF_MATCH) {
             if !self.listed(headers, &IF_MATCH, true) {
-                return Verdict::Failed;
+                return Precondition::Failed;
             }
         } else if let Some(since) = date(headers, &IF_UNMODIFIED_SINCE)
             && self.modified > since
         {
-            return Verdict::Failed;
+            return Precondition::Failed;
         }
         if headers.contains_key(IF_NONE_MATCH) {
             if self.listed(headers, &IF_NONE_MATCH, false) {
-                return Verdict::NotModified;
+                return Precondition::NotModified;
             }
         } else if let Some(since) = date(headers, &IF_MODIFIED_SINCE)
             && self.modified <= since
         {
-            return Verdict::NotModified;
+            return Precondition::NotModified;
         }
-        Verdict::Go { ranges: self.if_range(headers, now) }
+        Precondition::Go { ranges: self.if_range(headers, now) }
     }
 
     /// RFC 9110, 13.1.5: an entity tag by strong comparison, or exactly the date, if that is a strong validator: a second
@@ -119,7 +119,7 @@ fn seconds(value: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Verdict::{Failed, NotModified};
+    use Precondition::{Failed, NotModified};
     use proptest::prelude::*;
 
     /// Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110, 5.6.7.
@@ -127,10 +127,10 @@ mod tests {
     const SAME: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
     const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
     const AFTER: &str = "Sunday, 06-Nov-94 08:49:38 GMT";
-    const GO: Verdict = Verdict::Go { ranges: true };
-    const WHOLE: Verdict = Verdict::Go { ranges: false };
+    const GO: Precondition = Precondition::Go { ranges: true };
+    const WHOLE: Precondition = Precondition::Go { ranges: false };
 
-    fn judged(fields: &[(&'static str, &str)]) -> Verdict {
+    fn judged(fields: &[(&'static str, &str)]) -> Precondition {
         let validators = Validators { etag: "\"a\"".into(), modified: MODIFIED };
         let mut headers = HeaderMap::new();
         for (name, value) in fields {

@@ -63,7 +63,7 @@ mod stream;
 pub mod target;
 mod tls;
 
-pub use conditional::{Validators, Verdict};
+pub use conditional::{Precondition, Validators};
 pub use handle::ServerHandle;
 pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};

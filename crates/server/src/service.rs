@@ -1,7 +1,7 @@
 use crate::access_log::LoggedRequest;
 use crate::body::{Body, FileBody};
 use crate::clock::Clock;
-use crate::conditional::{Validators, Verdict};
+use crate::conditional::{Precondition, Validators};
 use crate::desk::Desk;
 use crate::digests::{self, DigestBook, Progress};
 use crate::download::Download;
@@ -210,9 +210,11 @@ impl Service {
         let etag = format!("{}-digests\"", validators.etag.trim_end_matches('"'));
         let ours = Validators { etag, modified: validators.modified };
         let mut answer = match ours.judge(request.headers(), Clock::unix()) {
-            Verdict::Go { .. } => text_answer(StatusCode::OK, "application/json", text, exchange),
-            Verdict::NotModified => empty(StatusCode::NOT_MODIFIED, exchange),
-            Verdict::Failed => empty(StatusCode::PRECONDITION_FAILED, exchange),
+            Precondition::Go { .. } => {
+                text_answer(StatusCode::OK, "application/json", text, exchange)
+            }
+            Precondition::NotModified => empty(StatusCode::NOT_MODIFIED, exchange),
+            Precondition::Failed => empty(StatusCode::PRECONDITION_FAILED, exchange),
         };
         put(answer.headers_mut(), ETAG, &ours.etag);
         Ok(answer)
@@ -231,10 +233,10 @@ impl Service {
         let prefer = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
         let preferences = Preferences::parse(prefer);
         let use_ranges = match validators.judge(headers, Clock::unix()) {
-            Verdict::Failed => return Ok(empty(StatusCode::PRECONDITION_FAILED, exchange)),
-            Verdict::NotModified => return Ok(empty(StatusCode::NOT_MODIFIED, exchange)),
+            Precondition::Failed => return Ok(empty(StatusCode::PRECONDITION_FAILED, exchange)),
+            Precondition::NotModified => return Ok(empty(StatusCode::NOT_MODIFIED, exchange)),
             // RFC 9110, 14.2: for a GET only.
-            Verdict::Go { ranges } => ranges && request.method() == Method::GET,
+            Precondition::Go { ranges } => ranges && request.method() == Method::GET,
         };
         // A multipart answer of unknown length needs chunks, which HTTP/1.0 has not.
         let any_order = preferences.any_order && request.version() >= HttpVersion::HTTP_11;

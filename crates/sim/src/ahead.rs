@@ -5,7 +5,7 @@
 //! see [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
 
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Kind, Look};
+use crate::kernel::{EventKind, Look};
 
 /// Sockets to look at. Kept for its capacity.
 #[derive(Default)]
@@ -19,10 +19,12 @@ impl Ahead {
     pub(crate) fn of_events(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
         for event in world.queue.look_ahead() {
             let look = match event.kind {
-                Kind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
-                Kind::Packet => world.network.in_flight.peek(None, event.index),
-                Kind::App => apps[usize::from(event.app)].prefetch_event(event).map(Look::write),
-                Kind::Socket if world.sockets.expects_timer(event.index) => {
+                EventKind::Fifo => world.network.in_flight.peek(Some(event.index), 0),
+                EventKind::Packet => world.network.in_flight.peek(None, event.index),
+                EventKind::App => {
+                    apps[usize::from(event.app)].prefetch_event(event).map(Look::write)
+                }
+                EventKind::Socket if world.sockets.expects_timer(event.index) => {
                     Some(Look::write(event.index))
                 }
                 _ => None,

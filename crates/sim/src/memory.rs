@@ -28,36 +28,36 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
 /// What the control groups of this process leave, each of which is bounded by those above it.
 fn of_groups(cgroup: &str) -> Option<u64> {
     let mut path = cgroup.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mut least = None;
+    let mut min = None;
     loop {
         let folder = format!("/sys/fs/cgroup{}", path.trim_end_matches('/'));
         let read = |name: &str| read_to_string(format!("{folder}/{name}")).ok();
-        if let (Some(most), Some(used)) = (read("memory.max"), read("memory.current")) {
-            let left = of_group(&most, &used, &read("memory.stat").unwrap_or_default());
-            least = [least, left].into_iter().flatten().min();
+        if let (Some(max), Some(used)) = (read("memory.max"), read("memory.current")) {
+            let left = of_group(&max, &used, &read("memory.stat").unwrap_or_default());
+            min = [min, left].into_iter().flatten().min();
         }
         match path.rfind('/') {
             Some(slash) if path.len() > 1 => path = &path[..slash],
-            _ => return least,
+            _ => return min,
         }
     }
 }
 
 /// What is left of the limit of a group ("max" for none); pages of files that are not in use are
 /// given up when memory is needed.
-fn of_group(most: &str, used: &str, stat: &str) -> Option<u64> {
-    let most: u64 = most.trim().parse().ok()?;
+fn of_group(max: &str, used: &str, stat: &str) -> Option<u64> {
+    let max: u64 = max.trim().parse().ok()?;
     let used: u64 = used.trim().parse().ok()?;
     let spare = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
     let spare: u64 = spare.and_then(|number| number.trim().parse().ok()).unwrap_or(0);
-    Some(most.saturating_sub(used.saturating_sub(spare)))
+    Some(max.saturating_sub(used.saturating_sub(spare)))
 }
 
 /// What is left of the limit of the address space (`ulimit -v`).
 fn of_process(limits: &str, status: &str) -> Option<u64> {
     let rest = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    let most: u64 = rest.split_whitespace().next()?.parse().ok()?;
-    Some(most.saturating_sub(kilobytes(status, "VmSize:")?))
+    let max: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    Some(max.saturating_sub(kilobytes(status, "VmSize:")?))
 }
 
 #[cfg(test)]

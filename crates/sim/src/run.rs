@@ -5,7 +5,7 @@ mod progress;
 
 use crate::ahead::Ahead;
 use crate::apps::{self, AnyApp, App, World};
-use crate::kernel::{Addressee, Delivered, Event, Kind, Outcome, Owner, Packet, Sacks, Syn};
+use crate::kernel::{Addressee, Delivered, Event, EventKind, Outcome, Owner, Packet, Sacks, Syn};
 use crate::memory::available_memory;
 use crate::record::{self, Recorders};
 use crate::run_handle::RunHandle;
@@ -50,7 +50,7 @@ fn check_memory(plan: &Plan) -> Result<(), Error> {
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 /// So many events at one instant are a loop: a crowd of thousands on a network without delay stays
 /// far below.
-const MOST_AT_ONCE: u64 = 20_000_000;
+const MAX_AT_ONCE: u64 = 20_000_000;
 
 /// One run: pops events and hands each to whom it is for.
 struct Run<'p> {
@@ -75,13 +75,13 @@ impl<'p> Run<'p> {
         // at its end is not.
         for (index, window) in (0..).zip(&self.plan.measures.windows) {
             let queue = &mut self.world.queue;
-            queue.schedule(window.begin(), Event::new(Kind::Window, 2 * index));
+            queue.schedule(window.begin(), Event::new(EventKind::Window, 2 * index));
             if window.to_ns.is_some() {
-                queue.schedule(window.end(), Event::new(Kind::Window, 2 * index + 1));
+                queue.schedule(window.end(), Event::new(EventKind::Window, 2 * index + 1));
             }
         }
         for (index, change) in self.plan.timeline.iter().enumerate() {
-            let event = Event::new(Kind::Change, index as u32);
+            let event = Event::new(EventKind::Change, index as u32);
             self.world.queue.schedule(Time::START + change.at_ns, event);
         }
         for app in &mut self.apps {
@@ -89,8 +89,8 @@ impl<'p> Run<'p> {
         }
         self.recorders.begin(&mut self.world);
         let queue = &mut self.world.queue;
-        queue.schedule(Time::START + watch_interval(self.plan), Event::new(Kind::Watch, 0));
-        queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(Kind::Horizon, 0));
+        queue.schedule(Time::START + watch_interval(self.plan), Event::new(EventKind::Watch, 0));
+        queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(EventKind::Horizon, 0));
     }
 
     fn complete(&mut self, control: &RunHandle) -> Result<(), Error> {
@@ -101,9 +101,9 @@ impl<'p> Run<'p> {
             }
             let Some((now, event)) = self.world.queue.pop() else { break };
             at_once = if now == self.world.now { at_once + 1 } else { 0 };
-            if at_once > MOST_AT_ONCE {
+            if at_once > MAX_AT_ONCE {
                 self.world.outcome = Some(Outcome::Stalled(format!(
-                    "time stands still: more than {MOST_AT_ONCE} events at {now}, the last a {:?}",
+                    "time stands still: more than {MAX_AT_ONCE} events at {now}, the last a {:?}",
                     event.kind
                 )));
                 break;
@@ -128,7 +128,7 @@ impl<'p> Run<'p> {
 
     fn handle(&mut self, event: Event) {
         match event.kind {
-            Kind::Fifo => {
+            EventKind::Fifo => {
                 if self.world.sockets.are_many() {
                     self.ahead.of_fifo(&mut self.world, &self.apps, event.index);
                 }
@@ -136,13 +136,13 @@ impl<'p> Run<'p> {
                     self.pass(packet, &sacks);
                 }
             }
-            Kind::Packet => {
+            EventKind::Packet => {
                 if let Some((packet, sacks)) = self.world.take_packet(event) {
                     self.pass(packet, &sacks);
                 }
             }
-            Kind::Link => self.world.on_link(event.index),
-            Kind::Socket => {
+            EventKind::Link => self.world.on_link(event.index),
+            EventKind::Socket => {
                 let world = &mut self.world;
                 if world.sockets.take_timer(event.index, world.now, &mut world.queue)
                     && world.on_socket_timer(event.index)
@@ -150,12 +150,12 @@ impl<'p> Run<'p> {
                     self.attend(event.index);
                 }
             }
-            Kind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
-            Kind::Change => self.change(event.index),
-            Kind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index),
-            Kind::Window => self.mark(event.index),
-            Kind::Watch => self.watch(),
-            Kind::Horizon => self.on_horizon(),
+            EventKind::App => self.apps[usize::from(event.app)].on_event(&mut self.world, event),
+            EventKind::Change => self.change(event.index),
+            EventKind::Sample => self.recorders.sample(&mut self.world, &self.apps, event.index),
+            EventKind::Window => self.mark(event.index),
+            EventKind::Watch => self.watch(),
+            EventKind::Horizon => self.on_horizon(),
         }
     }
 
@@ -172,7 +172,7 @@ impl<'p> Run<'p> {
             Addressee::Tcp(socket) => {
                 let segment = packet.segment(sacks);
                 match self.world.deliver(socket, &segment) {
-                    Delivered::News => self.attend(socket),
+                    Delivered::SocketEvent => self.attend(socket),
                     Delivered::Syn => self.on_syn(socket, Syn::Tcp(&segment)),
                     Delivered::Nothing => {}
                 }
@@ -181,7 +181,7 @@ impl<'p> Run<'p> {
                 let packet = self.world.sockets.utp_packets.remove(packet.seq as u32);
                 let Some(packet) = packet else { return };
                 match self.world.deliver_utp(socket, &packet) {
-                    Delivered::News => self.attend(socket),
+                    Delivered::SocketEvent => self.attend(socket),
                     Delivered::Syn => self.on_syn(socket, Syn::Utp(&packet)),
                     Delivered::Nothing => {}
                 }
@@ -213,12 +213,12 @@ impl<'p> Run<'p> {
 
     /// Tells the owner what is new at its socket, then sends what that led to.
     fn attend(&mut self, socket: u32) {
-        let Some(news) = self.world.news(socket) else { return };
-        match self.apps.get_mut(usize::from(news.owner.app)) {
-            Some(app) => app.on_news(&mut self.world, socket, news),
+        let Some(socket_event) = self.world.socket_event(socket) else { return };
+        match self.apps.get_mut(usize::from(socket_event.owner.app)) {
+            Some(app) => app.on_socket_event(&mut self.world, socket, socket_event),
             None => while self.world.sockets.next_message(socket).is_some() {},
         }
-        if self.world.after_news(socket, news) {
+        if self.world.after_socket_event(socket, socket_event) {
             self.lose(socket);
         }
     }
@@ -277,7 +277,7 @@ impl<'p> Run<'p> {
             world.outcome = Some(Outcome::Stalled(reason));
         }
         let next = world.now + watch_interval(self.plan);
-        world.queue.schedule(next, Event::new(Kind::Watch, 0));
+        world.queue.schedule(next, Event::new(EventKind::Watch, 0));
     }
 
     /// The horizon: a cut for what could have finished, the ordinary end for what could not.

@@ -5,7 +5,7 @@ use crate::{PeerId, Torrent};
 use sha1_smol::Sha1;
 
 /// So many numbers in a row that are in the set already end the search (`send_allowed_set`).
-const MOST_LOOPS: u32 = 500;
+const MAX_LOOPS: u32 = 500;
 
 /// The pieces, `count` of them or all that there are, that a peer may request while choked.
 ///
@@ -33,7 +33,7 @@ pub fn canonical_set(address: [u8; 4], info_hash: [u8; 20], pieces: u32, count: 
     let mut repeated = 0;
     loop {
         for bytes in hash.chunks_exact(4) {
-            if set.len() as u64 == u64::from(count) || repeated > MOST_LOOPS {
+            if set.len() as u64 == u64::from(count) || repeated > MAX_LOOPS {
                 return set;
             }
             let number = bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));

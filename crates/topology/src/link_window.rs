@@ -40,7 +40,7 @@ pub struct LinkUse {
     /// The mean wait of what came to its queue, in seconds; `None` if nothing did.
     pub mean_wait_s: Option<f64>,
     /// Most packets that ever waited.
-    pub most_packets: u32,
+    pub max_packets: u32,
     /// Bytes carried over what it could have carried; `None` for a link without a rate.
     pub utilisation: Option<f64>,
 }
@@ -63,7 +63,7 @@ impl LinkWindow {
     }
 
     /// It is the begin of the window, or else its end; whoever tells of a begin has each link's
-    /// [most packets](SharedLink::restart_most_packets) counted anew.
+    /// [most packets](SharedLink::restart_max_packets) counted anew.
     pub fn mark<'a, K: 'a>(
         &mut self,
         links: impl Iterator<Item = &'a SharedLink<K>>,
@@ -98,7 +98,7 @@ impl LinkWindow {
         let mut all = used(link, over, &counted(&begin), &counted(&end), offered);
         all.mean_wait_s = mean_wait(&begin.counters, &end.counters, came);
         if self.begin.is_none() {
-            all.most_packets = 0;
+            all.max_packets = 0;
         }
         all
     }
@@ -128,7 +128,7 @@ fn used<K>(
         dropped: end.dropped - begin.dropped,
         lost: end.lost - begin.lost,
         mean_wait_s: mean_wait(begin, end, packets),
-        most_packets: end.most_packets,
+        max_packets: end.max_packets,
         utilisation: capacity.and_then(share),
     }
 }

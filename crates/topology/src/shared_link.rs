@@ -127,8 +127,8 @@ impl<K> SharedLink<K> {
         self.direction.transmitting(now)
     }
     /// Its counter of the most packets begins anew.
-    pub fn restart_most_packets(&mut self, now: Time) {
-        self.direction.restart_most_packets(now);
+    pub fn restart_max_packets(&mut self, now: Time) {
+        self.direction.restart_max_packets(now);
     }
     /// What it has carried so far.
     pub fn counters(&self) -> Counters {

@@ -206,14 +206,14 @@ impl<K> Topology<K> {
         let mut ahead = Span::ZERO;
         for &step in self.steps[route.range()][..usize::from(step)].iter().rev() {
             if step == PAIR {
-                ahead += self.pair_conditions(route).least_delay();
+                ahead += self.pair_conditions(route).min_delay();
                 continue;
             }
             let link = &self.links[step as usize];
             if link.elsewhere {
                 break;
             }
-            ahead += link.conditions.least_delay();
+            ahead += link.conditions.min_delay();
             if link.is_rated() {
                 break;
             }

@@ -14,7 +14,7 @@ fn acknowledgements(criterion: &mut Criterion) {
         let params = Params {
             now: Time::START,
             mss: 1448,
-            least_window: 1448,
+            min_window: 1448,
             ledbat: kind.ledbat(),
             initial_window: 200 * 1448,
             hystart: HyStartKind::None,

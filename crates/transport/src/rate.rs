@@ -145,7 +145,7 @@ impl RateSampler {
     }
 
     /// Packets with keys in `after..=last` are sent again.
-    pub(crate) fn on_repeated(&mut self, after: u64, last: u64, in_flight: u64) {
+    pub(crate) fn on_retransmitted(&mut self, after: u64, last: u64, in_flight: u64) {
         let fresh = self.stamp(0, in_flight);
         let begin = self.stamps.partition_point(|stamp| stamp.key <= after);
         for stamp in self.stamps.range_mut(begin..).take_while(|stamp| stamp.key <= last) {
@@ -308,7 +308,7 @@ mod tests {
         let lost = sampler.on_lost(at(50), 2, 1000).unwrap();
         assert_eq!((lost.tx_in_flight, lost.lost), (2000, 1000));
         assert!(sampler.on_lost(at(50), 2, 1000).is_none());
-        sampler.on_repeated(1, 2, 3000);
+        sampler.on_retransmitted(1, 2, 3000);
         assert_eq!(sampler.on_lost(at(50), 2, 1000).unwrap().lost, 1000, "since it was sent again");
         let sample = sampler.on_delivered(at(50), 1000, Some((at(0), 3)), 0, Span::ZERO, 0);
         assert_eq!((sample.newly_lost, sample.lost), (2000, 2000));

@@ -33,7 +33,7 @@ const NONE: u32 = u32::MAX;
 const CANARY_NS: u64 = 2_000_000;
 /// Above this share of a processor the kernel would stop a real-time thread for a while
 /// (`sched_rt_runtime_us`), and all others wait: then it runs as they do.
-const MOST_REAL_TIME: f64 = 0.93;
+const MAX_REAL_TIME: f64 = 0.93;
 /// Below this share it runs before them again.
 const REAL_TIME_AGAIN: f64 = 0.88;
 
@@ -480,7 +480,7 @@ impl Driver {
             oversleep_p99_s: 0.0,
         });
         lateness.clear();
-        let wanted = busy < if self.real_time { MOST_REAL_TIME } else { REAL_TIME_AGAIN };
+        let wanted = busy < if self.real_time { MAX_REAL_TIME } else { REAL_TIME_AGAIN };
         if self.may_have_real_time && wanted != self.real_time {
             self.real_time = set_real_time(wanted) && wanted;
         }

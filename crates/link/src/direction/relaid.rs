@@ -1,5 +1,5 @@
 use crate::Conditions;
-use crate::trace::{Cursor, Pace, Trace};
+use crate::trace::{Cursor, Service, Trace};
 use flashcrowd_base::{Rate, Span, Time};
 
 /// When what waits at a link departs after a change of its conditions.
@@ -16,11 +16,11 @@ pub(super) enum Relaid<'a> {
 
 impl<'a> Relaid<'a> {
     pub(super) fn new(old: &Conditions, new: &'a Conditions, now: Time) -> Relaid<'a> {
-        match new.pace() {
+        match new.service() {
             None => Relaid::Wire,
-            Some(Pace::Rate(rate)) => Relaid::Rate(rate),
-            Some(Pace::Trace(trace)) if old.trace.as_ref() == Some(trace) => Relaid::Kept,
-            Some(Pace::Trace(trace)) => {
+            Some(Service::Rate(rate)) => Relaid::Rate(rate),
+            Some(Service::Trace(trace)) if old.trace.as_ref() == Some(trace) => Relaid::Kept,
+            Some(Service::Trace(trace)) => {
                 // What waits already may have an opportunity of this very instant.
                 let cursor = Cursor::new(now);
                 let free_at = cursor.begin(trace);
@@ -51,18 +51,18 @@ impl<'a> Relaid<'a> {
 /// Bits that are left of the packet in transmission, which departs at `departs` and has so many bytes of
 /// others behind it.
 pub(super) fn bits_left(
-    pace: Pace<'_>,
+    service: Service<'_>,
     cursor: Option<&Cursor>,
     now: Time,
     departs: Time,
     behind: u64,
 ) -> u64 {
-    match (pace, cursor) {
-        (Pace::Rate(rate), _) => {
+    match (service, cursor) {
+        (Service::Rate(rate), _) => {
             let left = departs.since(now).nanos();
             (u128::from(left) * u128::from(rate.bps()) / 1_000_000_000) as u64
         }
-        (Pace::Trace(trace), Some(cursor)) => cursor.rest(trace, now, departs, behind),
-        (Pace::Trace(_), None) => 0,
+        (Service::Trace(trace), Some(cursor)) => cursor.rest(trace, now, departs, behind),
+        (Service::Trace(_), None) => 0,
     }
 }

@@ -248,7 +248,7 @@ fn limits_hold_with_jitter_too() {
             assert_eq!([takes(0, 1500), takes(0, 1500), takes(11, 1500)], [true, true, false]);
             assert_eq!([takes(12, 1501), takes(12, 1500)], [limit.1.is_none(), limit.0.is_none()]);
             assert_eq!([takes(60, 1500), takes(60, 1500), takes(60, 1)], [true, true, false]);
-            assert_eq!((link.counters().most_packets, link.counters().packets), (2, 5));
+            assert_eq!((link.counters().max_packets, link.counters().packets), (2, 5));
         }
     }
 }
@@ -259,10 +259,10 @@ fn the_longest_queue_is_that_of_packets_which_meet() {
     let (mut link, line) = (direction(), megabit(None));
     for now in [0, 12, 24] {
         offer(&mut link, &line, at(now), 1500, 1);
-        assert_eq!(link.counters().most_packets, 1);
+        assert_eq!(link.counters().max_packets, 1);
     }
     offer(&mut link, &line, at(35), 1500, 1);
-    assert_eq!(link.counters().most_packets, 2);
+    assert_eq!(link.counters().max_packets, 2);
 }
 
 #[test]

@@ -43,11 +43,11 @@ impl Default for CoDel {
 impl CoDel {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         require(self.limit_packets > 0, "limit_packets", "must be more than zero")?;
-        check_law(self.target_ns, self.interval_ns)
+        check_params(self.target_ns, self.interval_ns)
     }
 
-    fn law(&self) -> Law {
-        Law {
+    fn codel_params(&self) -> CodelParams {
+        CodelParams {
             target: self.target_ns,
             interval: self.interval_ns,
             mtu: self.mtu_bytes,
@@ -57,14 +57,14 @@ impl CoDel {
     }
 }
 
-pub(crate) fn check_law(target: Span, interval: Span) -> Result<(), Refusal> {
+pub(crate) fn check_params(target: Span, interval: Span) -> Result<(), Refusal> {
     require(!target.is_zero(), "target_ns", "must be more than zero")?;
     require(!interval.is_zero(), "interval_ns", "must be more than zero")
 }
 
 /// Parameters of the control law.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Law {
+pub(crate) struct CodelParams {
     pub(crate) target: Span,
     pub(crate) interval: Span,
     pub(crate) mtu: u32,
@@ -72,22 +72,22 @@ pub(crate) struct Law {
     pub(crate) ce_threshold: Option<Span>,
 }
 
-impl Law {
+impl CodelParams {
     /// When to drop again after a drop at `then`, the `count`-th in a row: RFC 8289,
     /// `control_law`.
     fn again(&self, then: Time, count: u32) -> Time {
-        control(then, self.interval, count)
+        control_law(then, self.interval, count)
     }
 }
 
 /// `then` + `interval` / sqrt(`count`).
-pub(crate) fn control(then: Time, interval: Span, count: u32) -> Time {
+pub(crate) fn control_law(then: Time, interval: Span, count: u32) -> Time {
     then + Span::from_seconds(interval.seconds() / libm::sqrt(f64::from(count.max(1))))
 }
 
 /// The state of the control law: RFC 8289.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Control {
+pub(crate) struct CodelVars {
     /// When the wait will have been too long for an interval, if it is too long.
     first_above: Option<Time>,
     drop_next: Time,
@@ -98,47 +98,47 @@ pub(crate) struct Control {
     dropping: bool,
 }
 
-impl Control {
+impl CodelVars {
     /// Takes the next packet that is to be sent; `next` gives what is at the head of the queue, and
     /// the bytes that are left behind it. RFC 8289, `deque`.
     pub(crate) fn take(
         &mut self,
-        law: &Law,
+        codel_params: &CodelParams,
         context: &mut Context,
         mut next: impl FnMut() -> Option<(Held, u64)>,
     ) -> Option<Held> {
         let now = context.now;
-        let (mut packet, mut above) = self.look(law, now, next());
+        let (mut packet, mut above) = self.look(codel_params, now, next());
         if self.dropping {
             self.dropping = above;
             while self.dropping && now >= self.drop_next {
                 let Some(held) = packet.as_mut() else { break };
                 self.count = self.count.saturating_add(1);
-                if law.ecn && context.mark(held) {
-                    self.drop_next = law.again(self.drop_next, self.count);
+                if codel_params.ecn && context.mark(held) {
+                    self.drop_next = codel_params.again(self.drop_next, self.count);
                     break;
                 }
                 context.drop(held, Cause::Early);
-                (packet, above) = self.look(law, now, next());
+                (packet, above) = self.look(codel_params, now, next());
                 self.dropping = above;
                 if above {
-                    self.drop_next = law.again(self.drop_next, self.count);
+                    self.drop_next = codel_params.again(self.drop_next, self.count);
                 }
             }
         } else if let (true, Some(held)) = (above, packet.as_mut()) {
-            if !(law.ecn && context.mark(held)) {
+            if !(codel_params.ecn && context.mark(held)) {
                 context.drop(held, Cause::Early);
-                packet = self.look(law, now, next()).0;
+                packet = self.look(codel_params, now, next()).0;
             }
             self.dropping = true;
             // If the last dropping state ended lately, the rate that it had reached was about right.
             let reached = self.count.saturating_sub(self.last_count);
-            let lately = now < self.drop_next + law.interval * 16;
+            let lately = now < self.drop_next + codel_params.interval * 16;
             self.count = if reached > 1 && lately { reached } else { 1 };
             self.last_count = self.count;
-            self.drop_next = law.again(now, self.count);
+            self.drop_next = codel_params.again(now, self.count);
         }
-        if let (Some(held), Some(threshold)) = (packet.as_mut(), law.ce_threshold)
+        if let (Some(held), Some(threshold)) = (packet.as_mut(), codel_params.ce_threshold)
             && now.since(held.offered) > threshold
         {
             context.mark(held);
@@ -147,16 +147,21 @@ impl Control {
     }
 
     /// Whether a packet has waited for too long, for an interval by now. RFC 8289, `dodequeue`.
-    fn look(&mut self, law: &Law, now: Time, next: Option<(Held, u64)>) -> (Option<Held>, bool) {
+    fn look(
+        &mut self,
+        codel_params: &CodelParams,
+        now: Time,
+        next: Option<(Held, u64)>,
+    ) -> (Option<Held>, bool) {
         let Some((packet, left)) = next else {
             self.first_above = None;
             return (None, false);
         };
-        if now.since(packet.offered) < law.target || left <= u64::from(law.mtu) {
+        if now.since(packet.offered) < codel_params.target || left <= u64::from(codel_params.mtu) {
             self.first_above = None;
             return (Some(packet), false);
         }
-        let first_above = *self.first_above.get_or_insert(now + law.interval);
+        let first_above = *self.first_above.get_or_insert(now + codel_params.interval);
         (Some(packet), now >= first_above)
     }
 }
@@ -165,7 +170,7 @@ impl Control {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoDelQueue {
     list: List,
-    control: Control,
+    vars: CodelVars,
 }
 
 impl CoDelQueue {
@@ -197,7 +202,7 @@ impl CoDelQueue {
         context: &mut Context,
     ) -> Option<Held> {
         let list = &mut self.list;
-        self.control.take(&params.law(), context, || {
+        self.vars.take(&params.codel_params(), context, || {
             let packet = pool.pop(list)?;
             Some((packet, pool.bytes()))
         })
@@ -252,18 +257,18 @@ mod tests {
     /// long they wait.
     #[test]
     fn a_queue_of_one_packet_is_left_alone() {
-        let law = CoDel::default().law();
+        let codel_params = CoDel::default().codel_params();
         for (left, above) in [(1514, false), (1515, true)] {
-            let mut control = Control::default();
+            let mut vars = CodelVars::default();
             let line = Bottleneck::with(Queue::default());
             let packet = line.held(1, 1000, at(0));
-            assert!(!control.look(&law, at(50), Some((packet, left))).1);
-            assert!(!control.look(&law, at(149), Some((packet, left))).1);
-            assert_eq!(control.look(&law, at(150), Some((packet, left))).1, above);
+            assert!(!vars.look(&codel_params, at(50), Some((packet, left))).1);
+            assert!(!vars.look(&codel_params, at(149), Some((packet, left))).1);
+            assert_eq!(vars.look(&codel_params, at(150), Some((packet, left))).1, above);
             // One that waited for less than the target ends it.
             let soon = line.held(1, 1000, at(146));
-            assert!(!control.look(&law, at(150), Some((soon, left))).1);
-            assert!(!control.look(&law, at(151), Some((packet, left))).1);
+            assert!(!vars.look(&codel_params, at(150), Some((soon, left))).1);
+            assert!(!vars.look(&codel_params, at(151), Some((packet, left))).1);
         }
     }
 
@@ -297,9 +302,9 @@ mod tests {
     /// RFC 8289: a dropping state that begins soon after the last resumes at its rate.
     #[test]
     fn dropping_resumes_at_the_rate_that_was_reached() {
-        let law = CoDel::default().law();
+        let codel_params = CoDel::default().codel_params();
         for (since, count) in [(Span::from_millis(1599), 7), (Span::from_millis(1600), 1)] {
-            let mut control = Control {
+            let mut vars = CodelVars {
                 first_above: Some(at(0)),
                 drop_next: at(1000),
                 count: 10,
@@ -309,10 +314,10 @@ mod tests {
             let mut line = Bottleneck::with(Queue::default());
             line.now = at(1000) + since;
             let packet = line.held(1, 1000, at(0));
-            line.context(|context| control.take(&law, context, || Some((packet, 10_000))));
-            assert_eq!((control.count, control.last_count), (count, count));
+            line.context(|context| vars.take(&codel_params, context, || Some((packet, 10_000))));
+            assert_eq!((vars.count, vars.last_count), (count, count));
             let spacing = 100.0 / libm::sqrt(f64::from(count));
-            assert_eq!(control.drop_next, line.now + Span::from_seconds(spacing / 1e3));
+            assert_eq!(vars.drop_next, line.now + Span::from_seconds(spacing / 1e3));
         }
     }
 

@@ -1,4 +1,4 @@
-use super::codel::{Control, Law, check_law};
+use super::codel::{CodelParams, CodelVars, check_params};
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
 use super::{Context, bucket};
@@ -63,11 +63,11 @@ impl FqCoDel {
         // Less, and a queue would need a thousand turns for a packet (Linux has 256 as its least).
         require(self.quantum_bytes >= 256, "quantum_bytes", "must be at least 256")?;
         require(self.drop_batch > 0, "drop_batch", "must be more than zero")?;
-        check_law(self.target_ns, self.interval_ns)
+        check_params(self.target_ns, self.interval_ns)
     }
 
-    fn law(&self) -> Law {
-        Law {
+    fn codel_params(&self) -> CodelParams {
+        CodelParams {
             target: self.target_ns,
             interval: self.interval_ns,
             mtu: self.mtu_bytes,
@@ -85,7 +85,7 @@ struct FlowQueue {
     deficit: i64,
     /// Whether it is in a round.
     active: bool,
-    control: Control,
+    vars: CodelVars,
 }
 
 const NEW: usize = 0;
@@ -146,7 +146,7 @@ impl FqCoDelQueue {
         }
         flow.bytes -= bytes;
         // CoDel is to drop more often, too.
-        flow.control.count = flow.control.count.saturating_add(packets);
+        flow.vars.count = flow.vars.count.saturating_add(packets);
     }
 
     /// RFC 8290 4.2.
@@ -156,7 +156,7 @@ impl FqCoDelQueue {
         pool: &mut Pool,
         context: &mut Context,
     ) -> Option<Held> {
-        let law = params.law();
+        let codel_params = params.codel_params();
         loop {
             let (list, index) = match (self.rounds.first(NEW), self.rounds.first(OLD)) {
                 (Some(index), _) => (NEW, index),
@@ -171,7 +171,7 @@ impl FqCoDelQueue {
                 continue;
             }
             let (waiting, bytes) = (&mut flow.list, &mut flow.bytes);
-            let packet = flow.control.take(&law, context, || {
+            let packet = flow.vars.take(&codel_params, context, || {
                 let packet = pool.pop(waiting)?;
                 *bytes -= u64::from(packet.bytes);
                 Some((packet, pool.bytes()))

@@ -33,7 +33,7 @@ pub enum Cause {
 
 /// What disciplines have done.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct DisciplineCounters {
     pub(crate) full: u64,
     pub(crate) early: u64,
     pub(crate) superseded: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Context<'a> {
     /// Since when the line has had nothing to do, if so.
     pub(crate) idle_since: Option<Time>,
     pub(crate) stream: &'a mut RandomStream,
-    pub(crate) done: &'a mut Done,
+    pub(crate) counters: &'a mut DisciplineCounters,
     /// The packet that is being offered, and whether it was dropped.
     pub(crate) newcomer: Option<(u32, bool)>,
     /// Told of each other packet that is dropped.
@@ -57,9 +57,9 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     pub(crate) fn drop(&mut self, packet: &Held, cause: Cause) {
         *match cause {
-            Cause::Full => &mut self.done.full,
-            Cause::Early => &mut self.done.early,
-            Cause::Superseded => &mut self.done.superseded,
+            Cause::Full => &mut self.counters.full,
+            Cause::Early => &mut self.counters.early,
+            Cause::Superseded => &mut self.counters.superseded,
         } += 1;
         match &mut self.newcomer {
             Some((tag, dropped)) if *tag == packet.tag => *dropped = true,
@@ -72,7 +72,7 @@ impl Context<'_> {
         if packet.ecn == Ecn::NotEct {
             return false;
         }
-        self.done.marked += u64::from(!packet.marked);
+        self.counters.marked += u64::from(!packet.marked);
         packet.ecn = Ecn::Ce;
         packet.marked = true;
         true
@@ -122,14 +122,14 @@ pub(crate) struct Managed {
     pub(crate) pool: Pool,
     state: State,
     stream: RandomStream,
-    pub(crate) done: Done,
+    pub(crate) counters: DisciplineCounters,
 }
 
 impl Managed {
     /// An empty queue that draws from `stream`.
     pub(crate) fn new(queue: &Queue, now: Time, mut stream: RandomStream) -> Managed {
         let state = State::new(queue, now, &mut stream);
-        Managed { pool: Pool::default(), state, stream, done: Done::default() }
+        Managed { pool: Pool::default(), state, stream, counters: DisciplineCounters::default() }
     }
 
     /// Moves what waits over to another discipline, if that is what the link has now: in the order in
@@ -183,7 +183,7 @@ impl Managed {
             rate: line.rate,
             idle_since: line.idle_since,
             stream: &mut self.stream,
-            done: &mut self.done,
+            counters: &mut self.counters,
             newcomer: Some((packet.tag, false)),
             dropped,
         };
@@ -203,8 +203,8 @@ impl Managed {
             (State::Fifo(list), Queue::DropTail(limit)) => {
                 let packets = u64::from(pool.packets()) + u64::from(line.busy);
                 let bytes = pool.bytes() + line.sending_bytes + u64::from(packet.bytes);
-                if limit.packets.is_some_and(|most| packets >= u64::from(most))
-                    || limit.bytes.is_some_and(|most| bytes > most)
+                if limit.packets.is_some_and(|max| packets >= u64::from(max))
+                    || limit.bytes.is_some_and(|max| bytes > max)
                 {
                     context_ref.drop(&packet, Cause::Full);
                 } else {
@@ -237,7 +237,7 @@ impl Managed {
             rate: line.rate,
             idle_since: line.idle_since,
             stream: &mut self.stream,
-            done: &mut self.done,
+            counters: &mut self.counters,
             newcomer: None,
             dropped,
         };
@@ -313,10 +313,10 @@ mod tests {
             let mut line = Bottleneck::with(Queue::default());
             line.ecn = ecn;
             let mut packet = line.held(1, 1000, at(0));
-            let (both, done) = line.context(|context| {
-                ([context.mark(&mut packet), context.mark(&mut packet)], context.done.marked)
+            let (both, counters) = line.context(|context| {
+                ([context.mark(&mut packet), context.mark(&mut packet)], context.counters.marked)
             });
-            assert_eq!((both, done, packet.marked), ([marks > 0; 2], marks, marks > 0));
+            assert_eq!((both, counters, packet.marked), ([marks > 0; 2], marks, marks > 0));
             assert_eq!(packet.ecn, if marks > 0 { Ecn::Ce } else { Ecn::NotEct });
         }
     }

@@ -67,7 +67,7 @@ const ACCUMULATED_HIGH: f64 = 8.5;
 
 /// The controller: RFC 8033 4.2, 4.3, 5.2 to 5.5.
 #[derive(Clone, Debug)]
-struct Controller {
+struct PieVars {
     probability: f64,
     /// `accu_prob`.
     accumulated: f64,
@@ -75,7 +75,7 @@ struct Controller {
     burst_allowance: Span,
 }
 
-impl Controller {
+impl PieVars {
     /// Works out the probability from the queue's delay: `calculate_drop_prob`.
     fn update(&mut self, params: &Pie, delay: Span) {
         let (now, before) = (delay.seconds(), self.delay_before.seconds());
@@ -141,7 +141,7 @@ fn tuning(probability: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct PieQueue {
     list: List,
-    controller: Controller,
+    vars: PieVars,
     next_update: Time,
 }
 
@@ -149,7 +149,7 @@ impl PieQueue {
     pub(crate) fn new(params: &Pie, now: Time) -> PieQueue {
         PieQueue {
             list: List::default(),
-            controller: Controller {
+            vars: PieVars {
                 probability: 0.0,
                 accumulated: 0.0,
                 delay_before: Span::ZERO,
@@ -165,12 +165,12 @@ impl PieQueue {
     fn catch_up(&mut self, params: &Pie, pool: &Pool, now: Time, rate: Rate) {
         let delay = rate.transmission(pool.bytes());
         while self.next_update <= now {
-            if delay.is_zero() && self.controller.rests(params) {
+            if delay.is_zero() && self.vars.rests(params) {
                 let periods = now.since(self.next_update).nanos() / params.update_ns.nanos() + 1;
                 self.next_update += params.update_ns * periods;
                 return;
             }
-            self.controller.update(params, delay);
+            self.vars.update(params, delay);
             self.next_update += params.update_ns;
         }
     }
@@ -184,12 +184,12 @@ impl PieQueue {
     ) {
         self.catch_up(params, pool, context.now, context.rate);
         if pool.packets() >= params.limit_packets {
-            self.controller.accumulated = 0.0;
+            self.vars.accumulated = 0.0;
             return context.drop(&packet, Cause::Full);
         }
         let stream = &mut *context.stream;
-        if self.controller.chooses(params, pool.bytes(), || stream.unit()) {
-            let may_mark = params.ecn && self.controller.probability <= params.most_marked.value();
+        if self.vars.chooses(params, pool.bytes(), || stream.unit()) {
+            let may_mark = params.ecn && self.vars.probability <= params.most_marked.value();
             if !(may_mark && context.mark(&mut packet)) {
                 return context.drop(&packet, Cause::Early);
             }
@@ -222,8 +222,8 @@ mod tests {
     use crate::discipline::testing::Bottleneck;
     use crate::{Ecn, Queue};
 
-    fn controller(probability: f64, before_ms: u64) -> Controller {
-        Controller {
+    fn vars(probability: f64, before_ms: u64) -> PieVars {
+        PieVars {
             probability,
             accumulated: 0.0,
             delay_before: Span::from_millis(before_ms),
@@ -247,7 +247,7 @@ mod tests {
             (0.5, 1.0),
         ];
         for (probability, divisor) in table {
-            let mut pie = controller(probability, 20);
+            let mut pie = vars(probability, 20);
             pie.update(&Pie::default(), Span::from_millis(30));
             let expected = probability + 0.014_375 / divisor;
             assert!((pie.probability - expected).abs() < 1e-12, "{probability}: {pie:?}");
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_step_up_is_at_most_two_hundredths_and_a_step_down_is_not_bounded() {
-        let mut pie = controller(0.1, 0);
+        let mut pie = vars(0.1, 0);
         pie.update(&Pie::default(), Span::from_millis(100));
         assert!((pie.probability - 0.12).abs() < 1e-12);
         pie.update(&Pie::default(), Span::ZERO);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_idle_queue_forgets_by_two_percent_an_update() {
-        let mut pie = controller(0.5, 0);
+        let mut pie = vars(0.5, 0);
         pie.update(&Pie::default(), Span::ZERO);
         // 0.125 x 15 ms below the target, then 0.98 of what is left.
         assert!((pie.probability - (0.5 - 0.001_875) * 0.98).abs() < 1e-12);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly() {
-        let mut pie = controller(0.1, 20);
+        let mut pie = vars(0.1, 20);
         let never = || 1.0;
         let params = Pie::default();
         // Below 0.85 not even a draw; at 8.5 for certain.
@@ -291,23 +291,19 @@ mod tests {
     #[test]
     fn short_queues_and_bursts_are_left_alone() {
         let params = Pie::default();
-        let half = |probability| Controller {
+        let half = |probability| PieVars {
             delay_before: Span::from_micros(7_500),
-            ..controller(probability, 0)
+            ..vars(probability, 0)
         };
         for (mut pie, bytes, chosen) in [
-            (controller(0.5, 20), 3029, true),
-            (controller(0.5, 20), 3028, false),
-            (controller(0.19, 7), 100_000, false),
-            (controller(0.19, 8), 100_000, true),
+            (vars(0.5, 20), 3029, true),
+            (vars(0.5, 20), 3028, false),
+            (vars(0.19, 7), 100_000, false),
+            (vars(0.19, 8), 100_000, true),
             // Half of the target is not below half of the target.
             (half(0.19), 100_000, true),
-            (controller(0.2, 7), 100_000, true),
-            (
-                Controller { burst_allowance: Span::from_nanos(1), ..controller(0.5, 20) },
-                9999,
-                false,
-            ),
+            (vars(0.2, 7), 100_000, true),
+            (PieVars { burst_allowance: Span::from_nanos(1), ..vars(0.5, 20) }, 9999, false),
         ] {
             pie.accumulated = 1.0;
             assert_eq!(pie.chooses(&params, bytes, || 0.0), chosen, "{pie:?}");
@@ -326,10 +322,10 @@ mod tests {
             // A step of -0.000117: from there the probability does not reach 0.
             (0.5, less, less, 25),
         ] {
-            let mut pie = Controller {
+            let mut pie = PieVars {
                 delay_before: before,
                 burst_allowance: Span::from_millis(40),
-                ..controller(probability, 0)
+                ..vars(probability, 0)
             };
             pie.update(&Pie::default(), delay);
             assert_eq!(pie.probability > 0.0, probability > 0.0);
@@ -380,8 +376,8 @@ mod tests {
 
     #[test]
     fn marks_stand_for_drops_up_to_a_tenth() {
-        for (most, marked) in [(0.1, false), (1.0, true)] {
-            let most_marked = Probability::new(most).unwrap();
+        for (max, marked) in [(0.1, false), (1.0, true)] {
+            let most_marked = Probability::new(max).unwrap();
             let pie = Pie { ecn: true, most_marked, ..Pie::default() };
             let mut line = Bottleneck::with(Queue::Pie(Box::new(pie)));
             line.ecn = Ecn::Ect0;
@@ -402,7 +398,7 @@ mod tests {
         let rate = Rate::from_bps(8_000_000).unwrap();
         let pool = Pool::default();
         let mut often = PieQueue::new(&params, Time::START);
-        often.controller = controller(0.7, 40);
+        often.vars = vars(0.7, 40);
         let mut once = often.clone();
         for millis in 0..40_000 {
             often.catch_up(&params, &pool, Time::START + Span::from_millis(millis), rate);
@@ -411,6 +407,6 @@ mod tests {
         // The first multiple of 15 ms after that.
         assert_eq!(often.next_update, Time::START + Span::from_millis(40_005));
         assert_eq!(often.next_update, once.next_update);
-        assert_eq!(format!("{:?}", often.controller), format!("{:?}", once.controller));
+        assert_eq!(format!("{:?}", often.vars), format!("{:?}", once.vars));
     }
 }

@@ -62,11 +62,11 @@ impl Red {
     /// The probability of a drop at an average length: 0 below `min_packets`, 1 where all are dropped.
     fn probability(&self, average: f64) -> f64 {
         let (low, high) = (self.min_packets, self.max_packets);
-        let most = self.max_probability.value();
+        let max = self.max_probability.value();
         match average {
             at if at < low => 0.0,
-            at if at < high => most * (at - low) / (high - low),
-            at if self.gentle && at < 2.0 * high => most + (1.0 - most) * (at - high) / high,
+            at if at < high => max * (at - low) / (high - low),
+            at if self.gentle && at < 2.0 * high => max + (1.0 - max) * (at - high) / high,
             _ => 1.0,
         }
     }
@@ -238,17 +238,17 @@ mod tests {
         for ecn in [false, true] {
             let mut line = Bottleneck::with(Queue::Red(Box::new(Red { ecn, ..red.clone() })));
             line.ecn = Ecn::Ect0;
-            let mut most = 0;
+            let mut max = 0;
             for round in 0..20_000 {
                 line.offer(1, 1000);
                 if round % 10 == 0 {
                     line.offer(1, 1000);
                 }
                 line.step();
-                most = most.max(if round > 2_000 { line.waiting() } else { 0 });
+                max = max.max(if round > 2_000 { line.waiting() } else { 0 });
             }
             // Marks alone do not stop a sender that ignores them: all are dropped at twice the maximum.
-            assert!(most < if ecn { 45 } else { 25 }, "{most}");
+            assert!(max < if ecn { 45 } else { 25 }, "{max}");
             let counters = line.link.counters();
             assert_eq!(counters.marked > 0, ecn);
             assert!((1_800..2_000).contains(&counters.dropped_early), "{counters:?}");

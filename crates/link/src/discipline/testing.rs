@@ -1,5 +1,5 @@
 use super::pool::Held;
-use super::{Cause, Context, Done};
+use super::{Cause, Context, DisciplineCounters};
 use crate::{Ack, Conditions, Departure, Direction, Ecn, Flow, Outcome, Packet, Queue};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 
@@ -137,7 +137,7 @@ impl Bottleneck {
             rate: self.line.rate_bps.unwrap(),
             idle_since: None,
             stream: &mut self.stream,
-            done: &mut Done::default(),
+            counters: &mut DisciplineCounters::default(),
             newcomer: None,
             dropped: &mut |tag, _| self.dropped.push(tag),
         })

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 /// More entries than this are surely a mistake: an hour at 3 Mbit/s of Mahimahi's packets.
-pub const MOST_ENTRIES: usize = 1_000_000;
+pub const MAX_ENTRIES: usize = 1_000_000;
 /// A terabit per second.
-const MOST_BPS: u64 = 1_000_000_000_000;
+const MAX_BPS: u64 = 1_000_000_000_000;
 /// A year of 366 days.
 const LONGEST_MS: u64 = 366 * 86_400_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -56,7 +56,7 @@ fn require(holds: bool, allowed: &'static str) -> Result<(), Invalid> {
 
 fn counted(entries: usize) -> Result<(), Invalid> {
     require(entries > 0, "has at least one entry")?;
-    require(entries <= MOST_ENTRIES, "has at most a million entries")
+    require(entries <= MAX_ENTRIES, "has at most a million entries")
 }
 
 impl TryFrom<Form> for Trace {
@@ -88,7 +88,7 @@ fn rates(points: &[(u64, u64)], length: Option<u64>) -> Result<Rates, Invalid> {
         if entry > 0 && begins <= since {
             return Err(wrong("is later than the one before"));
         }
-        if bps > MOST_BPS {
+        if bps > MAX_BPS {
             return Err(wrong("has at most 1000 Gbit/s"));
         }
         sum += u128::from(rate) * u128::from(begins - since);

@@ -10,7 +10,7 @@ mod cursor;
 mod form;
 
 pub(crate) use cursor::Cursor;
-pub use form::{Invalid, MOST_ENTRIES};
+pub use form::{Invalid, MAX_ENTRIES};
 
 use flashcrowd_base::{Rate, Span};
 use form::Form;
@@ -173,7 +173,7 @@ impl Opportunities {
 
 /// What serves the packets of a link.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Pace<'a> {
+pub(crate) enum Service<'a> {
     Rate(Rate),
     Trace(&'a Trace),
 }

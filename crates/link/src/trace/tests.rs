@@ -90,7 +90,7 @@ fn what_cannot_be_a_trace_is_refused() {
     ] {
         assert_eq!(opportunities(at, bytes), Err(message.to_owned()));
     }
-    let many = vec![1; MOST_ENTRIES + 1];
+    let many = vec![1; MAX_ENTRIES + 1];
     assert_eq!(opportunities(&many, 1500), Err("a trace has at most a million entries".to_owned()));
 }
 

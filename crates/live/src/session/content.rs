@@ -23,9 +23,9 @@ impl Content {
     }
 
     /// Some of the bytes from `offset`, at least one and at most `most`.
-    pub fn slice(&self, offset: u64, most: usize) -> &[u8] {
+    pub fn slice(&self, offset: u64, max: usize) -> &[u8] {
         let at = (offset % PERIOD as u64) as usize;
-        &self.period[at..PERIOD.min(at.saturating_add(most.max(1)))]
+        &self.period[at..PERIOD.min(at.saturating_add(max.max(1)))]
     }
 
     /// The digest of the first `bytes` bytes.
@@ -81,8 +81,8 @@ mod tests {
         let bytes = 2 * PERIOD as u64 + 12_345;
         let mut digest = Digest::default();
         let mut at = 0;
-        for most in [1, 77, 4096, 700_000].into_iter().cycle() {
-            let slice = content.slice(at, most.min((bytes - at) as usize));
+        for max in [1, 77, 4096, 700_000].into_iter().cycle() {
+            let slice = content.slice(at, max.min((bytes - at) as usize));
             digest.update(slice);
             at += slice.len() as u64;
             if at == bytes {

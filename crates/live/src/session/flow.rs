@@ -208,9 +208,9 @@ async fn send(
     handle.watch(Arc::clone(&stream));
     let mut rates = handle.0.rate.subscribe();
     let mut rate = *rates.borrow_and_update();
-    let most = bytes.unwrap_or(u64::MAX);
+    let max = bytes.unwrap_or(u64::MAX);
     let (mut sent, mut since) = (0, (now(), 0));
-    while sent < most {
+    while sent < max {
         let latest = *rates.borrow_and_update();
         if latest != rate {
             rate = latest;
@@ -231,8 +231,8 @@ async fn send(
                 produced - sent
             }
         };
-        let most = usize::try_from(ready.min(most - sent)).unwrap_or(usize::MAX);
-        let written = (&*stream).write(content.slice(sent, most.min(WRITE_BYTES))).await?;
+        let max = usize::try_from(ready.min(max - sent)).unwrap_or(usize::MAX);
+        let written = (&*stream).write(content.slice(sent, max.min(WRITE_BYTES))).await?;
         sent += written as u64;
     }
     (&*stream).shutdown().await?;

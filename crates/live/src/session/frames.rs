@@ -25,7 +25,7 @@ pub(super) struct Reader {
     pub(super) bytes: u64,
     pub(super) digest: Digest,
     /// What the sender said at the end.
-    pub(super) said: Option<(u64, u128)>,
+    pub(super) claimed: Option<(u64, u128)>,
     /// The content that was announced.
     seed: u64,
 }
@@ -37,7 +37,7 @@ impl Reader {
             part: Vec::new(),
             bytes: 0,
             digest: Digest::default(),
-            said: None,
+            claimed: None,
             seed,
         }
     }
@@ -49,7 +49,7 @@ impl Reader {
 
     /// Whether what came is what the sender sent; `None` while that is not known.
     pub(super) fn is_equal(&self) -> Option<bool> {
-        self.said.map(|said| said == (self.bytes, self.digest.value()))
+        self.claimed.map(|claimed| claimed == (self.bytes, self.digest.value()))
     }
 
     /// Whether what came so far is the announced content.
@@ -95,7 +95,7 @@ impl Reader {
             },
             At::Trailer => {
                 let (bytes, digest) = field.split_at(8);
-                self.said = Some((
+                self.claimed = Some((
                     u64::from_be_bytes(bytes.try_into().map_err(|_| foreign())?),
                     u128::from_be_bytes(digest.try_into().map_err(|_| foreign())?),
                 ));
@@ -115,7 +115,7 @@ fn foreign() -> io::Error {
 mod tests {
     use super::*;
 
-    fn said(content: &[u8]) -> Vec<u8> {
+    fn claimed(content: &[u8]) -> Vec<u8> {
         let mut stream = Vec::new();
         for chunk in content.chunks(1000) {
             stream.extend((chunk.len() as u32).to_be_bytes());
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_stream_is_read_in_any_pieces() {
         let content: Vec<u8> = Content::new(5).slice(0, 10_500).to_vec();
-        let stream = said(&content);
+        let stream = claimed(&content);
         for size in [1, 3, 17, 1004, stream.len()] {
             let mut reader = Reader::new(5);
             for piece in stream.chunks(size) {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_changed_byte_is_found_and_so_is_one_too_many() {
-        let mut stream = said(&[1; 5000]);
+        let mut stream = claimed(&[1; 5000]);
         stream[3000] ^= 4;
         let mut reader = Reader::new(5);
         reader.take(&stream).unwrap();

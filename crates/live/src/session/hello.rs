@@ -6,9 +6,9 @@ use std::io;
 use std::time::Duration;
 
 /// How a caller begins that sends one stream.
-const PLAIN: &[u8; 17] = b"flashcrowd-utp/1\n";
+const MAGIC_1: &[u8; 17] = b"flashcrowd-utp/1\n";
 /// How a caller begins that wants something else, which it says then.
-const SPOKEN: &[u8; 17] = b"flashcrowd-utp/2\n";
+const MAGIC_2: &[u8; 17] = b"flashcrowd-utp/2\n";
 /// What the two ends say of a stream is at most this long.
 const MAX_TEXT_BYTES: u32 = 4096;
 /// How long the server has to say that it is ready.
@@ -53,37 +53,37 @@ pub(super) struct Hello {
 
 impl Hello {
     /// One stream to the server: what version 1 of the protocol can say.
-    fn is_plain(&self) -> bool {
+    fn is_version_1(&self) -> bool {
         self.direction == Direction::ToServer && self.streams == 1
     }
 
     /// Says it, and waits for the server where there is more than a sender to expect.
     /// Gives the congestion control that the server uses, if it says so.
-    pub(super) async fn say(&self, conduit: &Conduit) -> io::Result<Option<String>> {
-        if self.is_plain() {
-            conduit.write_all(&[&PLAIN[..], &self.seed.to_be_bytes()].concat()).await?;
+    pub(super) async fn send(&self, conduit: &Conduit) -> io::Result<Option<String>> {
+        if self.is_version_1() {
+            conduit.write_all(&[&MAGIC_1[..], &self.seed.to_be_bytes()].concat()).await?;
             return Ok(None);
         }
-        conduit.write_all(SPOKEN).await?;
+        conduit.write_all(MAGIC_2).await?;
         write_text(conduit, self).await?;
-        match tokio::time::timeout(READY_PATIENCE, Said::read(conduit))
+        match tokio::time::timeout(READY_PATIENCE, Reply::read(conduit))
             .await
             .map_err(|_| silent())??
         {
-            Said::Ready { congestion, .. } => Ok(congestion),
-            Said::Receipt(_) => Err(foreign("a receipt for nothing")),
+            Reply::Ready { congestion, .. } => Ok(congestion),
+            Reply::Receipt(_) => Err(foreign("a receipt for nothing")),
         }
     }
 
     /// Hears what a caller says first.
-    pub(super) async fn hear(conduit: &Conduit) -> io::Result<Hello> {
-        let mut greeting = [0; PLAIN.len()];
+    pub(super) async fn read(conduit: &Conduit) -> io::Result<Hello> {
+        let mut greeting = [0; MAGIC_1.len()];
         conduit.read_exact(&mut greeting).await?;
-        if greeting == *SPOKEN {
+        if greeting == *MAGIC_2 {
             let hello: Hello = read_text(conduit).await?;
             return Ok(hello);
         }
-        if greeting != *PLAIN {
+        if greeting != *MAGIC_1 {
             return Err(foreign("this is not what `flashcrowd utp send` sends"));
         }
         let mut seed = [0; 8];
@@ -101,39 +101,39 @@ impl Hello {
 
     /// Tells the caller that it may begin, if it waits for that.
     pub(super) async fn answer(&self, conduit: &Conduit) -> io::Result<()> {
-        if self.is_plain() {
+        if self.is_version_1() {
             return Ok(());
         }
         let congestion = conduit.snapshot().congestion;
-        write_text(conduit, &Said::Ready { ready: true, congestion }).await
+        write_text(conduit, &Reply::Ready { ready: true, congestion }).await
     }
 }
 
 /// What the server, or a receiver, says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Said {
+pub(super) enum Reply {
     Receipt(Receipt),
     Ready { ready: bool, congestion: Option<String> },
 }
 
-/// Said instead of either.
+/// Reply instead of either.
 #[derive(Debug, Serialize, Deserialize)]
 struct Refusal {
     refused: String,
 }
 
-impl Said {
+impl Reply {
     /// What comes next.
     ///
     /// # Errors
     /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) with the server's words if it refuses.
-    pub(super) async fn read(conduit: &Conduit) -> io::Result<Said> {
+    pub(super) async fn read(conduit: &Conduit) -> io::Result<Reply> {
         let text: serde_json::Value = read_text(conduit).await?;
         if let Ok(Refusal { refused }) = Refusal::deserialize(&text) {
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, refused));
         }
-        Said::deserialize(&text).map_err(|error| foreign(&format!("answer: {error}")))
+        Reply::deserialize(&text).map_err(|error| foreign(&format!("answer: {error}")))
     }
 
     pub(super) async fn write(self, conduit: &Conduit) -> io::Result<()> {

@@ -26,7 +26,7 @@ mod flow;
 mod frames;
 mod handle;
 mod hello;
-mod pace;
+mod rate_limit;
 mod serve;
 mod sink;
 mod snapshot;

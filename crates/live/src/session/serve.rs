@@ -177,7 +177,7 @@ impl Board {
     async fn attend(&self, conduit: Conduit, control: &SessionHandle) {
         let conduit = Arc::new(conduit);
         let place = self.waiting.enter(&conduit);
-        let heard = race(timeout(HELLO_PATIENCE, Hello::hear(&conduit)), control.end()).await;
+        let heard = race(timeout(HELLO_PATIENCE, Hello::read(&conduit)), control.end()).await;
         let dismissed = !self.waiting.leave(place);
         let Some(conduit) = Arc::into_inner(conduit) else { return };
         let why = match heard {
@@ -200,10 +200,10 @@ impl Board {
     /// The id of a new stream, or why there is to be none.
     fn admit(&self, hello: &Hello) -> Result<u64, String> {
         let mut streams = lock(&self.streams);
-        let most = self.admission.most_streams;
+        let max = self.admission.most_streams;
         // Those that are admitted and not active yet are few and come at once.
-        if lock(&self.active).len() >= most {
-            return Err(format!("the server is full: it takes {most} at once (--most-senders)"));
+        if lock(&self.active).len() >= max {
+            return Err(format!("the server is full: it takes {max} at once (--most-senders)"));
         }
         if self.admission.once {
             let mut only = lock(&self.only);

@@ -3,7 +3,7 @@ use super::active_stream::{ActiveStream, Ending, Stopper};
 use super::conduit::Transport;
 use super::frames::Reader;
 use super::handle::{First, SessionHandle, race};
-use super::hello::Said;
+use super::hello::Reply;
 use std::io;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -66,7 +66,7 @@ async fn converse(
         nanos: Duration::try_from_secs_f64(active.seconds())
             .map_or(0, |span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)),
     };
-    Said::Receipt(receipt).write(&active.conduit).await?;
+    Reply::Receipt(receipt).write(&active.conduit).await?;
     active.conduit.shutdown().await?;
     // Until the sender has closed as well; what it had queued is of no interest any more.
     let rest = async {

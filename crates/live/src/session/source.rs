@@ -3,8 +3,8 @@ use super::active_stream::{ActiveStream, Ending, Stopper, now};
 use super::content::{Content, Digest};
 use super::frames::trailer;
 use super::handle::{First, SessionHandle, race};
-use super::hello::{Amount, Said};
-use super::pace::Pace;
+use super::hello::{Amount, Reply};
+use super::rate_limit::RateLimit;
 use std::io;
 use std::time::Duration;
 use tokio::time::{sleep_until, timeout};
@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
     control: &'a SessionHandle,
     content: Content,
     amount: Amount,
-    pace: Pace,
+    rate_limit: RateLimit,
     sent: u64,
     digest: Digest,
 }
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
             control,
             content: Content::new(seed),
             amount,
-            pace: Pace::new(rate),
+            rate_limit: RateLimit::new(rate),
             sent: 0,
             digest: Digest::default(),
         }
@@ -110,23 +110,23 @@ impl<'a> Source<'a> {
     async fn send(&mut self) -> io::Result<bool> {
         let conduit = &self.active.conduit;
         let began = self.active.begin();
-        let (most, deadline) = match self.amount {
+        let (max, deadline) = match self.amount {
             Amount::Bytes(bytes) => (bytes, None),
             Amount::Time(span) => (u64::MAX, began.checked_add(span)),
         };
-        while self.sent < most
+        while self.sent < max
             && !self.control.is_stopped()
             && deadline.is_none_or(|deadline| now() < deadline)
         {
-            let due = began.checked_add(self.pace.due(self.sent));
+            let due = began.checked_add(self.rate_limit.due(self.sent));
             let due = due.or(deadline).filter(|due| *due > now());
             if let Some(due) = due {
                 let until = deadline.map_or(due, |deadline| deadline.min(due));
                 race(sleep_until(until), self.control.end()).await;
                 continue;
             }
-            let left = usize::try_from(most - self.sent).unwrap_or(usize::MAX);
-            let chunk = self.content.slice(self.sent, left.min(self.pace.chunk()));
+            let left = usize::try_from(max - self.sent).unwrap_or(usize::MAX);
+            let chunk = self.content.slice(self.sent, left.min(self.rate_limit.chunk()));
             conduit.write_all(&(chunk.len() as u32).to_be_bytes()).await?;
             conduit.write_all(chunk).await?;
             self.digest.update(chunk);
@@ -141,9 +141,9 @@ impl<'a> Source<'a> {
 }
 
 async fn read_receipt(active: &ActiveStream) -> io::Result<Receipt> {
-    match Said::read(&active.conduit).await? {
-        Said::Receipt(receipt) => Ok(receipt),
-        Said::Ready { .. } => Err(io::Error::new(io::ErrorKind::InvalidData, "no receipt")),
+    match Reply::read(&active.conduit).await? {
+        Reply::Receipt(receipt) => Ok(receipt),
+        Reply::Ready { .. } => Err(io::Error::new(io::ErrorKind::InvalidData, "no receipt")),
     }
 }
 

@@ -89,7 +89,7 @@ impl Tcp {
         Snapshot {
             congestion: congestion(&SockRef::from(&self.stream)),
             rtt_ms: micros(info.rtt()),
-            min_rtt_ms: micros(info.min_rtt()).filter(|rtt| *rtt < MOST_MILLIS),
+            min_rtt_ms: micros(info.min_rtt()).filter(|rtt| *rtt < MAX_MILLIS),
             queueing_delay_ms: None,
             window_bytes: in_bytes(info.snd_cwnd()),
             in_flight_bytes: in_bytes(info.unacked()),
@@ -113,7 +113,7 @@ impl Tcp {
 }
 
 /// A least round trip of more is Linux' way to say that there is none.
-const MOST_MILLIS: f64 = 4e6;
+const MAX_MILLIS: f64 = 4e6;
 
 /// Listens at an address; the unspecified IPv6 address takes IPv4 as well.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {

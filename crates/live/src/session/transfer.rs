@@ -151,7 +151,7 @@ async fn open_all(
                 None => Conduit::Tcp(Tcp::connect(remote, congestion.as_deref()).await?),
             };
             drop(socket);
-            let congestion = hello.say(&conduit).await?;
+            let congestion = hello.send(&conduit).await?;
             let theirs = congestion.filter(|_| hello.direction == Direction::ToClient);
             io::Result::Ok(Arc::new(ActiveStream::new(id, hello.direction, conduit, theirs)))
         });

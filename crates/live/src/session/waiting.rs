@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// Connections that may wait at once for their callers' first words. More than the demultiplexer lets one
 /// network have, so that nobody alone can push the others out.
-const MOST: usize = 512;
+const MAX_WAITING: usize = 512;
 
 /// Connections whose callers have not said yet what they want. They take no place of a stream; when there
 /// are too many, the one that has waited longest is ended.
@@ -22,7 +22,7 @@ impl Waiting {
         let (next, waiting) = &mut *connections;
         *next += 1;
         waiting.insert(*next, Arc::downgrade(conduit));
-        if waiting.len() > MOST
+        if waiting.len() > MAX_WAITING
             && let Some((_, oldest)) = waiting.pop_first()
             && let Some(oldest) = oldest.upgrade()
         {

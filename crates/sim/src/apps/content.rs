@@ -8,7 +8,7 @@ use flashcrowd_swarm::codec::{self, Handshake};
 use flashcrowd_swarm::{HANDSHAKE_BYTES, PIECE_HEADER_BYTES};
 
 /// What a connection carries.
-pub(crate) struct Stream {
+pub(crate) struct ConnectionContent {
     /// The port of the end that listens.
     pub(crate) port: u16,
     /// Whether a client has one UDP port for all of its uTP connections, that on which it listens.
@@ -47,17 +47,21 @@ const HTTP_PORT: u16 = 80;
 /// The first port of BitTorrent clients. A host has at most one peer of each swarm.
 const BIT_TORRENT_PORT: u16 = 6881;
 
-impl Stream {
+impl ConnectionContent {
     /// Bytes that mean nothing.
-    pub(crate) fn lines() -> Stream {
+    pub(crate) fn lines() -> ConnectionContent {
         let ends = [Content::Lines(Vec::new()), Content::Lines(Vec::new())];
-        Stream { port: PLAIN_PORT, shares_port: false, ends }
+        ConnectionContent { port: PLAIN_PORT, shares_port: false, ends }
     }
-    pub(crate) fn http(ends: [Content; 2]) -> Stream {
-        Stream { port: HTTP_PORT, shares_port: false, ends }
+    pub(crate) fn http(ends: [Content; 2]) -> ConnectionContent {
+        ConnectionContent { port: HTTP_PORT, shares_port: false, ends }
     }
-    pub(crate) fn bit_torrent(swarm: u32, ends: [Content; 2]) -> Stream {
-        Stream { port: BIT_TORRENT_PORT.wrapping_add(swarm as u16), shares_port: true, ends }
+    pub(crate) fn bit_torrent(swarm: u32, ends: [Content; 2]) -> ConnectionContent {
+        ConnectionContent {
+            port: BIT_TORRENT_PORT.wrapping_add(swarm as u16),
+            shares_port: true,
+            ends,
+        }
     }
 }
 
@@ -142,7 +146,7 @@ impl Content {
     }
 
     /// Appends at most `most` bytes of a message, from this one on.
-    fn message(&self, message: &swarm::Message, from: u32, most: usize, out: &mut Vec<u8>) {
+    fn message(&self, message: &swarm::Message, from: u32, max: usize, out: &mut Vec<u8>) {
         let Content::BitTorrent { handshake, piece_bytes } = self else { return };
         let mut header = Vec::with_capacity(HANDSHAKE_BYTES as usize);
         match message {
@@ -153,13 +157,13 @@ impl Content {
             other => codec::encode(other, &mut header),
         }
         let rest = header.get(from as usize..).unwrap_or_default();
-        let of_header = rest.len().min(most);
+        let of_header = rest.len().min(max);
         out.extend_from_slice(&rest[..of_header]);
         if let swarm::Message::Piece { piece, begin, length } = message {
             let block = from.saturating_sub(PIECE_HEADER_BYTES);
             let file = u64::from(*piece) * u64::from(*piece_bytes) + u64::from(*begin);
             let left = (*length - block) as usize;
-            lines(file + u64::from(block), left.min(most - of_header), out);
+            lines(file + u64::from(block), left.min(max - of_header), out);
         }
     }
 

@@ -15,9 +15,9 @@ mod transfer;
 mod web;
 mod writing;
 
-use crate::kernel::{self, Datagram, Event, News, Owner};
+use crate::kernel::{self, Datagram, Event, Owner, SocketEvent};
 use crate::table::Table;
-pub(crate) use content::{Content, DatagramContent, Saying, Stream, lines};
+pub(crate) use content::{ConnectionContent, Content, DatagramContent, Saying, lines};
 use flashcrowd_plan::{Change, Plan, Sampled, Windowed};
 pub(crate) use message::{Message, RangeRequest};
 
@@ -40,7 +40,7 @@ pub(crate) trait App {
         Some(owner)
     }
     /// Something may be new at a socket.
-    fn on_news(&mut self, _world: &mut World, _socket: u32, _news: News) {}
+    fn on_socket_event(&mut self, _world: &mut World, _socket: u32, _news: SocketEvent) {}
     /// The other end has closed, or the connection failed; the socket is nobody's any more.
     fn on_closed(&mut self, _world: &mut World, _socket: u32, _owner: Owner) {}
     /// A datagram reached the host that it was sent to.
@@ -93,8 +93,8 @@ pub(crate) trait App {
         false
     }
     /// What a connection of its ends carries, the one that opened it first: for a capture.
-    fn speaks(&self, _owners: [Owner; 2]) -> Stream {
-        Stream::lines()
+    fn speaks(&self, _owners: [Owner; 2]) -> ConnectionContent {
+        ConnectionContent::lines()
     }
     /// What a datagram of it carries, and between whom.
     fn says(&self, _datagram: &Datagram) -> Option<Saying> {
@@ -159,9 +159,9 @@ macro_rules! applications {
                     $(AnyApp::$Kind(app) => app.accept(world, owner, socket),)+
                 }
             }
-            fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
+            fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
                 match self {
-                    $(AnyApp::$Kind(app) => app.on_news(world, socket, news),)+
+                    $(AnyApp::$Kind(app) => app.on_socket_event(world, socket, socket_event),)+
                 }
             }
             fn on_closed(&mut self, world: &mut World, socket: u32, owner: Owner) {
@@ -234,7 +234,7 @@ macro_rules! applications {
                     $(AnyApp::$Kind(app) => app.is_on(host),)+
                 }
             }
-            fn speaks(&self, owners: [Owner; 2]) -> Stream {
+            fn speaks(&self, owners: [Owner; 2]) -> ConnectionContent {
                 match self {
                     $(AnyApp::$Kind(app) => app.speaks(owners),)+
                 }

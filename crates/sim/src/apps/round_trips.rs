@@ -10,8 +10,8 @@ pub(super) struct RoundTrips {
     window: Range<Time>,
     /// The sample that holds, and since when.
     latest: Option<(Span, Time)>,
-    least: Span,
-    most: Span,
+    min: Span,
+    max: Span,
     /// For how long samples have held, and the integral of the round-trip time over that, in
     /// nanoseconds squared.
     held: Span,
@@ -26,7 +26,7 @@ pub(super) struct RoundTrips {
 pub(super) struct Summary {
     pub(super) mean: Span,
     /// The least that held for any time.
-    pub(super) least: Span,
+    pub(super) min: Span,
     /// The least that was not exceeded for 95 % of the time, or at most a 64th more.
     pub(super) p95: Span,
 }
@@ -45,8 +45,8 @@ fn bin(length: Span) -> usize {
 /// The longest span of a bin.
 fn longest(bin: usize) -> Span {
     let shift = (bin >> BITS).saturating_sub(1);
-    let least = (bin - (shift << BITS)) as u64;
-    Span::from_nanos(((least + 1) << shift) - 1)
+    let min = (bin - (shift << BITS)) as u64;
+    Span::from_nanos(((min + 1) << shift) - 1)
 }
 
 impl RoundTrips {
@@ -55,8 +55,8 @@ impl RoundTrips {
         RoundTrips {
             window,
             latest: None,
-            least: Span::MAX,
-            most: Span::ZERO,
+            min: Span::MAX,
+            max: Span::ZERO,
             held: Span::ZERO,
             integral: 0,
             first: 0,
@@ -83,8 +83,8 @@ impl RoundTrips {
         if held.is_zero() {
             return;
         }
-        self.least = self.least.min(sample);
-        self.most = self.most.max(sample);
+        self.min = self.min.min(sample);
+        self.max = self.max.max(sample);
         self.held += held;
         self.integral += u128::from(held.nanos()) * u128::from(sample.nanos());
         let bin = bin(sample);
@@ -108,7 +108,7 @@ impl RoundTrips {
         let (latest, at) = all.latest?;
         if all.held.is_zero() {
             let inside = self.window.contains(&at);
-            return inside.then_some(Summary { mean: latest, least: latest, p95: latest });
+            return inside.then_some(Summary { mean: latest, min: latest, p95: latest });
         }
         let held = u128::from(all.held.nanos());
         let mean = Span::from_nanos((all.integral / held) as u64);
@@ -117,8 +117,8 @@ impl RoundTrips {
             sum += u128::from(*nanos);
             sum * 100 >= held * 95
         });
-        let p95 = bin.map_or(all.most, |bin| longest(all.first + bin).min(all.most));
-        Some(Summary { mean, least: all.least, p95 })
+        let p95 = bin.map_or(all.max, |bin| longest(all.first + bin).min(all.max));
+        Some(Summary { mean, min: all.min, p95 })
     }
 }
 
@@ -150,15 +150,15 @@ mod tests {
         let mut rtts = RoundTrips::within(Time::START..Time::NEVER);
         assert_eq!(rtts.summary(at(5)), None);
         rtts.see(at(100), millis(100));
-        let [mean, least, p95] = [millis(100); 3];
-        assert_eq!(rtts.summary(at(100)), Some(Summary { mean, least, p95 }));
+        let [mean, min, p95] = [millis(100); 3];
+        assert_eq!(rtts.summary(at(100)), Some(Summary { mean, min, p95 }));
         // 300 ms at 100 ms, 600 ms at 40 ms, 100 ms at 500 ms: (30 + 24 + 50) / 1 ms.
         rtts.see(at(400), millis(40));
         for repeat in [500, 600, 700] {
             rtts.see(at(repeat), millis(40));
         }
         rtts.see(at(1000), millis(500));
-        let expected = Summary { mean: millis(104), least: millis(40), p95: millis(500) };
+        let expected = Summary { mean: millis(104), min: millis(40), p95: millis(500) };
         assert_eq!(rtts.summary(at(1100)), Some(expected));
         // Longer than 40 ms for 340 ms: 4.25 % of 8 s, and 5.7 % of 6 s.
         rtts.see(at(1040), millis(40));
@@ -176,7 +176,7 @@ mod tests {
         rtts.see(at(450), millis(20));
         rtts.see(at(600), millis(5));
         // 50 ms at 100 ms, 100 at 40, 50 at 20: (5 + 4 + 1) / 0.2 ms.
-        let found = rtts.summary(at(700)).map(|it| (it.mean, it.least));
+        let found = rtts.summary(at(700)).map(|it| (it.mean, it.min));
         assert_eq!(found, Some((millis(50), millis(20))));
         let mut late = RoundTrips::within(at(300)..at(500));
         late.see(at(600), millis(5));

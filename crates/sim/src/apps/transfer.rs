@@ -1,6 +1,6 @@
 use super::round_trips::{RoundTrips, Summary};
 use super::{App, Sample, TRANSFER, World};
-use crate::kernel::{Application, Event, NO_CLASS, News, Owner, Stats};
+use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, Stats};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
@@ -125,7 +125,7 @@ impl<'p> Transfers<'p> {
         flow.started = Some(world.now);
         let end = |host, role, captured| Application {
             host,
-            carrier: flow.spec.transport,
+            transport: flow.spec.transport,
             owner: Owner { app: TRANSFER, role, index, part: 0 },
             workload: flow.workload,
             member: flow.number,
@@ -272,15 +272,15 @@ impl App for Transfers<'_> {
         }
     }
 
-    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
-        let index = news.owner.index;
-        if news.owner.role == SENDER {
+    fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
+        let index = socket_event.owner.index;
+        if socket_event.owner.role == SENDER {
             self.flows[index as usize].see_round_trip(world, socket, self.window);
             return self.pump(world, index, true);
         }
         let flow = &mut self.flows[index as usize];
-        flow.received += news.bytes;
-        if news.bytes > 0 && Some(flow.received) == flow.spec.size_bytes {
+        flow.received += socket_event.bytes;
+        if socket_event.bytes > 0 && Some(flow.received) == flow.spec.size_bytes {
             self.end(world, index);
         }
     }
@@ -435,7 +435,7 @@ impl Transfers<'_> {
             p95_rtt: round_trips.map(|it| it.p95),
             min_rtt: match self.window {
                 None => flow.stats(world).min_rtt,
-                Some(_) => round_trips.map(|it| it.least),
+                Some(_) => round_trips.map(|it| it.min),
             },
         })
     }

@@ -1,6 +1,6 @@
 use super::writing::write;
-use super::{App, Content, Stream, WEB, World};
-use crate::kernel::{Application, Event, NO_CLASS, News, Owner};
+use super::{App, ConnectionContent, Content, WEB, World};
+use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent};
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Workload};
@@ -114,7 +114,7 @@ impl<'p> Webs<'p> {
             let part = user.part(number as u32);
             let end = |host, role| Application {
                 host,
-                carrier: spec.transport,
+                transport: spec.transport,
                 owner: Owner { app: WEB, role, index, part },
                 workload: user.workload,
                 member: user.number,
@@ -202,24 +202,26 @@ impl App for Webs<'_> {
         }
     }
 
-    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
-        let Owner { role, index, part, .. } = news.owner;
+    fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
+        let Owner { role, index, part, .. } = socket_event.owner;
         let user = &mut self.users[index as usize];
         let Some(connection) = user.connection(part) else { return };
         if role == SERVER {
-            connection.awaited_request = connection.awaited_request.saturating_sub(news.bytes);
+            connection.awaited_request =
+                connection.awaited_request.saturating_sub(socket_event.bytes);
             if connection.awaited_request == 0 {
                 write(world, socket, &mut connection.response, true);
             }
             return;
         }
         write(world, socket, &mut connection.request, false);
-        if news.bytes == 0 {
+        if socket_event.bytes == 0 {
             return;
         }
-        connection.awaited_response = connection.awaited_response.saturating_sub(news.bytes);
+        connection.awaited_response =
+            connection.awaited_response.saturating_sub(socket_event.bytes);
         let arrived = connection.awaited_response == 0;
-        user.received += news.bytes;
+        user.received += socket_event.bytes;
         if let Some(page) = user.pages.last_mut() {
             page.first_byte.get_or_insert(world.now);
         }
@@ -255,17 +257,17 @@ impl App for Webs<'_> {
     }
 
     /// Each connection asks for a part of its page.
-    fn speaks(&self, [client, _]: [Owner; 2]) -> Stream {
+    fn speaks(&self, [client, _]: [Owner; 2]) -> ConnectionContent {
         let user = &self.users[client.index as usize];
         let (connections, number) = (user.spec.connections, client.part % user.spec.connections);
         let page = (client.part / connections).wrapping_sub(1);
         let Some(bytes) = user.pages.get(page as usize).map(|page| page.bytes) else {
-            return Stream::lines();
+            return ConnectionContent::lines();
         };
         let response = share(bytes, u64::from(connections).min(bytes), u64::from(number));
         let resource = format!("{}/{}/{page}/{number}", user.spec.name, user.number);
         let request = Content::http_request(&resource, user.spec.request_bytes);
-        Stream::http([request, Content::http_response(response)])
+        ConnectionContent::http([request, Content::http_response(response)])
     }
 
     fn tables(&self, _world: &World) -> Vec<Table> {

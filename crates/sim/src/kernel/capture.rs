@@ -3,9 +3,9 @@ use flashcrowd_plan::Measures;
 
 /// The packets that the ends which have a number put on the network, as a capture at the sender
 /// would show them.
-pub(crate) struct Trace {
+pub(crate) struct PacketTrace {
     until: Time,
-    pub(crate) packets: Vec<Sent>,
+    pub(crate) packets: Vec<TracedPacket>,
     /// The streams that are captured.
     pub(crate) streams: Vec<Captured>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Captured {
 pub(crate) const NOT_CAPTURED: u32 = u32::MAX;
 
 /// One packet of a trace.
-pub(crate) struct Sent {
+pub(crate) struct TracedPacket {
     /// Index of its stream.
     pub(crate) stream: u32,
     pub(crate) at: Time,
@@ -35,11 +35,11 @@ pub(crate) struct Sent {
     pub(crate) again: bool,
 }
 
-impl Trace {
+impl PacketTrace {
     /// A trace, if one is asked for.
-    pub(crate) fn new(measures: &Measures) -> Option<Trace> {
+    pub(crate) fn new(measures: &Measures) -> Option<PacketTrace> {
         let until = Time::START + measures.packets_ns?;
-        Some(Trace { until, packets: Vec::new(), streams: Vec::new() })
+        Some(PacketTrace { until, packets: Vec::new(), streams: Vec::new() })
     }
 
     /// A stream whose packets are to be captured; its number here.
@@ -64,6 +64,6 @@ impl Trace {
         let Some(known) = self.streams.get_mut(stream as usize) else { return };
         let again = end.is_some_and(|end| end <= known.reached);
         known.reached = known.reached.max(end.unwrap_or(0));
-        self.packets.push(Sent { stream, at, ip_bytes, payload_bytes, again });
+        self.packets.push(TracedPacket { stream, at, ip_bytes, payload_bytes, again });
     }
 }

@@ -1,8 +1,8 @@
 /// What happens at an instant: small, because millions of them are moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    pub(crate) kind: Kind,
-    /// The application that a [`Kind::App`] is for.
+    pub(crate) kind: EventKind,
+    /// The application that a [`EventKind::App`] is for.
     pub(crate) app: u8,
     /// What that application calls it.
     pub(crate) code: u8,
@@ -12,7 +12,7 @@ pub(crate) struct Event {
 
 /// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// The first packet of a FIFO is due.
     Fifo,
     /// A packet that is in no FIFO is due.
@@ -37,13 +37,13 @@ pub(crate) enum Kind {
 
 impl Event {
     /// An event of the simulator itself.
-    pub(crate) fn new(kind: Kind, index: u32) -> Event {
+    pub(crate) fn new(kind: EventKind, index: u32) -> Event {
         Event { kind, app: 0, code: 0, index }
     }
 
     /// An event of an application.
     pub(crate) fn app(app: u8, code: u8, index: u32) -> Event {
-        Event { kind: Kind::App, app, code, index }
+        Event { kind: EventKind::App, app, code, index }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::packet::{Packet, Sacks};
 use flashcrowd_base::{Ring, Slab, Time};
@@ -43,7 +43,7 @@ impl InFlight {
         let Some(fifo) = fifo else { return self.keep_unordered(queue, packet, sacks) };
         let in_order = &mut self.fifos[fifo as usize];
         match in_order.packets.back() {
-            None => queue.schedule(packet.due, Event::new(Kind::Fifo, fifo)),
+            None => queue.schedule(packet.due, Event::new(EventKind::Fifo, fifo)),
             Some(last) if last.due <= packet.due => {}
             _ => return self.keep_early(queue, fifo, packet, sacks),
         }
@@ -79,7 +79,7 @@ impl InFlight {
 
     fn keep_unordered(&mut self, queue: &mut EventQueue<Event>, packet: &Packet, sacks: &Sacks) {
         let slot = self.unordered.insert((*packet, *sacks));
-        queue.schedule(packet.due, Event::new(Kind::Packet, slot));
+        queue.schedule(packet.due, Event::new(EventKind::Packet, slot));
     }
 
     /// The packet of a FIFO whose event is due, unless the event is out of date.
@@ -95,7 +95,7 @@ impl InFlight {
         let sacks = if packet.has_sacks() { in_order.sacks.pop_front() } else { None };
         in_order.prefetched = in_order.prefetched.saturating_sub(1);
         if let Some(next) = in_order.packets.front() {
-            queue.schedule_next(next.due, Event::new(Kind::Fifo, fifo));
+            queue.schedule_next(next.due, Event::new(EventKind::Fifo, fifo));
         }
         self.prefetch_second(fifo);
         Some((packet, sacks.unwrap_or_default()))
@@ -137,11 +137,11 @@ impl InFlight {
             }
         }
         if let Some(first) = in_order.packets.front() {
-            queue.schedule(first.due, Event::new(Kind::Fifo, fifo));
+            queue.schedule(first.due, Event::new(EventKind::Fifo, fifo));
         }
         for (slot, (stored, _)) in self.unordered.iter_mut() {
             if shift(stored) {
-                queue.schedule(stored.due, Event::new(Kind::Packet, slot));
+                queue.schedule(stored.due, Event::new(EventKind::Packet, slot));
             }
         }
     }
@@ -177,8 +177,8 @@ mod tests {
             let mut left = [const { Vec::new() }; 3];
             while let Some((now, event)) = queue.pop() {
                 let due = match event.kind {
-                    Kind::Fifo => in_flight.next_of(&mut queue, now, event.index),
-                    Kind::Packet => in_flight.take_unordered(now, event.index),
+                    EventKind::Fifo => in_flight.next_of(&mut queue, now, event.index),
+                    EventKind::Packet => in_flight.take_unordered(now, event.index),
                     other => panic!("no event of a packet: {other:?}"),
                 };
                 let Some((packet, sacks)) = due else { continue };

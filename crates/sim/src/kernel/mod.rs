@@ -18,9 +18,9 @@ mod tap;
 mod transport;
 mod world;
 
-pub(crate) use capture::Sent;
+pub(crate) use capture::TracedPacket;
 pub(crate) use connection_log::{ConnectionLog, LogEvent, Logged, Metrics, PacketSeen};
-pub(crate) use event::{Event, Kind};
+pub(crate) use event::{Event, EventKind};
 pub use event_queue::EventQueue;
 pub(crate) use look::Look;
 pub(crate) use monitor::{Class, NO_CLASS};
@@ -32,4 +32,4 @@ pub(crate) use sockets::Census;
 pub(crate) use sockets::{Syn, WaitFor, clamp};
 pub(crate) use tap::{Carries, Connection, Seen, Tap};
 pub(crate) use transport::Stats;
-pub(crate) use world::{Application, Delivered, News, Outcome, World};
+pub(crate) use world::{Application, Delivered, Outcome, SocketEvent, World};

@@ -1,4 +1,4 @@
-use super::capture::Trace;
+use super::capture::PacketTrace;
 use super::connection_log::ConnectionLogs;
 use super::transport::Transport;
 use flashcrowd_base::{Span, Time};
@@ -12,7 +12,7 @@ pub(crate) struct Monitor {
     rtts: bool,
     pub(crate) classes: Vec<Class>,
     /// The packets that numbered ends send, if they are asked for.
-    pub(crate) trace: Option<Trace>,
+    pub(crate) trace: Option<PacketTrace>,
     /// Whether the trace, a [`Tap`](super::Tap) or a log has to see every packet that is sent.
     pub(super) watches_packets: bool,
     /// Logs of connections, if they are asked for.
@@ -59,7 +59,7 @@ impl Monitor {
             gaps: measures.send_gaps,
             rtts: measures.rtts,
             classes: Vec::new(),
-            trace: Trace::new(measures),
+            trace: PacketTrace::new(measures),
             watches_packets: measures.packets_ns.is_some()
                 || measures.capture.is_some()
                 || measures.connections.is_some(),

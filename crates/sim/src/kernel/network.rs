@@ -1,4 +1,4 @@
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::in_flight::InFlight;
 use super::packet::{Packet, Sacks};
@@ -61,9 +61,9 @@ impl Network {
         self.topology.link_mut(link).queued_packets(now)
     }
     /// The most packets at each link are counted anew.
-    pub(crate) fn restart_most_packets(&mut self, now: Time) {
+    pub(crate) fn restart_max_packets(&mut self, now: Time) {
         for link in 0..self.topology.links().count() as u32 {
-            self.topology.link_mut(link).restart_most_packets(now);
+            self.topology.link_mut(link).restart_max_packets(now);
         }
     }
     /// The route from one host to another.
@@ -202,7 +202,7 @@ impl Network {
             && next < *armed
         {
             *armed = next;
-            queue.schedule(next, Event::new(Kind::Link, link));
+            queue.schedule(next, Event::new(EventKind::Link, link));
         }
     }
 

@@ -1,4 +1,4 @@
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::messages::Messages;
 use super::monitor::{Monitor, NO_CLASS};
@@ -7,7 +7,7 @@ use super::owner::{Owner, other};
 use super::packet::{Addressee, Packet};
 use super::tap::Tap;
 use super::transport::{Stack, Transport};
-use flashcrowd_base::{Lines, List, RandomStream, Slab, Span, Time};
+use flashcrowd_base::{CacheLines, List, RandomStream, Slab, Span, Time};
 use flashcrowd_transport::tcp::{Connection, Flags, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) enum WaitFor {
 /// touched costs more than the work done on it.
 #[repr(C, align(64))]
 pub(crate) struct Socket {
-    pub(super) lines: Lines,
+    pub(super) lines: CacheLines,
     /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
     delay: Span,
     /// With such a delay the FIFO, else the route.
@@ -102,7 +102,7 @@ impl Way {
 }
 
 /// What a new socket is made of.
-pub(crate) struct End {
+pub(crate) struct SocketSpec {
     pub(crate) owner: Owner,
     pub(crate) stack: Stack,
     pub(crate) route: u32,
@@ -113,10 +113,10 @@ pub(crate) struct End {
 }
 
 impl Socket {
-    fn new(end: End, transport: Option<Transport>) -> Socket {
+    fn new(end: SocketSpec, transport: Option<Transport>) -> Socket {
         let (delay, way) = end.direct.unwrap_or((ROUTED, end.route));
         Socket {
-            lines: Lines::HERE,
+            lines: CacheLines::HERE,
             delay,
             way,
             owner: end.owner,
@@ -167,21 +167,21 @@ impl Timer {
     const OFF: Timer = Timer { armed: Time::NEVER, due: Time::NEVER };
 
     /// Schedules an event for the deadline, unless an earlier one will look after it. What is not
-    /// `patient` wants to be looked at whenever there is an event.
+    /// `can_sleep` wants to be looked at whenever there is an event.
     fn arm(
         &mut self,
         socket: u32,
         now: Time,
         deadline: Option<Time>,
-        patient: bool,
+        can_sleep: bool,
         queue: &mut EventQueue<Event>,
     ) {
-        self.due = if patient { deadline.unwrap_or(Time::NEVER) } else { Time::START };
+        self.due = if can_sleep { deadline.unwrap_or(Time::NEVER) } else { Time::START };
         if let Some(deadline) = deadline.map(|deadline| deadline.max(now))
             && deadline < self.armed
         {
             self.armed = deadline;
-            queue.schedule(deadline, Event::new(Kind::Socket, socket));
+            queue.schedule(deadline, Event::new(EventKind::Socket, socket));
         }
     }
 }
@@ -272,7 +272,12 @@ impl<M> Sockets<M> {
     }
 
     /// A pair of ends, the first of which opens the connection; its SYN waits to be sent.
-    pub(crate) fn open(&mut self, now: Time, hosts: [u32; 2], [active, passive]: [End; 2]) -> u32 {
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        hosts: [u32; 2],
+        [active, passive]: [SocketSpec; 2],
+    ) -> u32 {
         let mut transport = match &active.stack {
             Stack::Tcp(stack) => Transport::Tcp(Connection::connect(stack, now)),
             Stack::Utp(stack) => {
@@ -356,7 +361,7 @@ impl<M> Sockets<M> {
         }
         if timer.due != Time::NEVER {
             timer.armed = timer.due;
-            queue.schedule(timer.due, Event::new(Kind::Socket, socket));
+            queue.schedule(timer.due, Event::new(EventKind::Socket, socket));
         }
         false
     }
@@ -406,12 +411,12 @@ impl<M> Sockets<M> {
                     way.send(network, queue, now, 1, &segment, to, || segment.wire_bytes() as u32);
             }
         } else {
-            while let Some(draft) = tcp.poll_draft(now) {
+            while let Some(outgoing) = tcp.poll_outgoing(now) {
                 if monitor.watches_payloads() {
-                    monitor.payload(end.class, draft.payload());
+                    monitor.payload(end.class, outgoing.payload());
                 }
                 let mut segment = Segment::EMPTY;
-                let frames = tcp.write_out(now, draft, &mut segment);
+                let frames = tcp.write_out(now, outgoing, &mut segment);
                 if monitor.watches_packets {
                     trace(monitor, &mut self.tap, (socket, end.captured), now, &segment);
                 }
@@ -421,8 +426,8 @@ impl<M> Sockets<M> {
             }
         }
         end.in_flight = end.in_flight.wrapping_add(sent);
-        let (deadline, patient) = (tcp.next_timer(), tcp.can_sleep());
-        self.timers[socket as usize].arm(socket, now, deadline, patient, queue);
+        let (deadline, can_sleep) = (tcp.next_timer(), tcp.can_sleep());
+        self.timers[socket as usize].arm(socket, now, deadline, can_sleep, queue);
     }
 
     /// The same for uTP.

@@ -256,8 +256,8 @@ fn window_shifts(stacks: [&Stack; 2]) -> [u8; 2] {
     }
     [a, b].map(|stack| {
         let window = &stack.receive_window;
-        let most = window.max_bytes.max(window.buffer_bytes).max(window.initial_bytes);
-        (0..MAX_SHIFT).find(|shift| most >> shift <= 0xffff).unwrap_or(MAX_SHIFT)
+        let max = window.max_bytes.max(window.buffer_bytes).max(window.initial_bytes);
+        (0..MAX_SHIFT).find(|shift| max >> shift <= 0xffff).unwrap_or(MAX_SHIFT)
     })
 }
 

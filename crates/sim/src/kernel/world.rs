@@ -1,6 +1,6 @@
 use super::capture::NOT_CAPTURED;
 use super::connection_log::LoggedEnd;
-use super::event::{Event, Kind};
+use super::event::{Event, EventKind};
 use super::event_queue::EventQueue;
 use super::monitor::Monitor;
 use super::network::Network;
@@ -54,7 +54,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Application {
     pub(crate) host: u32,
     /// What carries the connection; none for TCP with the host's own stack.
-    pub(crate) carrier: Option<TransportChoice>,
+    pub(crate) transport: Option<TransportChoice>,
     pub(crate) owner: Owner,
     /// Whose it is: index among the plan's workloads, and number of the flow, user or peer there.
     pub(crate) workload: u32,
@@ -76,12 +76,12 @@ pub(crate) enum Delivered {
     /// It asks for a connection, which the owner may refuse.
     Syn,
     /// The owner may find news at its socket.
-    News,
+    SocketEvent,
 }
 
 /// What is new at a socket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct News {
+pub(crate) struct SocketEvent {
     pub(crate) owner: Owner,
     /// The connection stands since now.
     pub(crate) connected: bool,
@@ -119,7 +119,9 @@ impl<M> World<M> {
     #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
     pub(crate) fn take_packet(&mut self, event: Event) -> Option<(Packet, Sacks)> {
         match event.kind {
-            Kind::Fifo => self.network.in_flight.next_of(&mut self.queue, self.now, event.index),
+            EventKind::Fifo => {
+                self.network.in_flight.next_of(&mut self.queue, self.now, event.index)
+            }
             _ => self.network.in_flight.take_unordered(self.now, event.index),
         }
     }
@@ -193,7 +195,7 @@ impl<M> World<M> {
             }
         }
         self.flush(socket);
-        Delivered::News
+        Delivered::SocketEvent
     }
 
     /// The same for a uTP packet.
@@ -214,7 +216,7 @@ impl<M> World<M> {
             }
         }
         self.flush(socket);
-        Delivered::News
+        Delivered::SocketEvent
     }
 
     /// Answers a SYN for a new `owner`, or refuses it.
@@ -238,23 +240,23 @@ impl<M> World<M> {
     }
 
     /// Reads what has arrived at a socket; what its owner has to hear.
-    pub(crate) fn news(&mut self, socket: u32) -> Option<News> {
+    pub(crate) fn socket_event(&mut self, socket: u32) -> Option<SocketEvent> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
         let transport = end.transport.as_ref()?;
         let connected = !end.connected_reported && transport.is_established();
         end.connected_reported |= connected;
         let bytes = self.sockets.read(socket, self.now);
-        Some(News { owner, connected, bytes })
+        Some(SocketEvent { owner, connected, bytes })
     }
 
     /// Sends what the owner's reading leads to; whether the other end has closed, or the connection
     /// failed.
-    pub(crate) fn after_news(&mut self, socket: u32, news: News) -> bool {
+    pub(crate) fn after_socket_event(&mut self, socket: u32, socket_event: SocketEvent) -> bool {
         let Some(transport) = &self.sockets.get(socket).transport else { return false };
         let over = transport.peer_closed() || transport.is_closed();
         // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
-        if news.bytes > 0 && transport.has_acknowledgement() {
+        if socket_event.bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);
         }
         over
@@ -274,9 +276,9 @@ impl<M> World<M> {
         socket
     }
 
-    fn end_of(&mut self, application: Application, to: u32) -> sockets::End {
+    fn end_of(&mut self, application: Application, to: u32) -> sockets::SocketSpec {
         let stacks = if application.nagle { &self.stacks } else { &self.nodelay };
-        let stack = match application.carrier {
+        let stack = match application.transport {
             Some(TransportChoice::Utp(utp)) => Stack::Utp(Arc::clone(&self.utps[utp as usize])),
             Some(TransportChoice::Tcp(stack)) => Stack::Tcp(Arc::clone(&stacks[stack as usize])),
             None => {
@@ -285,7 +287,7 @@ impl<M> World<M> {
             }
         };
         let route = self.network.route(application.host, to);
-        sockets::End {
+        sockets::SocketSpec {
             owner: application.owner,
             stack,
             route,
@@ -385,7 +387,11 @@ impl<M> World<M> {
 
 /// Both ends of a new connection, for its logs.
 #[cold]
-fn logged(ends: &[sockets::End; 2], hosts: (u32, u32), members: [(u32, u32); 2]) -> [LoggedEnd; 2] {
+fn logged(
+    ends: &[sockets::SocketSpec; 2],
+    hosts: (u32, u32),
+    members: [(u32, u32); 2],
+) -> [LoggedEnd; 2] {
     let of = |active: bool| {
         let (end, (workload, member)) =
             (&ends[usize::from(!active)], members[usize::from(!active)]);

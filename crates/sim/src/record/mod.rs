@@ -6,7 +6,7 @@ mod sampler;
 mod tables;
 
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Event, Kind};
+use crate::kernel::{Event, EventKind};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, Windowed};
 use flashcrowd_topology::{LinkWindow, QueueLengths};
@@ -35,7 +35,7 @@ impl Recorders {
     pub(crate) fn begin(&self, world: &mut World) {
         let tasks = self.sampler.tasks() + usize::from(self.every.is_some());
         for task in 0..tasks as u32 {
-            world.queue.schedule(Time::START, Event::new(Kind::Sample, task));
+            world.queue.schedule(Time::START, Event::new(EventKind::Sample, task));
         }
     }
 
@@ -43,7 +43,7 @@ impl Recorders {
     pub(crate) fn mark_links(&mut self, world: &mut World, begins: bool) {
         self.link_window.mark(world.network.links(), world.now, begins);
         if begins {
-            world.network.restart_most_packets(world.now);
+            world.network.restart_max_packets(world.now);
         }
     }
 
@@ -58,7 +58,7 @@ impl Recorders {
             self.every
         };
         if let Some(every) = every {
-            world.queue.schedule(world.now + every, Event::new(Kind::Sample, task));
+            world.queue.schedule(world.now + every, Event::new(EventKind::Sample, task));
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::{Recorders, captures, connections};
 use crate::apps::{AnyApp, App, World};
-use crate::kernel::{Class, Link, Outcome, Sent};
+use crate::kernel::{Class, Link, Outcome, TracedPacket};
 use crate::table::{Column, Names, Table, names};
 use flashcrowd_plan::Plan;
 use flashcrowd_topology::{LinkUse, LinkWindow, QueueLength, QueueLengths};
@@ -114,7 +114,7 @@ fn packets(world: &World) -> Table {
     let trace = world.monitor.trace.as_ref();
     let rows = trace.map_or(&[][..], |trace| &trace.packets);
     let streams = trace.map_or(&[][..], |trace| &trace.streams);
-    let stream = |row: &Sent| &streams[row.stream as usize];
+    let stream = |row: &TracedPacket| &streams[row.stream as usize];
     Table {
         name: "packets",
         columns: vec![
@@ -135,7 +135,7 @@ fn links(world: &World, window: &LinkWindow) -> Table {
     let counts =
         |of: fn(&LinkUse) -> u64| Column::U64(rows.iter().map(|(_, used)| of(used)).collect());
     let waits = rows.iter().map(|(_, used)| used.mean_wait_s).collect();
-    let most = rows.iter().map(|(_, used)| used.most_packets).collect();
+    let max = rows.iter().map(|(_, used)| used.max_packets).collect();
     let utilisation = rows.iter().map(|(_, used)| used.utilisation).collect();
     Table {
         name: "links",
@@ -146,7 +146,7 @@ fn links(world: &World, window: &LinkWindow) -> Table {
             ("dropped", counts(|used| used.dropped)),
             ("lost", counts(|used| used.lost)),
             ("mean_queue_delay_s", Column::MaybeF64(waits)),
-            ("max_queue_packets", Column::U32(most)),
+            ("max_queue_packets", Column::U32(max)),
             ("utilisation", Column::MaybeF64(utilisation)),
         ],
     }

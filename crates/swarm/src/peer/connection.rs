@@ -9,7 +9,7 @@ use crate::meter::Meter;
 use crate::pipeline::RequestSlowStart;
 use crate::profile::{MeterRules, Quota, Requests};
 use crate::{Bitfield, ConnId, Message, PeerId, UnchokeEnd};
-use flashcrowd_base::{Lines, Time};
+use flashcrowd_base::{CacheLines, Time};
 use std::collections::VecDeque;
 
 /// How far a connection has come.
@@ -43,7 +43,7 @@ pub(super) struct Conn {
     out: WriteBuffer,
     /// The connection apart for blocks, if there is one; boxed, for most have none.
     data: Option<Box<WriteBuffer>>,
-    pub(super) last_heard: Time,
+    pub(super) last_received: Time,
     /// Bytes of the PIECE being sent that are not written.
     left: u32,
     /// Pieces that it has and of which blocks are free.
@@ -168,7 +168,7 @@ impl Conn {
             initiated,
             stage: Stage::Opening,
             got_anything: false,
-            last_heard: now,
+            last_received: now,
             out: WriteBuffer::new(),
             data: None,
             awaiting_transport: false,
@@ -443,7 +443,7 @@ pub(super) struct Conns {
 #[derive(Debug)]
 #[repr(C)]
 struct Slot {
-    lines: Lines,
+    lines: CacheLines,
     conn: Option<Conn>,
 }
 
@@ -473,7 +473,7 @@ impl Conns {
             // Three lines of the cache each: doubling leaves a third of a thousand peers' memory unused.
             self.slots.reserve_exact(self.slots.len().max(64) / 4);
         }
-        self.slots.push(Slot { lines: Lines::HERE, conn: Some(conn) });
+        self.slots.push(Slot { lines: CacheLines::HERE, conn: Some(conn) });
         ConnId(self.slots.len() as u32 - 1)
     }
     pub(super) fn remove(&mut self, id: ConnId) -> Option<Conn> {

@@ -12,7 +12,7 @@ use crate::{ConnId, Message};
 use flashcrowd_base::{Span, Time};
 
 /// No more pieces are asked for as a whole than make so many bytes.
-const MOST_CONTIGUOUS: u64 = 8 << 20;
+const MAX_CONTIGUOUS: u64 = 8 << 20;
 /// After so long somebody of whom nothing could be asked is looked at again
 /// (`peer_connection::second_tick`).
 const RETRY: Span = Span::from_secs(5);
@@ -61,7 +61,7 @@ impl Peer {
         };
         let ended = c.extras.as_ref().is_some_and(|extras| extras.end_game);
         let window = profile.picker.whole_pieces_ns.seconds() * f64::from(rate);
-        let pieces = (window as u64).min(MOST_CONTIGUOUS) / piece_bytes.max(1);
+        let pieces = (window as u64).min(MAX_CONTIGUOUS) / piece_bytes.max(1);
         // No more than the pieces of 8 MiB.
         let contiguous = (pieces as u32).saturating_mul(blocks);
         Some(Pace { size: if ended { 1 } else { size }, contiguous, snubbed })
@@ -113,7 +113,7 @@ impl Peer {
         let most = rules.partials_per_neighbour * f64::from(neighbours);
         let blocks = u64::from(self.block_map.torrent().blocks(0));
         rules.partials_per_neighbour > 0.0
-            && (partials as f64 > libm::floor(most) || partials * blocks > MOST_PARTIAL_BLOCKS)
+            && (partials as f64 > libm::floor(most) || partials * blocks > MAX_PARTIAL_BLOCKS)
     }
     /// Speaks for blocks; how many are lacking still.
     fn pick_blocks(&mut self, id: ConnId, pace: &Pace, mut lacking: i64) -> i64 {
@@ -276,4 +276,4 @@ impl Peer {
 
 /// More blocks of begun pieces than this are too many, whatever the number of neighbours
 /// (`piece_picker::pick_pieces`: 32 MiB).
-const MOST_PARTIAL_BLOCKS: u64 = 2048;
+const MAX_PARTIAL_BLOCKS: u64 = 2048;

@@ -1,4 +1,4 @@
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, SlowStart};
 use super::window::{Window, answers_of_window};
 use super::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
@@ -116,10 +116,10 @@ impl Controller for Cubic {
         if !ack.may_grow {
             return;
         }
-        let verdict = if self.window.in_slow_start() {
+        let slow_start = if self.window.in_slow_start() {
             HyStart::consult(&mut self.hystart, ack, &mut self.window)
         } else {
-            Verdict::Go
+            SlowStart::Standard
         };
         if !ack.window_limited {
             // Time during which the window could not grow does not move along the curve.
@@ -128,7 +128,8 @@ impl Controller for Cubic {
         }
         let mut acked = self.window.counted(ack.acked);
         if self.window.in_slow_start() {
-            let divisor = if verdict == Verdict::Slow { CSS_GROWTH_DIVISOR } else { 1 };
+            let divisor =
+                if slow_start == SlowStart::Conservative { CSS_GROWTH_DIVISOR } else { 1 };
             acked = self.window.slow_start(acked / divisor);
         }
         if acked > 0 && !self.window.in_slow_start() {

@@ -1,4 +1,4 @@
-use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, Verdict};
+use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, SlowStart};
 use super::window::{Window, answers_of_window};
 use super::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::{Span, Time};
@@ -138,18 +138,18 @@ impl CubicLinux {
         self.hystart = HyStart::new(self.hystart_kind, self.paced);
     }
 
-    fn sample(&mut self, ack: &Ack) -> Verdict {
-        let Some(rtt) = ack.rtt else { return Verdict::Go };
+    fn sample(&mut self, ack: &Ack) -> SlowStart {
+        let Some(rtt) = ack.rtt else { return SlowStart::Standard };
         // Samples just after a recovery say little.
         let tick = ack.now.nanos() / TICK_NANOS;
         if self.epoch != NO_EPOCH && tick.saturating_sub(self.epoch) < 1000 {
-            return Verdict::Go;
+            return SlowStart::Standard;
         }
         if self.min_rtt.is_zero() || rtt < self.min_rtt {
             self.min_rtt = rtt;
         }
         if !self.window.in_slow_start() {
-            return Verdict::Go;
+            return SlowStart::Standard;
         }
         let ack = Ack { min_rtt: self.min_rtt, ..*ack };
         HyStart::consult(&mut self.hystart, &ack, &mut self.window)
@@ -165,14 +165,14 @@ impl Build for CubicLinux {
 impl Controller for CubicLinux {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        let verdict = self.sample(ack);
+        let slow_start = self.sample(ack);
         if !(ack.may_grow && ack.window_limited) {
             return;
         }
         let mut acked = ack.acked;
         if self.window.in_slow_start() {
             acked = self.window.counted(acked);
-            if verdict == Verdict::Slow {
+            if slow_start == SlowStart::Conservative {
                 acked /= CSS_GROWTH_DIVISOR;
             }
             acked = self.window.slow_start(acked);

@@ -24,7 +24,7 @@ const CSS_ROUNDS: u8 = 5;
 /// Samples that make a round's least round trip.
 const SAMPLES: u8 = 8;
 /// The growth of the round trip that ends slow start lies between these.
-const LEAST_GROWTH: Span = Span::from_millis(4);
+const MIN_GROWTH: Span = Span::from_millis(4);
 const GREATEST_GROWTH: Span = Span::from_millis(16);
 /// Linux looks from this window on, in segments.
 const LOW_WINDOW: u64 = 16;
@@ -36,13 +36,13 @@ const CARD_BYTES: u64 = 4 * 65_536;
 
 /// What slow start should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum SlowStart {
     /// Go on.
-    Go,
+    Standard,
     /// Go on at a quarter of the pace.
-    Slow,
+    Conservative,
     /// End: the threshold is the window.
-    Leave,
+    Exit,
 }
 
 /// The exit detector of one connection. It stands in its controller: in a box it would be one more
@@ -58,7 +58,7 @@ pub(super) struct HyStart {
     in_css: bool,
     /// When this offset is acknowledged, the round ends. [`NO_ROUND`] before the first.
     round_end: u64,
-    round_least: Span,
+    round_min: Span,
     round_start: Time,
     last_ack: Time,
     /// Of the round before, or the baseline during conservative slow start.
@@ -79,7 +79,7 @@ impl HyStart {
             css_rounds: 0,
             in_css: false,
             round_end: NO_ROUND,
-            round_least: Span::MAX,
+            round_min: Span::MAX,
             reference: Span::MAX,
             round_start: Time::START,
             last_ack: Time::START,
@@ -89,21 +89,21 @@ impl HyStart {
     /// What the detector in `slot` says of an acknowledgement in slow start. When it has found the
     /// end, it sets the threshold, and is gone.
     #[inline]
-    pub(super) fn consult(slot: &mut Option<HyStart>, ack: &Ack, window: &mut Window) -> Verdict {
-        let Some(hystart) = slot else { return Verdict::Go };
-        let verdict = hystart.on_ack(ack, window.bytes, window.mss);
-        if verdict == Verdict::Leave {
+    pub(super) fn consult(slot: &mut Option<HyStart>, ack: &Ack, window: &mut Window) -> SlowStart {
+        let Some(hystart) = slot else { return SlowStart::Standard };
+        let slow_start = hystart.on_ack(ack, window.bytes, window.mss);
+        if slow_start == SlowStart::Exit {
             window.threshold = window.bytes;
             *slot = None;
         }
-        verdict
+        slow_start
     }
 
     /// An acknowledgement in slow start, at a window of `window` bytes.
     #[inline]
-    fn on_ack(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
+    fn on_ack(&mut self, ack: &Ack, window: u64, mss: u64) -> SlowStart {
         match self.kind {
-            HyStartKind::None => Verdict::Go,
+            HyStartKind::None => SlowStart::Standard,
             HyStartKind::Linux => self.linux(ack, window, mss),
             HyStartKind::PlusPlus => self.plus_plus(ack),
         }
@@ -111,79 +111,79 @@ impl HyStart {
 
     fn begin_round(&mut self, ack: &Ack) {
         self.round_end = ack.nxt;
-        self.round_least = Span::MAX;
+        self.round_min = Span::MAX;
         self.samples = 0;
         self.round_start = ack.now;
         self.last_ack = ack.now;
     }
 
-    fn linux(&mut self, ack: &Ack, window: u64, mss: u64) -> Verdict {
+    fn linux(&mut self, ack: &Ack, window: u64, mss: u64) -> SlowStart {
         if self.round_end == NO_ROUND || ack.una > self.round_end {
             self.begin_round(ack);
         }
-        let Some(rtt) = ack.rtt else { return Verdict::Go };
+        let Some(rtt) = ack.rtt else { return SlowStart::Standard };
         if window < LOW_WINDOW * mss {
-            return Verdict::Go;
+            return SlowStart::Standard;
         }
-        let least = ack.min_rtt;
+        let min = ack.min_rtt;
         let mut found = false;
         if ack.now.since(self.last_ack) <= TRAIN_GAP {
             self.last_ack = ack.now;
             // The card's share is a super-segment at twice the window per round trip.
             let card = (ack.srtt * CARD_BYTES) / (2 * window);
-            let limit = least + card.min(CARD_DELAY);
+            let limit = min + card.min(CARD_DELAY);
             // Pacing spreads a window over half of the round trip by itself.
             let limit = if self.paced { limit } else { limit / 2 };
             found |= ack.now.since(self.round_start) > limit;
         }
-        self.round_least = self.round_least.min(rtt);
+        self.round_min = self.round_min.min(rtt);
         if self.samples < SAMPLES {
             self.samples += 1;
         } else {
-            found |= self.round_least > least + growth(least);
+            found |= self.round_min > min + growth(min);
         }
-        if found { Verdict::Leave } else { Verdict::Go }
+        if found { SlowStart::Exit } else { SlowStart::Standard }
     }
 
-    fn plus_plus(&mut self, ack: &Ack) -> Verdict {
+    fn plus_plus(&mut self, ack: &Ack) -> SlowStart {
         if self.round_end == NO_ROUND || ack.una > self.round_end {
             if self.in_css {
                 self.css_rounds += 1;
                 if self.css_rounds >= CSS_ROUNDS {
-                    return Verdict::Leave;
+                    return SlowStart::Exit;
                 }
             } else {
-                self.reference = self.round_least;
+                self.reference = self.round_min;
             }
             self.begin_round(ack);
         }
         let Some(rtt) = ack.rtt else { return self.pace() };
-        self.round_least = self.round_least.min(rtt);
+        self.round_min = self.round_min.min(rtt);
         self.samples = self.samples.saturating_add(1);
         if self.samples >= SAMPLES {
             if self.in_css {
                 // It was no queue: resume.
-                if self.round_least < self.reference {
+                if self.round_min < self.reference {
                     self.in_css = false;
                     self.reference = Span::MAX;
                 }
             } else if self.reference < Span::MAX
-                && self.round_least >= self.reference + growth(self.reference)
+                && self.round_min >= self.reference + growth(self.reference)
             {
                 self.in_css = true;
                 self.css_rounds = 0;
-                self.reference = self.round_least;
+                self.reference = self.round_min;
             }
         }
         self.pace()
     }
 
-    fn pace(&self) -> Verdict {
-        if self.in_css { Verdict::Slow } else { Verdict::Go }
+    fn pace(&self) -> SlowStart {
+        if self.in_css { SlowStart::Conservative } else { SlowStart::Standard }
     }
 }
 
 /// An eighth, but 4 to 16 ms.
 fn growth(rtt: Span) -> Span {
-    (rtt / 8).clamp(LEAST_GROWTH, GREATEST_GROWTH)
+    (rtt / 8).clamp(MIN_GROWTH, GREATEST_GROWTH)
 }

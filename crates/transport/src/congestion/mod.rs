@@ -17,7 +17,7 @@
 //! | [`Bbr`] | what is in flight, for a round; then as before | in this recovery | 1m more than in flight | 4m for 200 ms, if the least round trip is 10 s old | stays | stays |
 //! | [`BbrV3`] | 0.7 of the bandwidth and of W, or what arrives; a probe's loss of 2 % bounds W | in this round | 1m more than in flight | half of the path's for 200 ms, if the least round trip is 5 s old | stays | stays |
 //! | [`ledbat::Rfc6817`] | W/2, at least 2m | in this W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
-//! | [`ledbat::Draft`] | W/2, at least 1m | in this W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
+//! | [`ledbat::LedbatDraft00`] | W/2, at least 1m | in this W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
 //! | [`ledbat::Libutp`] | W/2, at least 10 B | for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
 //! | [`ledbat::Libutp2010`] | 0.78 W, at least 10 B | for 100 ms | 1m | (1 - q/T) 3000 B | 1m | stays after 300 ms |
 //! | [`ledbat::Libtorrent`] | W/2, at least 1m | in this W, for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m, slow start | stays, either way |
@@ -87,7 +87,7 @@ controllers! {
     /// LEDBAT by RFC 6817.
     Ledbat, "ledbat", Box<ledbat::Rfc6817>;
     /// LEDBAT by draft-shalunov-ledbat-congestion-00 (2009), in whole packets.
-    LedbatDraft, "ledbat-draft", Box<ledbat::Draft>;
+    LedbatDraft, "ledbat-draft", Box<ledbat::LedbatDraft00>;
     /// libutp's since 2013.
     Libutp, "libutp", Box<ledbat::Libutp>;
     /// libutp's at its first public commit (2010).
@@ -186,7 +186,7 @@ pub struct Params {
     pub mss: u32,
     /// The transport cannot do with a window below this many bytes: a segment for TCP, which has no
     /// timer for a window that holds nothing; 0 for uTP.
-    pub least_window: u64,
+    pub min_window: u64,
     /// What a controller of the LEDBAT family needs.
     pub ledbat: Option<Ledbat>,
     /// The first window in bytes.
@@ -280,7 +280,7 @@ pub(crate) mod tests {
         Params {
             now: Time::START,
             mss: 1000,
-            least_window: 0,
+            min_window: 0,
             ledbat: None,
             initial_window: 1000 * segments,
             hystart: HyStartKind::None,

@@ -8,7 +8,7 @@ use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
 /// The smallest segment size that is believed (RFC 9293, section 3.7.1).
-const LEAST_SEGMENT: u32 = 64;
+const MIN_SEGMENT: u32 = 64;
 
 /// How far the opening has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ enum Reset {
     AnswerSyn,
 }
 
-/// What a connection is about to send; see [`Connection::poll_draft`].
+/// What a connection is about to send; see [`Connection::poll_outgoing`].
 #[derive(Debug)]
-pub struct Draft(Burst);
+pub struct Outgoing(Burst);
 
-impl Draft {
+impl Outgoing {
     /// Bytes of payload.
     #[inline]
     pub fn payload(&self) -> u32 {
@@ -141,7 +141,7 @@ impl Connection {
         self.scaled &= syn.flags.contains(Flags::WINDOW_SCALE);
         let largest = (config.mtu_bytes - BARE_HEADER_BYTES).min(u32::from(syn.mss));
         let options = config.option_bytes(self.timestamps);
-        let mss = (largest.max(LEAST_SEGMENT + options) - options) as u16;
+        let mss = (largest.max(MIN_SEGMENT + options) - options) as u16;
         self.mss = mss;
         self.sender.agree(config, mss, self.sack, self.timestamps);
         self.receiver.agree(self.scaled, mss);
@@ -269,29 +269,37 @@ impl Connection {
         }
     }
 
-    /// What to put on the wire next. Repeat until `None` after every other call with `&mut self`.
+    /// What to put on the wire next. Retransmission until `None` after every other call with `&mut self`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if !self.is_established() {
             return self.poll_opening(now);
         }
-        let draft = self.poll_draft(now)?;
+        let outgoing = self.poll_outgoing(now)?;
         let mut segment = Segment::default();
-        self.write_out(now, draft, &mut segment);
+        self.write_out(now, outgoing, &mut segment);
         Some(segment)
     }
 
     /// [`poll_transmit`](Connection::poll_transmit) in two steps, for an established connection:
     /// what to send next is to be given to [`write_out`](Connection::write_out) at once.
     #[inline(always)]
-    pub fn poll_draft(&mut self, now: Time) -> Option<Draft> {
+    pub fn poll_outgoing(&mut self, now: Time) -> Option<Outgoing> {
         debug_assert!(self.is_established());
         if let Some(burst) = self.sender.poll(&self.config, now) {
-            Some(Draft(burst))
+            Some(Outgoing(burst))
         } else if self.receiver.acks.due {
-            Some(Draft(Burst { seq: self.sender.next_offset(), len: 0, flags: Flags::default() }))
+            Some(Outgoing(Burst {
+                seq: self.sender.next_offset(),
+                len: 0,
+                flags: Flags::default(),
+            }))
         } else if self.sender.take_window_probe() {
-            Some(Draft(Burst { seq: self.sender.probe_offset(), len: 0, flags: Flags::default() }))
+            Some(Outgoing(Burst {
+                seq: self.sender.probe_offset(),
+                len: 0,
+                flags: Flags::default(),
+            }))
         } else {
             None
         }
@@ -300,20 +308,20 @@ impl Connection {
     /// Fills `segment` in place, and returns how many frames it is. In place, since copying a structure
     /// right after its fields were written one by one is a store-forwarding stall for each packet.
     #[inline(always)]
-    pub fn write_out(&mut self, now: Time, draft: Draft, segment: &mut Segment) -> u32 {
-        let Draft(Burst { seq, len, mut flags }) = draft;
+    pub fn write_out(&mut self, now: Time, outgoing: Outgoing, segment: &mut Segment) -> u32 {
+        let Outgoing(Burst { seq, len, mut flags }) = outgoing;
         if self.echo.is_agreed() {
             flags |= self.echo.flags();
         }
-        self.say(now, seq, len, Flags::ACK | flags, segment);
+        self.fill_header(now, seq, len, Flags::ACK | flags, segment);
         let mss = u32::from(self.mss);
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
     /// A segment with everything that it says about the other direction.
     #[inline(always)]
-    fn say(&mut self, now: Time, seq: u64, len: u32, flags: Flags, segment: &mut Segment) {
-        let news = self.receiver.acknowledge(now, len > 0);
+    fn fill_header(&mut self, now: Time, seq: u64, len: u32, flags: Flags, segment: &mut Segment) {
+        let ack_fields = self.receiver.acknowledge(now, len > 0);
         self.segments_sent += 1;
         let (timestamp, stamped) = match (self.timestamps, self.config.free_timestamps) {
             (false, _) => (0, Flags::default()),
@@ -322,11 +330,11 @@ impl Connection {
         };
         *segment = Segment {
             seq,
-            ack: news.ack,
+            ack: ack_fields.ack,
             len,
-            window: news.window,
+            window: ack_fields.window,
             timestamp,
-            echo: news.echo,
+            echo: ack_fields.echo,
             sack: [(0, 0); MAX_SACK_RANGES],
             mss: self.mss,
             flags: flags | stamped,
@@ -378,7 +386,7 @@ impl Connection {
         let wait = self.config.initial_rto_ns * (1 << (self.syn_tries - 1).min(20));
         self.opening_at = now + wait.min(self.config.max_rto_ns);
         let mss = segment.mss;
-        self.say(now, 0, 0, segment.flags, &mut segment);
+        self.fill_header(now, 0, 0, segment.flags, &mut segment);
         segment.mss = mss;
         Some(segment)
     }
@@ -613,11 +621,11 @@ impl Connection {
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
         let counters = self.sender.repairs.counters;
-        let least = rtt.min();
+        let min = rtt.min();
         Stats {
             srtt: rtt.smoothed(),
             rtt: rtt.latest(),
-            min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            min_rtt: if min == Span::MAX { Span::ZERO } else { min },
             rttvar: rtt.deviation(),
             rto: self.sender.timeout(&self.config),
             backoff: self.sender.backoff(),
@@ -631,7 +639,7 @@ impl Connection {
             outstanding: self.sender.outstanding(),
             sacked: u64::from(self.sender.marked_bytes().sacked),
             lost: u64::from(self.sender.marked_bytes().lost),
-            retransmitted_in_flight: u64::from(self.sender.marked_bytes().repeated),
+            retransmitted_in_flight: u64::from(self.sender.marked_bytes().retransmitted),
             peer_window: self.sender.peer_window(),
             segments_sent: self.segments_sent,
             // Linux' tcpi_total_retrans: those of the handshake, too.

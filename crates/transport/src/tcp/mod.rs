@@ -15,9 +15,9 @@
 //! that carries [`Flags::ACK`]); a FIN occupies the one after the last byte. The numbers on the wire
 //! are `initial + 1 + offset` modulo 2^32, which is a codec's business.
 
-mod acknowledger;
 mod config;
 mod connection;
+mod delayed_ack;
 mod dsack;
 mod ecn;
 mod hot;
@@ -34,6 +34,6 @@ mod state;
 pub use config::{
     Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
-pub use connection::{Connection, Draft};
+pub use connection::{Connection, Outgoing};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};
 pub use state::{CloseReason, LossTimer, Phase, State, Stats};

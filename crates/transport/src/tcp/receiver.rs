@@ -1,5 +1,5 @@
-use super::acknowledger::Acknowledger;
 use super::config::Config;
+use super::delayed_ack::DelayedAckState;
 use super::reassembly::Reassembly;
 use super::rtt::RoundTrip;
 use super::segment::{Flags, Segment};
@@ -14,12 +14,12 @@ const UNSCALED_WINDOW: u64 = 65_535;
 #[repr(C)]
 pub(super) struct Receiver {
     /// Everything below has arrived; includes the FIN's offset once it has.
-    next: u64,
+    rcv_nxt: u64,
     read: u64,
     /// Offset of the FIN, once known.
     fin: u64,
     /// Offset up to which the window was offered. Never moves back.
-    edge: u64,
+    rcv_wnd_end: u64,
     /// What lies above a gap, once there has been one.
     queue: Option<Box<Reassembly>>,
     /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh). At most 1 GiB.
@@ -28,7 +28,7 @@ pub(super) struct Receiver {
     /// Timestamp to echo (RFC 7323, section 4.3).
     pub(super) echo: u32,
     last_echo: u32,
-    pub(super) acks: Acknowledger,
+    pub(super) acks: DelayedAckState,
     /// Round trip as the receiver sees it, in nanoseconds times eight.
     round_trip: u64,
     /// Bytes read in the last round, and when and where this one began.
@@ -59,16 +59,16 @@ impl Receiver {
         let segment = config.segment_bytes();
         // Windows are checked to be at most 1 GiB, segments 64 KiB.
         Receiver {
-            next: 0,
+            rcv_nxt: 0,
             read: 0,
             fin: u64::MAX,
             queue: None,
-            acks: Acknowledger::new(now),
+            acks: DelayedAckState::new(now),
             scaled: config.window_scaling,
             segment: segment as u16,
             rcv_buf: window.buffer_bytes as u32,
             rcv_ssthresh: window.initial_bytes as u32,
-            edge: 0,
+            rcv_wnd_end: 0,
             echo: 0,
             round_trip: 0,
             last_echo: 0,
@@ -86,12 +86,12 @@ impl Receiver {
 
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.next
+        self.rcv_nxt
     }
     /// Bytes that arrived in order, the FIN not counted.
     #[inline]
     pub(super) fn received(&self) -> u64 {
-        self.next.min(self.fin)
+        self.rcv_nxt.min(self.fin)
     }
     #[inline]
     pub(super) fn readable(&self) -> u64 {
@@ -100,7 +100,7 @@ impl Receiver {
     /// Whether the FIN has arrived with everything before it.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
-        self.next > self.fin
+        self.rcv_nxt > self.fin
     }
     pub(super) fn is_read_to_the_end(&self) -> bool {
         self.is_finished() && self.read == self.fin
@@ -134,7 +134,7 @@ impl Receiver {
         unstamped: &mut Unstamped,
     ) {
         // A probe lies before the window, wrapping below offset 0.
-        let offset = segment.seq.wrapping_sub(self.next) as i64;
+        let offset = segment.seq.wrapping_sub(self.rcv_nxt) as i64;
         // TS.Recent never goes back: an old segment that was overtaken brings an old clock (RFC 7323, 4.3).
         if segment.flags.contains(Flags::TIMESTAMPS)
             && (segment.seq.wrapping_sub(self.acks.acknowledged()) as i64) <= 0
@@ -154,21 +154,22 @@ impl Receiver {
             return;
         }
         let end = segment.end();
-        if end <= self.next {
+        if end <= self.rcv_nxt {
             // All of it is old: our acknowledgement may have been lost.
             self.note_duplicate(config, segment.seq, end);
             self.acks.on_disorder(&config.delayed_ack, self.window());
             return;
         }
-        let data_end = (segment.seq + u64::from(segment.len)).min(self.edge.max(self.next));
+        let data_end =
+            (segment.seq + u64::from(segment.len)).min(self.rcv_wnd_end.max(self.rcv_nxt));
         let whole = data_end == segment.seq + u64::from(segment.len);
-        if data_end <= self.next && !(fin && whole) {
+        if data_end <= self.rcv_nxt && !(fin && whole) {
             // Nothing fits: a closed window, or a probe of one.
             self.acks.due = true;
             return;
         }
         if offset < 0 {
-            self.note_duplicate(config, segment.seq, self.next);
+            self.note_duplicate(config, segment.seq, self.rcv_nxt);
         }
         self.measure_round_trip(config, now, segment, data_end, unstamped);
         let frame = segment.len.min(u32::from(segment.mss.max(1)));
@@ -180,7 +181,7 @@ impl Receiver {
             self.window(),
             rtt.timeout(),
         );
-        self.next = self.next.max(data_end);
+        self.rcv_nxt = self.rcv_nxt.max(data_end);
         if fin && whole {
             self.fin = data_end;
         }
@@ -189,11 +190,11 @@ impl Receiver {
                 queue.note_overlap(segment.seq, data_end);
             }
             // RFC 5681, section 4.2: a segment that fills a gap is acknowledged at once.
-            self.next = queue.join(self.next);
+            self.rcv_nxt = queue.join(self.rcv_nxt);
             self.acks.due = true;
         }
-        if self.next == self.fin {
-            self.next += 1;
+        if self.rcv_nxt == self.fin {
+            self.rcv_nxt += 1;
             self.acks.due = true;
             if let Some(queue) = &mut self.queue {
                 // Nothing is left to retransmit (Linux: tcp_fin).
@@ -203,8 +204,8 @@ impl Receiver {
         if frame >= 128 && self.rcv_ssthresh < self.rcv_buf {
             self.rcv_ssthresh = (self.rcv_ssthresh + 2 * u32::from(self.segment)).min(self.rcv_buf);
         }
-        let opens = self.edge < self.next + self.offer();
-        self.acks.consider(&config.delayed_ack, now, self.next, opens, rtt.smoothed());
+        let opens = self.rcv_wnd_end < self.rcv_nxt + self.advertise();
+        self.acks.consider(&config.delayed_ack, now, self.rcv_nxt, opens, rtt.smoothed());
     }
 
     /// Data above a gap, or after the end.
@@ -212,12 +213,12 @@ impl Receiver {
         let window = self.window();
         self.acks.on_disorder(&config.delayed_ack, window);
         if self.is_finished() {
-            self.note_duplicate(config, segment.seq, segment.end().min(self.next));
+            self.note_duplicate(config, segment.seq, segment.end().min(self.rcv_nxt));
             return;
         }
         let data_end = segment.seq + u64::from(segment.len);
-        let end = data_end.min(self.edge);
-        if segment.flags.contains(Flags::FIN) && data_end <= self.edge {
+        let end = data_end.min(self.rcv_wnd_end);
+        if segment.flags.contains(Flags::FIN) && data_end <= self.rcv_wnd_end {
             self.fin = data_end;
         }
         if segment.seq < end {
@@ -240,12 +241,12 @@ impl Receiver {
         if self.is_finished() {
             return;
         }
-        self.acks.on_read(&config.delayed_ack, self.next, self.readable() == 0);
+        self.acks.on_read(&config.delayed_ack, self.rcv_nxt, self.readable() == 0);
         // Tell of a window that has at least doubled (Linux), or opened by two segments or half
         // the buffer from almost nothing (RFC 1122, section 4.2.3.3).
         let offered = self.window();
         if 2 * offered <= u64::from(self.rcv_buf) {
-            let now_possible = self.offer();
+            let now_possible = self.advertise();
             self.acks.due |= now_possible > 0 && now_possible >= 2 * offered;
         }
     }
@@ -312,12 +313,12 @@ impl Receiver {
     /// The window as last offered.
     #[inline]
     fn window(&self) -> u64 {
-        self.edge.saturating_sub(self.next)
+        self.rcv_wnd_end.saturating_sub(self.rcv_nxt)
     }
 
     /// The window that could be offered now.
     #[inline]
-    fn offer(&self) -> u64 {
+    fn advertise(&self) -> u64 {
         let buffer = u64::from(self.rcv_buf);
         let free = buffer.saturating_sub(self.readable());
         // No silly windows: none at all rather than less than a segment.
@@ -330,11 +331,11 @@ impl Receiver {
 
     /// What a segment says about this direction, which thereby is acknowledged.
     #[inline]
-    pub(super) fn acknowledge(&mut self, now: Time, data: bool) -> News {
-        self.edge = self.edge.max(self.next + self.offer());
-        self.acks.on_sent(now, self.next, data);
+    pub(super) fn acknowledge(&mut self, now: Time, data: bool) -> AckFields {
+        self.rcv_wnd_end = self.rcv_wnd_end.max(self.rcv_nxt + self.advertise());
+        self.acks.on_sent(now, self.rcv_nxt, data);
         let window = self.window().min(u64::from(u32::MAX)) as u32;
-        News { ack: self.next, window, echo: self.echo }
+        AckFields { ack: self.rcv_nxt, window, echo: self.echo }
     }
 
     /// Adds a duplicate, once, and the ranges that arrived above a gap.
@@ -351,7 +352,7 @@ impl Receiver {
 }
 
 /// What a segment says about the other direction.
-pub(super) struct News {
+pub(super) struct AckFields {
     pub(super) ack: u64,
     pub(super) window: u32,
     pub(super) echo: u32,

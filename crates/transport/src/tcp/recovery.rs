@@ -32,7 +32,7 @@ pub(super) struct Recovery {
     /// The first repeat may go whatever the window says.
     pub(super) force: bool,
     /// Clock reading (as in the timestamp option) of the episode's first repeat.
-    pub(super) first_repeat: Option<u32>,
+    pub(super) retrans_stamp: Option<u32>,
     /// Whether the reduction may still be taken back.
     pub(super) can_undo: bool,
 }
@@ -48,7 +48,7 @@ impl Recovery {
         sent: 0,
         odd: false,
         force: false,
-        first_repeat: None,
+        retrans_stamp: None,
         can_undo: false,
     };
 
@@ -67,9 +67,9 @@ impl Recovery {
 
     /// The timer has fired.
     pub(super) fn time_out(&mut self, recover: u64, keep_undo: bool) {
-        let (first_repeat, can_undo) =
-            if keep_undo { (self.first_repeat, self.can_undo) } else { (None, true) };
-        *self = Recovery { recover, first_repeat, can_undo, force: true, ..Recovery::NONE };
+        let (retrans_stamp, can_undo) =
+            if keep_undo { (self.retrans_stamp, self.can_undo) } else { (None, true) };
+        *self = Recovery { recover, retrans_stamp, can_undo, force: true, ..Recovery::NONE };
     }
 
     /// Something was sent.
@@ -112,10 +112,10 @@ impl Recovery {
                     let limit = if safe { limit + mss } else { limit };
                     limit.min(self.target - in_flight)
                 };
-                let least = if self.sent == 0 { mss } else { 0 };
+                let min = if self.sent == 0 { mss } else { 0 };
                 // Where Linux counts a packet, RFC 9937 counts bytes: an acknowledgement of a FIN, with
                 // nothing left in flight, must not leave a window of one byte.
-                self.window = (in_flight + allowed.max(least)).max(mss);
+                self.window = (in_flight + allowed.max(min)).max(mss);
             }
         }
     }

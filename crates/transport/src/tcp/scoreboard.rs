@@ -16,9 +16,9 @@ const SACKED: u8 = 1;
 /// Counted as lost; it may be under way again.
 const LOST: u8 = 2;
 /// The latest repeat is believed to be under way.
-const REPEATED: u8 = 4;
+const RETRANSMITTED: u8 = 4;
 /// It was repeated at some time, so that its acknowledgement is ambiguous.
-const EVER_REPEATED: u8 = 8;
+const EVER_RETRANSMITTED: u8 = 8;
 
 impl Sent {
     #[inline]
@@ -43,7 +43,7 @@ pub(super) struct Delivery {
     /// Whether SACK ranges told of something new.
     pub(super) sacked: bool,
     /// Whether something was acknowledged that had been repeated.
-    pub(super) repeated: bool,
+    pub(super) retransmitted: bool,
     /// When the oldest and the newest cumulatively acknowledged segments were sent, if never repeated.
     pub(super) acked_sent: Option<(Time, Time)>,
     /// Likewise for SACKed ones.
@@ -66,7 +66,7 @@ pub(super) struct Delivery {
 impl Delivery {
     #[inline]
     fn see(&mut self, sent: &Sent) -> bool {
-        if sent.is(EVER_REPEATED) && sent.sent_at > self.ambiguous_after {
+        if sent.is(EVER_RETRANSMITTED) && sent.sent_at > self.ambiguous_after {
             return false;
         }
         self.newest = self.newest.max(Some((sent.sent_at, sent.end())));
@@ -119,7 +119,7 @@ pub(super) enum Criterion {
 
 /// A repeat that is under way, in order of sending.
 #[derive(Clone, Copy, Debug)]
-struct Repeat {
+struct Retransmission {
     index: u64,
     sent_at: Time,
     /// Next new offset when it was sent: if something above arrives, it was overtaken.
@@ -137,7 +137,7 @@ pub(super) struct Scoreboard {
     /// Sums over the segments. No more than a window, which has 32 bits.
     sacked_bytes: u32,
     lost_bytes: u32,
-    repeated_bytes: u32,
+    retransmitted_bytes: u32,
     trouble: Option<Box<Trouble>>,
 }
 
@@ -146,7 +146,7 @@ pub(super) struct Scoreboard {
 pub(super) struct MarkedBytes {
     pub(super) sacked: u32,
     pub(super) lost: u32,
-    pub(super) repeated: u32,
+    pub(super) retransmitted: u32,
 }
 
 /// The segments in order. The oldest, which on a line that is not busy is all there is, stands here:
@@ -167,12 +167,12 @@ struct Trouble {
     highest_sacked: u64,
     /// First segment whose original transmission RACK has not classified yet. Everything below is SACKed,
     /// lost or retransmitted, so each segment is classified once.
-    judged: u64,
+    classified: u64,
     /// No segment below this index is lost and waiting to be repeated.
     next_lost: u64,
-    /// SACKed segments at and above `judged`.
+    /// SACKed segments at and above `classified`.
     sacked_above: u32,
-    repeats: VecDeque<Repeat>,
+    retransmissions: VecDeque<Retransmission>,
     /// SACK ranges of the last acknowledgement that had any: they need no second look.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
     dsack: Dsack,
@@ -251,7 +251,7 @@ impl Scoreboard {
     /// Bytes that left the sender and neither arrived nor got lost, of `outstanding`.
     #[inline]
     pub(super) fn in_flight(&self, outstanding: u64) -> u64 {
-        outstanding + u64::from(self.repeated_bytes)
+        outstanding + u64::from(self.retransmitted_bytes)
             - u64::from(self.sacked_bytes)
             - u64::from(self.lost_bytes)
     }
@@ -262,8 +262,8 @@ impl Scoreboard {
     }
     /// Whether lost segments wait to be repeated.
     #[inline]
-    pub(super) fn has_unrepeated(&self) -> bool {
-        self.lost_bytes > self.repeated_bytes
+    pub(super) fn has_unretransmitted(&self) -> bool {
+        self.lost_bytes > self.retransmitted_bytes
     }
     pub(super) fn highest_sacked(&self) -> u64 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.highest_sacked)
@@ -278,8 +278,8 @@ impl Scoreboard {
     }
 
     pub(super) fn marked_bytes(&self) -> MarkedBytes {
-        let Scoreboard { sacked_bytes, lost_bytes, repeated_bytes, .. } = *self;
-        MarkedBytes { sacked: sacked_bytes, lost: lost_bytes, repeated: repeated_bytes }
+        let Scoreboard { sacked_bytes, lost_bytes, retransmitted_bytes, .. } = *self;
+        MarkedBytes { sacked: sacked_bytes, lost: lost_bytes, retransmitted: retransmitted_bytes }
     }
     /// What D-SACKs have taught, if something went wrong before.
     pub(super) fn dsack(&self) -> Option<&Dsack> {
@@ -319,7 +319,7 @@ impl Scoreboard {
         }
         if let Some(trouble) = &mut self.trouble {
             trouble.first += retired;
-            trouble.judged = trouble.judged.max(trouble.first);
+            trouble.classified = trouble.classified.max(trouble.first);
         }
     }
 
@@ -338,22 +338,22 @@ impl Scoreboard {
         let less = |marks| if sent.is(marks) { bytes } else { 0 };
         self.sacked_bytes -= less(SACKED);
         self.lost_bytes -= less(LOST);
-        self.repeated_bytes -= less(REPEATED);
+        self.retransmitted_bytes -= less(RETRANSMITTED);
     }
 
     /// A segment with marks is acknowledged, the first after so many that are `retired` already.
     fn retire(&mut self, sent: &Sent, retired: u64, highest_sacked: u64, delivery: &mut Delivery) {
         self.forget(sent, sent.len);
-        delivery.repeated |= sent.is(EVER_REPEATED);
+        delivery.retransmitted |= sent.is(EVER_RETRANSMITTED);
         if !sent.is(SACKED) {
-            if sent.is(EVER_REPEATED) {
+            if sent.is(EVER_RETRANSMITTED) {
                 delivery.bytes += u64::from(sent.len);
                 delivery.see_acked(sent);
             } else {
                 delivery.acknowledge(sent, highest_sacked);
             }
         } else if let Some(trouble) = &mut self.trouble
-            && trouble.first + retired >= trouble.judged
+            && trouble.first + retired >= trouble.classified
         {
             trouble.sacked_above -= 1;
         }
@@ -400,20 +400,20 @@ impl Scoreboard {
             if sent.is(LOST) {
                 self.lost_bytes -= sent.len;
             }
-            if sent.is(REPEATED) {
-                self.repeated_bytes -= sent.len;
+            if sent.is(RETRANSMITTED) {
+                self.retransmitted_bytes -= sent.len;
             }
-            sent.marks = (sent.marks | SACKED) & !(LOST | REPEATED);
+            sent.marks = (sent.marks | SACKED) & !(LOST | RETRANSMITTED);
             let sent = *sent;
             self.sacked_bytes += sent.len;
-            if trouble.first + position as u64 >= trouble.judged {
+            if trouble.first + position as u64 >= trouble.classified {
                 trouble.sacked_above += 1;
             }
             trouble.highest_sacked = trouble.highest_sacked.max(sent.end());
             delivery.bytes += u64::from(sent.len);
             delivery.sacked = true;
             delivery.see_sacked(&sent);
-            if !sent.is(EVER_REPEATED) {
+            if !sent.is(EVER_RETRANSMITTED) {
                 let (oldest, _) = delivery.sacked_sent.unwrap_or((sent.sent_at, sent.sent_at));
                 delivery.sacked_sent = Some((oldest, sent.sent_at));
                 if sent.seq < before {
@@ -426,7 +426,7 @@ impl Scoreboard {
     /// The segment at `position` is lost. Whether it was there.
     fn lose(&mut self, position: usize) -> bool {
         let Some(sent) = self.sent.get(position) else { return false };
-        let news = !sent.is(LOST) || sent.is(REPEATED);
+        let news = !sent.is(LOST) || sent.is(RETRANSMITTED);
         self.trouble.get_or_insert_default().segments_lost += u32::from(news);
         self.count_lost(position)
     }
@@ -434,9 +434,9 @@ impl Scoreboard {
     /// The segment at `position` is in flight no more. Whether it was there.
     fn count_lost(&mut self, position: usize) -> bool {
         let Some(sent) = self.sent.get_mut(position) else { return false };
-        if sent.is(REPEATED) {
-            sent.marks &= !REPEATED;
-            self.repeated_bytes -= sent.len;
+        if sent.is(RETRANSMITTED) {
+            sent.marks &= !RETRANSMITTED;
+            self.retransmitted_bytes -= sent.len;
         }
         if !sent.is(LOST) {
             sent.marks |= LOST;
@@ -449,20 +449,24 @@ impl Scoreboard {
 
     /// Marks what is lost by `criterion`. Returns whether something new is, and how long the next
     /// candidate has left where time is the criterion.
-    pub(super) fn judge(&mut self, criterion: Criterion, now: Time) -> (bool, Option<Span>) {
+    pub(super) fn detect_losses(
+        &mut self,
+        criterion: Criterion,
+        now: Time,
+    ) -> (bool, Option<Span>) {
         let mut any = false;
         let mut wait: Option<Span> = None;
         loop {
             let trouble = self.trouble.get_or_insert_default();
-            let position = (trouble.judged - trouble.first) as usize;
+            let position = (trouble.classified - trouble.first) as usize;
             let Some(sent) = self.sent.get(position) else { break };
             if sent.is(SACKED) {
                 trouble.sacked_above -= 1;
-                trouble.judged += 1;
+                trouble.classified += 1;
                 continue;
             }
-            if sent.is(LOST | EVER_REPEATED) {
-                trouble.judged += 1;
+            if sent.is(LOST | EVER_RETRANSMITTED) {
+                trouble.classified += 1;
                 continue;
             }
             let gone = match criterion {
@@ -477,15 +481,15 @@ impl Scoreboard {
             if !gone {
                 break;
             }
-            trouble.judged += 1;
+            trouble.classified += 1;
             self.lose(position);
             any = true;
         }
-        while let Some((repeat, position)) = self.first_repeat() {
+        while let Some((retransmission, position)) = self.first_retransmission() {
             let Some(sent) = self.sent.get(position) else { break };
             let gone = match criterion {
                 Criterion::Count(_) => false,
-                Criterion::Distance(_) => self.highest_sacked() > repeat.nxt,
+                Criterion::Distance(_) => self.highest_sacked() > retransmission.nxt,
                 Criterion::Time { newest, patience } => {
                     let left = sent.patience_left(now, newest, patience);
                     wait = left.filter(|left| !left.is_zero()).max(wait);
@@ -495,7 +499,7 @@ impl Scoreboard {
             if !gone {
                 break;
             }
-            self.drop_repeat();
+            self.drop_retransmission();
             self.lose(position);
             any = true;
         }
@@ -503,31 +507,31 @@ impl Scoreboard {
     }
 
     /// The oldest repeat that is still under way, and its position; forgets those before it.
-    fn first_repeat(&mut self) -> Option<(Repeat, usize)> {
+    fn first_retransmission(&mut self) -> Option<(Retransmission, usize)> {
         loop {
             let trouble = self.trouble.as_ref()?;
-            let repeat = *trouble.repeats.front()?;
-            if let Some(position) = repeat.index.checked_sub(trouble.first)
+            let retransmission = *trouble.retransmissions.front()?;
+            if let Some(position) = retransmission.index.checked_sub(trouble.first)
                 && let Some(sent) = self.sent.get(position as usize)
-                && sent.is(REPEATED)
-                && sent.sent_at == repeat.sent_at
+                && sent.is(RETRANSMITTED)
+                && sent.sent_at == retransmission.sent_at
             {
-                return Some((repeat, position as usize));
+                return Some((retransmission, position as usize));
             }
-            self.drop_repeat();
+            self.drop_retransmission();
         }
     }
 
-    fn drop_repeat(&mut self) {
+    fn drop_retransmission(&mut self) {
         if let Some(trouble) = &mut self.trouble {
-            trouble.repeats.pop_front();
+            trouble.retransmissions.pop_front();
         }
     }
 
     /// The oldest segment is lost, whatever the criterion. Returns whether that is news.
     pub(super) fn lose_oldest(&mut self) -> bool {
         let Some(oldest) = self.sent.get(0) else { return false };
-        if oldest.is(SACKED) || (oldest.is(LOST) && !oldest.is(REPEATED)) {
+        if oldest.is(SACKED) || (oldest.is(LOST) && !oldest.is(RETRANSMITTED)) {
             return false;
         }
         self.lose(0)
@@ -547,16 +551,16 @@ impl Scoreboard {
     pub(super) fn lose_nothing(&mut self) {
         let mut lowest = None;
         for (position, sent) in self.sent.iter_mut().enumerate() {
-            if sent.is(LOST) && !sent.is(REPEATED) {
+            if sent.is(LOST) && !sent.is(RETRANSMITTED) {
                 sent.marks &= !LOST;
                 self.lost_bytes -= sent.len;
                 lowest = lowest.or(Some(position));
             }
         }
         let (Some(lowest), Some(trouble)) = (lowest, &mut self.trouble) else { return };
-        trouble.judged = trouble.judged.min(trouble.first + lowest as u64);
-        let unjudged = self.sent.iter().skip((trouble.judged - trouble.first) as usize);
-        trouble.sacked_above = unjudged.filter(|sent| sent.is(SACKED)).count() as u32;
+        trouble.classified = trouble.classified.min(trouble.first + lowest as u64);
+        let unclassified = self.sent.iter().skip((trouble.classified - trouble.first) as usize);
+        trouble.sacked_above = unclassified.filter(|sent| sent.is(SACKED)).count() as u32;
     }
 
     /// All SACK marks go: the receiver has thrown that data away, or may have.
@@ -573,13 +577,13 @@ impl Scoreboard {
 
     /// Ends and lengths of the segments that are lost and were not repeated since.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
-        let waits = |sent: &&Sent| sent.is(LOST) && !sent.is(REPEATED);
+        let waits = |sent: &&Sent| sent.is(LOST) && !sent.is(RETRANSMITTED);
         self.sent.iter().filter(waits).map(|sent| (sent.end(), sent.len))
     }
 
     /// The next run of lost segments to repeat: its offset and length, at most `limit` bytes and
     /// `segments` segments. It is marked as repeated.
-    pub(super) fn repeat_lost(
+    pub(super) fn retransmit_lost(
         &mut self,
         limit: u64,
         now: Time,
@@ -588,7 +592,7 @@ impl Scoreboard {
         let trouble = self.trouble.as_ref()?;
         let first = trouble.first;
         let mut position = trouble.next_lost.saturating_sub(first) as usize;
-        let waits = |sent: &Sent| sent.is(LOST) && !sent.is(REPEATED);
+        let waits = |sent: &Sent| sent.is(LOST) && !sent.is(RETRANSMITTED);
         while self.sent.get(position).is_some_and(|sent| !waits(sent)) {
             position += 1;
         }
@@ -601,7 +605,7 @@ impl Scoreboard {
             }
             bytes = next;
             segments += 1;
-            self.repeat(position, now, nxt);
+            self.retransmit(position, now, nxt);
             position += 1;
         }
         self.trouble.get_or_insert_default().next_lost = first + position as u64;
@@ -609,7 +613,7 @@ impl Scoreboard {
     }
 
     /// Repeats the last segment as a probe, though it is not known to be lost.
-    pub(super) fn repeat_last(&mut self, now: Time, nxt: u64) -> Option<(u64, u64)> {
+    pub(super) fn retransmit_last(&mut self, now: Time, nxt: u64) -> Option<(u64, u64)> {
         let last = *self.sent.last()?;
         if last.is(SACKED) {
             return None;
@@ -617,19 +621,19 @@ impl Scoreboard {
         let position = self.sent.len() - 1;
         // The probe stands for it from now on; nobody has said that it is lost.
         self.count_lost(position);
-        self.repeat(position, now, nxt);
+        self.retransmit(position, now, nxt);
         Some((last.seq, u64::from(last.len)))
     }
 
-    fn repeat(&mut self, position: usize, now: Time, nxt: u64) {
-        self.first_repeat();
+    fn retransmit(&mut self, position: usize, now: Time, nxt: u64) {
+        self.first_retransmission();
         let Some(sent) = self.sent.get_mut(position) else { return };
         sent.sent_at = now;
-        sent.marks |= REPEATED | EVER_REPEATED;
-        self.repeated_bytes += sent.len;
+        sent.marks |= RETRANSMITTED | EVER_RETRANSMITTED;
+        self.retransmitted_bytes += sent.len;
         let trouble = self.trouble.get_or_insert_default();
         let index = trouble.first + position as u64;
-        trouble.repeats.push_back(Repeat { index, sent_at: now, nxt });
+        trouble.retransmissions.push_back(Retransmission { index, sent_at: now, nxt });
     }
 
     /// How often a segment was declared lost.
@@ -639,7 +643,8 @@ impl Scoreboard {
 
     /// Entries that memory is held for.
     pub(super) fn capacity(&self) -> usize {
-        self.sent.later.capacity() + self.trouble.as_ref().map_or(0, |t| t.repeats.capacity())
+        self.sent.later.capacity()
+            + self.trouble.as_ref().map_or(0, |t| t.retransmissions.capacity())
     }
 }
 
@@ -692,13 +697,13 @@ mod tests {
         board.lose_oldest();
         let fack = Criterion::Distance(3000);
         let mut delivery = Delivery::default();
-        assert!(board.repeat_lost(u64::MAX, at(100), 5000).is_some());
+        assert!(board.retransmit_lost(u64::MAX, at(100), 5000).is_some());
         board.push(5000, 1000, at(110));
         board.push(6000, 1000, at(120));
         // Everything that was sent before the repeat arrives: it may still be on its way.
         board.select([(1000, 5000)].into_iter(), &mut delivery);
-        assert_eq!((board.judge(fack, at(130)).0, board.waiting().count()), (false, 0));
+        assert_eq!((board.detect_losses(fack, at(130)).0, board.waiting().count()), (false, 0));
         board.select([(1000, 6000)].into_iter(), &mut delivery);
-        assert_eq!((board.judge(fack, at(140)).0, board.waiting().count()), (true, 1));
+        assert_eq!((board.detect_losses(fack, at(140)).0, board.waiting().count()), (true, 1));
     }
 }

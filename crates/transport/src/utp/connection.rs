@@ -62,7 +62,7 @@ pub struct Connection {
     /// When an unconfirmed connection answers again or ends, or lingering ends.
     opening_at: Time,
     last_sent: Time,
-    last_heard: Time,
+    last_received: Time,
     packets_sent: u64,
     packets_received: u64,
     packets_ignored: u64,
@@ -102,7 +102,7 @@ impl Connection {
             released: false,
             opening_at: Time::NEVER,
             last_sent: now,
-            last_heard: now,
+            last_received: now,
             packets_sent: 0,
             packets_received: 0,
             packets_ignored: 0,
@@ -182,7 +182,7 @@ impl Connection {
             return Payload::Drop;
         }
         self.packets_received += 1;
-        self.last_heard = now;
+        self.last_received = now;
         let delay = self.measure(now, packet);
         self.sender.on_packet(&self.config, now, packet, delay);
         if self.opening == Opening::SynReceived {
@@ -379,7 +379,7 @@ impl Connection {
     #[inline]
     fn silence_at(&self) -> Time {
         let wait = self.config.silence_timeout_ns;
-        if wait.is_zero() { Time::NEVER } else { self.last_heard + wait }
+        if wait.is_zero() { Time::NEVER } else { self.last_received + wait }
     }
 
     /// When [`on_timer`](Connection::on_timer) wants to be called. Cheap; it may move either way
@@ -573,8 +573,8 @@ impl Connection {
     }
 
     /// When the last plausible packet arrived; when the connection was made, before the first.
-    pub fn last_heard(&self) -> Time {
-        self.last_heard
+    pub fn last_received(&self) -> Time {
+        self.last_received
     }
 
     /// Whether the handshake is done and the connection not over.
@@ -630,11 +630,11 @@ impl Connection {
     pub fn stats(&self) -> Stats {
         let rtt = self.sender.round_trip();
         let counters = self.sender.counters;
-        let least = rtt.min();
+        let min = rtt.min();
         Stats {
             srtt: rtt.smoothed(),
             rtt: rtt.latest(),
-            min_rtt: if least == Span::MAX { Span::ZERO } else { least },
+            min_rtt: if min == Span::MAX { Span::ZERO } else { min },
             rttvar: rtt.deviation(),
             rto: self.sender.timeout(&self.config),
             backoff: self.sender.backoff(),

@@ -108,7 +108,7 @@ mod tests {
         let limits = Limits::LIBUTP.within_memory(80 * each, &config);
         assert_eq!((limits.connections, limits.network_connections), (80, 10));
         assert_eq!(Limits::LIBUTP.within_memory(u64::MAX, &config), Limits::LIBUTP);
-        let least = Limits::LIBUTP.within_memory(0, &config);
-        assert_eq!((least.connections, least.network_connections), (1, 1));
+        let min = Limits::LIBUTP.within_memory(0, &config);
+        assert_eq!((min.connections, min.network_connections), (1, 1));
     }
 }

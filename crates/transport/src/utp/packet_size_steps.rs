@@ -18,8 +18,8 @@ impl PacketSizeSteps {
 
     /// Payload of a packet, where the path takes `most`.
     #[inline]
-    pub(super) fn packet_bytes(&self, ladder: &Ladder, most: u32) -> u32 {
-        ladder.steps_bytes.get(self.at).map_or(most, |step| most.min(*step))
+    pub(super) fn packet_bytes(&self, ladder: &Ladder, max: u32) -> u32 {
+        ladder.steps_bytes.get(self.at).map_or(max, |step| max.min(*step))
     }
 
     /// Whether packets are as large as the path takes.
@@ -40,14 +40,14 @@ impl PacketSizeSteps {
         now: Time,
         bytes: u32,
         window: u64,
-        most: u32,
+        max: u32,
     ) -> bool {
         self.sent += u64::from(bytes);
         let elapsed = now.since(self.since);
         if elapsed < ladder.period_ns {
             return false;
         }
-        let size = u64::from(self.packet_bytes(ladder, most));
+        let size = u64::from(self.packet_bytes(ladder, max));
         let per_target = share(self.sent, ladder.target_ns, elapsed);
         let up = per_target > u64::from(ladder.raise_packets) * size
             && window > u64::from(ladder.raise_window_packets) * size;

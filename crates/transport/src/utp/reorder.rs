@@ -2,7 +2,7 @@ use super::config::MAX_PACKETS;
 use super::sack::{MAX_SACK_BYTES, Sack};
 
 /// Least length of the ring: one word of bits.
-const LEAST: usize = 64;
+const MIN_SLOTS: usize = 64;
 
 /// Packets that arrived ahead of a gap: their lengths by number, in a ring that grows to
 /// [`MAX_PACKETS`] and no further. Empty, it owns no memory.
@@ -62,7 +62,7 @@ impl Reorder {
 
     #[cold]
     fn grow(&mut self, next: u64, distance: usize) {
-        let size = (distance + 1).next_power_of_two().max(LEAST);
+        let size = (distance + 1).next_power_of_two().max(MIN_SLOTS);
         let mut larger =
             Reorder { lengths: vec![0; size], held: vec![0; size / 64], ..Reorder::default() };
         for seq in next..next + self.lengths.len() as u64 {

@@ -101,7 +101,7 @@ impl Rig {
         let params = Params {
             now: Time::START,
             mss: 1000,
-            least_window: 0,
+            min_window: 0,
             ledbat: Some(table),
             initial_window: 2000,
             hystart: HyStartKind::None,

@@ -1,11 +1,11 @@
 use crate::discipline::Context;
-use crate::discipline::codel::control;
+use crate::discipline::codel::control_law;
 use crate::discipline::pool::Held;
 use flashcrowd_base::{Span, Time};
 
 /// Parameters of COBALT.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law {
+pub(super) struct CobaltParams {
     pub(super) target: Span,
     pub(super) interval: Span,
     /// What a packet of full size takes.
@@ -31,8 +31,8 @@ pub(super) struct Cobalt {
 
 impl Cobalt {
     /// A packet had to be dropped since there was no room.
-    pub(super) fn queue_full(&mut self, law: &Law, now: Time) {
-        if now.since(self.blue_timer) > law.target {
+    pub(super) fn queue_full(&mut self, cobalt_params: &CobaltParams, now: Time) {
+        if now.since(self.blue_timer) > cobalt_params.target {
             self.drop_probability = (self.drop_probability + RISE).min(1.0);
             self.blue_timer = now;
         }
@@ -42,20 +42,20 @@ impl Cobalt {
     }
 
     /// The queue had its turn and was empty.
-    pub(super) fn queue_empty(&mut self, law: &Law, now: Time) {
-        if self.drop_probability > 0.0 && now.since(self.blue_timer) > law.target {
+    pub(super) fn queue_empty(&mut self, cobalt_params: &CobaltParams, now: Time) {
+        if self.drop_probability > 0.0 && now.since(self.blue_timer) > cobalt_params.target {
             self.drop_probability = (self.drop_probability - FALL).max(0.0);
             self.blue_timer = now;
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count_down(law);
+            self.count_down(cobalt_params);
         }
     }
 
-    fn count_down(&mut self, law: &Law) {
+    fn count_down(&mut self, cobalt_params: &CobaltParams) {
         self.count -= 1;
-        self.drop_next = control(self.drop_next, law.interval, self.count);
+        self.drop_next = control_law(self.drop_next, cobalt_params.interval, self.count);
     }
 
     /// Whether nothing of what happened before matters any more.
@@ -64,16 +64,21 @@ impl Cobalt {
     }
 
     /// Whether to drop a packet whose turn it is; it is marked instead if it can be.
-    pub(super) fn drops(&mut self, law: &Law, packet: &mut Held, context: &mut Context) -> bool {
+    pub(super) fn drops(
+        &mut self,
+        cobalt_params: &CobaltParams,
+        packet: &mut Held,
+        context: &mut Context,
+    ) -> bool {
         let now = context.now;
         let wait = now.since(packet.offered);
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
         let mut drops = false;
-        if wait > law.target && wait > law.mtu_time * 4 {
+        if wait > cobalt_params.target && wait > cobalt_params.mtu_time * 4 {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = control(now, law.interval, self.count);
+                self.drop_next = control_law(now, cobalt_params.interval, self.count);
             }
             self.count = self.count.max(1);
         } else {
@@ -82,11 +87,11 @@ impl Cobalt {
         if due && self.dropping {
             drops = !context.mark(packet);
             self.count = self.count.saturating_add(1);
-            self.drop_next = control(self.drop_next, law.interval, self.count);
+            self.drop_next = control_law(self.drop_next, cobalt_params.interval, self.count);
             late = now > self.drop_next;
         } else {
             while due {
-                self.count_down(law);
+                self.count_down(cobalt_params);
                 late = now > self.drop_next;
                 due = self.count > 0 && now >= self.drop_next;
             }
@@ -96,7 +101,7 @@ impl Cobalt {
             drops |= context.stream.unit() < self.drop_probability;
         }
         if self.count == 0 {
-            self.drop_next = now + law.interval;
+            self.drop_next = now + cobalt_params.interval;
         } else if late && !drops {
             self.drop_next = now;
         }
@@ -110,7 +115,7 @@ mod tests {
     use crate::discipline::testing::{Bottleneck, at};
     use crate::{Ecn, Queue};
 
-    const LAW: Law = Law {
+    const PARAMS: CobaltParams = CobaltParams {
         target: Span::from_millis(5),
         interval: Span::from_millis(100),
         mtu_time: Span::from_millis(1),
@@ -124,7 +129,7 @@ mod tests {
         for now in millis {
             line.now = at(now);
             let mut packet = line.held(1, 1000, at(now - wait));
-            if line.context(|context| cobalt.drops(&LAW, &mut packet, context)) {
+            if line.context(|context| cobalt.drops(&PARAMS, &mut packet, context)) {
                 dropped.push(now);
             }
         }
@@ -169,16 +174,16 @@ mod tests {
             (1270, 0, false),
             (1271, 0, true),
         ] {
-            cobalt.queue_empty(&LAW, at(now));
+            cobalt.queue_empty(&PARAMS, at(now));
             assert_eq!((cobalt.count, cobalt.rests(at(now))), (count, rests), "{now}");
         }
     }
 
     #[test]
     fn nothing_is_dropped_below_the_target_or_four_packets_time() {
-        let long = Law { mtu_time: Span::from_millis(20), ..LAW };
-        for (law, wait, any) in
-            [(LAW, 5, false), (LAW, 6, true), (long, 80, false), (long, 81, true)]
+        let long = CobaltParams { mtu_time: Span::from_millis(20), ..PARAMS };
+        for (cobalt_params, wait, any) in
+            [(PARAMS, 5, false), (PARAMS, 6, true), (long, 80, false), (long, 81, true)]
         {
             let mut cobalt = Cobalt::default();
             let mut line = Bottleneck::with(Queue::default());
@@ -186,7 +191,8 @@ mod tests {
             for now in 1000..1300 {
                 line.now = at(now);
                 let mut packet = line.held(1, 1000, at(now - wait));
-                dropped |= line.context(|context| cobalt.drops(&law, &mut packet, context));
+                dropped |=
+                    line.context(|context| cobalt.drops(&cobalt_params, &mut packet, context));
             }
             assert_eq!(dropped, any, "{wait}");
         }
@@ -198,7 +204,7 @@ mod tests {
     fn blue_follows_overflows() {
         let mut cobalt = Cobalt::default();
         for now in 100..200 {
-            cobalt.queue_full(&LAW, at(now));
+            cobalt.queue_full(&PARAMS, at(now));
         }
         // 100, 106, ..., 196.
         assert_eq!(cobalt.drop_probability, 17.0 / 256.0);
@@ -209,12 +215,12 @@ mod tests {
         for _ in 0..10_000 {
             let mut packet = line.held(1, 1000, at(199));
             packet.ecn = Ecn::Ect0;
-            dropped += u32::from(line.context(|context| blue.drops(&LAW, &mut packet, context)));
+            dropped += u32::from(line.context(|context| blue.drops(&PARAMS, &mut packet, context)));
         }
         assert!((2_300..2_700).contains(&dropped), "{dropped}");
         for step in 0..16 {
             assert_eq!(cobalt.drop_probability, 17.0 / 256.0 - f64::from(step) / 4096.0);
-            cobalt.queue_empty(&LAW, at(300 + 6 * u64::from(step as u32)));
+            cobalt.queue_empty(&PARAMS, at(300 + 6 * u64::from(step as u32)));
         }
         assert!(!cobalt.rests(at(400)));
     }

@@ -12,7 +12,7 @@ use super::pool::{Held, List, Pool};
 use super::{Context, mix};
 use crate::queue::{Refusal, require};
 use crate::{Cause, Framing};
-use cobalt::{Cobalt, Law};
+use cobalt::{Cobalt, CobaltParams};
 use flashcrowd_base::{Rate, Span, Time};
 use hash::Sets;
 use serde::{Deserialize, Serialize};
@@ -111,19 +111,19 @@ impl Cake {
         // tc-cake(8) has 100 us ("datacentre") as its shortest.
         require(self.rtt_ns >= Span::from_micros(100), "rtt_ns", "must be at least 100 us")?;
         require(self.mtu_bytes > 0, "mtu_bytes", "must be more than zero")?;
-        let room = self.memory_limit_bytes.is_none_or(|most| most >= u64::from(self.mtu_bytes));
+        let room = self.memory_limit_bytes.is_none_or(|max| max >= u64::from(self.mtu_bytes));
         require(room, "memory_limit_bytes", "must have room for a packet")
     }
 
-    fn law(&self) -> Law {
+    fn cobalt_params(&self) -> CobaltParams {
         let target = self.rtt_ns / 20;
         let Some(rate) = self.bandwidth_bps else {
-            return Law { target, interval: self.rtt_ns, mtu_time: Span::ZERO };
+            return CobaltParams { target, interval: self.rtt_ns, mtu_time: Span::ZERO };
         };
         let mtu_time = rate.transmission(u64::from(self.mtu_bytes));
         let longer = target.max(mtu_time * 3 / 2);
         let interval = (self.rtt_ns + longer.saturating_sub(target)).max(longer * 2);
-        Law { target: longer, interval, mtu_time }
+        CobaltParams { target: longer, interval, mtu_time }
     }
 
     /// What a queue may send in its turn: 1514 bytes, and less where that takes long.
@@ -302,7 +302,7 @@ impl CakeQueue {
             let flow = &mut self.flows[index];
             let Some(packet) = pool.pop(&mut flow.list) else { break };
             flow.bytes -= u64::from(packet.bytes);
-            flow.cobalt.queue_full(&params.law(), context.now);
+            flow.cobalt.queue_full(&params.cobalt_params(), context.now);
             context.drop(&packet, Cause::Full);
         }
     }
@@ -339,7 +339,7 @@ impl CakeQueue {
         pool: &mut Pool,
         context: &mut Context,
     ) -> Option<Held> {
-        let law = params.law();
+        let cobalt_params = params.cobalt_params();
         let now = context.now;
         // One of the flows that decay is looked at each time, so that all come to rest.
         let mut decaying = self.rounds.first(DECAYING).map(|index| (DECAYING, index));
@@ -363,7 +363,8 @@ impl CakeQueue {
             while let Some(mut packet) = pool.pop(&mut flow.list) {
                 flow.bytes -= u64::from(packet.bytes);
                 // The last packet of a queue is marked perhaps, but never dropped.
-                if flow.cobalt.drops(&law, &mut packet, context) && !flow.list.is_empty() {
+                if flow.cobalt.drops(&cobalt_params, &mut packet, context) && !flow.list.is_empty()
+                {
                     context.drop(&packet, Cause::Early);
                     continue;
                 }
@@ -373,7 +374,7 @@ impl CakeQueue {
                 }
                 return Some(packet);
             }
-            flow.cobalt.queue_empty(&law, now);
+            flow.cobalt.queue_empty(&cobalt_params, now);
             let rests = flow.cobalt.rests(now);
             self.rounds.remove(list, index);
             if rests {

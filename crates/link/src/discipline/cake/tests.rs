@@ -180,26 +180,29 @@ fn queues_are_told_apart_by_what_is_isolated() {
 #[test]
 fn slow_lines_have_a_longer_target() {
     let slow = Cake { bandwidth_bps: Rate::from_bps(1_000_000), ..Cake::default() };
-    let law = slow.law();
-    assert_eq!(law.mtu_time, Span::from_micros(12_112));
-    assert_eq!(law.target, Span::from_micros(18_168));
-    assert_eq!(law.interval, Span::from_micros(100_000 + 18_168 - 5_000));
+    let cobalt_params = slow.cobalt_params();
+    assert_eq!(cobalt_params.mtu_time, Span::from_micros(12_112));
+    assert_eq!(cobalt_params.target, Span::from_micros(18_168));
+    assert_eq!(cobalt_params.interval, Span::from_micros(100_000 + 18_168 - 5_000));
     assert_eq!((slow.quantum(), slow.memory_limit()), (300, 4 << 20));
     let fast = Cake { bandwidth_bps: Rate::from_bps(100_000_000), ..Cake::default() };
-    assert_eq!((fast.law().target, fast.quantum()), (Span::from_millis(5), 1514));
+    assert_eq!((fast.cobalt_params().target, fast.quantum()), (Span::from_millis(5), 1514));
     assert_eq!(fast.memory_limit(), 5_000_000);
     assert_eq!(Cake::default().memory_limit(), 10_240 * 1514);
     // At 100 kbit/s twice the target is more than the interval: 1.5 * 121.12 ms.
     let modem = Cake { bandwidth_bps: Rate::from_bps(100_000), ..Cake::default() };
-    assert_eq!(modem.law().target, Span::from_micros(181_680));
-    assert_eq!(modem.law().interval, Span::from_micros(363_360));
+    assert_eq!(modem.cobalt_params().target, Span::from_micros(181_680));
+    assert_eq!(modem.cobalt_params().interval, Span::from_micros(363_360));
     // 4096 turns a second between 300 and 1514 bytes; four intervals, but no more than unlimited.
     let cable = Cake { bandwidth_bps: Rate::from_bps(32_768_000), ..Cake::default() };
     assert_eq!(cable.quantum(), 1000);
     let fibre = Cake { bandwidth_bps: Rate::from_bps(1_000_000_000), ..Cake::default() };
     assert_eq!(fibre.memory_limit(), 10_240 * 1514);
     let short = Cake { rtt_ns: Span::from_millis(20), ..Cake::default() };
-    assert_eq!((short.law().target, short.law().interval), (Span::from_millis(1), short.rtt_ns));
+    assert_eq!(
+        (short.cobalt_params().target, short.cobalt_params().interval),
+        (Span::from_millis(1), short.rtt_ns)
+    );
 }
 
 fn ack(number: u32, sacked: u32, flags: u8) -> Option<Ack> {

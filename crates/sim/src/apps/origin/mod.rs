@@ -13,8 +13,8 @@ mod visitor;
 mod visits;
 
 use super::writing::write;
-use super::{App, Content, ORIGIN, Sample, Stream, World};
-use crate::kernel::{Application, Event, NO_CLASS, News, Owner, other};
+use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
+use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
 use crate::table::Table;
 use client::{Client, Download};
 use counts::Counts;
@@ -54,7 +54,7 @@ enum Code {
     Arrival,
     /// A client leaves, with its file or without it.
     Departure,
-    /// A server's disk has answered: [`MOST_READS`] times the server, and the place of the read.
+    /// A server's disk has answered: [`MAX_READS`] times the server, and the place of the read.
     Read,
     /// A server looks for clients whose sockets accept nothing.
     Patience,
@@ -65,7 +65,7 @@ impl Code {
 }
 
 /// Reads of a server under way at most, by the check of its settings.
-const MOST_READS: u32 = 1024;
+const MAX_READS: u32 = 1024;
 
 impl<'p> Origins<'p> {
     pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Origins<'p> {
@@ -109,7 +109,7 @@ impl<'p> Origins<'p> {
         let spec = server.spec;
         let end = |host, role| Application {
             host,
-            carrier: spec.transport,
+            transport: spec.transport,
             owner: Owner { app: ORIGIN, role, index, part: 0 },
             workload: server.workload,
             member: client.number,
@@ -192,7 +192,7 @@ impl<'p> Origins<'p> {
         match output {
             Output::Read { read, file, offset, length, .. } => {
                 let done = server.read(world.now, file, offset, length);
-                let event = place * MOST_READS + server.reads.insert(read);
+                let event = place * MAX_READS + server.reads.insert(read);
                 world.schedule(done, ORIGIN, Code::Read as u8, event);
             }
             Output::Send { client, file, offset, length, .. } => {
@@ -251,7 +251,7 @@ impl<'p> Origins<'p> {
 
     /// A read is done.
     fn complete_read(&mut self, world: &mut World, event: u32) {
-        let (place, number) = (event / MOST_READS, event % MOST_READS);
+        let (place, number) = (event / MAX_READS, event % MAX_READS);
         let server = &mut self.servers[place as usize];
         if let Some(read) = server.reads.remove(number) {
             server.machine.completed(world.now, read, true);
@@ -394,18 +394,18 @@ impl App for Origins<'_> {
         if owner.role == LISTENER { self.admit(owner.index, socket) } else { Some(owner) }
     }
 
-    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
-        let index = news.owner.index;
-        match news.owner.role {
-            SERVER => return self.serve(world, index, news.bytes),
+    fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
+        let index = socket_event.owner.index;
+        match socket_event.owner.role {
+            SERVER => return self.serve(world, index, socket_event.bytes),
             VISITOR => return self.attend(world, index, socket),
             _ => {}
         }
         if let Some(download) = self.clients[index as usize].download.as_deref_mut() {
             write(world, socket, &mut download.request, false);
         }
-        if news.bytes > 0 {
-            self.receive(world, index, news.bytes);
+        if socket_event.bytes > 0 {
+            self.receive(world, index, socket_event.bytes);
         }
     }
 
@@ -484,13 +484,13 @@ impl App for Origins<'_> {
         self.on_host[host as usize] > 0
     }
 
-    fn speaks(&self, [owner, _]: [Owner; 2]) -> Stream {
+    fn speaks(&self, [owner, _]: [Owner; 2]) -> ConnectionContent {
         let client = &self.clients[owner.index as usize];
         let spec = self.servers[client.server as usize].spec;
         let resource = format!("{}/{}", spec.name, client.file);
         let request = Content::http_request(&resource, spec.request_bytes);
         let answer = Content::http_response(spec.head_bytes + spec.files.size_bytes);
-        Stream::http([request, answer])
+        ConnectionContent::http([request, answer])
     }
 
     fn tables(&self, world: &World) -> Vec<Table> {

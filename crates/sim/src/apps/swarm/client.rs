@@ -211,9 +211,9 @@ impl Swarms<'_> {
     pub(super) fn connect(&mut self, world: &mut World, peer: u32, conn: ConnId, remote: PeerId) {
         let state = &self.peers[peer as usize];
         let target = self.all[state.swarm as usize].members[remote.0 as usize];
-        let carrier = self.population(peer).and_then(|population| population.transport);
-        let active = self.client(peer, End::Control { peer, conn }, carrier);
-        let passive = self.client(target, End::Listener { peer: target }, carrier);
+        let transport = self.population(peer).and_then(|population| population.transport);
+        let active = self.client(peer, End::Control { peer, conn }, transport);
+        let passive = self.client(target, End::Listener { peer: target }, transport);
         let socket = world.open(active, passive);
         self.peers[peer as usize].sockets_mut(conn).control = socket;
     }
@@ -221,7 +221,7 @@ impl Swarms<'_> {
     /// Opens the connection apart for the blocks that a peer uploads to a neighbour.
     pub(super) fn open_data(&mut self, world: &mut World, peer: u32, conn: ConnId) {
         let control = self.peers[peer as usize].sockets(conn).control;
-        let carrier = self.population(peer).and_then(|population| population.data);
+        let transport = self.population(peer).and_then(|population| population.data);
         if control == NO_SOCKET {
             return;
         }
@@ -231,8 +231,8 @@ impl Swarms<'_> {
         else {
             return;
         };
-        let active = self.client(peer, End::Data { peer, conn }, carrier);
-        let passive = self.client(target, End::Listener { peer: target }, carrier);
+        let active = self.client(peer, End::Data { peer, conn }, transport);
+        let passive = self.client(target, End::Listener { peer: target }, transport);
         let socket = world.open(active, passive);
         self.peers[peer as usize].sockets_mut(conn).outgoing = socket;
     }
@@ -251,7 +251,7 @@ impl Swarms<'_> {
         &self,
         peer: u32,
         end: End,
-        carrier: Option<TransportChoice>,
+        transport: Option<TransportChoice>,
     ) -> Application {
         let state = &self.peers[peer as usize];
         let swarm = &self.all[state.swarm as usize];
@@ -259,7 +259,7 @@ impl Swarms<'_> {
         let profile = &self.profiles[profile as usize];
         Application {
             host: state.host,
-            carrier,
+            transport,
             owner: end.owner(),
             workload: swarm.workload,
             member: state.id.0,

@@ -9,13 +9,13 @@ mod membership;
 mod record;
 mod web_seeds;
 
-use super::{App, Content, Message, SWARM, Sample, Saying, Stream, World};
+use super::{App, ConnectionContent, Content, Message, SWARM, Sample, Saying, World};
 use crate::kernel::{
-    Application, Datagram, Event, Look, News, Outcome, Owner, WaitFor, clamp, other,
+    Application, Datagram, Event, Look, Outcome, Owner, SocketEvent, WaitFor, clamp, other,
 };
 use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
-use control::{Control, ControlRow};
+use control::{ControlRow, UploadControl};
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
     self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Workload,
@@ -48,7 +48,7 @@ pub(crate) struct Swarms<'p> {
     /// Every piece that a leecher completed.
     have: Vec<Have>,
     /// Upload controllers by peer, as far as there are any; apart from what packets need.
-    controls: Vec<Option<Box<Control<'p>>>>,
+    controls: Vec<Option<Box<UploadControl<'p>>>>,
     control_rows: Vec<ControlRow>,
 }
 
@@ -67,12 +67,18 @@ enum Code {
     /// The pieces that leechers have are counted.
     Census,
     /// A timer of an upload controller.
-    Control,
+    UploadControl,
 }
 
 impl Code {
-    const ALL: [Code; 6] =
-        [Code::Arrival, Code::Departure, Code::Timer, Code::Tracker, Code::Census, Code::Control];
+    const ALL: [Code; 6] = [
+        Code::Arrival,
+        Code::Departure,
+        Code::Timer,
+        Code::Tracker,
+        Code::Census,
+        Code::UploadControl,
+    ];
 }
 
 /// What a socket is to a peer.
@@ -370,7 +376,7 @@ impl App for Swarms<'_> {
             Code::Departure => self.depart(world, event.index),
             Code::Tracker => self.on_tracker(world, event.index),
             Code::Census => self.count_pieces(world),
-            Code::Control => self.on_control(world, event.index),
+            Code::UploadControl => self.on_control(world, event.index),
         }
     }
 
@@ -381,14 +387,14 @@ impl App for Swarms<'_> {
         }
     }
 
-    fn on_news(&mut self, world: &mut World, socket: u32, news: News) {
-        match End::of(news.owner) {
+    fn on_socket_event(&mut self, world: &mut World, socket: u32, socket_event: SocketEvent) {
+        match End::of(socket_event.owner) {
             Some(End::Control { peer, conn }) => {
-                if news.connected {
+                if socket_event.connected {
                     self.peer_connected(world, peer, conn, socket);
                 }
-                if news.bytes > 0 {
-                    self.peer_received(world, peer, conn, socket, news.bytes);
+                if socket_event.bytes > 0 {
+                    self.peer_received(world, peer, conn, socket, socket_event.bytes);
                     self.peer_reads(world, peer, conn, socket);
                 }
                 self.peer_space(world, peer, conn, socket);
@@ -396,16 +402,16 @@ impl App for Swarms<'_> {
                 self.heard(world, peer, socket);
             }
             Some(End::Data { peer, conn }) => {
-                if news.bytes > 0 {
-                    self.peer_received(world, peer, conn, socket, news.bytes);
+                if socket_event.bytes > 0 {
+                    self.peer_received(world, peer, conn, socket, socket_event.bytes);
                     self.peer_reads(world, peer, conn, socket);
                 }
-                self.data_space(world, peer, conn, socket, news.connected);
+                self.data_space(world, peer, conn, socket, socket_event.connected);
                 self.peer_done(world, peer, conn, socket);
                 self.heard(world, peer, socket);
             }
             Some(End::WebSeed { peer, seed }) => {
-                self.web_seed_news(world, peer, seed, socket, news);
+                self.web_seed_news(world, peer, seed, socket, socket_event);
             }
             Some(End::Listener { .. }) | None => {
                 while world.sockets.next_message(socket).is_some() {}
@@ -484,14 +490,14 @@ impl App for Swarms<'_> {
     fn is_on(&self, host: u32) -> bool {
         self.on_host[host as usize] > 0
     }
-    fn speaks(&self, owners: [Owner; 2]) -> Stream {
+    fn speaks(&self, owners: [Owner; 2]) -> ConnectionContent {
         let swarm = self.peers[owners[0].index as usize].swarm;
         if let Some(End::WebSeed { seed, .. }) = End::of(owners[0]) {
             return self.web_seed_stream(swarm, seed);
         }
         let piece_bytes = self.all[swarm as usize].torrent.piece_bytes(0);
         let content = |owner: Owner| Content::bit_torrent(swarm, owner.index, piece_bytes);
-        Stream::bit_torrent(swarm, owners.map(content))
+        ConnectionContent::bit_torrent(swarm, owners.map(content))
     }
     fn says(&self, datagram: &Datagram) -> Option<Saying> {
         Some(self.says_echo(datagram))

@@ -79,7 +79,7 @@ impl Swarms<'_> {
         let swarm = &self.all[state.swarm as usize];
         let end = |host, owner, workload| Application {
             host,
-            carrier: origin.transport,
+            transport: origin.transport,
             owner,
             workload,
             member: state.id.0,
@@ -159,21 +159,21 @@ impl Swarms<'_> {
         peer: u32,
         seed: u32,
         socket: u32,
-        news: News,
+        socket_event: SocketEvent,
     ) {
         let swarm = self.peers[peer as usize].swarm;
         let head_bytes = self.web_seed(swarm, seed).map_or(0, |(_, origin)| origin.head_bytes);
         let Some(link) = self.link(peer, seed).filter(|link| link.socket == socket) else { return };
-        let payload = link.receive(news.bytes, head_bytes);
+        let payload = link.receive(socket_event.bytes, head_bytes);
         let waits = !link.unsent.is_empty();
         let Some(machine) = &mut self.peers[peer as usize].machine else { return };
-        if news.connected {
+        if socket_event.connected {
             machine.on_web_seed_connected(world.now, seed);
         }
         if payload > 0 {
             machine.on_web_seed_bytes(world.now, seed, payload);
         }
-        if news.connected || payload > 0 {
+        if socket_event.connected || payload > 0 {
             self.drain(world, peer);
         }
         if waits {
@@ -203,14 +203,16 @@ impl Swarms<'_> {
     }
 
     /// What a connection to a web seed carries.
-    pub(super) fn web_seed_stream(&self, swarm: u32, seed: u32) -> Stream {
-        let Some((web_seed, origin)) = self.web_seed(swarm, seed) else { return Stream::lines() };
+    pub(super) fn web_seed_stream(&self, swarm: u32, seed: u32) -> ConnectionContent {
+        let Some((web_seed, origin)) = self.web_seed(swarm, seed) else {
+            return ConnectionContent::lines();
+        };
         let name = match &self.plan.workloads[web_seed.origin as usize] {
             Workload::Origin(origin) => origin.name.clone(),
             _ => String::new(),
         };
         let answer = Content::http_response(origin.head_bytes);
-        Stream::http([Content::Ranges(name), answer])
+        ConnectionContent::http([Content::Ranges(name), answer])
     }
 
     pub(super) fn web_seeds_table(&self, world: &World) -> Table {

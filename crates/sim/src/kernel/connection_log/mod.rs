@@ -81,9 +81,9 @@ impl ConnectionLogs {
 
     /// Two sockets, neighbours from `first` on, are the ends of a new connection.
     pub(crate) fn open(&mut self, first: u32, now: Time, ends: [LoggedEnd; 2]) {
-        let least = first as usize + 2;
-        if self.of_socket.len() < least {
-            self.of_socket.resize(least, NOT_LOGGED);
+        let min = first as usize + 2;
+        if self.of_socket.len() < min {
+            self.of_socket.resize(min, NOT_LOGGED);
         }
         for (socket, end) in (first as usize..).zip(ends) {
             let wanted = now < self.extent.end && self.chosen.covers(end.workload, end.host);

@@ -3,7 +3,7 @@
 
 mod headers;
 
-use crate::apps::{AnyApp, App, DatagramContent, Message, Stream, World, lines};
+use crate::apps::{AnyApp, App, ConnectionContent, DatagramContent, Message, World, lines};
 use crate::kernel::{Carries, Connection, Datagram, Seen, Tap};
 use crate::table::{Column, Names, Table};
 use flashcrowd_base::{RandomStream, Span, Time};
@@ -55,7 +55,7 @@ struct Packets<'a> {
 /// A connection, and what it is called on the wire.
 struct Dressed<'a> {
     of: &'a Connection<Message>,
-    stream: Stream,
+    stream: ConnectionContent,
     ports: [u16; 2],
     /// The number of each end's SYN. Drawn for each connection (RFC 6528 asks that nobody can tell
     /// it), so streams pass the end of 32 bits where they happen to.
@@ -77,7 +77,7 @@ impl<'a> Packets<'a> {
     fn new(tap: &'a Tap<Message>, apps: &'a [AnyApp<'a>], seed: u64) -> Packets<'a> {
         let dress = |(number, of): (u32, &'a Connection<Message>)| {
             let app = apps.get(usize::from(of.owners[0].app));
-            let stream = app.map_or_else(Stream::lines, |app| app.speaks(of.owners));
+            let stream = app.map_or_else(ConnectionContent::lines, |app| app.speaks(of.owners));
             let numbers =
                 RandomStream::new(seed, "initial sequence numbers", u64::from(number)).bits();
             let client = (FIRST_CLIENT_PORT + number % CLIENT_PORTS) as u16;

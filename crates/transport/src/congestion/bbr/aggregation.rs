@@ -10,7 +10,7 @@ pub(super) struct Epoch {
 }
 
 /// A clump that is this long is no clump (Linux: `bbr_ack_epoch_acked_reset_thresh`, in packets).
-const MOST_PACKETS: u64 = 1 << 20;
+const MAX_PACKETS: u64 = 1 << 20;
 
 impl Epoch {
     pub(super) fn new(now: Time) -> Epoch {
@@ -20,7 +20,7 @@ impl Epoch {
     /// Bytes in excess after an acknowledgement of `acked` at this `rate`.
     pub(super) fn update(&mut self, now: Time, rate: u64, acked: u64, packet: u64) -> u64 {
         let mut expected = bytes_in(rate, now.since(self.begun));
-        if self.acked <= expected || self.acked + acked >= MOST_PACKETS * packet {
+        if self.acked <= expected || self.acked + acked >= MAX_PACKETS * packet {
             *self = Epoch::new(now);
             expected = 0;
         }

@@ -15,7 +15,7 @@ pub use v3::BbrV3;
 use flashcrowd_base::Span;
 
 /// The least window: enough for a receiver that acknowledges every other packet (both versions).
-const LEAST_PACKETS: u64 = 4;
+const MIN_PIPE_PACKETS: u64 = 4;
 /// The part of the estimated bandwidth that is used: a queue that was misjudged drains, in per cent.
 const USED_PER_CENT: u64 = 99;
 /// What the round trip is taken for until there is a sample (both versions).

@@ -1,8 +1,8 @@
 use super::aggregation::Excess;
 use super::policer::Policer;
 use super::{
-    ASSUMED_ROUND_TRIP, FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, LEAST_PACKETS, PROBE_RTT_TIME, Rounds,
-    USED_PER_CENT, bytes_in, gained,
+    ASSUMED_ROUND_TRIP, FULL_PIPE_GROWTH, FULL_PIPE_ROUNDS, MIN_PIPE_PACKETS, PROBE_RTT_TIME,
+    Rounds, USED_PER_CENT, bytes_in, gained,
 };
 use crate::congestion::windowed_max::WindowedMax;
 use crate::congestion::{Ack, Build, Controller, Loss, Params, RateSample, SentData};
@@ -260,7 +260,7 @@ impl Bbr {
         }
         if self.mode == Mode::ProbeRtt {
             match self.probe_rtt_until {
-                None if sample.in_flight <= LEAST_PACKETS * self.packet => {
+                None if sample.in_flight <= MIN_PIPE_PACKETS * self.packet => {
                     self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
                     self.probe_rtt_round_done = false;
                     self.rounds.restart(sample.total_delivered);
@@ -315,10 +315,10 @@ impl Bbr {
             } else if self.window < target || sample.total_delivered < self.initial_window {
                 self.window += acked;
             }
-            self.window = self.window.max(LEAST_PACKETS * self.packet);
+            self.window = self.window.max(MIN_PIPE_PACKETS * self.packet);
         }
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(LEAST_PACKETS * self.packet);
+            self.window = self.window.min(MIN_PIPE_PACKETS * self.packet);
         }
     }
 

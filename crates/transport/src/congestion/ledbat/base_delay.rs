@@ -1,7 +1,7 @@
 use flashcrowd_base::{Span, Time};
 
 /// The longest history that can be kept.
-pub(super) const MOST_SLOTS: usize = 32;
+pub(super) const MAX_SLOTS: usize = 32;
 const SLOT: Span = Span::from_secs(60);
 
 /// Whether `a` comes before `b` on a clock that wraps.
@@ -15,7 +15,7 @@ pub(super) fn precedes(a: u32, b: u32) -> bool {
 /// when the last short one has fallen out.
 #[derive(Clone, Debug)]
 pub(super) struct BaseDelay {
-    least: u32,
+    min: u32,
     /// Slots in use, the slot being filled, and since when it is.
     len: u8,
     at: u8,
@@ -23,30 +23,30 @@ pub(super) struct BaseDelay {
     begun: bool,
     /// Samples of this minute, and how many it must have more of before it may end.
     samples: u32,
-    least_samples: u32,
+    min_samples: u32,
     since: Time,
-    slots: [u32; MOST_SLOTS],
+    slots: [u32; MAX_SLOTS],
 }
 
 impl BaseDelay {
     /// A history of so many minutes that begins now.
     pub(super) fn new(minutes: u32, now: Time) -> BaseDelay {
         BaseDelay {
-            least: 0,
-            len: minutes.clamp(1, MOST_SLOTS as u32) as u8,
+            min: 0,
+            len: minutes.clamp(1, MAX_SLOTS as u32) as u8,
             at: 0,
             kept: 1,
             begun: false,
             samples: 0,
-            least_samples: 0,
+            min_samples: 0,
             since: now,
-            slots: [0; MOST_SLOTS],
+            slots: [0; MAX_SLOTS],
         }
     }
 
     /// A minute ends with more than so many samples only.
     pub(super) fn ending_after(self, samples: u32) -> BaseDelay {
-        BaseDelay { least_samples: samples, ..self }
+        BaseDelay { min_samples: samples, ..self }
     }
 
     /// Whether there was a sample.
@@ -57,8 +57,8 @@ impl BaseDelay {
 
     /// The least delay.
     #[inline]
-    pub(super) fn least(&self) -> u32 {
-        self.least
+    pub(super) fn min(&self) -> u32 {
+        self.min
     }
 
     /// Takes a sample, and returns how far it lies above the least delay so far.
@@ -66,17 +66,17 @@ impl BaseDelay {
     pub(super) fn see(&mut self, now: Time, sample: u32) -> u32 {
         if !self.begun {
             self.begun = true;
-            self.least = sample;
+            self.min = sample;
             self.slots[0] = sample;
         }
         let slot = &mut self.slots[usize::from(self.at)];
         if precedes(sample, *slot) {
             *slot = sample;
         }
-        if precedes(sample, self.least) {
-            self.least = sample;
+        if precedes(sample, self.min) {
+            self.min = sample;
         }
-        let above = sample.wrapping_sub(self.least);
+        let above = sample.wrapping_sub(self.min);
         self.samples = self.samples.saturating_add(1);
         if now.since(self.since) > SLOT {
             self.go_on(now, sample);
@@ -88,14 +88,14 @@ impl BaseDelay {
     #[cold]
     fn go_on(&mut self, now: Time, sample: u32) {
         self.since = now;
-        if self.samples <= self.least_samples {
+        if self.samples <= self.min_samples {
             return;
         }
         self.samples = 0;
         self.at = (self.at + 1) % self.len;
         self.kept = (self.kept + 1).min(self.len);
         self.slots[usize::from(self.at)] = sample;
-        self.least = self.slots[..usize::from(self.kept)]
+        self.min = self.slots[..usize::from(self.kept)]
             .iter()
             .copied()
             .reduce(|a, b| if precedes(b, a) { b } else { a })
@@ -107,7 +107,7 @@ impl BaseDelay {
         for slot in &mut self.slots[..usize::from(self.kept)] {
             *slot = slot.wrapping_add(by);
         }
-        self.least = self.least.wrapping_add(by);
+        self.min = self.min.wrapping_add(by);
     }
 }
 
@@ -126,14 +126,14 @@ mod tests {
         base.see(minute(0), 20);
         for later in 1..3 {
             assert_eq!(base.see(minute(later), 50), 30);
-            assert_eq!(base.least(), 20);
+            assert_eq!(base.min(), 20);
         }
         // Of this sample the distance is still above the old base; then that is gone.
         assert_eq!(base.see(minute(3), 50), 30);
-        assert_eq!((base.least(), base.see(minute(3), 51)), (50, 1));
+        assert_eq!((base.min(), base.see(minute(3), 51)), (50, 1));
         base.see(minute(3), 40);
         base.raise(5);
-        assert_eq!(base.least(), 45);
+        assert_eq!(base.min(), 45);
     }
 
     #[test]
@@ -141,11 +141,11 @@ mod tests {
         let mut base = BaseDelay::new(1, Time::START).ending_after(3);
         base.see(minute(0), 20);
         base.see(minute(1), 50);
-        assert_eq!(base.least(), 20, "after two samples");
+        assert_eq!(base.min(), 20, "after two samples");
         base.see(minute(2), 50);
-        assert_eq!(base.least(), 20, "after three");
+        assert_eq!(base.min(), 20, "after three");
         base.see(minute(3), 50);
-        assert_eq!(base.least(), 50, "after four");
+        assert_eq!(base.min(), 50, "after four");
     }
 
     proptest! {
@@ -161,7 +161,7 @@ mod tests {
                 now += Span::from_secs(wait);
                 let shifted = delay.wrapping_add(offset);
                 prop_assert_eq!(here.see(now, delay), there.see(now, shifted));
-                prop_assert_eq!(here.least().wrapping_add(offset), there.least());
+                prop_assert_eq!(here.min().wrapping_add(offset), there.min());
             }
         }
 

@@ -15,9 +15,9 @@ pub(super) struct Cwnd {
     recover: u64,
     /// Window, threshold and slow start before the last reduction.
     before: (f64, u64, bool),
-    least_packets: f64,
-    least_bytes: f64,
-    most: f64,
+    min_packets: f64,
+    min_bytes: f64,
+    max: f64,
     factor: f64,
 }
 
@@ -30,9 +30,9 @@ impl Cwnd {
             threshold: u64::MAX,
             recover: 0,
             before: (0.0, 0, false),
-            least_packets: f64::from(table.min_window_packets),
-            least_bytes: f64::from(table.min_window_bytes).max(params.least_window as f64),
-            most: table.max_window_bytes as f64,
+            min_packets: f64::from(table.min_window_packets),
+            min_bytes: f64::from(table.min_window_bytes).max(params.min_window as f64),
+            max: table.max_window_bytes as f64,
             factor: table.loss_factor,
         };
         cwnd.set(cwnd.bytes);
@@ -42,14 +42,14 @@ impl Cwnd {
     /// The least that the window may be.
     #[inline]
     pub(super) fn floor(&self) -> f64 {
-        (self.least_packets * self.packet).max(self.least_bytes)
+        (self.min_packets * self.packet).max(self.min_bytes)
     }
 
     /// Sets the window within its bounds. The least bound wins: without room for a packet nothing
     /// would ever be learnt.
     #[inline]
     pub(super) fn set(&mut self, bytes: f64) {
-        self.bytes = bytes.min(self.most).max(self.floor());
+        self.bytes = bytes.min(self.max).max(self.floor());
     }
 
     /// Ends slow start here.
@@ -104,7 +104,7 @@ impl Cwnd {
         }
         self.recover = loss.nxt;
         self.slow_start = table.slow_start;
-        self.bytes = self.packet.max(self.least_bytes);
+        self.bytes = self.packet.max(self.min_bytes);
     }
 
     /// Not above `limit`, but a packet.

@@ -21,7 +21,7 @@ use crate::congestion::{Ack, Build, Controller, Loss, Params};
 /// with which nothing would ever grow, and a window set to 1 by two acknowledgements within a
 /// round trip.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct LedbatDraft00 {
     table: Ledbat,
     /// The window in packets.
     packets: u64,
@@ -34,16 +34,16 @@ pub struct Draft {
     before: (u64, u64),
     /// Losses below this offset belong to a reduction that was made (RFC 6582, `recover`).
     recover: u64,
-    least_window: u64,
+    min_window: u64,
     filter: Filter,
     base: BaseDelay,
 }
 
-impl Draft {
+impl LedbatDraft00 {
     /// A controller at its first window.
-    pub fn new(table: Ledbat, params: Params) -> Draft {
+    pub fn new(table: Ledbat, params: Params) -> LedbatDraft00 {
         let packet = u64::from(params.mss);
-        let mut draft = Draft {
+        let mut draft = LedbatDraft00 {
             packets: params.initial_window / packet.max(1),
             packet,
             counter: 0,
@@ -51,7 +51,7 @@ impl Draft {
             threshold: u64::MAX,
             before: (0, 0),
             recover: 0,
-            least_window: params.least_window,
+            min_window: params.min_window,
             filter: Filter::new(table.noise_filter),
             base: BaseDelay::new(table.base_history, params.now),
             table,
@@ -60,13 +60,13 @@ impl Draft {
         draft
     }
 
-    fn least(&self) -> u64 {
-        let bytes = self.least_window.max(u64::from(self.table.min_window_bytes));
+    fn floor(&self) -> u64 {
+        let bytes = self.min_window.max(u64::from(self.table.min_window_bytes));
         u64::from(self.table.min_window_packets).max(bytes.div_ceil(self.packet)).max(1)
     }
 
     fn set(&mut self, packets: u64) {
-        self.packets = packets.min(self.table.max_window_bytes / self.packet).max(self.least());
+        self.packets = packets.min(self.table.max_window_bytes / self.packet).max(self.floor());
     }
 
     fn avoid(&mut self, queueing: u32) {
@@ -88,19 +88,19 @@ impl Draft {
     }
 }
 
-impl Build for Draft {
+impl Build for LedbatDraft00 {
     const NEEDS_ONE_WAY_DELAY: bool = true;
 
     fn table() -> Option<Ledbat> {
         Some(super::draft())
     }
 
-    fn build(params: Params) -> Draft {
-        Draft::new(params.checked_ledbat(), params)
+    fn build(params: Params) -> LedbatDraft00 {
+        LedbatDraft00::new(params.checked_ledbat(), params)
     }
 }
 
-impl Controller for Draft {
+impl Controller for LedbatDraft00 {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(delay) = ack.one_way_delay {
             self.base.see(ack.now, delay);
@@ -109,7 +109,7 @@ impl Controller for Draft {
         if ack.acked == 0 || !ack.may_grow || !ack.window_limited {
             return;
         }
-        let Some(queueing) = self.filter.least_above(self.base.least()) else { return };
+        let Some(queueing) = self.filter.min_above(self.base.min()) else { return };
         if self.slow_start {
             let target = self.table.target_micros();
             if f64::from(queueing) > self.table.slow_start_exit * target {
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
     use crate::congestion::tests::{ack, loss, params};
 
-    fn module(packets: u64) -> Draft {
-        let mut module = Draft::new(Ledbat { noise_filter: 1, ..draft() }, params(packets));
+    fn module(packets: u64) -> LedbatDraft00 {
+        let mut module = LedbatDraft00::new(Ledbat { noise_filter: 1, ..draft() }, params(packets));
         module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
         module
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// Acknowledgements at this queueing delay until the window has moved.
-    fn until_it_moves(module: &mut Draft, delay: u32) -> u32 {
+    fn until_it_moves(module: &mut LedbatDraft00, delay: u32) -> u32 {
         let before = module.window();
         let mut acks = 0;
         while module.window() == before {
@@ -231,14 +231,14 @@ mod tests {
 
     #[test]
     fn one_packet_is_the_least_and_a_knob() {
-        for least in [1, 2] {
-            let table = Ledbat { noise_filter: 1, min_window_packets: least, ..draft() };
-            let mut module = Draft::new(table, params(5));
+        for min in [1, 2] {
+            let table = Ledbat { noise_filter: 1, min_window_packets: min, ..draft() };
+            let mut module = LedbatDraft00::new(table, params(5));
             module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
             for _ in 0..1000 {
                 module.on_ack(&at(500_000));
             }
-            assert_eq!(module.window(), u64::from(least) * 1000);
+            assert_eq!(module.window(), u64::from(min) * 1000);
         }
     }
 
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_queue_ends_slow_start() {
         let table = Ledbat { noise_filter: 1, slow_start: true, slow_start_exit: 0.5, ..draft() };
-        let mut module = Draft::new(table, params(10));
+        let mut module = LedbatDraft00::new(table, params(10));
         module.on_ack(&Ack { one_way_delay: Some(0), ..ack(0) });
         for _ in 0..5 {
             module.on_ack(&at(12_000));

@@ -41,11 +41,11 @@ impl Drift {
         self.slot_end += SLOT;
         (self.sum, self.samples) = (0, 0);
         // Only the slope counts: stay near zero, so that nothing wraps.
-        let (least, most) = (before.min(self.average), before.max(self.average));
-        let shift = if least > 0 {
-            least
-        } else if most < 0 {
-            most
+        let (min, max) = (before.min(self.average), before.max(self.average));
+        let shift = if min > 0 {
+            min
+        } else if max < 0 {
+            max
         } else {
             0
         };

@@ -1,7 +1,7 @@
 use flashcrowd_base::{Span, Time};
 
 /// The most samples that can be kept.
-pub(super) const MOST_SAMPLES: usize = 16;
+pub(super) const MAX_SAMPLES: usize = 16;
 
 /// The last few delays. The least of them is taken for the current delay, which ignores what only
 /// some packets had to wait for (RFC 6817, section 2.4.2: CURRENT_FILTER, FILTER).
@@ -10,9 +10,9 @@ pub(super) struct Filter {
     len: u8,
     at: u8,
     kept: u8,
-    delays: [u32; MOST_SAMPLES],
+    delays: [u32; MAX_SAMPLES],
     /// When each came, in microseconds, wrapping.
-    times: [u32; MOST_SAMPLES],
+    times: [u32; MAX_SAMPLES],
 }
 
 fn micros(now: Time) -> u32 {
@@ -23,11 +23,11 @@ impl Filter {
     /// Holds so many samples, and none yet.
     pub(super) fn new(samples: u32) -> Filter {
         Filter {
-            len: samples.clamp(1, MOST_SAMPLES as u32) as u8,
+            len: samples.clamp(1, MAX_SAMPLES as u32) as u8,
             at: 0,
             kept: 0,
-            delays: [0; MOST_SAMPLES],
-            times: [0; MOST_SAMPLES],
+            delays: [0; MAX_SAMPLES],
+            times: [0; MAX_SAMPLES],
         }
     }
 
@@ -50,7 +50,7 @@ impl Filter {
     /// Least of the samples, as a distance above `base`; below it counts as at it. `None` without
     /// any.
     #[inline]
-    pub(super) fn least_above(&self, base: u32) -> Option<u32> {
+    pub(super) fn min_above(&self, base: u32) -> Option<u32> {
         self.delays[..usize::from(self.kept)]
             .iter()
             .map(|delay| (delay.wrapping_sub(base) as i32).max(0) as u32)
@@ -59,7 +59,7 @@ impl Filter {
 
     /// The same of those that are no older than `age`.
     #[inline]
-    pub(super) fn least_recent_above(&self, base: u32, now: Time, age: Span) -> Option<u32> {
+    pub(super) fn min_recent_above(&self, base: u32, now: Time, age: Span) -> Option<u32> {
         let now = micros(now);
         let age = (age.nanos() / 1000).min(u64::from(u32::MAX)) as u32;
         let kept = usize::from(self.kept);
@@ -78,17 +78,17 @@ mod tests {
     #[test]
     fn the_least_of_the_last_few_counts() {
         let mut filter = Filter::new(3);
-        assert_eq!(filter.least_above(0), None);
-        for (delay, least) in [(30, 30), (20, 20), (40, 20), (50, 20), (60, 40)] {
+        assert_eq!(filter.min_above(0), None);
+        for (delay, min) in [(30, 30), (20, 20), (40, 20), (50, 20), (60, 40)] {
             filter.push(Time::START, delay);
-            assert_eq!(filter.least_above(0), Some(least));
+            assert_eq!(filter.min_above(0), Some(min));
         }
-        assert_eq!(filter.least_above(45), Some(0), "below the base is at the base");
+        assert_eq!(filter.min_above(45), Some(0), "below the base is at the base");
         let mut zeros = Filter::zeros(2);
         zeros.push(Time::START, 7);
-        assert_eq!(zeros.least_above(0), Some(0));
+        assert_eq!(zeros.min_above(0), Some(0));
         zeros.push(Time::START, 9);
-        assert_eq!(zeros.least_above(0), Some(7));
+        assert_eq!(zeros.min_above(0), Some(7));
     }
 
     #[test]
@@ -99,14 +99,14 @@ mod tests {
         filter.push(at(100), 30);
         filter.push(at(150), 20);
         let recent =
-            |filter: &Filter, ms| filter.least_recent_above(5, at(ms), Span::from_millis(60));
+            |filter: &Filter, ms| filter.min_recent_above(5, at(ms), Span::from_millis(60));
         assert_eq!(recent(&filter, 150), Some(15));
-        assert_eq!(filter.least_recent_above(5, at(150), Span::from_millis(200)), Some(5));
+        assert_eq!(filter.min_recent_above(5, at(150), Span::from_millis(200)), Some(5));
         assert_eq!(recent(&filter, 300), None);
         // 71.6 minutes later the clock of the samples has wrapped.
         let wrapped = at(0) + Span::from_micros(1 << 32);
         filter.push(wrapped, 12);
-        assert_eq!(filter.least_recent_above(5, wrapped, Span::ZERO), Some(5));
+        assert_eq!(filter.min_recent_above(5, wrapped, Span::ZERO), Some(5));
     }
 
     proptest! {
@@ -121,9 +121,9 @@ mod tests {
                 plain.push(Time::START, delay);
                 shifted.push(Time::START, delay.wrapping_add(offset));
                 let first = (index + 1).saturating_sub(len as usize);
-                let least = delays[first..=index].iter().min().copied();
-                prop_assert_eq!(plain.least_above(0), least);
-                prop_assert_eq!(shifted.least_above(offset), least);
+                let min = delays[first..=index].iter().min().copied();
+                prop_assert_eq!(plain.min_above(0), min);
+                prop_assert_eq!(shifted.min_above(offset), min);
             }
         }
     }

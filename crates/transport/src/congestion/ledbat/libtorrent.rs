@@ -1,14 +1,14 @@
 use super::base_delay::{BaseDelay, precedes};
 use super::cwnd::{Cwnd, answers_of_cwnd};
 use super::filter::Filter;
-use super::libutp::MOST_SKEW;
+use super::libutp::MAX_SKEW;
 use super::table::Ledbat;
 use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::Time;
 
 /// A minute of base history ends with more than so many samples only: a connection that hardly
 /// sends learns little.
-const LEAST_SAMPLES: u32 = 120;
+const MIN_SAMPLES: u32 = 120;
 
 /// The controller of libtorrent 2 (`utp_socket_impl::do_ledbat`, `experienced_loss`). Against libutp:
 ///
@@ -42,23 +42,23 @@ impl Libtorrent {
             cut_at: None,
             now: Time::START,
             filter: Filter::new(table.noise_filter),
-            base: BaseDelay::new(table.base_history, params.now).ending_after(LEAST_SAMPLES),
-            opposite: BaseDelay::new(table.base_history, params.now).ending_after(LEAST_SAMPLES),
+            base: BaseDelay::new(table.base_history, params.now).ending_after(MIN_SAMPLES),
+            opposite: BaseDelay::new(table.base_history, params.now).ending_after(MIN_SAMPLES),
             table,
         }
     }
 
     fn see(&mut self, ack: &Ack) {
         if let Some(opposite) = ack.opposite_delay {
-            let before = self.opposite.is_known().then(|| self.opposite.least());
+            let before = self.opposite.is_known().then(|| self.opposite.min());
             self.opposite.see(ack.now, opposite);
-            let least = self.opposite.least();
+            let min = self.opposite.min();
             if let Some(before) = before
-                && precedes(least, before)
-                && before.wrapping_sub(least) < MOST_SKEW
+                && precedes(min, before)
+                && before.wrapping_sub(min) < MAX_SKEW
                 && self.base.is_known()
             {
-                self.base.raise(before.wrapping_sub(least));
+                self.base.raise(before.wrapping_sub(min));
             }
         }
         if let Some(delay) = ack.one_way_delay {
@@ -112,7 +112,7 @@ impl Controller for Libtorrent {
         if ack.one_way_delay.is_none() || ack.acked == 0 || ack.in_flight == 0 {
             return;
         }
-        let Some(delay) = self.filter.least_above(0) else { return };
+        let Some(delay) = self.filter.min_above(0) else { return };
         let rtt = ack.rtt.map_or(u64::MAX, |rtt| rtt.nanos() / 1000);
         self.apply(ack, u64::from(delay).min(rtt) as f64);
     }

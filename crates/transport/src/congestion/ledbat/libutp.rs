@@ -8,7 +8,7 @@ use flashcrowd_base::Time;
 
 /// The other direction's base delay may come down by so much, in microseconds, and be taken for a
 /// drift of the clocks.
-pub(super) const MOST_SKEW: u32 = 10_000;
+pub(super) const MAX_SKEW: u32 = 10_000;
 
 /// The controller of libutp since 2013 (`UTPSocket::apply_ccontrol`), to the byte: the window is
 /// whole bytes and loses its fraction with every acknowledgement.
@@ -65,15 +65,15 @@ impl Libutp {
     /// Delays in both directions.
     fn see(&mut self, ack: &Ack) {
         if let Some(opposite) = ack.opposite_delay {
-            let before = self.opposite.is_known().then(|| self.opposite.least());
+            let before = self.opposite.is_known().then(|| self.opposite.min());
             self.opposite.see(ack.now, opposite);
-            let least = self.opposite.least();
+            let min = self.opposite.min();
             if let Some(before) = before
-                && precedes(least, before)
-                && before.wrapping_sub(least) <= MOST_SKEW
+                && precedes(min, before)
+                && before.wrapping_sub(min) <= MAX_SKEW
                 && self.base.is_known()
             {
-                self.base.raise(before.wrapping_sub(least));
+                self.base.raise(before.wrapping_sub(min));
             }
         }
         if let Some(delay) = ack.one_way_delay {
@@ -81,7 +81,7 @@ impl Libutp {
             self.filter.push(ack.now, above);
             self.drift.see(ack.now, delay);
         }
-        if let (Some(delay), Some(rtt)) = (self.filter.least_above(0), ack.rtt)
+        if let (Some(delay), Some(rtt)) = (self.filter.min_above(0), ack.rtt)
             && self.base.is_known()
         {
             let rtt = (rtt.nanos() / 1000) as u32;
@@ -92,7 +92,7 @@ impl Libutp {
     }
 
     fn apply(&mut self, ack: &Ack) {
-        let delay = self.filter.least_above(0).unwrap_or(0);
+        let delay = self.filter.min_above(0).unwrap_or(0);
         let rtt = ack.rtt.map_or(u64::MAX, |rtt| rtt.nanos() / 1000);
         let delay = u64::from(delay).min(rtt) as f64 + f64::from(self.drift.penalty());
         let acked = ack.acked as f64;
@@ -292,15 +292,15 @@ mod tests {
         for opposite in [9000, 5000] {
             socket.on_ack(&Ack { opposite_delay: Some(opposite), ..ack(0) });
         }
-        assert_eq!(socket.base.least(), 24_000);
+        assert_eq!(socket.base.min(), 24_000);
         // 11 ms at once is no drift.
         socket.on_ack(&Ack { opposite_delay: Some(5000u32.wrapping_sub(11_000)), ..ack(0) });
-        assert_eq!(socket.base.least(), 24_000);
+        assert_eq!(socket.base.min(), 24_000);
         // A delay beyond the round trip cannot be.
         for _ in 0..3 {
             socket.on_ack(&acked(0, 94_000));
         }
         socket.on_ack(&Ack { rtt: Some(Span::from_millis(30)), ..acked(1382, 94_000) });
-        assert_eq!(socket.base.least(), 24_000 + 40_000);
+        assert_eq!(socket.base.min(), 24_000 + 40_000);
     }
 }

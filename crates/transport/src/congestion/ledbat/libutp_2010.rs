@@ -43,7 +43,7 @@ impl Libutp2010 {
     }
 
     fn apply(&mut self, ack: &Ack) {
-        let delay = self.filter.least_above(0).unwrap_or(0);
+        let delay = self.filter.min_above(0).unwrap_or(0);
         let rtt = ack.rtt.map_or(u64::MAX, |rtt| rtt.nanos() / 1000);
         let delay = u64::from(delay).min(rtt) as f64;
         let cwnd = &mut self.cwnd;

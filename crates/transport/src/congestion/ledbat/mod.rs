@@ -18,7 +18,7 @@ mod plus_plus;
 mod rfc6817;
 mod table;
 
-pub use draft::Draft;
+pub use draft::LedbatDraft00;
 pub use flavours::{
     alpha1, alpha2, beta1, draft, libtorrent, libutp, libutp_2010, plus_plus, rfc_6817,
 };

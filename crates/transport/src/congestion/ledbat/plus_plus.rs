@@ -68,7 +68,7 @@ impl PlusPlus {
 
     /// 1 / min(16, ceil(2 target / base)).
     fn gain(&self) -> f64 {
-        let base = f64::from(self.base.least().max(1));
+        let base = f64::from(self.base.min().max(1));
         let steps = libm::ceil(2.0 * self.table.target_micros() / base);
         self.table.gain / steps.min(f64::from(self.table.gain_divisor)).max(1.0)
     }
@@ -145,7 +145,7 @@ impl Controller for PlusPlus {
         if ack.acked == 0 || !ack.may_grow {
             return;
         }
-        let Some(queueing) = self.filter.least_above(self.base.least()) else { return };
+        let Some(queueing) = self.filter.min_above(self.base.min()) else { return };
         let queueing = f64::from(queueing);
         match self.stage {
             Stage::Start => {

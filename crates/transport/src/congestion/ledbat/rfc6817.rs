@@ -35,7 +35,7 @@ impl Rfc6817 {
     /// The queueing delay in microseconds.
     fn queueing(&self, ack: &Ack) -> Option<f64> {
         let age = if ack.srtt.is_zero() { Span::MAX } else { ack.srtt };
-        self.filter.least_recent_above(self.base.least(), ack.now, age).map(f64::from)
+        self.filter.min_recent_above(self.base.min(), ack.now, age).map(f64::from)
     }
 }
 

@@ -1,5 +1,5 @@
-use super::base_delay::MOST_SLOTS;
-use super::filter::MOST_SAMPLES;
+use super::base_delay::MAX_SLOTS;
+use super::filter::MAX_SAMPLES;
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 
@@ -72,12 +72,12 @@ impl Ledbat {
                 "must lie between 1 and 16777216",
             ),
             (
-                (1..=MOST_SLOTS as u32).contains(&self.base_history),
+                (1..=MAX_SLOTS as u32).contains(&self.base_history),
                 "ledbat.base_history",
                 "must lie between 1 and 32",
             ),
             (
-                (1..=MOST_SAMPLES as u32).contains(&self.noise_filter),
+                (1..=MAX_SAMPLES as u32).contains(&self.noise_filter),
                 "ledbat.noise_filter",
                 "must lie between 1 and 16",
             ),

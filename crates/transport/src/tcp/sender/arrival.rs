@@ -1,4 +1,4 @@
-use super::{DUPLICATES, Sender, Timer, UNPROBED, clock};
+use super::{DUPLICATES, NO_TLP, Sender, Timer, clock};
 use crate::congestion::{Ack, Controller};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::recovery::Phase;
@@ -7,7 +7,7 @@ use crate::tcp::segment::{Flags, Segment};
 use flashcrowd_base::{Span, Time};
 
 /// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
-const MOST_REORDERING: u32 = 300;
+const MAX_REORDERING: u32 = 300;
 
 /// What an acknowledgement says, and what the controller hears of it.
 impl Sender {
@@ -22,21 +22,21 @@ impl Sender {
         ecn: bool,
     ) -> bool {
         let ack = segment.ack;
-        if ack > self.nxt {
+        if ack > self.snd_nxt {
             return false;
         }
-        let advanced = ack > self.una;
+        let advanced = ack > self.snd_una;
         let selects = self.sack && segment.has_sack();
         let window_changed = self.update_window(segment, advanced);
         let duplicate = !advanced
-            && ack == self.una
+            && ack == self.snd_una
             && segment.len == 0
             && !window_changed
             && !segment.flags.contains(Flags::FIN)
             && self.outstanding() > 0;
         // No news for this half, as with most of the data that flows the other way: the lines of
         // the cache that hold the rest of it need not be fetched.
-        let marks = ecn && self.tells_marks(segment) && ack >= self.una;
+        let marks = ecn && self.has_ecn_feedback(segment) && ack >= self.snd_una;
         if !(advanced || selects || duplicate || self.disturbed || marks) {
             self.leave_window_probe();
             return true;
@@ -45,9 +45,9 @@ impl Sender {
         let certain = now.nanos().saturating_sub(self.rtt.min().nanos());
         let mut delivery =
             Delivery { ambiguous_after: Time::from_nanos(certain), ..Delivery::default() };
-        let before = self.una;
+        let before = self.snd_una;
         if advanced {
-            self.una = ack;
+            self.snd_una = ack;
             self.board.acknowledge(ack, &mut delivery);
             self.backoff = 0;
             self.retries = 0;
@@ -58,8 +58,8 @@ impl Sender {
             self.board.select(segment.sack_ranges(), &mut delivery);
         }
         let sample = self.take_samples(config, now, segment, advanced, &delivery);
-        if self.probed != UNPROBED {
-            self.judge_probe(now, ack, advanced || delivery.sacked || segment.len > 0);
+        if self.tlp_end_seq != NO_TLP {
+            self.process_tlp_ack(now, ack, advanced || delivery.sacked || segment.len > 0);
         }
         let was_recovering = self.is_reducing();
         let calm = self.phase == Phase::Open
@@ -98,13 +98,13 @@ impl Sender {
 
     #[inline]
     pub(super) fn update_window(&mut self, segment: &Segment, advanced: bool) -> bool {
-        if segment.ack < self.una {
+        if segment.ack < self.snd_una {
             return false;
         }
         let edge = segment.ack + u64::from(segment.window);
-        if advanced || segment.seq > self.snd_wl1 || edge > self.edge {
-            let changed = edge != self.edge;
-            self.edge = edge;
+        if advanced || segment.seq > self.snd_wl1 || edge > self.snd_wnd_end {
+            let changed = edge != self.snd_wnd_end;
+            self.snd_wnd_end = edge;
             self.snd_wl1 = segment.seq;
             self.largest_window = self.largest_window.max(segment.window);
             return changed;
@@ -122,7 +122,7 @@ impl Sender {
         advanced: bool,
         delivery: &Delivery,
     ) -> Option<Span> {
-        let acked = if delivery.repeated { None } else { delivery.acked_sent };
+        let acked = if delivery.retransmitted { None } else { delivery.acked_sent };
         let latest = delivery.sacked_sent.or(acked).map(|(_, newest)| now.since(newest));
         let mut smoothed = acked.or(delivery.sacked_sent).map(|(oldest, _)| now.since(oldest));
         if smoothed.is_none() && advanced && self.timestamps {
@@ -134,21 +134,21 @@ impl Sender {
             self.rtt.sample_min(now, sample);
         }
         if let Some(sample) = smoothed {
-            self.rtt.sample(config, sample, self.una, self.nxt);
+            self.rtt.sample(config, sample, self.snd_una, self.snd_nxt);
         }
         if config.rack
             && let Some(newest) = delivery.newest
         {
-            self.newest = self.newest.max(newest);
+            self.rack_newest = self.rack_newest.max(newest);
             // Linux: tcp_rack_advance, whose round trip is that of the segment that it is told of last.
             let last = delivery.last_acked.or(delivery.last_sacked.map(|(_, sent_at)| sent_at));
-            self.newest_rtt = last.map_or(self.newest_rtt, |sent_at| now.since(sent_at));
+            self.rack_rtt = last.map_or(self.rack_rtt, |sent_at| now.since(sent_at));
         }
         if let Some(seq) = delivery.reordered {
             self.reordering_seen = true;
             let distance = self.board.highest_sacked().saturating_sub(seq);
             let segments = distance.div_ceil(u64::from(self.mss)) as u32;
-            self.reordering = self.reordering.max(segments.min(MOST_REORDERING));
+            self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
         }
         latest.or(smoothed)
     }
@@ -175,8 +175,8 @@ impl Sender {
     ) {
         let in_slow_start = self.controller.window() < self.controller.threshold();
         let rate = if self.paced.is_some() { self.sample_rate(now, delivery) } else { None };
-        let window_limited = self.was_limited
-            || (in_slow_start && self.controller.window() < 2 * u64::from(self.most_outstanding));
+        let window_limited = self.is_cwnd_limited
+            || (in_slow_start && self.controller.window() < 2 * u64::from(self.max_outstanding));
         self.controller.on_ack(&Ack {
             now,
             acked: delivery.bytes,
@@ -191,8 +191,8 @@ impl Sender {
             may_grow,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
-            una: self.una,
-            nxt: self.nxt,
+            una: self.snd_una,
+            nxt: self.snd_nxt,
             rate,
         });
         if rate.is_some() {

@@ -34,7 +34,7 @@ impl Sender {
 
     /// Whether the segment tells of marks.
     #[inline]
-    pub(super) fn tells_marks(&self, segment: &Segment) -> bool {
+    pub(super) fn has_ecn_feedback(&self, segment: &Segment) -> bool {
         match self.feedback {
             Feedback::None => false,
             Feedback::Classic => self.is_ece(segment),
@@ -76,13 +76,13 @@ impl Sender {
             first: self.phase == Phase::Open,
             window: loss.window,
             in_flight: loss.in_flight,
-            una: self.una,
-            nxt: self.nxt,
+            una: self.snd_una,
+            nxt: self.snd_nxt,
         });
         let target = self.controller.window();
         if self.phase == Phase::Open && target < prior {
             self.phase = Phase::Cwr;
-            self.repairs.recovery.begin(config.reduction, prior, target, self.nxt);
+            self.repairs.recovery.begin(config.reduction, prior, target, self.snd_nxt);
             // A mark is no mistake.
             self.repairs.recovery.can_undo = false;
             self.repairs.recovery.force = false;

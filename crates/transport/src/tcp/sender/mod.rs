@@ -26,7 +26,7 @@ const DUPLICATES: u32 = 3;
 const TIMER_GRAIN: Span = Span::from_millis(2);
 
 /// No tail-loss probe is open.
-const UNPROBED: u64 = u64::MAX;
+const NO_TLP: u64 = u64::MAX;
 
 /// What the sender's one timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,30 +54,30 @@ pub(super) struct Burst {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Sender {
-    una: u64,
-    nxt: u64,
+    snd_una: u64,
+    snd_nxt: u64,
     /// End of what the application wrote.
-    end: u64,
+    write_end: u64,
     /// Right edge of the send window, the sequence number of the segment that said so (RFC 9293:
     /// SND.WL1), and (below) the largest window that the other end ever offered.
-    edge: u64,
+    snd_wnd_end: u64,
     snd_wl1: u64,
     timer_at: Time,
     largest_window: u32,
     mss: u16,
-    /// The application has closed: a FIN follows `end`.
+    /// The application has closed: a FIN follows `write_end`.
     closed: bool,
     sack: bool,
     timer: Timer,
     phase: Phase,
     /// Which probes are due: one for a lost tail, one for a closed window.
-    probe_tail: bool,
-    probe_window: bool,
+    tlp_due: bool,
+    window_probe_due: bool,
     /// The window limited the sender; something was sent since that was last noted.
     limited_now: bool,
     sent_now: bool,
     /// Congestion window validation, as Linux' tcp_cwnd_validate.
-    was_limited: bool,
+    is_cwnd_limited: bool,
     /// Set at the first SACK, duplicate acknowledgement, timeout or probe, and never cleared. Until then
     /// an acknowledgement without news takes the short way through `on_ack`.
     disturbed: bool,
@@ -88,17 +88,17 @@ pub(super) struct Sender {
     /// End of the last segment that was not full (Minshall).
     small_end: u64,
     /// More of congestion window validation: sizes are no larger than a window, which has 32 bits.
-    usage_end: u64,
-    used_since: Time,
-    most_outstanding: u32,
-    most_used: u32,
+    cwnd_usage_end: u64,
+    cwnd_stamp: Time,
+    max_outstanding: u32,
+    cwnd_used: u32,
     /// Offset that decides what became of a tail-loss probe; whether the probe was a repeat.
-    probed: u64,
+    tlp_end_seq: u64,
     rtt: RoundTrip,
     /// No larger than the configuration allows tries, or 31 and more.
     backoff: u8,
     retries: u8,
-    probe_repeats: bool,
+    tlp_is_retrans: bool,
     reordering_seen: bool,
     timestamps: bool,
     /// How congestion marks are told of, the counter of marked packets (s.cep), and whether the other
@@ -106,7 +106,7 @@ pub(super) struct Sender {
     feedback: Feedback,
     cep: u8,
     cwr_due: bool,
-    /// Duplicate acknowledgements of `una` (without SACK).
+    /// Duplicate acknowledgements of `snd_una` (without SACK).
     duplicates: u32,
     /// The largest congestion window so far, which the send buffer follows.
     largest_cwnd: u32,
@@ -115,8 +115,8 @@ pub(super) struct Sender {
     paced: Option<Box<Paced>>,
 
     /// RACK: sent time, end and round trip of the newest segment delivered.
-    newest: (Time, u64),
-    newest_rtt: Span,
+    rack_newest: (Time, u64),
+    rack_rtt: Span,
     /// Since when a super-segment waits to become longer.
     deferred_since: Time,
     /// Segments that later ones may overtake without being lost.
@@ -139,7 +139,7 @@ impl Sender {
         let params = Params {
             now,
             mss: u32::from(mss),
-            least_window: u64::from(mss),
+            min_window: u64::from(mss),
             ledbat: config.ledbat,
             initial_window,
             hystart: config.hystart,
@@ -147,18 +147,18 @@ impl Sender {
             paced: config.pacing == Pacing::Fq,
         };
         Sender {
-            una: 0,
-            nxt: 0,
-            end: 0,
+            snd_una: 0,
+            snd_nxt: 0,
+            write_end: 0,
             closed: false,
             mss,
             sack,
             timestamps,
-            probe_tail: false,
-            probe_window: false,
+            tlp_due: false,
+            window_probe_due: false,
             limited_now: false,
             sent_now: false,
-            edge: 0,
+            snd_wnd_end: 0,
             snd_wl1: 0,
             largest_window: 0,
             board: Scoreboard::default(),
@@ -175,10 +175,10 @@ impl Sender {
             reordering: DUPLICATES,
             delivered_marked: 0,
             reordering_seen: false,
-            newest: (Time::START, 0),
-            newest_rtt: Span::ZERO,
-            probed: UNPROBED,
-            probe_repeats: false,
+            rack_newest: (Time::START, 0),
+            rack_rtt: Span::ZERO,
+            tlp_end_seq: NO_TLP,
+            tlp_is_retrans: false,
             timer: Timer::Retransmit,
             timer_at: Time::NEVER,
             backoff: 0,
@@ -186,22 +186,22 @@ impl Sender {
             last_sent: now,
             deferred_since: Time::NEVER,
             small_end: 0,
-            was_limited: false,
+            is_cwnd_limited: false,
             disturbed: false,
-            most_outstanding: 0,
-            usage_end: 0,
-            most_used: 0,
-            used_since: now,
+            max_outstanding: 0,
+            cwnd_usage_end: 0,
+            cwnd_used: 0,
+            cwnd_stamp: now,
             repairs: Repairs::default(),
         }
     }
 
     /// What the handshake agreed on. Nothing has been sent yet; what was written stays queued.
     pub(super) fn agree(&mut self, config: &Config, mss: u16, sack: bool, timestamps: bool) {
-        let (end, closed) = (self.end, self.closed);
+        let (end, closed) = (self.write_end, self.closed);
         let stream = self.controller.stream().cloned();
         *self = Sender::new(config, self.last_sent, mss, sack, timestamps);
-        (self.end, self.closed) = (end, closed);
+        (self.write_end, self.closed) = (end, closed);
         if let Some(stream) = stream {
             self.draw_from(stream);
         }
@@ -209,10 +209,10 @@ impl Sender {
 
     /// The other end offers this window.
     pub(super) fn open(&mut self, now: Time, window: u32) {
-        self.edge = u64::from(window);
+        self.snd_wnd_end = u64::from(window);
         self.largest_window = window;
         self.last_sent = now;
-        self.used_since = now;
+        self.cwnd_stamp = now;
     }
 
     /// The handshake took this long.
@@ -235,13 +235,13 @@ impl Sender {
         }
         let taken = bytes.min(self.write_space(config));
         self.note_application_limit();
-        self.end += taken;
+        self.write_end += taken;
         taken
     }
 
     #[inline]
     pub(super) fn written(&self) -> u64 {
-        self.end
+        self.write_end
     }
 
     pub(super) fn write_space(&self, config: &Config) -> u64 {
@@ -255,15 +255,15 @@ impl Sender {
         } else {
             buffer.initial_bytes
         };
-        size.saturating_sub(self.end.saturating_sub(self.una))
+        size.saturating_sub(self.write_end.saturating_sub(self.snd_una))
     }
 
     pub(super) fn unsent(&self) -> u64 {
-        self.end.saturating_sub(self.nxt)
+        self.write_end.saturating_sub(self.snd_nxt)
     }
 
     pub(super) fn unacknowledged(&self) -> u64 {
-        self.end.saturating_sub(self.una)
+        self.write_end.saturating_sub(self.snd_una)
     }
 
     pub(super) fn close(&mut self) {
@@ -284,26 +284,27 @@ impl Sender {
     /// Whether there is nothing to send and nothing to note.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        let noted = self.probe_tail | self.probe_window | self.sent_now | self.limited_now;
-        self.nxt >= self.end && !(noted | self.closed) && !self.has_unrepeated()
+        let noted = self.tlp_due | self.window_probe_due | self.sent_now | self.limited_now;
+        self.snd_nxt >= self.write_end && !(noted | self.closed) && !self.has_unretransmitted()
     }
 
     /// Whether neither new data nor anything lost waits for its time to be sent. What Nagle's
     /// algorithm holds waits for an acknowledgement.
     #[inline]
     pub(super) fn can_sleep(&self, config: &Config) -> bool {
-        !self.has_unrepeated() && (self.nxt >= self.end || self.is_held_by_nagle(config))
+        !self.has_unretransmitted()
+            && (self.snd_nxt >= self.write_end || self.is_held_by_nagle(config))
     }
 
     /// Whether lost segments wait to be repeated.
     #[inline]
-    fn has_unrepeated(&self) -> bool {
-        self.disturbed && self.board.has_unrepeated()
+    fn has_unretransmitted(&self) -> bool {
+        self.disturbed && self.board.has_unretransmitted()
     }
 
     /// Whether the FIN is acknowledged.
     pub(super) fn is_finished(&self) -> bool {
-        self.closed && self.una > self.end
+        self.closed && self.snd_una > self.write_end
     }
 
     // --- estimates ---
@@ -319,7 +320,7 @@ impl Sender {
     }
     #[inline]
     pub(super) fn outstanding(&self) -> u64 {
-        self.nxt - self.una
+        self.snd_nxt - self.snd_una
     }
 
     pub(super) fn in_flight(&self) -> u64 {
@@ -362,18 +363,18 @@ impl Sender {
         &self.rtt
     }
     pub(super) fn next_offset(&self) -> u64 {
-        self.nxt
+        self.snd_nxt
     }
     /// Bytes acknowledged, without the FIN.
     pub(super) fn bytes_acked(&self) -> u64 {
-        self.una.min(self.end)
+        self.snd_una.min(self.write_end)
     }
     /// One before the oldest unacknowledged offset: what a window probe says.
     pub(super) fn probe_offset(&self) -> u64 {
-        self.una.wrapping_sub(1)
+        self.snd_una.wrapping_sub(1)
     }
     pub(super) fn peer_window(&self) -> u64 {
-        self.edge.saturating_sub(self.una)
+        self.snd_wnd_end.saturating_sub(self.snd_una)
     }
     pub(super) fn timeout(&self, config: &Config) -> Span {
         let factor = 1u64 << self.backoff.min(31);

@@ -34,11 +34,11 @@ impl Sender {
 
     /// Whether everything that there is to send has to wait for its time.
     #[inline(never)]
-    pub(super) fn waits_for_its_time(&mut self, now: Time) -> bool {
+    pub(super) fn is_held_by_pacing(&mut self, now: Time) -> bool {
         let in_flight = self.in_flight();
         let full = in_flight >= self.window();
-        let ready = self.nxt < self.end || self.has_unrepeated() || self.probe_tail;
-        let ready = ready || (self.closed && self.nxt == self.end);
+        let ready = self.snd_nxt < self.write_end || self.has_unretransmitted() || self.tlp_due;
+        let ready = ready || (self.closed && self.snd_nxt == self.write_end);
         let Some(paced) = &mut self.paced else { return false };
         let free = paced.pacer.is_free(now);
         paced.pacer.wait(ready && !free);
@@ -53,7 +53,7 @@ impl Sender {
     pub(super) fn pace_new(&mut self, now: Time, seq: u64) {
         let mss = u64::from(self.mss);
         let outstanding = self.outstanding();
-        let (bytes, una, nxt) = (self.nxt - seq, self.una, self.nxt);
+        let (bytes, una, nxt) = (self.snd_nxt - seq, self.snd_una, self.snd_nxt);
         let in_flight = self.in_flight();
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };
@@ -77,12 +77,12 @@ impl Sender {
 
     /// Data was repeated.
     #[inline(never)]
-    pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64, segments: u32) {
+    pub(super) fn pace_retransmission(&mut self, now: Time, seq: u64, bytes: u64, segments: u32) {
         let (in_flight, outstanding) = (self.in_flight(), self.outstanding());
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };
         if let Some(sampler) = &mut paced.sampler {
-            sampler.on_repeated(seq, seq + bytes, in_flight);
+            sampler.on_retransmitted(seq, seq + bytes, in_flight);
         }
         paced.on_sent(now, bytes, segments, &self.controller, srtt, outstanding);
     }
@@ -115,7 +115,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let idle = self.unsent() < u64::from(self.mss)
             && in_flight < self.window()
-            && !self.has_unrepeated();
+            && !self.has_unretransmitted();
         if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut())
             && idle
         {
@@ -127,10 +127,10 @@ impl Sender {
     #[inline(never)]
     pub(super) fn sample_rate(&mut self, now: Time, delivery: &Delivery) -> Option<RateSample> {
         let in_flight = self.in_flight();
-        let least = self.rtt.min();
+        let min = self.rtt.min();
         let sampler = self.paced.as_mut()?.sampler.as_mut()?;
         let newest = delivery.newest;
-        Some(sampler.on_delivered(now, delivery.bytes, newest, self.una, least, in_flight))
+        Some(sampler.on_delivered(now, delivery.bytes, newest, self.snd_una, min, in_flight))
     }
 
     /// The controller has heard of it. What it keeps back does not measure the path.
@@ -145,7 +145,7 @@ impl Sender {
 
     /// Some segments may have been found lost.
     #[inline(never)]
-    pub(super) fn tell_losses(&mut self, now: Time) {
+    pub(super) fn report_losses(&mut self, now: Time) {
         let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) else {
             return;
         };

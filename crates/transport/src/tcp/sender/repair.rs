@@ -1,4 +1,4 @@
-use super::{DUPLICATES, Sender, TIMER_GRAIN, Timer, UNPROBED};
+use super::{DUPLICATES, NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
 use crate::tcp::dsack::Dsack;
@@ -31,7 +31,7 @@ impl Sender {
         } else if advanced && self.phase != Phase::Open {
             if config.undo && self.was_spurious(segment) {
                 self.undo();
-            } else if self.una
+            } else if self.snd_una
                 >= self.repairs.recovery.recover + u64::from(self.phase == Phase::Cwr)
             {
                 // With marks something above, so that the other end has heard of the reduction (Linux).
@@ -69,15 +69,15 @@ impl Sender {
             let announced = u64::from(self.duplicates) * mss;
             delivery.bytes = delivery.bytes.saturating_sub(announced).max(delivery.bytes.min(mss));
             self.duplicates = match self.phase {
-                Phase::Recovery if self.una < self.repairs.recovery.recover => {
+                Phase::Recovery if self.snd_una < self.repairs.recovery.recover => {
                     self.duplicates.saturating_sub(segments.saturating_sub(1))
                 }
                 _ => 0,
             };
         } else if duplicate && self.phase != Phase::Loss {
             // No more can have left than are outstanding besides the missing one.
-            let most = self.outstanding().saturating_sub(1) / mss;
-            self.duplicates = (self.duplicates + 1).min(most as u32);
+            let max = self.outstanding().saturating_sub(1) / mss;
+            self.duplicates = (self.duplicates + 1).min(max as u32);
         }
     }
 
@@ -96,12 +96,12 @@ impl Sender {
         if !dsack.report(segments, self.repairs.counters.segments_retransmitted) {
             return false;
         }
-        if self.probed == end {
+        if self.tlp_end_seq == end {
             // Original and probe arrived: nothing was lost (RFC 8985, section 7.4.2). A probe goes by the
             // clock, and says nothing about reordering.
-            self.probed = UNPROBED;
+            self.tlp_end_seq = NO_TLP;
         } else if self.reordering_seen {
-            dsack.widen(self.una, self.nxt);
+            dsack.widen(self.snd_una, self.snd_nxt);
         }
         if end <= una {
             dsack.disprove(segments, end);
@@ -112,7 +112,7 @@ impl Sender {
     /// Whether everything that the last episode retransmitted arrived twice.
     fn is_disproved(&mut self) -> bool {
         self.repairs.recovery.can_undo
-            && self.repairs.recovery.first_repeat.is_some()
+            && self.repairs.recovery.retrans_stamp.is_some()
             && self.board.dsack_mut().disproves_all()
     }
 
@@ -127,13 +127,13 @@ impl Sender {
                 Phase::Loss => false,
             };
             if lost && self.paced.is_some() {
-                self.tell_losses(now);
+                self.report_losses(now);
             }
             return lost;
         }
-        let (lost, wait) = self.board.judge(self.criterion(config), now);
+        let (lost, wait) = self.board.detect_losses(self.criterion(config), now);
         if lost && self.paced.is_some() {
-            self.tell_losses(now);
+            self.report_losses(now);
         }
         if let Some(wait) = wait {
             self.timer = Timer::Reordering;
@@ -147,8 +147,8 @@ impl Sender {
     pub(super) fn criterion(&self, config: &Config) -> Criterion {
         if config.rack {
             return Criterion::Time {
-                newest: self.newest,
-                patience: self.newest_rtt + self.reordering_window(),
+                newest: self.rack_newest,
+                patience: self.rack_rtt + self.reordering_window(),
             };
         }
         if config.forward_ack && !self.reordering_seen {
@@ -175,20 +175,25 @@ impl Sender {
 
     pub(super) fn begin_recovery(&mut self, config: &Config) {
         self.repairs.counters.recoveries += 1;
-        self.probed = UNPROBED;
+        self.tlp_end_seq = NO_TLP;
         if self.phase == Phase::Cwr {
             // The window is on its way down already.
             self.phase = Phase::Recovery;
-            (self.repairs.recovery.recover, self.repairs.recovery.force) = (self.nxt, true);
+            (self.repairs.recovery.recover, self.repairs.recovery.force) = (self.snd_nxt, true);
             return;
         }
         let prior = self.controller.window();
         let loss = self.loss(config);
         self.controller.on_loss(&loss);
         self.phase = Phase::Recovery;
-        self.repairs.recovery.begin(config.reduction, prior, self.controller.window(), self.nxt);
+        self.repairs.recovery.begin(
+            config.reduction,
+            prior,
+            self.controller.window(),
+            self.snd_nxt,
+        );
         self.cwr_due = self.feedback == Feedback::Classic;
-        self.board.dsack_mut().begin(self.una);
+        self.board.dsack_mut().begin(self.snd_una);
     }
 
     /// A loss now is a loss at the whole window if windows only grow when they are used.
@@ -197,7 +202,13 @@ impl Sender {
         let used =
             if config.app_limited_validation { window } else { window.min(self.outstanding()) };
         let in_flight = self.in_flight();
-        Loss { now: self.last_sent, window: used, in_flight, offset: self.una, nxt: self.nxt }
+        Loss {
+            now: self.last_sent,
+            window: used,
+            in_flight,
+            offset: self.snd_una,
+            nxt: self.snd_nxt,
+        }
     }
 
     pub(super) fn recovered(&mut self, config: &Config) {
@@ -225,7 +236,7 @@ impl Sender {
     /// Whether the acknowledgement answers an original although a repeat was sent (Eifel, RFC 3522).
     pub(super) fn was_spurious(&self, segment: &Segment) -> bool {
         self.repairs.recovery.can_undo
-            && match self.repairs.recovery.first_repeat {
+            && match self.repairs.recovery.retrans_stamp {
                 None => true,
                 Some(at) => self.timestamps && segment.echo.wrapping_sub(at) as i32 >> 31 != 0,
             }

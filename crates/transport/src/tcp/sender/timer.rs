@@ -1,4 +1,4 @@
-use super::{Sender, TIMER_GRAIN, Timer, UNPROBED};
+use super::{NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::Config;
 use crate::tcp::recovery::Phase;
@@ -22,18 +22,18 @@ impl Sender {
             self.timer_at = Time::NEVER;
         } else if self.timer == Timer::Reordering && self.timer_at != Time::NEVER {
             // It was set for this very acknowledgement.
-        } else if !self.schedule_probe(config, now) {
+        } else if !self.schedule_tlp(config, now) {
             self.set_timeout(config, now);
         }
     }
 
     /// Sets the tail-loss probe (RFC 8985, section 7.2), if one is due.
     #[inline]
-    pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) -> bool {
+    pub(super) fn schedule_tlp(&mut self, config: &Config, now: Time) -> bool {
         if !config.tail_loss_probe
             || !self.sack
             || !self.is_lossless()
-            || self.probed != UNPROBED
+            || self.tlp_end_seq != NO_TLP
             || self.backoff > 0
         {
             return false;
@@ -61,7 +61,7 @@ impl Sender {
         match self.timer {
             Timer::Retransmit => return self.time_out(config, now),
             Timer::LossProbe => {
-                self.probe_tail = true;
+                self.tlp_due = true;
                 self.set_timeout(config, now);
             }
             Timer::Reordering => {
@@ -82,7 +82,7 @@ impl Sender {
                 }
             }
             Timer::WindowProbe => {
-                self.probe_window = true;
+                self.window_probe_due = true;
                 self.backoff = self.backoff.saturating_add(1);
                 self.timer_at = now + self.timeout(config);
             }
@@ -107,8 +107,8 @@ impl Sender {
         self.retries += 1;
         self.backoff = self.backoff.saturating_add(1);
         // What was sent within the last round trip may still arrive (Linux, with RACK).
-        let since = if config.rack && self.sack && !self.newest_rtt.is_zero() {
-            let patience = self.newest_rtt + self.rtt.min() / 4;
+        let since = if config.rack && self.sack && !self.rack_rtt.is_zero() {
+            let patience = self.rack_rtt + self.rtt.min() / 4;
             Time::from_nanos(now.nanos().saturating_sub(patience.nanos()))
         } else {
             Time::NEVER
@@ -120,41 +120,41 @@ impl Sender {
         let before = self.loss(config);
         self.board.lose_all(since);
         if self.paced.is_some() {
-            self.tell_losses(now);
+            self.report_losses(now);
         }
         let loss = Loss { now, in_flight: self.in_flight(), ..before };
         self.controller.on_timeout(&loss, again);
         self.phase = Phase::Loss;
-        self.repairs.recovery.time_out(self.nxt, again);
+        self.repairs.recovery.time_out(self.snd_nxt, again);
         if !again {
-            self.board.dsack_mut().begin(self.una);
+            self.board.dsack_mut().begin(self.snd_una);
         }
-        self.probed = UNPROBED;
-        self.probe_tail = false;
+        self.tlp_end_seq = NO_TLP;
+        self.tlp_due = false;
         self.set_timeout(config, now);
         true
     }
 
     /// Decides what a tail-loss probe has shown (RFC 8985, section 7.4).
-    pub(super) fn judge_probe(&mut self, now: Time, ack: u64, news: bool) {
-        let probed = self.probed;
-        if ack < probed {
+    pub(super) fn process_tlp_ack(&mut self, now: Time, ack: u64, progress: bool) {
+        let tlp_end_seq = self.tlp_end_seq;
+        if ack < tlp_end_seq {
             return;
         }
-        if !self.probe_repeats {
-            self.probed = UNPROBED;
-        } else if ack > probed {
+        if !self.tlp_is_retrans {
+            self.tlp_end_seq = NO_TLP;
+        } else if ack > tlp_end_seq {
             // The probe repaired a loss: the window must pay for it.
-            self.probed = UNPROBED;
+            self.tlp_end_seq = NO_TLP;
             if self.phase == Phase::Open {
                 self.repairs.recovery.can_undo = false;
                 let window = self.controller.window();
                 let in_flight = self.in_flight();
-                let (offset, nxt) = (self.una, self.nxt);
+                let (offset, nxt) = (self.snd_una, self.snd_nxt);
                 self.controller.on_loss(&Loss { now, window, in_flight, offset, nxt });
             }
-        } else if !news {
-            self.probed = UNPROBED;
+        } else if !progress {
+            self.tlp_end_seq = NO_TLP;
         }
     }
 }

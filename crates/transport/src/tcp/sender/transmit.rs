@@ -14,24 +14,24 @@ impl Sender {
     /// Whether a probe of a closed window is due, once.
     #[inline]
     pub(in crate::tcp) fn take_window_probe(&mut self) -> bool {
-        std::mem::take(&mut self.probe_window)
+        std::mem::take(&mut self.window_probe_due)
     }
 
     /// What to send next.
     #[inline(always)]
     pub(in crate::tcp) fn poll(&mut self, config: &Config, now: Time) -> Option<Burst> {
-        if self.paced.is_some() && self.waits_for_its_time(now) {
+        if self.paced.is_some() && self.is_held_by_pacing(now) {
             self.rest(config, now);
             return None;
         }
-        if self.has_unrepeated()
+        if self.has_unretransmitted()
             && self.phase != Phase::Open
-            && let Some(burst) = self.repeat(config, now)
+            && let Some(burst) = self.retransmit(config, now)
         {
             return Some(burst);
         }
-        if self.probe_tail {
-            self.probe_tail = false;
+        if self.tlp_due {
+            self.tlp_due = false;
             if let Some(burst) = self.probe(config, now) {
                 return Some(burst);
             }
@@ -44,32 +44,32 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn repeat(&mut self, config: &Config, now: Time) -> Option<Burst> {
+    pub(super) fn retransmit(&mut self, config: &Config, now: Time) -> Option<Burst> {
         let mss = u64::from(self.mss);
         let room = self.window().saturating_sub(self.in_flight());
         if room < mss && !self.repairs.recovery.force {
             return None;
         }
         let limit = u64::from(config.tso_bytes).min(room).max(mss);
-        let (seq, bytes, segments) = self.board.repeat_lost(limit, now, self.nxt)?;
+        let (seq, bytes, segments) = self.board.retransmit_lost(limit, now, self.snd_nxt)?;
         self.repairs.recovery.force = false;
         self.repairs.recovery.on_sent(bytes);
         if self.paced.is_some() {
-            self.pace_repeat(now, seq, bytes, segments);
+            self.pace_retransmission(now, seq, bytes, segments);
         }
-        if self.repairs.recovery.first_repeat.is_none() {
-            self.repairs.recovery.first_repeat = Some(clock(now));
+        if self.repairs.recovery.retrans_stamp.is_none() {
+            self.repairs.recovery.retrans_stamp = Some(clock(now));
         }
-        if seq == self.una || self.timer_at == Time::NEVER {
+        if seq == self.snd_una || self.timer_at == Time::NEVER {
             self.set_timeout(config, now);
         }
         self.last_sent = now;
         self.sent_now = true;
-        Some(self.repeated(seq, bytes, segments))
+        Some(self.retransmission_burst(seq, bytes, segments))
     }
 
-    pub(super) fn repeated(&mut self, seq: u64, bytes: u64, segments: u32) -> Burst {
-        let fin = self.closed && seq + bytes > self.end;
+    pub(super) fn retransmission_burst(&mut self, seq: u64, bytes: u64, segments: u32) -> Burst {
+        let fin = self.closed && seq + bytes > self.write_end;
         let len = (bytes - u64::from(fin)) as u32;
         self.board.dsack_mut().on_retransmit(segments);
         self.repairs.counters.segments_retransmitted += segments;
@@ -84,42 +84,42 @@ impl Sender {
             return None;
         }
         self.disturbed = true;
-        let unsent = self.end.saturating_sub(self.nxt);
+        let unsent = self.write_end.saturating_sub(self.snd_nxt);
         let len = unsent.min(u64::from(self.mss));
-        if len > 0 && self.nxt + len <= self.edge {
+        if len > 0 && self.snd_nxt + len <= self.snd_wnd_end {
             let fin = self.closed && len == unsent;
             let burst = self.emit_rarely(config, now, len as u32, fin);
-            (self.probed, self.probe_repeats) = (self.nxt, false);
+            (self.tlp_end_seq, self.tlp_is_retrans) = (self.snd_nxt, false);
             self.set_timeout(config, now);
             return Some(burst);
         }
-        let (seq, bytes) = self.board.repeat_last(now, self.nxt)?;
-        (self.probed, self.probe_repeats) = (self.nxt, true);
+        let (seq, bytes) = self.board.retransmit_last(now, self.snd_nxt)?;
+        (self.tlp_end_seq, self.tlp_is_retrans) = (self.snd_nxt, true);
         if self.paced.is_some() {
-            self.tell_losses(now);
-            self.pace_repeat(now, seq, bytes, 1);
+            self.report_losses(now);
+            self.pace_retransmission(now, seq, bytes, 1);
         }
         self.set_timeout(config, now);
-        Some(self.repeated(seq, bytes, 1))
+        Some(self.retransmission_burst(seq, bytes, 1))
     }
 
     #[inline(always)]
     pub(super) fn send_new(&mut self, config: &Config, now: Time) -> Option<Burst> {
-        if self.nxt >= self.end {
+        if self.snd_nxt >= self.write_end {
             // A FIN is not held back by any window.
-            if self.closed && self.nxt == self.end {
+            if self.closed && self.snd_nxt == self.write_end {
                 return Some(self.emit_rarely(config, now, 0, true));
             }
             return None;
         }
         let mss = u64::from(self.mss);
-        let unsent = self.end - self.nxt;
+        let unsent = self.write_end - self.snd_nxt;
         let outstanding = self.outstanding();
         if outstanding == 0 && config.idle_restart {
             self.restart_after_idle(config, now);
         }
         let wanted = unsent.min(mss);
-        let offered = self.edge.saturating_sub(self.nxt);
+        let offered = self.snd_wnd_end.saturating_sub(self.snd_nxt);
         let mut len = wanted;
         if offered < wanted {
             // Silly windows: wait for a full segment or half of the largest window (RFC 1122).
@@ -143,7 +143,7 @@ impl Sender {
             len = self.super_segment(config, now, unsent, offered, room)?;
         } else if len < mss {
             let ends = len == unsent && self.closed;
-            if !ends && self.must_wait(config, outstanding) {
+            if !ends && self.nagle_defers(config, outstanding) {
                 return None;
             }
         }
@@ -177,12 +177,12 @@ impl Sender {
         room: u64,
     ) -> Option<u64> {
         let mss = u64::from(self.mss);
-        let most = u64::from(config.tso_bytes).min(self.quantum()) / mss * mss;
+        let max = u64::from(config.tso_bytes).min(self.quantum()) / mss * mss;
         let limit = offered.min(room);
         let window = self.window().min(self.peer_window());
         // Linux' tcp_tso_should_defer: a third of a window at least, unless that is all there is
         // or it has waited for a tick already.
-        if limit < most && unsent > limit && limit < window / 3 && self.outstanding() >= 2 * mss {
+        if limit < max && unsent > limit && limit < window / 3 && self.outstanding() >= 2 * mss {
             self.deferred_since = self.deferred_since.min(now);
             if now.since(self.deferred_since) <= DEFERRAL {
                 self.limited_now |= room <= offered;
@@ -190,24 +190,24 @@ impl Sender {
             }
         }
         self.deferred_since = Time::NEVER;
-        let len = limit.min(most).min(unsent);
+        let len = limit.min(max).min(unsent);
         let partial = len % mss;
         if partial == 0 {
             return Some(len);
         }
         let ends = len == unsent;
-        let hold = !ends || (!self.closed && self.must_wait(config, len - partial));
+        let hold = !ends || (!self.closed && self.nagle_defers(config, len - partial));
         Some(if hold && len > partial { len - partial } else { len })
     }
 
     /// Nagle's question: whether a segment that is not full must wait.
-    pub(super) fn must_wait(&self, config: &Config, outstanding: u64) -> bool {
+    pub(super) fn nagle_defers(&self, config: &Config, outstanding: u64) -> bool {
         match config.nagle {
             Nagle::Off => false,
             Nagle::Classic => outstanding > 0,
             // Minshall's variant (Linux: tcp_minshall_check): one small segment at a time.
             Nagle::Minshall => {
-                outstanding > 0 && self.small_end > self.una && self.small_end <= self.nxt
+                outstanding > 0 && self.small_end > self.snd_una && self.small_end <= self.snd_nxt
             }
         }
     }
@@ -218,15 +218,15 @@ impl Sender {
         let unsent = self.unsent();
         unsent < u64::from(self.mss)
             && !self.closed
-            && self.nxt + unsent <= self.edge
+            && self.snd_nxt + unsent <= self.snd_wnd_end
             && self.counted_in_flight(config) + unsent <= self.window()
-            && self.must_wait(config, self.outstanding())
+            && self.nagle_defers(config, self.outstanding())
     }
 
     #[inline]
     fn flags(&self, seq: u64, len: u32, fin: bool) -> Flags {
         let fin = if fin { Flags::FIN } else { Flags::default() };
-        if seq + u64::from(len) == self.end { fin | Flags::PSH } else { fin }
+        if seq + u64::from(len) == self.write_end { fin | Flags::PSH } else { fin }
     }
 
     /// As `emit`, where it is rare.
@@ -238,7 +238,7 @@ impl Sender {
     /// Records new data as sent.
     #[inline(always)]
     pub(super) fn emit(&mut self, config: &Config, now: Time, len: u32, fin: bool) -> Burst {
-        let seq = self.nxt;
+        let seq = self.snd_nxt;
         let outstanding = self.outstanding();
         if self.board.in_flight(outstanding) == 0 {
             self.controller.on_resume(now, now.since(self.last_sent));
@@ -252,9 +252,9 @@ impl Sender {
             left -= mss;
         }
         self.board.push(at, left + u32::from(fin), now);
-        self.nxt = at + u64::from(left) + u64::from(fin);
+        self.snd_nxt = at + u64::from(left) + u64::from(fin);
         if left < mss {
-            self.small_end = self.nxt;
+            self.small_end = self.snd_nxt;
         }
         if self.paced.is_some() {
             self.pace_new(now, seq);
@@ -267,7 +267,7 @@ impl Sender {
         if self.timer != Timer::Reordering || self.timer_at == Time::NEVER {
             let fresh =
                 outstanding == 0 || self.timer == Timer::LossProbe || self.timer_at == Time::NEVER;
-            if !self.schedule_probe(config, now) && fresh {
+            if !self.schedule_tlp(config, now) && fresh {
                 self.set_timeout(config, now);
             }
         }

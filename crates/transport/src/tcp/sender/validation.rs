@@ -15,58 +15,58 @@ impl Sender {
         }
         let mss = u64::from(self.mss);
         let window = self.controller.window();
-        let least = window.min(u64::from(config.initial_window_segments) * mss);
+        let min = window.min(u64::from(config.initial_window_segments) * mss);
         let periods = (idle.nanos() - 1) / timeout.nanos().max(1);
         let halved = window.checked_shr(periods.min(63) as u32).unwrap_or(0);
-        self.controller.on_decay(halved.max(least));
+        self.controller.on_decay(halved.max(min));
         // Once per pause, though the poll may be repeated before something is sent.
         self.last_sent = now;
-        self.used_since = now;
-        self.most_used = 0;
+        self.cwnd_stamp = now;
+        self.cwnd_used = 0;
     }
 
     /// Nothing more to send for now: note whether the window was the reason.
     #[inline]
     pub(super) fn rest(&mut self, config: &Config, now: Time) {
         if self.sent_now || self.limited_now {
-            self.note_limit(config, now);
+            self.validate_cwnd(config, now);
         }
     }
 
-    fn note_limit(&mut self, config: &Config, now: Time) {
+    fn validate_cwnd(&mut self, config: &Config, now: Time) {
         let limited = self.limited_now;
         self.sent_now = false;
         self.limited_now = false;
         if !config.app_limited_validation {
-            self.was_limited = true;
+            self.is_cwnd_limited = true;
             return;
         }
         let outstanding = self.outstanding();
-        if self.una >= self.usage_end
+        if self.snd_una >= self.cwnd_usage_end
             || limited
-            || (!self.was_limited && outstanding > u64::from(self.most_outstanding))
+            || (!self.is_cwnd_limited && outstanding > u64::from(self.max_outstanding))
         {
-            self.was_limited = limited;
-            self.most_outstanding = outstanding as u32;
-            self.usage_end = self.nxt;
+            self.is_cwnd_limited = limited;
+            self.max_outstanding = outstanding as u32;
+            self.cwnd_usage_end = self.snd_nxt;
         }
         let window = self.controller.window();
         let in_slow_start = window < self.controller.threshold();
-        if self.was_limited || (in_slow_start && window < 2 * u64::from(self.most_outstanding)) {
-            self.most_used = 0;
-            self.used_since = now;
+        if self.is_cwnd_limited || (in_slow_start && window < 2 * u64::from(self.max_outstanding)) {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = now;
             return;
         }
-        self.most_used = self.most_used.max(outstanding as u32);
-        if config.idle_restart && now.since(self.used_since) >= self.timeout(config) {
+        self.cwnd_used = self.cwnd_used.max(outstanding as u32);
+        if config.idle_restart && now.since(self.cwnd_stamp) >= self.timeout(config) {
             let initial = u64::from(config.initial_window_segments) * u64::from(self.mss);
-            let used = u64::from(self.most_used).max(initial);
+            let used = u64::from(self.cwnd_used).max(initial);
             // Limited by the application, not by a full send buffer (RFC 2861).
             if self.phase == Phase::Open && used < window {
                 self.controller.on_decay((window + used) / 2);
             }
-            self.most_used = 0;
-            self.used_since = now;
+            self.cwnd_used = 0;
+            self.cwnd_stamp = now;
         }
     }
 }

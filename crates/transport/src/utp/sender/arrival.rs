@@ -59,9 +59,9 @@ impl Sender {
         let sample = packet.timestamp_difference;
         let one_way_delay = (sample != 0 && sample != UNINITIALISED).then_some(sample);
         if let Some(delay) = one_way_delay {
-            let (least, _) = self.delays.unwrap_or((delay, delay));
-            let lower = (delay.wrapping_sub(least) as i32) < 0;
-            self.delays = Some((if lower { delay } else { least }, delay));
+            let (min, _) = self.delays.unwrap_or((delay, delay));
+            let lower = (delay.wrapping_sub(min) as i32) < 0;
+            self.delays = Some((if lower { delay } else { min }, delay));
         }
         if delivery.bytes > 0 || (config.ledbat.is_some() && one_way_delay.is_some()) {
             self.tell(config, now, in_flight, &delivery, one_way_delay, opposite_delay);
@@ -98,7 +98,7 @@ impl Sender {
         if sent_once || config.rtt_estimator == RttEstimator::SlidingAverage {
             let sample = now.since(packet.sent_at);
             self.rtt.sample(config, sample, sent_once);
-            delivery.rtt = Some(delivery.rtt.map_or(sample, |least| least.min(sample)));
+            delivery.rtt = Some(delivery.rtt.map_or(sample, |min| min.min(sample)));
         }
         if self.mtu_search.probe() == Some(seq) {
             self.mtu_search.on_delivered(&config.path_mtu, now, seq);

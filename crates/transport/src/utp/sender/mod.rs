@@ -100,7 +100,7 @@ impl Sender {
         let params = Params {
             now,
             mss: window_packet(config, &mtu_search, packet),
-            least_window: 0,
+            min_window: 0,
             ledbat: config.ledbat,
             initial_window: (u64::from(config.initial_window_packets) * u64::from(packet))
                 .max(u64::from(config.initial_window_bytes)),
@@ -278,8 +278,8 @@ impl Sender {
     }
     /// The latest one-way delay above the least.
     pub(super) fn queueing_delay(&self) -> Span {
-        self.delays.map_or(Span::ZERO, |(least, latest)| {
-            Span::from_micros(u64::from(latest.wrapping_sub(least)))
+        self.delays.map_or(Span::ZERO, |(min, latest)| {
+            Span::from_micros(u64::from(latest.wrapping_sub(min)))
         })
     }
 
@@ -308,10 +308,10 @@ fn window_packet(config: &Config, mtu_search: &PathMtuSearch, payload: u32) -> u
 }
 
 fn packet_bytes(config: &Config, mtu_search: &PathMtuSearch, size_steps: &PacketSizeSteps) -> u32 {
-    let most = mtu_search.datagram_bytes() - HEADER_BYTES;
+    let max = mtu_search.datagram_bytes() - HEADER_BYTES;
     match &config.packet_size {
-        PacketSize::PathMtu => most,
-        PacketSize::Fixed { bytes } => most.min(*bytes),
-        PacketSize::Ladder(ladder) => size_steps.packet_bytes(ladder, most),
+        PacketSize::PathMtu => max,
+        PacketSize::Fixed { bytes } => max.min(*bytes),
+        PacketSize::Ladder(ladder) => size_steps.packet_bytes(ladder, max),
     }
 }

@@ -58,7 +58,7 @@ impl Sender {
         let srtt = self.rtt.smoothed();
         let Some(paced) = &mut self.paced else { return };
         if let Some(sampler) = &mut paced.sampler {
-            sampler.on_repeated(seq - 1, seq, in_flight);
+            sampler.on_retransmitted(seq - 1, seq, in_flight);
         }
         paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
     }
@@ -84,10 +84,10 @@ impl Sender {
         newest: Option<(Time, u64)>,
     ) -> Option<RateSample> {
         let in_flight = self.send_queue.in_flight;
-        let least = self.rtt.min();
+        let min = self.rtt.min();
         let done = self.send_queue.first() - 1;
         let sampler = self.paced.as_mut()?.sampler.as_mut()?;
-        Some(sampler.on_delivered(now, bytes, newest, done, least, in_flight))
+        Some(sampler.on_delivered(now, bytes, newest, done, min, in_flight))
     }
 
     /// The controller has heard of it. What it keeps back does not measure the path.

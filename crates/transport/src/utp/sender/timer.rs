@@ -9,7 +9,7 @@ use flashcrowd_base::Time;
 const BLACK_HOLE: u32 = 2;
 
 /// So many timeouts with nothing in flight leave of any window no more than the least.
-const MOST_IDLE_TIMEOUTS: u32 = 64;
+const MAX_IDLE_TIMEOUTS: u32 = 64;
 
 impl Sender {
     /// (Re)starts the retransmission timer.
@@ -25,7 +25,7 @@ impl Sender {
     /// Tells the controller of each timeout that has passed with nothing in flight.
     #[cold]
     pub(super) fn catch_up(&mut self, config: &Config, now: Time) {
-        let mut left = MOST_IDLE_TIMEOUTS;
+        let mut left = MAX_IDLE_TIMEOUTS;
         while now >= self.idle_at && left > 0 {
             self.controller.on_idle(self.idle_at);
             self.idle_at = config.examined(self.idle_at + self.rtt.timeout(config, 0));

@@ -164,7 +164,7 @@ impl Sender {
         if window < u64::from(len) && config.small_window == SmallWindow::Paced {
             let round = match self.rtt.min() {
                 Span::MAX => ASSUMED_ROUND_TRIP,
-                least => least,
+                min => min,
             };
             self.pace_at = now + round * u64::from(len) / window.max(1);
         }
@@ -183,8 +183,8 @@ impl Sender {
         let datagram = len + HEADER_BYTES;
         let measures = self.mtu_search.on_sent(&config.path_mtu, now, seq, datagram, window);
         if let PacketSize::Ladder(ladder) = &config.packet_size {
-            let most = self.mtu_search.datagram_bytes() - HEADER_BYTES;
-            if self.size_steps.on_sent(ladder, now, len, window, most) {
+            let max = self.mtu_search.datagram_bytes() - HEADER_BYTES;
+            if self.size_steps.on_sent(ladder, now, len, window, max) {
                 self.resize(config);
             }
         }

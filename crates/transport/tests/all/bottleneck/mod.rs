@@ -69,7 +69,7 @@ impl Flow {
         let params = Params {
             now: start,
             mss: path.payload,
-            least_window: 0,
+            min_window: 0,
             ledbat: table,
             initial_window: u64::from(path.payload),
             hystart: HyStartKind::None,

@@ -19,10 +19,10 @@ const PROBE: u8 = 0;
 const ANSWER: u8 = 1;
 
 /// A controller that is due and has nothing to do is asked again after this.
-const LEAST_PAUSE: Span = Span::from_millis(1);
+const MIN_PAUSE: Span = Span::from_millis(1);
 
 /// The controller of one peer, from the arrival of its client to its departure.
-pub(super) struct Control<'p> {
+pub(super) struct UploadControl<'p> {
     spec: &'p ControlledUpload,
     /// How late each of its timers is.
     stream: RandomStream,
@@ -52,7 +52,7 @@ pub(super) struct ControlRow {
     pub(super) state: flashcrowd_upload::State,
 }
 
-impl Control<'_> {
+impl UploadControl<'_> {
     /// It is started: it finds the client with the limit that its user gave it.
     fn start(&mut self, now: Time) {
         let limit = self.limit.rate().map_or(Limit::Unlimited, Limit::At);
@@ -66,7 +66,7 @@ impl Control<'_> {
     fn next_event(&mut self, now: Time) -> Option<Time> {
         let controller = self.controller.as_ref()?;
         let due = controller.deadline().min(self.poll_at).min(self.probes.next());
-        let due = due.max(now + LEAST_PAUSE);
+        let due = due.max(now + MIN_PAUSE);
         let late = self.stream.between(Span::ZERO, self.spec.lateness_ns);
         let at = self.client.refresh_at.min(due + late);
         if at >= self.armed {
@@ -105,7 +105,7 @@ impl Control<'_> {
 }
 
 impl<'p> Swarms<'p> {
-    fn control(&mut self, peer: u32) -> Option<&mut Control<'p>> {
+    fn control(&mut self, peer: u32) -> Option<&mut UploadControl<'p>> {
         self.controls.get_mut(peer as usize)?.as_deref_mut()
     }
 
@@ -125,7 +125,7 @@ impl<'p> Swarms<'p> {
         };
         let mut stream = RandomStream::new(world.seed, "upload control", u64::from(peer));
         let armed = world.now + stream.between(Span::ZERO, spec.start_spread_ns);
-        let control = Control {
+        let control = UploadControl {
             spec,
             stream,
             controller: None,
@@ -139,7 +139,7 @@ impl<'p> Swarms<'p> {
             self.controls.resize_with(peer as usize + 1, || None);
         }
         self.controls[peer as usize] = Some(Box::new(control));
-        self.schedule(world, armed, Code::Control, peer);
+        self.schedule(world, armed, Code::UploadControl, peer);
     }
 
     /// A peer left: nobody hears of what is still on its way.
@@ -182,7 +182,7 @@ impl<'p> Swarms<'p> {
     fn arm_control(&mut self, world: &mut World, peer: u32) {
         let now = world.now;
         if let Some(at) = self.control(peer).and_then(|control| control.next_event(now)) {
-            self.schedule(world, at, Code::Control, peer);
+            self.schedule(world, at, Code::UploadControl, peer);
         }
     }
 

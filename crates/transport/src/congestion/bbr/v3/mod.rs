@@ -2,7 +2,7 @@ mod model;
 mod states;
 
 use super::aggregation::Epoch;
-use super::{ASSUMED_ROUND_TRIP, LEAST_PACKETS, Rounds, USED_PER_CENT, bytes_in, gained};
+use super::{ASSUMED_ROUND_TRIP, MIN_PIPE_PACKETS, Rounds, USED_PER_CENT, bytes_in, gained};
 use crate::congestion::windowed_max::WindowedMax;
 use crate::congestion::{Ack, Build, Controller, Loss, LostData, Params, RateSample, SentData};
 use crate::rate::{as_rate, per_second};
@@ -12,7 +12,7 @@ use states::State;
 
 /// Bursts last this long (section 5.6.3), but are two packets at least and 64 KiB at most.
 const QUANTUM_TIME: Span = Span::from_millis(1);
-const MOST_QUANTUM: u64 = 64 * 1024;
+const MAX_QUANTUM: u64 = 64 * 1024;
 /// Clumps of acknowledgements are remembered for so many rounds, in start-up for one (`ExtraAckedFilterLen`).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 
@@ -157,11 +157,11 @@ impl BbrV3 {
     }
 
     fn send_quantum(&self) -> u64 {
-        bytes_in(self.pacing, QUANTUM_TIME).min(MOST_QUANTUM).max(2 * self.packet)
+        bytes_in(self.pacing, QUANTUM_TIME).min(MAX_QUANTUM).max(2 * self.packet)
     }
 
-    fn least_window(&self) -> u64 {
-        LEAST_PACKETS * self.packet
+    fn min_window(&self) -> u64 {
+        MIN_PIPE_PACKETS * self.packet
     }
 
     /// The product of bandwidth and delay.
@@ -177,8 +177,8 @@ impl BbrV3 {
     }
 
     fn quantized(&self, in_flight: u64) -> u64 {
-        let most = in_flight.max(3 * self.send_quantum()).max(self.least_window());
-        most + if self.state == State::ProbeUp { 2 * self.packet } else { 0 }
+        let max = in_flight.max(3 * self.send_quantum()).max(self.min_window());
+        max + if self.state == State::ProbeUp { 2 * self.packet } else { 0 }
     }
 
     fn in_flight_at(&self, bw: u64) -> u64 {
@@ -192,7 +192,7 @@ impl BbrV3 {
 
     fn probe_rtt_window(&self) -> u64 {
         let gain = State::ProbeRtt.window_gain();
-        self.bdp_multiple(self.model.bw(), gain).max(self.least_window())
+        self.bdp_multiple(self.model.bw(), gain).max(self.min_window())
     }
 
     fn save_window(&mut self) {
@@ -223,13 +223,13 @@ impl BbrV3 {
     /// Section 5.6.4.6.
     fn set_window(&mut self, acked: u64, sample: &RateSample) {
         let product = self.bdp_multiple(self.model.bw(), self.state.window_gain());
-        let most = self.quantized(product.saturating_add(self.extra_acked.get()));
+        let max = self.quantized(product.saturating_add(self.extra_acked.get()));
         if self.full {
-            self.window = (self.window + acked).min(most);
-        } else if self.window < most || sample.total_delivered < self.initial_window {
+            self.window = (self.window + acked).min(max);
+        } else if self.window < max || sample.total_delivered < self.initial_window {
             self.window += acked;
         }
-        self.window = self.window.max(self.least_window());
+        self.window = self.window.max(self.min_window());
         if self.state == State::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
         }
@@ -238,7 +238,7 @@ impl BbrV3 {
             State::ProbeRtt | State::ProbeCruise => self.in_flight_with_headroom(),
             State::Startup | State::Drain => u64::MAX,
         };
-        let bound = bound.min(self.model.inflight_shortterm).max(self.least_window());
+        let bound = bound.min(self.model.inflight_shortterm).max(self.min_window());
         self.window = self.window.min(bound);
     }
 }

@@ -176,7 +176,7 @@ impl BbrV3 {
             return u64::MAX;
         }
         let headroom = gained(longterm, HEADROOM).max(self.packet);
-        longterm.saturating_sub(headroom).max(self.least_window())
+        longterm.saturating_sub(headroom).max(self.min_window())
     }
 
     /// The losses were none (section 5.5.11.2).

@@ -7,14 +7,14 @@ use flashcrowd_base::{Span, Time};
 /// told of losses, as in the authors' code for Linux.
 const STARTUP_LOSS_EVENTS: u32 = 6;
 /// After so many rounds draining is over whatever is in flight (section 5.3.2).
-const MOST_DRAIN_ROUNDS: u64 = 3;
+const MAX_DRAIN_ROUNDS: u64 = 3;
 /// Between probes for bandwidth lie two to three seconds, drawn at random (section 5.3.3.5.3) ...
-const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
+const MIN_PROBE_WAIT: Span = Span::from_secs(2);
 const PROBE_WAIT_SPREAD: Span = Span::from_secs(1);
 /// ... or as many rounds as Reno would take to win the window back, at most this.
-const MOST_RENO_ROUNDS: u64 = 63;
+const MAX_RENO_ROUNDS: u64 = 63;
 /// Rounds in which the growth of the long-term bound doubles, at most.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 /// The least round trip is that of this time (`MinRTTFilterLen`); it is looked for this often (`ProbeRTTInterval`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
@@ -115,7 +115,7 @@ impl BbrV3 {
         if self.state != State::Drain {
             return;
         }
-        let late = self.rounds.count > self.drain_began + MOST_DRAIN_ROUNDS;
+        let late = self.rounds.count > self.drain_began + MAX_DRAIN_ROUNDS;
         if late || sample.in_flight <= self.in_flight_at(self.model.bw()) {
             self.start_probe_down(now, sample.total_delivered);
         }
@@ -125,8 +125,7 @@ impl BbrV3 {
         self.model.reset_congestion();
         self.probe_up_price = u64::MAX;
         self.rounds_since_probe = self.stream.below(2) as u64;
-        self.probe_wait =
-            self.stream.between(LEAST_PROBE_WAIT, LEAST_PROBE_WAIT + PROBE_WAIT_SPREAD);
+        self.probe_wait = self.stream.between(MIN_PROBE_WAIT, MIN_PROBE_WAIT + PROBE_WAIT_SPREAD);
         self.cycle_at = now;
         self.ack_phase = AckPhase::Stopping;
         self.rounds.restart(delivered);
@@ -154,7 +153,7 @@ impl BbrV3 {
 
     fn raise_slope(&mut self) {
         let growth = 1u64 << self.probe_up_rounds;
-        self.probe_up_rounds = (self.probe_up_rounds + 1).min(MOST_DOUBLINGS);
+        self.probe_up_rounds = (self.probe_up_rounds + 1).min(MAX_DOUBLINGS);
         self.probe_up_price = (self.window / growth).max(self.packet);
     }
 
@@ -184,7 +183,7 @@ impl BbrV3 {
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target_in_flight() / self.packet).min(MOST_RENO_ROUNDS);
+        let rounds = (self.target_in_flight() / self.packet).min(MAX_RENO_ROUNDS);
         now > self.cycle_at + self.probe_wait || self.rounds_since_probe >= rounds
     }
 

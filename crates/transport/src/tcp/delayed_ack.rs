@@ -5,7 +5,7 @@ use flashcrowd_base::{Span, Time};
 /// every second full segment or after a while that follows the sender's pace.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(super) struct Acknowledger {
+pub(super) struct DelayedAckState {
     /// Send one at this instant.
     pub(super) deadline: Time,
     /// Everything below has been acknowledged.
@@ -26,9 +26,9 @@ pub(super) struct Acknowledger {
     small_segments: u8,
 }
 
-impl Acknowledger {
-    pub(super) fn new(now: Time) -> Acknowledger {
-        Acknowledger {
+impl DelayedAckState {
+    pub(super) fn new(now: Time) -> DelayedAckState {
+        DelayedAckState {
             due: false,
             deadline: Time::NEVER,
             acknowledged: 0,
@@ -48,7 +48,7 @@ impl Acknowledger {
     }
 
     #[cold]
-    fn acknowledge_quickly(&mut self, config: &DelayedAck, window: u64) {
+    fn enter_quickack(&mut self, config: &DelayedAck, window: u64) {
         if config.quick_acks > 0 {
             let half = window / (2 * u64::from(self.segment));
             self.quick_acks = self.quick_acks.max((half.max(2) as u32).min(config.quick_acks));
@@ -76,7 +76,7 @@ impl Acknowledger {
             self.small_segments = self.small_segments.saturating_add(1).min(2);
         }
         if self.ato.is_zero() {
-            self.acknowledge_quickly(config, window);
+            self.enter_quickack(config, window);
             self.ato = config.min_ns.max(Span::from_nanos(1));
         } else {
             let gap = now.since(self.last_data);
@@ -86,7 +86,7 @@ impl Acknowledger {
                 self.ato = (self.ato / 2 + gap).min(timeout);
             } else if gap > timeout {
                 // The sender seems to have started anew.
-                self.acknowledge_quickly(config, window);
+                self.enter_quickack(config, window);
             }
         }
         self.last_data = now;
@@ -94,7 +94,7 @@ impl Acknowledger {
 
     /// Something about the data was out of the ordinary: answer at once for a while.
     pub(super) fn on_disorder(&mut self, config: &DelayedAck, window: u64) {
-        self.acknowledge_quickly(config, window);
+        self.enter_quickack(config, window);
         self.pingpong = false;
         self.due = true;
     }
@@ -119,14 +119,14 @@ impl Acknowledger {
         }
         let mut wait = self.ato;
         if wait > config.min_ns {
-            let mut most = Span::from_millis(500);
+            let mut max = Span::from_millis(500);
             if self.pingpong || self.small_segments > 0 {
-                most = config.max_ns;
+                max = config.max_ns;
             }
             if !smoothed.is_zero() {
-                most = most.min(smoothed.max(config.min_ns));
+                max = max.min(smoothed.max(config.min_ns));
             }
-            wait = wait.min(most);
+            wait = wait.min(max);
         }
         self.deadline = self.deadline.min(now + wait.min(config.max_ns));
     }
@@ -186,7 +186,7 @@ mod tests {
     fn an_answer_within_the_expected_gap_may_carry_acknowledgements() {
         for (millis, data, pingpong) in [(39, true, true), (40, true, false), (39, false, false)] {
             let mut acks =
-                Acknowledger { ato: Span::from_millis(40), ..Acknowledger::new(Time::START) };
+                DelayedAckState { ato: Span::from_millis(40), ..DelayedAckState::new(Time::START) };
             acks.on_sent(Time::START + Span::from_millis(millis), 1000, data);
             assert_eq!(acks.pingpong, pingpong, "{millis} ms, data {data}");
             assert_eq!((acks.acknowledged(), acks.due), (1000, false));

@@ -5,24 +5,24 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Sending at a rate, a chunk is this much time, in milliseconds: some grains of a timer.
 const CHUNK_MILLIS: u64 = 10;
 /// A chunk is this long at least: about a packet.
-const LEAST_BYTES: usize = 1400;
+const MIN_BYTES: usize = 1400;
 
 /// Token bucket without depth: how much may have been written after how long, at a rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     bits_per_second: Option<u64>,
 }
 
-impl Pace {
-    pub(super) fn new(bits_per_second: Option<u64>) -> Pace {
-        Pace { bits_per_second }
+impl RateLimit {
+    pub(super) fn new(bits_per_second: Option<u64>) -> RateLimit {
+        RateLimit { bits_per_second }
     }
 
     /// Bytes to write at once.
     pub(super) fn chunk(self) -> usize {
         let Some(rate) = self.bits_per_second else { return CHUNK_BYTES };
         let bytes = usize::try_from(rate / 8000 * CHUNK_MILLIS).unwrap_or(usize::MAX);
-        bytes.clamp(LEAST_BYTES, CHUNK_BYTES)
+        bytes.clamp(MIN_BYTES, CHUNK_BYTES)
     }
 
     /// How long after the first byte the next may be written, when so many have been.
@@ -43,14 +43,14 @@ mod tests {
 
     #[test]
     fn bytes_take_their_time() {
-        let pace = Pace::new(Some(8_000_000));
-        assert_eq!((pace.chunk(), pace.due(0)), (10_000, Duration::ZERO));
-        assert_eq!(pace.due(1_000_000), Duration::from_secs(1));
-        assert_eq!(Pace::new(Some(1)).chunk(), LEAST_BYTES);
-        assert_eq!(Pace::new(Some(u64::MAX)).chunk(), CHUNK_BYTES);
-        assert_eq!(Pace::new(Some(1)).due(u64::MAX), Duration::from_nanos(u64::MAX));
+        let rate_limit = RateLimit::new(Some(8_000_000));
+        assert_eq!((rate_limit.chunk(), rate_limit.due(0)), (10_000, Duration::ZERO));
+        assert_eq!(rate_limit.due(1_000_000), Duration::from_secs(1));
+        assert_eq!(RateLimit::new(Some(1)).chunk(), MIN_BYTES);
+        assert_eq!(RateLimit::new(Some(u64::MAX)).chunk(), CHUNK_BYTES);
+        assert_eq!(RateLimit::new(Some(1)).due(u64::MAX), Duration::from_nanos(u64::MAX));
         assert_eq!(
-            (Pace::new(None).chunk(), Pace::new(None).due(9)),
+            (RateLimit::new(None).chunk(), RateLimit::new(None).due(9)),
             (CHUNK_BYTES, Duration::ZERO)
         );
     }
