@@ -30,7 +30,7 @@ const QUANTUM: Span = Span::from_nanos(1_000_000_000 / 1024);
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     next_at: Time,
-    /// When a packet that waits may be sent; never if none does.
+    /// When the packet that is held back may be sent; never if none is.
     wake_at: Time,
     sent: u32,
 }
@@ -45,18 +45,18 @@ impl Pacer {
         now >= self.next_at
     }
 
-    /// A packet waits for its time, or none does.
+    /// A packet is held back, or none is.
     pub(crate) fn wait(&mut self, waits: bool) {
         self.wake_at = if waits { self.next_at } else { Time::NEVER };
     }
 
-    /// When a packet that waits may be sent.
+    /// When the packet that is held back may be sent.
     pub(crate) fn wake_at(&self) -> Time {
         self.wake_at
     }
 
-    /// `bytes` of payload were sent in so many packets. What timers were late by is made up for, up
-    /// to half of the distance to the next packet (Linux). What was sent ahead of its time, as repairs may
+    /// `bytes` of payload were sent in `packets` packets. What timers were late by is made up for, up
+    /// to half of the distance to the next packet (Linux). What was sent ahead of its time, as retransmissions may
     /// be, adds no debt.
     fn on_sent(&mut self, now: Time, bytes: u64, packets: u32, rate: Option<Rate>) {
         let late = now.since(self.next_at);
@@ -71,19 +71,19 @@ impl Pacer {
     }
 }
 
-/// What a connection has that paces or samples rates, beside those that do neither.
+/// Pacer and rate sampler of a connection whose controller needs either.
 #[derive(Clone, Debug)]
 pub(crate) struct Paced {
     pub(crate) pacer: Pacer,
     /// For controllers that need it.
     pub(crate) sampler: Option<RateSampler>,
     fq: bool,
-    /// uTP: a controller that governs recovery was told of a loss, and not yet of its end.
+    /// uTP: a controller that governs recovery is in one.
     pub(crate) recovering: bool,
 }
 
 impl Paced {
-    /// `None` for a connection that does neither.
+    /// `None` for a connection that neither paces nor samples.
     pub(crate) fn new(kind: Kind, pacing: Pacing, now: Time) -> Option<Box<Paced>> {
         let sampler = kind.needs_rates().then(|| RateSampler::new(now));
         let fq = pacing == Pacing::Fq;
@@ -104,7 +104,7 @@ impl Paced {
         })
     }
 
-    /// New or repeated data was sent.
+    /// New data was sent, or data retransmitted.
     pub(crate) fn on_sent(
         &mut self,
         now: Time,

@@ -4,13 +4,13 @@
 use flashcrowd_base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// What one acknowledgement tells of the rate at which the path delivers.
+/// The delivery-rate sample of one acknowledgement (draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// Bytes delivered between the transmission of the newest packet acknowledged and now.
     pub delivered: u64,
-    /// The longer of the times that it took to send and to acknowledge those. Zero where no rate
-    /// can be told, for instance because it is below the least round trip.
+    /// The longer of the send interval and the ACK interval of those bytes. Zero where there is no
+    /// valid rate, as when it is below the minimum round trip.
     pub interval: Span,
     /// The application, not the network, limited the rate when that packet was sent.
     pub app_limited: bool,
@@ -18,13 +18,13 @@ pub struct RateSample {
     pub lost: u64,
     /// Bytes that were in flight when that packet was sent, the packet included.
     pub tx_in_flight: u64,
-    /// Bytes delivered in all when that packet was sent: what it tells is of this round or later.
+    /// Bytes delivered in all when that packet was sent (`P.delivered`): marks the round of the sample.
     pub prior_delivered: u64,
     /// Bytes delivered in all.
     pub total_delivered: u64,
     /// Bytes found lost since the last acknowledgement.
     pub newly_lost: u64,
-    /// Bytes in flight after this acknowledgement and the losses that it told of.
+    /// Bytes in flight after this acknowledgement and the losses that it revealed.
     pub in_flight: u64,
 }
 
@@ -35,7 +35,7 @@ impl RateSample {
     }
 }
 
-/// What a controller hears of data that is sent.
+/// What a controller is passed of data that is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentData {
     /// When it is sent.
@@ -48,7 +48,7 @@ pub struct SentData {
     pub app_limited: bool,
 }
 
-/// What a controller hears of a packet that counts as lost.
+/// What a controller is passed of a packet that counts as lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostData {
     /// When that was found.
@@ -76,8 +76,8 @@ pub(crate) fn as_rate(bytes_per_second: u64) -> Option<Rate> {
     Rate::from_bps(bytes_per_second.max(1).saturating_mul(8))
 }
 
-/// What is remembered of a packet in flight. Packets are told apart by a key that grows: the offset
-/// after its last byte (TCP), or its number (uTP).
+/// Per-packet state of a packet in flight (`P.*` in the draft). Its key grows: the offset after its last
+/// byte (TCP), or its number (uTP).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     key: u64,
@@ -144,7 +144,7 @@ impl RateSampler {
         self.stamps.push_back(self.stamp(key, in_flight));
     }
 
-    /// Packets with keys in `after..=last` are sent again.
+    /// Packets with keys in `after..=last` are retransmitted.
     pub(crate) fn on_retransmitted(&mut self, after: u64, last: u64, in_flight: u64) {
         let fresh = self.stamp(0, in_flight);
         let begin = self.stamps.partition_point(|stamp| stamp.key <= after);
@@ -158,7 +158,7 @@ impl RateSampler {
         (position < self.stamps.len()).then_some(position)
     }
 
-    /// The packet `key` counts as lost. `None` if that was known of this transmission.
+    /// The packet `key` counts as lost. `None` if this transmission was counted before.
     pub(crate) fn on_lost(&mut self, now: Time, key: u64, bytes: u64) -> Option<LostData> {
         let position = self.find(key)?;
         let stamp = self.stamps.get_mut(position).filter(|stamp| !stamp.counted_lost)?;
@@ -175,7 +175,7 @@ impl RateSampler {
         })
     }
 
-    /// What counted as lost and was not repeated is in flight after all.
+    /// Takes back the losses that were not retransmitted.
     pub(crate) fn on_undo(&mut self) {
         for stamp in &mut self.stamps {
             stamp.counted_lost = false;
@@ -206,7 +206,7 @@ impl RateSampler {
             let interval = sent_at.since(stamp.first_sent).max(now.since(stamp.delivered_at));
             self.first_sent = sent_at;
             sample.delivered = total_delivered - stamp.delivered;
-            // A shorter one is of a packet that was repeated for nothing.
+            // A shorter one belongs to a spurious retransmission.
             sample.interval = if interval < min_rtt { Span::ZERO } else { interval };
             sample.app_limited = stamp.app_limited;
             sample.lost = self.lost - stamp.lost;
@@ -275,7 +275,7 @@ mod tests {
         assert!(sampler.stamps.is_empty());
     }
 
-    /// Acknowledgements that come all at once tell no more than the rate of sending (draft, 4.1.1.2).
+    /// With acknowledgements compressed into a burst the send rate bounds the sample (draft, 4.1.1.2).
     #[test]
     fn compressed_acknowledgements_do_not_raise_the_rate() {
         let mut sampler = RateSampler::new(at(0));

@@ -41,7 +41,7 @@ struct Curve {
     /// Top of the curve in segments, and the time until it is reached in 1024ths of a second.
     origin: u64,
     k: u64,
-    /// One segment of growth per so many acknowledged.
+    /// Acknowledged segments per segment of growth.
     every: u64,
     /// Tick and window of the last look at the curve.
     looked: (u64, u64),
@@ -140,7 +140,7 @@ impl CubicLinux {
 
     fn sample(&mut self, ack: &Ack) -> SlowStart {
         let Some(rtt) = ack.rtt else { return SlowStart::Standard };
-        // Samples just after a recovery say little.
+        // Samples just after a recovery are not representative.
         let tick = ack.now.nanos() / TICK_NANOS;
         if self.epoch != NO_EPOCH && tick.saturating_sub(self.epoch) < 1000 {
             return SlowStart::Standard;

@@ -34,14 +34,14 @@ const TRAIN_GAP: Span = Span::from_millis(2);
 const CARD_DELAY: Span = Span::from_millis(1);
 const CARD_BYTES: u64 = 4 * 65_536;
 
-/// What slow start should do.
+/// How slow start goes on (RFC 9406).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlowStart {
-    /// Go on.
+    /// It doubles the window each round trip.
     Standard,
-    /// Go on at a quarter of the pace.
+    /// Conservative slow start (CSS): growth at a quarter of the rate.
     Conservative,
-    /// End: the threshold is the window.
+    /// It ends: ssthresh becomes the window.
     Exit,
 }
 
@@ -86,7 +86,7 @@ impl HyStart {
         })
     }
 
-    /// What the detector in `slot` says of an acknowledgement in slow start. When it has found the
+    /// Passes an acknowledgement in slow start to the detector in `slot`. When it has found the
     /// end, it sets the threshold, and is gone.
     #[inline]
     pub(super) fn consult(slot: &mut Option<HyStart>, ack: &Ack, window: &mut Window) -> SlowStart {

@@ -4,7 +4,7 @@ use super::{Ledbat, Params};
 pub trait Build: Sized {
     /// Whether it needs [`Ack::one_way_delay`](super::Ack::one_way_delay).
     const NEEDS_ONE_WAY_DELAY: bool = false;
-    /// Whether it needs [`Ack::rate`](super::Ack::rate), and hears of each packet sent and lost.
+    /// Whether it needs [`Ack::rate`](super::Ack::rate), and the events `on_sent` and `on_lost`.
     const NEEDS_RATES: bool = false;
     /// Whether it draws from a [stream](super::Controller::stream) of its own.
     const DRAWS: bool = false;

@@ -1,4 +1,4 @@
-//! Congestion controllers: a [`Controller`] hears events and answers how many bytes may be in
+//! Congestion controllers: a [`Controller`] takes events and answers how many bytes may be in
 //! flight. One file each; [`AnyController`] lists them.
 //!
 //! A controller neither knows how losses are found nor how the window comes down during recovery:
@@ -98,7 +98,7 @@ controllers! {
     LedbatPlusPlus, "ledbat-plus-plus", Box<ledbat::PlusPlus>;
 }
 
-/// What an acknowledgement tells a controller.
+/// What a controller is passed of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it arrived.
@@ -108,7 +108,7 @@ pub struct Ack {
     /// The latest round-trip sample, if this acknowledgement gave one: the least of those of the
     /// packets that it acknowledges.
     pub rtt: Option<Span>,
-    /// The one-way delay of what is acknowledged, if this packet tells: the receiver's clock when
+    /// The one-way delay of what is acknowledged, if this packet carries it: the receiver's clock when
     /// it arrived less the sender's when it was sent, in microseconds modulo 2^32. The clocks may
     /// differ, so only differences of delays mean anything.
     ///
@@ -140,7 +140,7 @@ pub struct Ack {
     pub rate: Option<RateSample>,
 }
 
-/// What a loss tells a controller.
+/// What a controller is passed of a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// When it was noticed.
@@ -155,7 +155,7 @@ pub struct Loss {
     pub nxt: u64,
 }
 
-/// What an acknowledgement tells a controller of congestion marks (ECN).
+/// What a controller is passed of ECN feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnFeedback {
     /// When it arrived.
@@ -315,7 +315,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A loss in a window of so many bytes.
+    /// A loss in a window of `window` bytes.
     pub(crate) fn loss(window: u64) -> Loss {
         Loss { now: Time::START, window, in_flight: 0, offset: 0, nxt: 0 }
     }

@@ -1,4 +1,4 @@
-/// The greatest of the samples of the last so many rounds, in constant memory: the best sample, the
+/// Windowed maximum filter over rounds, in constant memory: the best sample, the
 /// best of those after it, and the best of those after that (K. Nichols' filter; Linux:
 /// `lib/win_minmax.c`). Time is any number that does not go back: rounds, or cycles of a probe.
 #[derive(Clone, Debug)]

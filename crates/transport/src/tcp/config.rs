@@ -200,8 +200,8 @@ pub struct SendBuffer {
     pub initial_bytes: u64,
     /// Limit when tuned.
     pub max_bytes: u64,
-    /// Keep it at twice the largest congestion window so far: what an application was told of stays
-    /// (Linux: tcp_sndbuf_expand).
+    /// Keep it at twice the largest congestion window so far: space that was reported to the application
+    /// is not taken back (Linux: tcp_sndbuf_expand).
     pub autotune: bool,
 }
 

@@ -7,7 +7,7 @@ use super::state::{CloseReason, LossTimer, State, Stats};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use std::sync::Arc;
 
-/// The smallest segment size that is believed (RFC 9293, section 3.7.1).
+/// The smallest MSS that is accepted (RFC 9293, section 3.7.1).
 const MIN_SEGMENT: u32 = 64;
 
 /// How far the opening has come.
@@ -27,7 +27,7 @@ enum Reset {
     None,
     /// This end aborted.
     Abort,
-    /// The answer of a closed end to a segment that acknowledged all but the last so many bytes.
+    /// The answer of a closed end to a segment that left this many bytes unacknowledged.
     Answer {
         unacknowledged: u32,
     },
@@ -72,11 +72,11 @@ pub struct Connection {
     syn_due: bool,
     /// This end closed before the other did, and stays in TIME-WAIT.
     closed_first: bool,
-    /// Congestion marks: what was agreed, and what this end says of those that arrived.
+    /// ECN: what was agreed, and the feedback on marks that arrived.
     echo: Echo,
     /// No more than the configuration allows.
     syn_tries: u8,
-    /// Packets may wait for their time.
+    /// Packets may be held back by pacing.
     paces: bool,
     pub(super) sender: Sender,
     syn_sent: Time,
@@ -214,7 +214,7 @@ impl Connection {
     }
 
     /// A closed end answers every segment with RST, but no RST (RFC 9293, section 3.10.7.1): if the
-    /// RST that ended the connection was lost, the other end hears of it with its next segment.
+    /// RST that ended the connection was lost, the answer to the next segment replaces it.
     #[cold]
     fn answer_stray(&mut self, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
@@ -318,7 +318,7 @@ impl Connection {
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
-    /// A segment with everything that it says about the other direction.
+    /// Fills in a segment: acknowledgement, window, timestamps and SACK ranges included.
     #[inline(always)]
     fn fill_header(&mut self, now: Time, seq: u64, len: u32, flags: Flags, segment: &mut Segment) {
         let ack_fields = self.receiver.acknowledge(now, len > 0);
@@ -410,8 +410,8 @@ impl Connection {
         self.sender.can_sleep(&self.config) && self.over.is_none() && !self.receiver.is_finished()
     }
 
-    /// Whether a poll would yield nothing and change nothing, as after most segments that arrive:
-    /// told by less than a poll looks at.
+    /// Whether a poll would yield nothing and change nothing, as after most segments that arrive.
+    /// Touches fewer cache lines than a poll.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.sender.is_idle()
@@ -596,8 +596,8 @@ impl Connection {
         self.sender.loss_timer()
     }
 
-    /// Offsets and lengths of the segments that count as lost and were not sent again since. A FIN takes
-    /// one offset.
+    /// Offsets and lengths of the lost segments that were not retransmitted since. A FIN takes one
+    /// offset.
     pub fn lost_segments(&self) -> impl Iterator<Item = (u64, u32)> {
         self.sender.lost_segments()
     }
@@ -607,7 +607,7 @@ impl Connection {
         self.sender.pacing_rate()
     }
 
-    /// What the congestion controller calls what it is doing, if it has a word for that.
+    /// Name of the congestion controller's state, if it has states.
     pub fn controller_state(&self) -> Option<&'static str> {
         self.sender.controller_state()
     }
@@ -664,7 +664,7 @@ mod tests {
     use std::mem::offset_of;
 
     /// A simulator holds tens of thousands of them, and what it pays for is cache lines: three for
-    /// every segment and a fourth for what the sending half says of it.
+    /// every segment and a fourth for the acknowledgement of it.
     #[test]
     fn a_connection_is_small() {
         assert!(size_of::<Connection>() <= 688, "{}", size_of::<Connection>());

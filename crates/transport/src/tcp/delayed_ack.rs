@@ -1,23 +1,23 @@
 use super::config::DelayedAck;
 use flashcrowd_base::{Span, Time};
 
-/// Decides when to acknowledge, as Linux does: at once for the first segments and after gaps, then
-/// every second full segment or after a while that follows the sender's pace.
+/// Delayed acknowledgements (RFC 1122, section 4.2.3.2) as in Linux: at once in quickack mode, which
+/// begins a connection and follows gaps, else every second full segment or after `ato`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct DelayedAckState {
-    /// Send one at this instant.
+    /// When the delayed acknowledgement is sent at the latest.
     pub(super) deadline: Time,
     /// Everything below has been acknowledged.
     acknowledged: u64,
     /// Expected time between segments, from which the delay follows (Linux: `ato`); zero before the first.
     ato: Span,
     last_data: Time,
-    /// Segments that still are acknowledged one by one (Linux: `icsk_ack.quick`).
+    /// Acknowledgements left in quickack mode (Linux: `icsk_ack.quick`).
     quick_acks: u32,
     /// Largest segment seen.
     segment: u32,
-    /// Send an acknowledgement with the next poll.
+    /// An acknowledgement is due with the next poll.
     pub(super) due: bool,
     /// Data flows the other way in answer, so that acknowledgements may ride on it (Linux: `pingpong`).
     pingpong: bool,
@@ -85,21 +85,22 @@ impl DelayedAckState {
             } else if gap < self.ato {
                 self.ato = (self.ato / 2 + gap).min(timeout);
             } else if gap > timeout {
-                // The sender seems to have started anew.
+                // The sender seems to have restarted after an idle time.
                 self.enter_quickack(config, window);
             }
         }
         self.last_data = now;
     }
 
-    /// Something about the data was out of the ordinary: answer at once for a while.
+    /// Data arrived out of order or twice: enters quickack mode.
     pub(super) fn on_disorder(&mut self, config: &DelayedAck, window: u64) {
         self.enter_quickack(config, window);
         self.pingpong = false;
         self.due = true;
     }
 
-    /// Data has arrived in order up to `next`: now or later? `opens` if the window can move on.
+    /// Data has arrived in order up to `next`: acknowledges it now or sets the deadline. `opens`: the
+    /// right edge of the window can move.
     #[inline]
     pub(super) fn consider(
         &mut self,

@@ -3,7 +3,7 @@ use flashcrowd_base::Span;
 /// Recoveries for which RACK keeps a wider reordering window (Linux: `TCP_RACK_RECOVERY_THRESH`).
 const RECOVERIES_OF_PATIENCE: u8 = 16;
 
-/// What D-SACKs (RFC 2883), the other end's reports of data that arrived twice, have taught the sender.
+/// State from D-SACKs (RFC 2883), the other end's reports of data that arrived twice.
 #[derive(Clone, Debug)]
 pub(super) struct Dsack {
     /// Where the last episode of losses began (Linux: `undo_marker`): reports of older data prove
@@ -76,7 +76,7 @@ impl Dsack {
         self.undo_retrans == 0
     }
 
-    /// Reordering may have caused a needless retransmission: RACK waits longer, once a round.
+    /// Reordering may have caused a spurious retransmission: widens RACK's window, once a round.
     pub(super) fn widen(&mut self, una: u64, nxt: u64) {
         if una >= self.round {
             self.reo_wnd_steps = self.reo_wnd_steps.saturating_add(1);

@@ -9,10 +9,10 @@ const FIRST_CEP: u8 = 5;
 /// The counter as the ACE field has it.
 const ACE_MASK: u8 = 7;
 
-/// How the ends tell each other of congestion marks.
+/// The kind of ECN feedback that the ends agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Feedback {
-    /// Not at all: nothing is sent as ECN-capable.
+    /// None: nothing is sent as ECN-capable.
     None,
     /// ECE until the sender has reduced its window (RFC 3168).
     Classic,
@@ -20,7 +20,7 @@ pub(super) enum Feedback {
     Accurate,
 }
 
-/// The ECN of one end: what was agreed, and what is said of marks that arrived.
+/// ECN of one end as receiver: what was agreed, and the feedback on marks that arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Echo {
     pub(super) feedback: Feedback,
@@ -29,7 +29,7 @@ pub(super) struct Echo {
     /// Packets that arrived marked (r.cep), modulo 8.
     marked: u8,
     since_ack: u8,
-    /// What the next segment says in place of the counter: the codepoint of the other end's SYN.
+    /// ACE field of the next segment in place of the counter: the codepoint of the other end's SYN.
     handshake: Option<NonZeroU8>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn with_ace(flags: Flags, ace: u8) -> Flags {
     flags
 }
 
-/// How an end says which codepoint a SYN arrived with (RFC 9768, table 2).
+/// ACE field that reports the codepoint of a SYN (RFC 9768, table 2).
 fn handshake_code(flags: Flags) -> u8 {
     match (flags.contains(Flags::ECT_0), flags.contains(Flags::ECT_1)) {
         (false, false) => 0b010,
@@ -61,7 +61,7 @@ fn handshake_code(flags: Flags) -> u8 {
     }
 }
 
-/// The first value of the sender's counter, if this is what it is told.
+/// First value of the sender's counter, if the handshake's ACE field was this.
 fn first_cep(handshake: u8) -> u8 {
     if handshake == 0b110 { FIRST_CEP + 1 } else { FIRST_CEP }
 }
@@ -77,7 +77,7 @@ impl Echo {
         }
     }
 
-    /// Whether the ends tell each other of marks at all.
+    /// Whether the ends agreed on ECN feedback.
     #[inline]
     pub(super) fn is_agreed(&self) -> bool {
         self.feedback != Feedback::None
@@ -103,7 +103,7 @@ impl Echo {
         self.handshake = NonZeroU8::new(handshake_code(syn.flags));
     }
 
-    /// What the answer to a SYN says.
+    /// ECN flags of a SYN-ACK.
     pub(super) fn answer(&self) -> Flags {
         match (self.feedback, self.handshake) {
             (Feedback::None, _) => Flags::default(),
@@ -114,7 +114,7 @@ impl Echo {
         }
     }
 
-    /// The answer to a SYN with `request` arrived. Returns the first value of the sender's counter.
+    /// The SYN-ACK to a SYN with `request` arrived. Returns the first value of the sender's counter.
     pub(super) fn on_answer(&mut self, request: Flags, answer: &Segment) -> u8 {
         let asked = ace(request);
         let code = ace(answer.flags);
@@ -127,8 +127,8 @@ impl Echo {
         first_cep(code)
     }
 
-    /// The handshake's last segment arrived: its flags without what only the handshake says, and the
-    /// first value of the sender's counter.
+    /// The last segment of the handshake arrived. Returns its flags with the counter in place of the
+    /// handshake's ACE field, and the first value of the sender's counter.
     pub(super) fn on_last(&mut self, segment: &Segment) -> (Flags, u8) {
         self.handshake = None;
         if self.feedback != Feedback::Accurate || segment.len > 0 {
@@ -136,7 +136,7 @@ impl Echo {
         }
         let code = ace(segment.flags);
         if code == 0 {
-            // Somebody on the path clears the bits.
+            // A middlebox clears the bits (RFC 9768, section 3.2.2.4).
             self.feedback = Feedback::None;
         }
         let first = first_cep(code);
@@ -170,7 +170,7 @@ impl Echo {
         segment.len > 0 && self.since_ack >= MARKS_PER_ACK
     }
 
-    /// What a segment says of marks.
+    /// ECN flags of a segment.
     #[inline]
     pub(super) fn flags(&mut self) -> Flags {
         match self.feedback {
@@ -188,8 +188,8 @@ impl Echo {
 }
 
 /// How many of `packets` newly acknowledged ones were marked, if the counter was at `cep` and its last
-/// three bits are `ace` now: at least what they say, and where it may have gone round, the most that
-/// fits (RFC 9768, appendix A.1).
+/// three bits are `ace` now: the difference modulo 8, and where the counter may have wrapped, the
+/// largest number that fits (RFC 9768, appendix A.1).
 pub(super) fn newly_marked(cep: u8, ace: u8, packets: u64) -> u64 {
     let delta = u64::from(ace.wrapping_sub(cep) & ACE_MASK);
     if packets <= u64::from(ACE_MASK) {
@@ -248,7 +248,7 @@ mod tests {
         assert!(!echo.on_segment(&marked));
         assert!(!echo.on_segment(&plain));
         assert!(echo.on_segment(&marked));
-        // What is sent now says it; marks on acknowledgements alone are no reason to answer.
+        // The segment sent now reports it; marks on pure acknowledgements do not trigger an answer.
         let _ = echo.flags();
         let pure = Segment { len: 0, ..marked };
         assert!(!echo.on_segment(&pure) && !echo.on_segment(&pure));

@@ -13,16 +13,16 @@ const UNSCALED_WINDOW: u64 = 65_535;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Receiver {
-    /// Everything below has arrived; includes the FIN's offset once it has.
+    /// RCV.NXT: everything below has arrived, the FIN's offset included.
     rcv_nxt: u64,
     read: u64,
     /// Offset of the FIN, once known.
     fin: u64,
-    /// Offset up to which the window was offered. Never moves back.
+    /// Right edge of the advertised window (RCV.NXT + RCV.WND). Never moves back.
     rcv_wnd_end: u64,
-    /// What lies above a gap, once there has been one.
+    /// Out-of-order data, once there was some.
     queue: Option<Box<Reassembly>>,
-    /// The receive buffer now, and how much of it may be offered (Linux: rcv_ssthresh). At most 1 GiB.
+    /// The receive buffer now, and how much of it may be advertised (Linux: rcv_ssthresh). At most 1 GiB.
     rcv_buf: u32,
     rcv_ssthresh: u32,
     /// Timestamp to echo (RFC 7323, section 4.3).
@@ -39,7 +39,7 @@ pub(super) struct Receiver {
     scaled: bool,
 }
 
-/// How the receiver measures the round trip without timestamps: which a window of data took.
+/// The receiver's round-trip estimate without timestamps: the time that a window of data took.
 #[derive(Clone, Debug)]
 pub(super) struct Unstamped {
     from: Time,
@@ -133,7 +133,7 @@ impl Receiver {
         rtt: &RoundTrip,
         unstamped: &mut Unstamped,
     ) {
-        // A probe lies before the window, wrapping below offset 0.
+        // A window probe lies one byte before the window, so it may wrap below offset 0.
         let offset = segment.seq.wrapping_sub(self.rcv_nxt) as i64;
         // TS.Recent never goes back: an old segment that was overtaken brings an old clock (RFC 7323, 4.3).
         if segment.flags.contains(Flags::TIMESTAMPS)
@@ -155,7 +155,7 @@ impl Receiver {
         }
         let end = segment.end();
         if end <= self.rcv_nxt {
-            // All of it is old: our acknowledgement may have been lost.
+            // A whole duplicate: our acknowledgement may have been lost.
             self.note_duplicate(config, segment.seq, end);
             self.acks.on_disorder(&config.delayed_ack, self.window());
             return;
@@ -164,7 +164,7 @@ impl Receiver {
             (segment.seq + u64::from(segment.len)).min(self.rcv_wnd_end.max(self.rcv_nxt));
         let whole = data_end == segment.seq + u64::from(segment.len);
         if data_end <= self.rcv_nxt && !(fin && whole) {
-            // Nothing fits: a closed window, or a probe of one.
+            // Nothing fits into the window: a zero-window probe, say.
             self.acks.due = true;
             return;
         }
@@ -242,8 +242,8 @@ impl Receiver {
             return;
         }
         self.acks.on_read(&config.delayed_ack, self.rcv_nxt, self.readable() == 0);
-        // Tell of a window that has at least doubled (Linux), or opened by two segments or half
-        // the buffer from almost nothing (RFC 1122, section 4.2.3.3).
+        // A window update is sent if the window has at least doubled (Linux: tcp_cleanup_rbuf); RFC 1122,
+        // section 4.2.3.3, asks for two segments or half the buffer.
         let offered = self.window();
         if 2 * offered <= u64::from(self.rcv_buf) {
             let now_possible = self.advertise();
@@ -310,18 +310,18 @@ impl Receiver {
         }
     }
 
-    /// The window as last offered.
+    /// The window as last advertised.
     #[inline]
     fn window(&self) -> u64 {
         self.rcv_wnd_end.saturating_sub(self.rcv_nxt)
     }
 
-    /// The window that could be offered now.
+    /// The window that can be advertised now.
     #[inline]
     fn advertise(&self) -> u64 {
         let buffer = u64::from(self.rcv_buf);
         let free = buffer.saturating_sub(self.readable());
-        // No silly windows: none at all rather than less than a segment.
+        // Silly window avoidance (RFC 1122, section 4.2.3.3): no window rather than less than a segment.
         if free < u64::from(self.segment).min(buffer / 2) {
             return 0;
         }
@@ -329,7 +329,7 @@ impl Receiver {
         if self.scaled { open } else { open.min(UNSCALED_WINDOW) }
     }
 
-    /// What a segment says about this direction, which thereby is acknowledged.
+    /// The acknowledgement fields of a segment that is about to be sent.
     #[inline]
     pub(super) fn acknowledge(&mut self, now: Time, data: bool) -> AckFields {
         self.rcv_wnd_end = self.rcv_wnd_end.max(self.rcv_nxt + self.advertise());
@@ -351,7 +351,7 @@ impl Receiver {
     }
 }
 
-/// What a segment says about the other direction.
+/// Acknowledgement fields of a segment: SEG.ACK, SEG.WND, TSecr.
 pub(super) struct AckFields {
     pub(super) ack: u64,
     pub(super) window: u32,

@@ -29,9 +29,9 @@ pub(super) struct Recovery {
     sent: u64,
     /// An acknowledgement whose half of a segment is still to come (rate halving).
     odd: bool,
-    /// The first repeat may go whatever the window says.
+    /// The first retransmission of the episode is sent whatever the window (RFC 6675, section 5, step 4.3).
     pub(super) force: bool,
-    /// Clock reading (as in the timestamp option) of the episode's first repeat.
+    /// Timestamp-option clock at the episode's first retransmission (Linux: retrans_stamp).
     pub(super) retrans_stamp: Option<u32>,
     /// Whether the reduction may still be taken back.
     pub(super) can_undo: bool,
@@ -79,7 +79,7 @@ impl Recovery {
     }
 
     /// An acknowledgement delivered `delivered` bytes, with `in_flight` left. It is safe if it
-    /// advanced the cumulative acknowledgement and told of no new loss.
+    /// advanced SND.UNA and revealed no new loss.
     pub(super) fn on_ack(
         &mut self,
         reduction: Reduction,

@@ -62,7 +62,7 @@ impl RoundTrip {
             let error = nanos as i64 - (self.smoothed >> 3) as i64;
             self.smoothed = self.smoothed.wrapping_add_signed(error);
             let mut change = error.abs() - (self.deviation >> 2) as i64;
-            // A sudden drop says little about the variance, and must not raise the timeout.
+            // A sudden drop is no variance, and must not raise the timeout (Linux: tcp_rtt_estimator).
             if linux && error < 0 && change > 0 {
                 change >>= 3;
             }

@@ -15,9 +15,9 @@ pub(super) struct Sent {
 const SACKED: u8 = 1;
 /// Counted as lost; it may be under way again.
 const LOST: u8 = 2;
-/// The latest repeat is believed to be under way.
+/// The latest retransmission is in flight, as far as is known.
 const RETRANSMITTED: u8 = 4;
-/// It was repeated at some time, so that its acknowledgement is ambiguous.
+/// It was retransmitted at some time, so that its acknowledgement is ambiguous (Linux: TCPCB_EVER_RETRANS).
 const EVER_RETRANSMITTED: u8 = 8;
 
 impl Sent {
@@ -28,7 +28,7 @@ impl Sent {
     fn is(&self, marks: u8) -> bool {
         self.marks & marks != 0
     }
-    /// How long it may still be late, if it is older than the newest delivered segment.
+    /// Time left until RACK gives the segment up, if it was sent before the newest delivered one.
     fn patience_left(&self, now: Time, newest: (Time, u64), patience: Span) -> Option<Span> {
         let older = (self.sent_at, self.end()) < newest;
         older.then(|| patience.saturating_sub(now.since(self.sent_at)))
@@ -40,26 +40,26 @@ impl Sent {
 pub(super) struct Delivery {
     /// Bytes acknowledged or SACKed for the first time.
     pub(super) bytes: u64,
-    /// Whether SACK ranges told of something new.
+    /// Whether SACK ranges covered segments that were not SACKed before.
     pub(super) sacked: bool,
-    /// Whether something was acknowledged that had been repeated.
+    /// Whether a segment was acknowledged that had been retransmitted.
     pub(super) retransmitted: bool,
-    /// When the oldest and the newest cumulatively acknowledged segments were sent, if never repeated.
+    /// When the oldest and the newest cumulatively acknowledged segments were sent, if never retransmitted.
     pub(super) acked_sent: Option<(Time, Time)>,
-    /// Likewise for SACKed ones.
+    /// The same for SACKed segments.
     pub(super) sacked_sent: Option<(Time, Time)>,
-    /// A D-SACK said that what had been repeated arrived twice.
+    /// A D-SACK reported that a retransmitted segment arrived twice: the retransmission was spurious.
     pub(super) disproved: bool,
-    /// Repeats that were sent later than this may owe their acknowledgement to the original: RACK
+    /// Retransmissions sent later than this may owe their acknowledgement to the original: RACK
     /// learns nothing from them (RFC 8985, section 6.2, step 2).
     pub(super) ambiguous_after: Time,
-    /// The latest sent of all: when, and its end.
+    /// Sent time and end of the segment sent last of those delivered (RACK.xmit_ts, RACK.end_seq).
     pub(super) newest: Option<(Time, u64)>,
     /// When the last segment was sent that was cumulatively acknowledged, and the highest of those
     /// that were SACKed with its end: Linux takes RACK's round trip from them, in that order.
     pub(super) last_acked: Option<Time>,
     pub(super) last_sacked: Option<(u64, Time)>,
-    /// Lowest offset that arrived, unrepeated, after a higher one.
+    /// Lowest offset that arrived after a higher one and was never retransmitted: reordering.
     pub(super) reordered: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Delivery {
             self.last_sacked = self.last_sacked.max(Some((sent.end(), sent.sent_at)));
         }
     }
-    /// A segment that was never repeated is acknowledged.
+    /// A segment that was never retransmitted is acknowledged.
     #[inline]
     fn acknowledge(&mut self, sent: &Sent, highest_sacked: u64) {
         self.bytes += u64::from(sent.len);
@@ -100,7 +100,7 @@ impl Delivery {
     }
 }
 
-/// How losses are told from delays.
+/// By what a segment counts as lost, and not merely late.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Criterion {
     /// This many SACKed segments lie above (RFC 6675).
@@ -117,19 +117,18 @@ pub(super) enum Criterion {
     },
 }
 
-/// A repeat that is under way, in order of sending.
+/// A retransmission in flight; kept in order of sending.
 #[derive(Clone, Copy, Debug)]
 struct Retransmission {
     index: u64,
     sent_at: Time,
-    /// Next new offset when it was sent: if something above arrives, it was overtaken.
+    /// SND.NXT when it was sent: if data above arrives, the retransmission was overtaken.
     nxt: u64,
 }
 
-/// Segments between the cumulative acknowledgement and the next new offset, in order, and what is
-/// believed of each.
+/// Segments between SND.UNA and SND.NXT, in order, and whether each is SACKed, lost or retransmitted.
 ///
-/// As long as nothing goes wrong it is the segments and three zeros; the rest is in a box of its own.
+/// Without loss or reordering it is the segments and three zeros; the rest is boxed.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct Scoreboard {
@@ -141,7 +140,7 @@ pub(super) struct Scoreboard {
     trouble: Option<Box<Trouble>>,
 }
 
-/// What the scoreboard counts.
+/// Bytes by mark (Linux: sacked_out, lost_out, retrans_out).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkedBytes {
     pub(super) sacked: u32,
@@ -149,17 +148,17 @@ pub(super) struct MarkedBytes {
     pub(super) retransmitted: u32,
 }
 
-/// The segments in order. The oldest, which on a line that is not busy is all there is, stands here:
-/// the others are a cache miss away.
+/// The segments in order. The oldest is stored inline, as a connection with little to send has no other,
+/// and each of the others is a cache miss away.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 struct Flight {
-    /// Of no length if there is none.
+    /// Its length is 0 if there is none.
     oldest: Sent,
     later: Ring<Sent>,
 }
 
-/// What is kept once something went wrong. Segments are addressed by an index that grows for ever.
+/// What is kept once there was loss, reordering or a SACK. Segments have an index that grows for ever.
 #[derive(Clone, Debug, Default)]
 struct Trouble {
     /// Index of the oldest segment.
@@ -168,12 +167,12 @@ struct Trouble {
     /// First segment whose original transmission RACK has not classified yet. Everything below is SACKed,
     /// lost or retransmitted, so each segment is classified once.
     classified: u64,
-    /// No segment below this index is lost and waiting to be repeated.
+    /// No segment below this index is lost and not yet retransmitted.
     next_lost: u64,
     /// SACKed segments at and above `classified`.
     sacked_above: u32,
     retransmissions: VecDeque<Retransmission>,
-    /// SACK ranges of the last acknowledgement that had any: they need no second look.
+    /// SACK ranges of the last acknowledgement that had any: their segments are marked already.
     seen: [(u64, u64); super::segment::MAX_SACK_RANGES],
     dsack: Dsack,
     /// How often a segment was declared lost.
@@ -225,13 +224,14 @@ impl Flight {
         let oldest = Some(&mut self.oldest).filter(|oldest| oldest.len > 0);
         oldest.into_iter().chain(self.later.iter_mut())
     }
-    /// The position of the first that ends above `offset`.
+    /// Position of the first segment that ends above `offset`.
     fn above(&self, offset: u64) -> usize {
         let below = |position| self.get(position).is_some_and(|sent: &Sent| sent.end() <= offset);
         if !below(0) {
             return 0;
         }
-        // Most are of one size. A search among dozens would take jumps that nobody can guess.
+        // Most segments are full, so the position follows from the offset; the branches of a binary search
+        // among dozens are mispredicted.
         let guess = ((offset - self.oldest.seq) / u64::from(self.oldest.len)) as usize;
         let search = || 1 + self.later.partition_point(|sent| sent.end() <= offset);
         if guess > 0 && below(guess - 1) && !below(guess) {
@@ -260,7 +260,7 @@ impl Scoreboard {
     pub(super) fn is_clean(&self) -> bool {
         self.sacked_bytes | self.lost_bytes == 0
     }
-    /// Whether lost segments wait to be repeated.
+    /// Whether some lost segments are not retransmitted yet.
     #[inline]
     pub(super) fn has_unretransmitted(&self) -> bool {
         self.lost_bytes > self.retransmitted_bytes
@@ -268,11 +268,11 @@ impl Scoreboard {
     pub(super) fn highest_sacked(&self) -> u64 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.highest_sacked)
     }
-    /// How many segments are SACKed above what is judged.
+    /// SACKed segments among those that are not classified yet.
     pub(super) fn sacked_above(&self) -> u32 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.sacked_above)
     }
-    /// Whether the oldest is SACKed, so that the receiver must have thrown it away since.
+    /// Whether the oldest segment is SACKed: the receiver has reneged (RFC 2018, section 8).
     pub(super) fn oldest_is_sacked(&self) -> bool {
         self.sent.get(0).is_some_and(|sent| sent.is(SACKED))
     }
@@ -281,7 +281,7 @@ impl Scoreboard {
         let Scoreboard { sacked_bytes, lost_bytes, retransmitted_bytes, .. } = *self;
         MarkedBytes { sacked: sacked_bytes, lost: lost_bytes, retransmitted: retransmitted_bytes }
     }
-    /// What D-SACKs have taught, if something went wrong before.
+    /// What D-SACKs have reported, if there was loss or reordering before.
     pub(super) fn dsack(&self) -> Option<&Dsack> {
         self.trouble.as_ref().map(|trouble| &trouble.dsack)
     }
@@ -304,7 +304,7 @@ impl Scoreboard {
         while let Some(&oldest) = self.sent.get(0) {
             if oldest.end() > ack {
                 if oldest.seq < ack {
-                    // After the receiver's window cut it.
+                    // The receiver's window cut the segment.
                     self.acknowledge_part((ack - oldest.seq) as u32, delivery);
                 }
                 break;
@@ -333,7 +333,7 @@ impl Scoreboard {
         self.forget(&oldest, part);
     }
 
-    /// So many bytes of a segment count for its marks no more.
+    /// Subtracts `bytes` of a segment from the sums of its marks.
     fn forget(&mut self, sent: &Sent, bytes: u32) {
         let less = |marks| if sent.is(marks) { bytes } else { 0 };
         self.sacked_bytes -= less(SACKED);
@@ -341,7 +341,7 @@ impl Scoreboard {
         self.retransmitted_bytes -= less(RETRANSMITTED);
     }
 
-    /// A segment with marks is acknowledged, the first after so many that are `retired` already.
+    /// A segment with marks is acknowledged, after `retired` older ones by the same acknowledgement.
     fn retire(&mut self, sent: &Sent, retired: u64, highest_sacked: u64, delivery: &mut Delivery) {
         self.forget(sent, sent.len);
         delivery.retransmitted |= sent.is(EVER_RETRANSMITTED);
@@ -359,7 +359,7 @@ impl Scoreboard {
         }
     }
 
-    /// These ranges have arrived.
+    /// Marks these SACK ranges.
     pub(super) fn select(
         &mut self,
         ranges: impl ExactSizeIterator<Item = (u64, u64)>,
@@ -369,7 +369,7 @@ impl Scoreboard {
         let mut seen = [(0, 0); super::segment::MAX_SACK_RANGES];
         for (slot, (start, end)) in seen.iter_mut().zip(ranges) {
             *slot = (start, end);
-            // What lay in one range last time is marked already.
+            // The segments of a range of the last acknowledgement are marked already.
             let known = before.iter().find(|(s, e)| start <= *s && *e <= end && s < e);
             match known.copied() {
                 Some((known_start, known_end)) => {
@@ -423,7 +423,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment at `position` is lost. Whether it was there.
+    /// Counts the segment at `position` as lost. Returns whether there is one.
     fn lose(&mut self, position: usize) -> bool {
         let Some(sent) = self.sent.get(position) else { return false };
         let news = !sent.is(LOST) || sent.is(RETRANSMITTED);
@@ -431,7 +431,7 @@ impl Scoreboard {
         self.count_lost(position)
     }
 
-    /// The segment at `position` is in flight no more. Whether it was there.
+    /// Takes the segment at `position` out of the bytes in flight. Returns whether there is one.
     fn count_lost(&mut self, position: usize) -> bool {
         let Some(sent) = self.sent.get_mut(position) else { return false };
         if sent.is(RETRANSMITTED) {
@@ -506,7 +506,7 @@ impl Scoreboard {
         (any, wait)
     }
 
-    /// The oldest repeat that is still under way, and its position; forgets those before it.
+    /// The oldest retransmission still in flight, and its position; drops entries before it that are not.
     fn first_retransmission(&mut self) -> Option<(Retransmission, usize)> {
         loop {
             let trouble = self.trouble.as_ref()?;
@@ -547,7 +547,7 @@ impl Scoreboard {
         }
     }
 
-    /// What is counted as lost and was not repeated is in flight after all.
+    /// Takes back the losses that were not retransmitted yet: these segments are in flight after all.
     pub(super) fn lose_nothing(&mut self) {
         let mut lowest = None;
         for (position, sent) in self.sent.iter_mut().enumerate() {
@@ -563,7 +563,7 @@ impl Scoreboard {
         trouble.sacked_above = unclassified.filter(|sent| sent.is(SACKED)).count() as u32;
     }
 
-    /// All SACK marks go: the receiver has thrown that data away, or may have.
+    /// Removes all SACK marks, since the receiver has reneged, or may have.
     pub(super) fn forget_sacks(&mut self) {
         for sent in self.sent.iter_mut() {
             sent.marks &= !SACKED;
@@ -575,14 +575,14 @@ impl Scoreboard {
         }
     }
 
-    /// Ends and lengths of the segments that are lost and were not repeated since.
+    /// Ends and lengths of the lost segments that were not retransmitted since.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (u64, u32)> {
         let waits = |sent: &&Sent| sent.is(LOST) && !sent.is(RETRANSMITTED);
         self.sent.iter().filter(waits).map(|sent| (sent.end(), sent.len))
     }
 
-    /// The next run of lost segments to repeat: its offset and length, at most `limit` bytes and
-    /// `segments` segments. It is marked as repeated.
+    /// Retransmits the next run of adjacent lost segments, of at most `limit` bytes unless its first is
+    /// longer. Returns its offset, bytes and segments.
     pub(super) fn retransmit_lost(
         &mut self,
         limit: u64,
@@ -612,14 +612,14 @@ impl Scoreboard {
         Some((seq?, bytes, segments))
     }
 
-    /// Repeats the last segment as a probe, though it is not known to be lost.
+    /// Retransmits the last segment as a tail-loss probe, though it is not known to be lost.
     pub(super) fn retransmit_last(&mut self, now: Time, nxt: u64) -> Option<(u64, u64)> {
         let last = *self.sent.last()?;
         if last.is(SACKED) {
             return None;
         }
         let position = self.sent.len() - 1;
-        // The probe stands for it from now on; nobody has said that it is lost.
+        // The probe replaces the original in flight; the original is not declared lost.
         self.count_lost(position);
         self.retransmit(position, now, nxt);
         Some((last.seq, u64::from(last.len)))

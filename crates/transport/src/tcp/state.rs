@@ -89,7 +89,7 @@ pub struct Stats {
     pub retransmitted_in_flight: u64,
     /// Segments that later ones may overtake without being lost.
     pub reordering: u32,
-    /// Packets that arrived marked, as the accurate answer tells (RFC 9768).
+    /// Packets that arrived marked, by accurate feedback (RFC 9768).
     pub delivered_marked: u64,
     /// What the other end accepts beyond the acknowledged data, in bytes.
     pub peer_window: u64,

@@ -81,7 +81,7 @@ pub struct Config {
     pub stale_acks: u32,
     /// Whether the retransmission timer goes on when nothing is in flight.
     pub idle_timer: IdleTimer,
-    /// What the receiver says of packets that arrived out of order.
+    /// How the receiver acknowledges packets that arrived out of order.
     pub sack: SackPolicy,
     /// When the receiver acknowledges data that arrives in order.
     pub delayed_ack: DelayedAck,
@@ -121,7 +121,7 @@ pub struct PathMtu {
     /// to be found begins a search from half-way down (libtorrent). `tolerance_bytes` and
     /// `interval_ns` are not read then. With `begin` at the floor only.
     pub endless: bool,
-    /// Packets measure the path only while the window holds more than so many datagrams of the
+    /// Packets probe the path MTU only while the window holds more than this many datagrams of the
     /// size that is known to pass; 0 for any window.
     pub probe_window_datagrams: u32,
 }
@@ -270,7 +270,7 @@ pub struct LossDetection {
     /// The packet after the acknowledgement number is lost when this many STATE packets in a row
     /// repeat the number; 0 counts none. Other packets do not count: they are sent for their data.
     pub duplicate_acks: u32,
-    /// A packet is lost when a mask says that at least this many later ones have arrived; 0 reads
+    /// A packet is lost when a mask acknowledges at least this many later ones; 0 reads
     /// no masks.
     pub sacked_after: u32,
     /// Packets resent for one acknowledgement at most.
@@ -279,7 +279,7 @@ pub struct LossDetection {
     pub after_timeout: bool,
 }
 
-/// What the receiver says of packets that arrived out of order, in STATE packets.
+/// How the receiver acknowledges packets that arrived out of order, in STATE packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

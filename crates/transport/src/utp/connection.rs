@@ -151,19 +151,19 @@ impl Connection {
         self.send_id
     }
 
-    /// Takes the delay of a packet. The clock is read now, not when the delay is told.
+    /// Measures the one-way delay of a packet that arrives now, to be sent back with the next packet.
     #[inline]
     fn measure(&mut self, now: Time, packet: &Packet) -> Option<u32> {
         if packet.timestamp == 0 {
             self.delay = 0;
             return None;
         }
-        // 0 would say that nothing was measured.
+        // 0 stands for no measurement.
         self.delay = clock(now).wrapping_sub(packet.timestamp).max(1);
         Some(self.delay)
     }
 
-    /// A packet arrived. Says what to do with its payload; when that is
+    /// A packet arrived. Returns what to do with its payload; when that is
     /// [`Payload::Append`], [`readable`](Connection::readable) has grown by it and by what was held
     /// behind it.
     #[inline]
@@ -253,7 +253,7 @@ impl Connection {
         match self.opening {
             Opening::Idle => false,
             Opening::SynSent => {
-                // Only a STATE tells the number of the first packet to come. Data that overtook it
+                // Only a STATE has the number of the first packet to come. Data that overtook it
                 // will be sent again.
                 let answers = packet.kind == PacketKind::State
                     && packet.connection_id == self.receive_id
@@ -295,8 +295,7 @@ impl Connection {
         None
     }
 
-    /// What is said before the connection is open and after it is over; `None` if that is decided
-    /// by what there is to say.
+    /// What is sent before the connection is open and after it is over; `None` where it is open.
     fn poll_opening(&mut self, now: Time) -> Option<Option<Packet>> {
         if self.over.is_some() {
             return Some(self.reset_due.take().map(|(connection_id, ack_nr)| {
@@ -365,7 +364,7 @@ impl Connection {
         }
     }
 
-    /// When this end has been silent for too long.
+    /// When the keep-alive is due.
     #[inline]
     fn keep_alive_at(&self) -> Time {
         let wait = self.config.keep_alive_ns;
@@ -375,7 +374,7 @@ impl Connection {
         self.config.examined(self.last_sent + wait)
     }
 
-    /// When the other end has been silent for too long.
+    /// When the other end counts as gone, for its silence.
     #[inline]
     fn silence_at(&self) -> Time {
         let wait = self.config.silence_timeout_ns;
@@ -527,8 +526,8 @@ impl Connection {
         }
     }
 
-    /// A router says that datagrams of more than `bytes` do not get through (ICMP "fragmentation
-    /// needed"); 0 if it does not say how many do.
+    /// An ICMP "fragmentation needed" arrived: datagrams of more than `bytes` do not get through; 0 if
+    /// the router gives no MTU.
     pub fn on_path_limit(&mut self, now: Time, bytes: u32) {
         if self.over.is_none() {
             self.sender.on_path_limit(&self.config, now, bytes);
@@ -543,7 +542,7 @@ impl Connection {
         if self.released || (self.receiver.is_finished() && !self.closed_first) {
             self.end(now, CloseReason::Finished);
         } else if self.receiver.is_finished() {
-            // Begun anew by a repeated FIN.
+            // A retransmitted FIN restarts it.
             self.opening_at = now + self.config.linger_ns;
         }
     }
@@ -601,12 +600,12 @@ impl Connection {
         (!rtt.smoothed().is_zero()).then(|| rtt.latest())
     }
 
-    /// When the retransmission timer expires; none if nothing is in the network that it could be for.
+    /// When the retransmission timer expires; none if nothing is in flight.
     pub fn loss_timer(&self) -> Option<Time> {
         self.sender.loss_timer()
     }
 
-    /// The numbers, offsets and lengths of the packets that count as lost and were not sent again since.
+    /// Numbers, offsets and lengths of the lost packets that were not retransmitted since.
     pub fn lost_packets(&self) -> impl Iterator<Item = (u16, u64, u16)> {
         self.sender.lost_packets()
     }
@@ -616,7 +615,7 @@ impl Connection {
         self.sender.pacing_rate()
     }
 
-    /// What the congestion controller calls what it is doing, if it has a word for that.
+    /// Name of the congestion controller's state, if it has states.
     pub fn controller_state(&self) -> Option<&'static str> {
         self.sender.controller().state_name()
     }

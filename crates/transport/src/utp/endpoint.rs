@@ -12,7 +12,7 @@ pub enum Route<K> {
     /// [`insert`](Endpoint::insert) it as half open; or ignore it.
     Accept {
         /// The half-open connection that has lost its place to this one. The endpoint has forgotten
-        /// it; the driver does the same, and tells nobody: its address may be forged.
+        /// it; the driver does the same, without reporting it: its address may be forged.
         evicted: Option<K>,
     },
     /// It is for a connection that does not exist, or that may not: send this to where it came from.

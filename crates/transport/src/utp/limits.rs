@@ -13,12 +13,12 @@ pub struct Limits {
     pub network_connections: usize,
     /// Half-open connections at once: accepted, and the other end has not shown itself since. A
     /// SYN beyond that takes the place of one of them, drawn at random, so that a
-    /// flood from forged addresses keeps nobody out (RFC 4987, 3.4, evicts the oldest, which lasts
+    /// flood from forged addresses does not keep others out (RFC 4987, 3.4, evicts the oldest, which lasts
     /// exactly as many SYNs as there are places).
     pub half_open: usize,
     /// Half-open connections at once with one network.
     pub network_half_open: usize,
-    /// RESETs that are remembered, so that the same packet is answered once. While so many are
+    /// RESETs that are remembered, so that the same packet is answered once. While this many are
     /// remembered, no other packet for an unknown connection is answered.
     pub resets: usize,
     /// How long a RESET is remembered.

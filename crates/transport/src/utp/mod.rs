@@ -16,7 +16,7 @@
 //! `offset` and `len`: byte 0 is the first that [`Connection::write`] took. Ranges are kept until
 //! [`Stats::bytes_acked`] has passed them.
 //!
-//! A sequence number counts packets, not bytes, so of a packet that arrives nobody knows the offset
+//! A sequence number counts packets, not bytes, so the offset of a packet that arrives is unknown
 //! until all before it have come. [`Connection::receive`] says what to do with its payload:
 //! [`Payload::Append`] it to what is readable, and behind it whatever is held under the sequence
 //! numbers that follow, as far as they follow without a gap; [`Payload::Hold`] it under its

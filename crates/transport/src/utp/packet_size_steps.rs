@@ -16,7 +16,7 @@ impl PacketSizeSteps {
         PacketSizeSteps { at: 0, since: now, sent: 0 }
     }
 
-    /// Payload of a packet, where the path takes `most`.
+    /// Payload of a packet, where the path takes `max`.
     #[inline]
     pub(super) fn packet_bytes(&self, ladder: &Ladder, max: u32) -> u32 {
         ladder.steps_bytes.get(self.at).map_or(max, |step| max.min(*step))

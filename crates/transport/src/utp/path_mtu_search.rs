@@ -61,7 +61,7 @@ impl PathMtuSearch {
         datagrams == 0 || window > u64::from(datagrams) * u64::from(self.floor)
     }
 
-    /// Size of the datagram to be sent now if there is that much to say: larger than ordinary if a
+    /// Size of the datagram to be sent now if there is that much data: larger than ordinary if a
     /// probe is wanted.
     #[inline]
     pub(super) fn wanted_bytes(&self, config: &PathMtu, window: u64) -> u32 {
@@ -77,7 +77,7 @@ impl PathMtuSearch {
         }
     }
 
-    /// The new packet `seq` is sent in a datagram of so many bytes, in a `window`. Whether it measures
+    /// The new packet `seq` is sent in a datagram of `datagram_bytes`, in a `window`. Whether it measures
     /// the path.
     #[inline]
     pub(super) fn on_sent(

@@ -14,7 +14,7 @@ pub(super) const OVERSHOOT: u64 = 64 * 1024;
 /// What the driver does with the payload of a packet that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// Throw it away: it is no data, came before, or cannot be kept.
+    /// Discard it: it is no data, a duplicate, or cannot be kept.
     Drop,
     /// It comes next in the stream. Append it, and then whatever is held with the next sequence
     /// number, and the next, as far as it reaches.

@@ -97,7 +97,7 @@ impl Reorder {
         self.fill(next, bytes, bits)
     }
 
-    /// A mask of so many bytes, of which the last two bits stay free.
+    /// A mask of `bytes` bytes, of which the last two bits stay free.
     pub(super) fn mask_of(&self, next: u64, bytes: usize) -> Sack {
         let bits = (self.end - next - 1) as usize;
         self.fill(next, bytes, bits.min(8 * bytes - 2))

@@ -93,7 +93,7 @@ impl RoundTrip {
         self.min
     }
 
-    /// The timeout after so many timeouts in a row.
+    /// The timeout after `backoff` timeouts in a row.
     #[inline]
     pub(super) fn timeout(&self, config: &Config, timeouts: u32) -> Span {
         if timeouts == 0 {

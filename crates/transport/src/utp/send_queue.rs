@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 /// State of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Believed to be in the network.
+    /// In flight, as far as is known.
     InFlight,
-    /// Timed out: to be sent again when there is room.
+    /// Timed out: to be retransmitted when the window has room.
     Lost,
     /// Acknowledged by a mask.
     Delivered,
@@ -137,7 +137,7 @@ impl SendQueue {
         self.retransmit_from = self.first;
     }
 
-    /// Packet `seq` is to be sent again at once.
+    /// Packet `seq` is to be retransmitted at once.
     pub(super) fn retransmit_now(&mut self, seq: u64) {
         let index = (seq - self.first) as usize;
         if let Some(packet) = self.packets.get_mut(index)
@@ -151,8 +151,8 @@ impl SendQueue {
         }
     }
 
-    /// The oldest packet that is to be sent again: urgent ones, and with `lost` also those that
-    /// are lost.
+    /// The oldest packet that is to be retransmitted: urgent ones, and with `lost` also those that
+    /// timed out.
     #[inline]
     pub(super) fn find_retransmission(&mut self, lost: bool) -> Option<u64> {
         if self.urgent == 0 && (!lost || self.lost == 0) {
@@ -177,8 +177,7 @@ impl SendQueue {
         self.declared_lost
     }
 
-    /// The numbers on the wire, offsets and lengths of the packets that count as lost and were not sent
-    /// again since.
+    /// Numbers on the wire, offsets and lengths of the lost packets that were not retransmitted since.
     pub(super) fn lost_packets(&self) -> impl Iterator<Item = (u16, u64, u16)> {
         let waits = |packet: &SentPacket| packet.urgent || packet.fate == Fate::Lost;
         let numbered = (self.first..).zip(&self.packets).filter(move |(_, packet)| waits(packet));
@@ -190,13 +189,13 @@ impl SendQueue {
     pub(super) fn has_lost(&self) -> bool {
         self.lost > 0
     }
-    /// Whether anything is to be sent again.
+    /// Whether anything is to be retransmitted.
     #[inline]
     pub(super) fn has_retransmissions(&self) -> bool {
         self.lost + self.urgent > 0
     }
 
-    /// Packet `seq` is sent again. Returns it.
+    /// Packet `seq` is retransmitted. Returns it.
     pub(super) fn resend(&mut self, now: Time, seq: u64) -> Option<SentPacket> {
         let packet = self.packets.get_mut((seq - self.first) as usize)?;
         if packet.fate == Fate::Lost {
@@ -216,7 +215,7 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    /// What is in flight, and what is to be sent again once everything lost may be.
+    /// Bytes in flight, and those that will be once all lost packets are retransmitted.
     fn state(queue: &mut SendQueue) -> (u64, Option<u64>) {
         (queue.in_flight, queue.find_retransmission(true))
     }

@@ -61,7 +61,7 @@ pub struct Stats {
     pub ssthresh: u64,
     /// Bytes believed to be in the network.
     pub in_flight: u64,
-    /// What the other end said last that it has room for, in bytes.
+    /// Receive window last advertised by the other end, in bytes.
     pub peer_window: u64,
     /// Payload of a full packet now.
     pub packet_bytes: u64,

@@ -52,7 +52,7 @@ impl Excess {
         self.epoch = Epoch::new(now);
     }
 
-    /// An acknowledgement of `acked` bytes, which began a round if it is said so.
+    /// An acknowledgement of `acked` bytes arrived; `new_round`: it began a round.
     pub(super) fn update(
         &mut self,
         now: Time,

@@ -20,12 +20,13 @@ pub(super) struct Policer {
 
 /// Rounds of an interval, at least and at most four times this (`bbr_lt_intvl_min_rtts`).
 const INTERVAL_ROUNDS: u32 = 4;
-/// Of what was delivered, so many 256ths lost make an interval count (`bbr_lt_loss_thresh`).
+/// Share of lost packets, in 256ths of those delivered, from which an interval counts
+/// (`bbr_lt_loss_thresh`).
 const LOSS_THRESHOLD: u64 = 50;
 /// Two rates are the same that differ by an eighth (`bbr_lt_bw_ratio`) or 4 kbit/s (`bbr_lt_bw_diff`).
 const SAME_RATIO: u64 = 8;
 const SAME_BYTES: u64 = 4000 / 8;
-/// The rate is used for so many rounds (`bbr_lt_bw_max_rtts`).
+/// Rounds for which the long-term rate is used (`bbr_lt_bw_max_rtts`).
 const USED_ROUNDS: u32 = 48;
 
 impl Policer {

@@ -19,7 +19,7 @@ const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const WINDOW_GAIN: u64 = 2 * UNIT;
 /// The phases of a cycle: probe, drain what the probe may have queued, cruise (`bbr_pacing_gain`).
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The bandwidth is the greatest of so many rounds (`bbr_bw_rtts`).
+/// Length of the bandwidth filter in rounds (`bbr_bw_rtts`).
 const BANDWIDTH_ROUNDS: u64 = CYCLE.len() as u64 + 2;
 /// The round trip is the least of this time (`bbr_min_rtt_win_sec`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
@@ -183,7 +183,7 @@ impl Bbr {
         if self.policer.update(now, sample, self.rounds.started, steady) {
             self.begin_cycle(now);
         }
-        // A limited application says little, unless that is more than was known.
+        // An application-limited sample counts only if it raises the estimate.
         if !sample.app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(self.rounds.count, rate, BANDWIDTH_ROUNDS);
         }

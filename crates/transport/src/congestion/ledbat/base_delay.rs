@@ -29,7 +29,7 @@ pub(super) struct BaseDelay {
 }
 
 impl BaseDelay {
-    /// A history of so many minutes that begins now.
+    /// A history of `minutes` minutes that begins now.
     pub(super) fn new(minutes: u32, now: Time) -> BaseDelay {
         BaseDelay {
             min: 0,
@@ -44,7 +44,7 @@ impl BaseDelay {
         }
     }
 
-    /// A minute ends with more than so many samples only.
+    /// The same, where a minute ends only with more than `samples` samples.
     pub(super) fn ending_after(self, samples: u32) -> BaseDelay {
         BaseDelay { min_samples: samples, ..self }
     }
@@ -102,7 +102,7 @@ impl BaseDelay {
             .unwrap_or(sample);
     }
 
-    /// Raises all of the history: it was too low by so much.
+    /// Raises all of the history by `by` microseconds, by which it was too low.
     pub(super) fn raise(&mut self, by: u32) {
         for slot in &mut self.slots[..usize::from(self.kept)] {
             *slot = slot.wrapping_add(by);

@@ -67,7 +67,7 @@ impl Drift {
 mod tests {
     use super::*;
 
-    /// Ten samples a second of a clock that gains so many microseconds per second.
+    /// Ten samples a second of a clock that gains `gain` microseconds per second.
     fn penalty(gain: i64, seconds: u64, offset: u32) -> i32 {
         let mut drift = Drift::new(Time::START);
         for tenth in 0..seconds * 10 {

@@ -20,7 +20,7 @@ fn micros(now: Time) -> u32 {
 }
 
 impl Filter {
-    /// Holds so many samples, and none yet.
+    /// A filter of `samples` samples, empty.
     pub(super) fn new(samples: u32) -> Filter {
         Filter {
             len: samples.clamp(1, MAX_SAMPLES as u32) as u8,
@@ -31,7 +31,7 @@ impl Filter {
         }
     }
 
-    /// Begins with so many samples of 0.
+    /// A filter that begins with `samples` samples of 0.
     pub(super) fn zeros(samples: u32) -> Filter {
         let filter = Filter::new(samples);
         Filter { kept: filter.len, ..filter }

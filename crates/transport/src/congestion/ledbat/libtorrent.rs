@@ -6,7 +6,7 @@ use super::table::Ledbat;
 use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::Time;
 
-/// A minute of base history ends with more than so many samples only: a connection that hardly
+/// A minute of base history ends only with more samples than this: a connection that hardly
 /// sends learns little.
 const MIN_SAMPLES: u32 = 120;
 

@@ -6,7 +6,7 @@ use super::table::Ledbat;
 use crate::congestion::{Ack, Build, Controller, Loss, Params};
 use flashcrowd_base::Time;
 
-/// The other direction's base delay may come down by so much, in microseconds, and be taken for a
+/// Largest decrease of the other direction's base delay, in microseconds, that is taken for a
 /// drift of the clocks.
 pub(super) const MAX_SKEW: u32 = 10_000;
 
@@ -185,7 +185,7 @@ mod tests {
         Time::START + Span::from_millis(ms)
     }
 
-    /// A controller that has seen three delays of 20 ms, in a window of so many bytes.
+    /// A controller that has seen three delays of 20 ms, with a window of `window` bytes.
     fn socket(window: f64) -> Libutp {
         let params = Params { mss: PACKET, initial_window: PACKET.into(), ..params(0) };
         let mut socket = Libutp::new(libutp(), params);

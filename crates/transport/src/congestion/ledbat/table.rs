@@ -17,17 +17,17 @@ pub struct Ledbat {
     pub gain: f64,
     /// The same in bytes, whatever a packet's size: `libutp`, `libutp-2010`, `libtorrent`.
     pub max_increase_bytes: u32,
-    /// The base delay is the least of so many minutes.
+    /// Minutes of base history (BASE_HISTORY): the base delay is their minimum.
     pub base_history: u32,
-    /// The current delay is the least of so many samples.
+    /// Samples in the filter of current delays (CURRENT_FILTER): the minimum counts.
     pub noise_filter: u32,
-    /// The window is never below so many packets, except after a timeout.
+    /// Minimum window in packets (MIN_CWND), except after a timeout.
     pub min_window_packets: u32,
-    /// Nor below so many bytes. libutp knows only this, and goes below a packet.
+    /// Minimum window in bytes. libutp has only this one, and goes below a packet.
     pub min_window_bytes: u32,
     /// The window is never above this; libutp's send buffer.
     pub max_window_bytes: u64,
-    /// The window is never above what was in flight and so many packets (RFC 6817:
+    /// The window is never above what was in flight plus this many packets (RFC 6817:
     /// ALLOWED_INCREASE); 0 for no such bound. `ledbat`.
     pub allowed_increase_packets: u32,
     /// What a loss leaves of the window.
@@ -41,11 +41,11 @@ pub struct Ledbat {
     pub slow_start_exit: f64,
     /// The window does not grow if it was last full longer ago: `libutp`, `libutp-2010`.
     pub app_limited_ns: Span,
-    /// The gain is not below one part in so many. `ledbat-plus-plus`.
+    /// The gain is at least one part in this. `ledbat-plus-plus`.
     pub gain_divisor: u32,
     /// How strongly the window comes down above the target (the constant C). `ledbat-plus-plus`.
     pub decrease: f64,
-    /// Between two slowdowns lies so many times what the last one took; 0 for no slowdowns.
+    /// Time between two slowdowns, as a multiple of what the last one took; 0 for no slowdowns.
     /// `ledbat-plus-plus`.
     pub slowdown_interval: u32,
 }

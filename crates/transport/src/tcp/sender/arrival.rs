@@ -9,10 +9,10 @@ use flashcrowd_base::{Span, Time};
 /// Linux lets reordering raise the number of duplicates that stand for a loss at most to this.
 const MAX_REORDERING: u32 = 300;
 
-/// What an acknowledgement says, and what the controller hears of it.
+/// Acknowledgements, and what the controller is passed of them.
 impl Sender {
-    /// A segment with ACK arrived. `false` if it acknowledges what was never sent: then nothing of it
-    /// counts (RFC 9293, section 3.10.7.4; as Linux, without an answer). With `ecn` it may tell of marks.
+    /// A segment with ACK arrived. `false` if it acknowledges data that was never sent: then it is
+    /// ignored (RFC 9293, section 3.10.7.4; as Linux, without an answer). `ecn`: it may carry ECN feedback.
     #[inline]
     pub(in crate::tcp) fn on_ack(
         &mut self,
@@ -34,8 +34,8 @@ impl Sender {
             && !window_changed
             && !segment.flags.contains(Flags::FIN)
             && self.outstanding() > 0;
-        // No news for this half, as with most of the data that flows the other way: the lines of
-        // the cache that hold the rest of it need not be fetched.
+        // The segment acknowledges nothing new, as most that carry data the other way: the cache lines of
+        // the rest of the sender need not be fetched.
         let marks = ecn && self.has_ecn_feedback(segment) && ack >= self.snd_una;
         if !(advanced || selects || duplicate || self.disturbed || marks) {
             self.leave_window_probe();
@@ -62,13 +62,14 @@ impl Sender {
             self.process_tlp_ack(now, ack, advanced || delivery.sacked || segment.len > 0);
         }
         let was_recovering = self.is_reducing();
-        let calm = self.phase == Phase::Open
-            && self.board.is_clean()
-            && self.duplicates == 0
-            && !duplicate
-            && !delivery.disproved
-            && delivery.reordered.is_none();
-        if !calm {
+        // Linux: tcp_ack_is_dubious.
+        let dubious = self.phase != Phase::Open
+            || !self.board.is_clean()
+            || self.duplicates > 0
+            || duplicate
+            || delivery.disproved
+            || delivery.reordered.is_some();
+        if dubious {
             self.disturbed = true;
             self.respond(config, now, segment, advanced, duplicate, &mut delivery);
         }
@@ -126,7 +127,7 @@ impl Sender {
         let latest = delivery.sacked_sent.or(acked).map(|(_, newest)| now.since(newest));
         let mut smoothed = acked.or(delivery.sacked_sent).map(|(oldest, _)| now.since(oldest));
         if smoothed.is_none() && advanced && self.timestamps {
-            // Karn's ambiguity is solved by the echo (RFC 7323).
+            // The echoed timestamp resolves Karn's ambiguity (RFC 7323).
             let micros = clock(now).wrapping_sub(segment.echo);
             smoothed = (micros < 1 << 31).then(|| Span::from_micros(u64::from(micros)));
         }
@@ -140,7 +141,7 @@ impl Sender {
             && let Some(newest) = delivery.newest
         {
             self.rack_newest = self.rack_newest.max(newest);
-            // Linux: tcp_rack_advance, whose round trip is that of the segment that it is told of last.
+            // Linux: tcp_rack_advance, where the last segment passed to it gives the round trip.
             let last = delivery.last_acked.or(delivery.last_sacked.map(|(_, sent_at)| sent_at));
             self.rack_rtt = last.map_or(self.rack_rtt, |sent_at| now.since(sent_at));
         }

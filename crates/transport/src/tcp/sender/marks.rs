@@ -7,7 +7,7 @@ use crate::tcp::scoreboard::Delivery;
 use crate::tcp::segment::{Flags, Segment};
 use flashcrowd_base::Time;
 
-/// Congestion marks that the other end tells of.
+/// ECN feedback from the other end.
 impl Sender {
     /// What the handshake agreed on, and the first value of the counter of marked packets.
     pub(in crate::tcp) fn agree_marks(&mut self, feedback: Feedback, cep: u8) {
@@ -15,8 +15,7 @@ impl Sender {
         self.cep = cep;
     }
 
-    /// What new data says of ECN in RFC 3168: that it may be marked, and, once, that the window was
-    /// reduced.
+    /// ECN flags of new data (RFC 3168): ECT(0), and CWR once after a reduction.
     #[inline]
     pub(super) fn ecn_flags(&mut self) -> Flags {
         match self.feedback {
@@ -26,13 +25,13 @@ impl Sender {
         }
     }
 
-    /// Whether the segment says that congestion was met (RFC 3168).
+    /// Whether the segment is an ECN-Echo (RFC 3168).
     #[inline]
     pub(super) fn is_ece(&self, segment: &Segment) -> bool {
         self.feedback == Feedback::Classic && segment.flags.contains(Flags::ECE)
     }
 
-    /// Whether the segment tells of marks.
+    /// Whether the segment carries ECN feedback.
     #[inline]
     pub(super) fn has_ecn_feedback(&self, segment: &Segment) -> bool {
         match self.feedback {
@@ -42,8 +41,8 @@ impl Sender {
         }
     }
 
-    /// The segment, which is not older than the last one, told of marks. The window is reduced once for
-    /// the data that is in flight now (RFC 3168, section 6.1.2; Linux: tcp_enter_cwr).
+    /// Takes the ECN feedback of a segment that is not older than the last one. The window is reduced
+    /// at most once per window of data (RFC 3168, section 6.1.2; Linux: tcp_enter_cwr).
     #[cold]
     pub(super) fn on_marks(
         &mut self,
@@ -83,7 +82,7 @@ impl Sender {
         if self.phase == Phase::Open && target < prior {
             self.phase = Phase::Cwr;
             self.repairs.recovery.begin(config.reduction, prior, target, self.snd_nxt);
-            // A mark is no mistake.
+            // A mark is never spurious.
             self.repairs.recovery.can_undo = false;
             self.repairs.recovery.force = false;
             self.cwr_due = true;

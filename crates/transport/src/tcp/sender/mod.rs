@@ -22,7 +22,7 @@ use repairs::Repairs;
 
 /// Duplicate acknowledgements that stand for a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
-/// Timers closer than this cannot be told apart (Linux: `TCP_TIMEOUT_MIN`, two ticks).
+/// Added to timers, as they have this granularity (Linux: `TCP_TIMEOUT_MIN`, two ticks).
 const TIMER_GRAIN: Span = Span::from_millis(2);
 
 /// No tail-loss probe is open.
@@ -46,7 +46,7 @@ pub(super) struct Burst {
     pub(super) flags: Flags,
 }
 
-/// The sending half: what is queued, what is in the network, and when to say it again.
+/// The sending half: what is queued, what is in flight, and when it is retransmitted.
 ///
 /// The fields stand in the order in which segments need them. What a segment without news for this
 /// half looks at fills one line of a cache; what an acknowledgement or a new segment changes comes
@@ -58,8 +58,8 @@ pub(super) struct Sender {
     snd_nxt: u64,
     /// End of what the application wrote.
     write_end: u64,
-    /// Right edge of the send window, the sequence number of the segment that said so (RFC 9293:
-    /// SND.WL1), and (below) the largest window that the other end ever offered.
+    /// Right edge of the send window (SND.UNA + SND.WND), the sequence number of the segment that
+    /// updated it last (SND.WL1), and below the largest window ever advertised by the other end.
     snd_wnd_end: u64,
     snd_wl1: u64,
     timer_at: Time,
@@ -73,7 +73,7 @@ pub(super) struct Sender {
     /// Which probes are due: one for a lost tail, one for a closed window.
     tlp_due: bool,
     window_probe_due: bool,
-    /// The window limited the sender; something was sent since that was last noted.
+    /// Since the last validation of the window: it limited the sender; data was sent.
     limited_now: bool,
     sent_now: bool,
     /// Congestion window validation, as Linux' tcp_cwnd_validate.
@@ -92,17 +92,18 @@ pub(super) struct Sender {
     cwnd_stamp: Time,
     max_outstanding: u32,
     cwnd_used: u32,
-    /// Offset that decides what became of a tail-loss probe; whether the probe was a repeat.
+    /// RFC 8985, section 7.1: TLP.end_seq, SND.NXT after the probe, or [`NO_TLP`]; and TLP.is_retrans,
+    /// whether the probe was a retransmission.
     tlp_end_seq: u64,
     rtt: RoundTrip,
-    /// No larger than the configuration allows tries, or 31 and more.
+    /// Doublings of the RTO; 31 and more count as 31.
     backoff: u8,
     retries: u8,
     tlp_is_retrans: bool,
     reordering_seen: bool,
     timestamps: bool,
-    /// How congestion marks are told of, the counter of marked packets (s.cep), and whether the other
-    /// end is to hear that the window was reduced.
+    /// The kind of ECN feedback, the counter of marked packets (s.cep of RFC 9768), and whether CWR is
+    /// to be sent.
     feedback: Feedback,
     cep: u8,
     cwr_due: bool,
@@ -111,17 +112,17 @@ pub(super) struct Sender {
     /// The largest congestion window so far, which the send buffer follows.
     largest_cwnd: u32,
     controller: AnyController,
-    /// Of the connections whose controller paces or needs rates.
+    /// Pacer and rate sampler; none where the controller needs neither.
     paced: Option<Box<Paced>>,
 
-    /// RACK: sent time, end and round trip of the newest segment delivered.
+    /// RACK (RFC 8985, section 5.3): sent time, end and round trip of the newest segment delivered.
     rack_newest: (Time, u64),
     rack_rtt: Span,
-    /// Since when a super-segment waits to become longer.
+    /// Since when a super-segment is deferred (Linux: tcp_tso_should_defer).
     deferred_since: Time,
-    /// Segments that later ones may overtake without being lost.
+    /// Reordering degree in segments (Linux: tp->reordering).
     reordering: u32,
-    /// Packets that arrived marked, as the accurate answer tells.
+    /// Packets that arrived marked, by accurate feedback (Linux: delivered_ce).
     pub(super) delivered_marked: u32,
     pub(super) repairs: Repairs,
 }
@@ -207,7 +208,7 @@ impl Sender {
         }
     }
 
-    /// The other end offers this window.
+    /// The handshake is done; the other end advertises this window.
     pub(super) fn open(&mut self, now: Time, window: u32) {
         self.snd_wnd_end = u64::from(window);
         self.largest_window = window;
@@ -281,22 +282,22 @@ impl Sender {
         self.board = Scoreboard::default();
     }
 
-    /// Whether there is nothing to send and nothing to note.
+    /// Whether a poll would neither send nor change anything.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         let noted = self.tlp_due | self.window_probe_due | self.sent_now | self.limited_now;
         self.snd_nxt >= self.write_end && !(noted | self.closed) && !self.has_unretransmitted()
     }
 
-    /// Whether neither new data nor anything lost waits for its time to be sent. What Nagle's
-    /// algorithm holds waits for an acknowledgement.
+    /// Whether neither new data nor lost data can be sent before the next timer. What Nagle's algorithm
+    /// holds back waits for an acknowledgement, not for a timer.
     #[inline]
     pub(super) fn can_sleep(&self, config: &Config) -> bool {
         !self.has_unretransmitted()
             && (self.snd_nxt >= self.write_end || self.is_held_by_nagle(config))
     }
 
-    /// Whether lost segments wait to be repeated.
+    /// Whether some lost segments are not retransmitted yet.
     #[inline]
     fn has_unretransmitted(&self) -> bool {
         self.disturbed && self.board.has_unretransmitted()
@@ -369,7 +370,7 @@ impl Sender {
     pub(super) fn bytes_acked(&self) -> u64 {
         self.snd_una.min(self.write_end)
     }
-    /// One before the oldest unacknowledged offset: what a window probe says.
+    /// SND.UNA - 1, the sequence number of a window probe (Linux: tcp_xmit_probe_skb).
     pub(super) fn probe_offset(&self) -> u64 {
         self.snd_una.wrapping_sub(1)
     }

@@ -6,17 +6,17 @@ use flashcrowd_base::{RandomStream, Rate, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either.
 impl Sender {
-    /// Whether packets may wait for their time.
+    /// Whether packets may be held back by pacing.
     pub(in crate::tcp) fn paces(&self) -> bool {
         self.paced.is_some()
     }
 
-    /// When a packet that waits for its time may be sent.
+    /// When the packet that pacing holds back may be sent.
     pub(in crate::tcp) fn pace_at(&self) -> Time {
         self.paced.as_ref().map_or(Time::NEVER, |paced| paced.pacer.wake_at())
     }
 
-    /// Time has passed: what waited is polled for now.
+    /// The pacing timer may have expired: sending is polled again.
     pub(in crate::tcp) fn wake(&mut self, now: Time) {
         if let Some(paced) = &mut self.paced
             && now >= paced.pacer.wake_at()
@@ -32,7 +32,7 @@ impl Sender {
         }
     }
 
-    /// Whether everything that there is to send has to wait for its time.
+    /// Whether there is something to send, and pacing holds it back.
     #[inline(never)]
     pub(super) fn is_held_by_pacing(&mut self, now: Time) -> bool {
         let in_flight = self.in_flight();
@@ -48,7 +48,7 @@ impl Sender {
         ready && !free
     }
 
-    /// New data ends at `nxt` and was put on the scoreboard.
+    /// New data from `seq` to SND.NXT was sent and is on the scoreboard.
     #[inline(never)]
     pub(super) fn pace_new(&mut self, now: Time, seq: u64) {
         let mss = u64::from(self.mss);
@@ -75,7 +75,7 @@ impl Sender {
         paced.on_sent(now, bytes, segments, &self.controller, srtt, outstanding);
     }
 
-    /// Data was repeated.
+    /// Data was retransmitted.
     #[inline(never)]
     pub(super) fn pace_retransmission(&mut self, now: Time, seq: u64, bytes: u64, segments: u32) {
         let (in_flight, outstanding) = (self.in_flight(), self.outstanding());
@@ -101,8 +101,8 @@ impl Sender {
         })
     }
 
-    /// The application writes: had it left the network with nothing to do? (Linux:
-    /// `tcp_rate_check_app_limited`.)
+    /// Before a write: marks rate samples as application-limited if the connection had nothing to send
+    /// (Linux: `tcp_rate_check_app_limited`).
     #[inline]
     pub(super) fn note_application_limit(&mut self) {
         if self.paced.is_some() {
@@ -123,7 +123,7 @@ impl Sender {
         }
     }
 
-    /// What an acknowledgement tells of the rate.
+    /// The delivery-rate sample of an acknowledgement.
     #[inline(never)]
     pub(super) fn sample_rate(&mut self, now: Time, delivery: &Delivery) -> Option<RateSample> {
         let in_flight = self.in_flight();
@@ -133,7 +133,7 @@ impl Sender {
         Some(sampler.on_delivered(now, delivery.bytes, newest, self.snd_una, min, in_flight))
     }
 
-    /// The controller has heard of it. What it keeps back does not measure the path.
+    /// After the controller has taken a sample: while it withholds data, samples do not measure the path.
     pub(super) fn after_sample(&mut self) {
         if self.controller.is_withholding() {
             let in_flight = self.in_flight();
@@ -143,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// Some segments may have been found lost.
+    /// Passes the segments that are newly lost to the rate sampler and the controller.
     #[inline(never)]
     pub(super) fn report_losses(&mut self, now: Time) {
         let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) else {
@@ -156,7 +156,7 @@ impl Sender {
         }
     }
 
-    /// A recovery was for nothing.
+    /// A recovery was spurious.
     pub(super) fn forgive_losses(&mut self) {
         if let Some(sampler) = self.paced.as_mut().and_then(|paced| paced.sampler.as_mut()) {
             sampler.on_undo();

@@ -10,7 +10,8 @@ use flashcrowd_base::{Span, Time};
 
 /// Finding losses, and the episodes of fast recovery.
 impl Sender {
-    /// Losses may have happened, be repaired, or prove imaginary.
+    /// The slow path of an acknowledgement: finds losses, ends recovery, undoes it if it was spurious
+    /// (Linux: tcp_fastretrans_alert).
     #[inline(never)]
     pub(super) fn respond(
         &mut self,
@@ -34,7 +35,7 @@ impl Sender {
             } else if self.snd_una
                 >= self.repairs.recovery.recover + u64::from(self.phase == Phase::Cwr)
             {
-                // With marks something above, so that the other end has heard of the reduction (Linux).
+                // In CWR SND.UNA must lie above `recover`, as the segment with CWR comes after it (Linux).
                 self.recovered(config);
             }
         }
@@ -48,14 +49,14 @@ impl Sender {
                 delivered = mss;
             }
             let in_flight = self.in_flight();
-            // An acknowledgement that tells of congestion is not safe (RFC 9937).
+            // An ECN-Echo is not a safe acknowledgement (RFC 9937).
             let safe = advanced && !lost && !self.is_ece(segment);
             self.repairs.recovery.on_ack(config.reduction, mss, delivered, in_flight, safe);
         }
     }
 
-    /// Without SACK each duplicate stands for a segment that was delivered, so what it announced is
-    /// not delivered once more when it is acknowledged (Linux: tcp_remove_reno_sacks).
+    /// Without SACK a duplicate ACK stands for a delivered segment, which must not count as delivered
+    /// again when it is acknowledged (Linux: tcp_add_reno_sack, tcp_remove_reno_sacks).
     pub(super) fn count_duplicates(
         &mut self,
         advanced: bool,
@@ -75,14 +76,14 @@ impl Sender {
                 _ => 0,
             };
         } else if duplicate && self.phase != Phase::Loss {
-            // No more can have left than are outstanding besides the missing one.
+            // No more segments can have left the network than are outstanding besides the missing one.
             let max = self.outstanding().saturating_sub(1) / mss;
             self.duplicates = (self.duplicates + 1).min(max as u32);
         }
     }
 
-    /// What a D-SACK tells, if the first range is one (Linux: tcp_check_dsack, tcp_dsack_seen). Whether
-    /// it is believed.
+    /// Processes a D-SACK, if the first range is one (Linux: tcp_check_dsack, tcp_dsack_seen). Returns
+    /// whether it is plausible.
     #[cold]
     pub(super) fn see_duplicate(&mut self, segment: &Segment, una: u64) -> bool {
         let Some((start, end)) = Dsack::duplicate(segment.ack, segment.sack_ranges()) else {
@@ -97,8 +98,8 @@ impl Sender {
             return false;
         }
         if self.tlp_end_seq == end {
-            // Original and probe arrived: nothing was lost (RFC 8985, section 7.4.2). A probe goes by the
-            // clock, and says nothing about reordering.
+            // Original and probe arrived: nothing was lost (RFC 8985, section 7.4.2). A probe is sent by a
+            // timer, so its D-SACK is no evidence of reordering.
             self.tlp_end_seq = NO_TLP;
         } else if self.reordering_seen {
             dsack.widen(self.snd_una, self.snd_nxt);
@@ -229,11 +230,11 @@ impl Sender {
         self.board.dsack_mut().on_recovered();
         self.duplicates = 0;
         self.phase = Phase::Open;
-        // Only a D-SACK can still prove that the repeats were not needed.
+        // Only a D-SACK can still prove that the retransmissions were spurious.
         self.repairs.recovery.can_undo &= config.dsack && self.sack;
     }
 
-    /// Whether the acknowledgement answers an original although a repeat was sent (Eifel, RFC 3522).
+    /// Whether the acknowledgement is for an original although it was retransmitted (Eifel, RFC 3522).
     pub(super) fn was_spurious(&self, segment: &Segment) -> bool {
         self.repairs.recovery.can_undo
             && match self.repairs.recovery.retrans_stamp {

@@ -21,7 +21,7 @@ impl Sender {
             self.timer = Timer::Retransmit;
             self.timer_at = Time::NEVER;
         } else if self.timer == Timer::Reordering && self.timer_at != Time::NEVER {
-            // It was set for this very acknowledgement.
+            // This acknowledgement has just set it.
         } else if !self.schedule_tlp(config, now) {
             self.set_timeout(config, now);
         }
@@ -135,7 +135,7 @@ impl Sender {
         true
     }
 
-    /// Decides what a tail-loss probe has shown (RFC 8985, section 7.4).
+    /// Decides whether a tail-loss probe repaired a loss (RFC 8985, section 7.4).
     pub(super) fn process_tlp_ack(&mut self, now: Time, ack: u64, progress: bool) {
         let tlp_end_seq = self.tlp_end_seq;
         if ack < tlp_end_seq {
@@ -144,7 +144,7 @@ impl Sender {
         if !self.tlp_is_retrans {
             self.tlp_end_seq = NO_TLP;
         } else if ack > tlp_end_seq {
-            // The probe repaired a loss: the window must pay for it.
+            // The probe repaired a loss: the window is reduced as for any loss.
             self.tlp_end_seq = NO_TLP;
             if self.phase == Phase::Open {
                 self.repairs.recovery.can_undo = false;

@@ -9,9 +9,9 @@ use flashcrowd_base::{Span, Time};
 /// How long a super-segment waits to become longer (Linux 2.6: a tick).
 const DEFERRAL: Span = Span::from_millis(1);
 
-/// What to send next: repeats, probes, new data.
+/// What to send next: retransmissions, probes, new data.
 impl Sender {
-    /// Whether a probe of a closed window is due, once.
+    /// Whether a zero-window probe is due; clears it.
     #[inline]
     pub(in crate::tcp) fn take_window_probe(&mut self) -> bool {
         std::mem::take(&mut self.window_probe_due)
@@ -77,7 +77,8 @@ impl Sender {
         Burst { seq, len, flags: self.flags(seq, len, fin) }
     }
 
-    /// New data if there is any, else the last segment once more, whatever the congestion window says.
+    /// A tail-loss probe: new data if there is any, else the last segment again, whatever the congestion
+    /// window (RFC 8985, section 7.3).
     #[inline(never)]
     pub(super) fn probe(&mut self, config: &Config, now: Time) -> Option<Burst> {
         if self.outstanding() == 0 {
@@ -155,8 +156,8 @@ impl Sender {
         Some(burst)
     }
 
-    /// Bytes in flight for the question whether new data may go: without limited transmit, what
-    /// duplicates announce makes no room until it is known what they mean.
+    /// Bytes in flight as new data has to reckon with: without limited transmit (RFC 3042), duplicate
+    /// ACKs make no room for new data before recovery begins.
     #[inline]
     pub(super) fn counted_in_flight(&self, config: &Config) -> u64 {
         if !config.limited_transmit && self.is_lossless() {
@@ -200,7 +201,7 @@ impl Sender {
         Some(if hold && len > partial { len - partial } else { len })
     }
 
-    /// Nagle's question: whether a segment that is not full must wait.
+    /// Whether Nagle's algorithm holds back a segment that is not full.
     pub(super) fn nagle_defers(&self, config: &Config, outstanding: u64) -> bool {
         match config.nagle {
             Nagle::Off => false,
@@ -212,7 +213,7 @@ impl Sender {
         }
     }
 
-    /// Whether that is what keeps the rest of the data, and not a window.
+    /// Whether Nagle's algorithm alone holds back the rest of the data, and no window does.
     #[inline]
     pub(super) fn is_held_by_nagle(&self, config: &Config) -> bool {
         let unsent = self.unsent();
@@ -229,7 +230,7 @@ impl Sender {
         if seq + u64::from(len) == self.write_end { fin | Flags::PSH } else { fin }
     }
 
-    /// As `emit`, where it is rare.
+    /// [`emit`](Sender::emit), not inlined, for rare callers.
     #[inline(never)]
     fn emit_rarely(&mut self, config: &Config, now: Time, len: u32, fin: bool) -> Burst {
         self.emit(config, now, len, fin)

@@ -4,7 +4,7 @@ use crate::tcp::config::Config;
 use crate::tcp::recovery::Phase;
 use flashcrowd_base::Time;
 
-/// A window that is not used says nothing about the network.
+/// Congestion window validation (RFC 2861): a window that is not used is no estimate of the network.
 impl Sender {
     /// RFC 2861: after silence the window halves once per timeout, down to the initial window.
     pub(super) fn restart_after_idle(&mut self, config: &Config, now: Time) {
@@ -25,7 +25,7 @@ impl Sender {
         self.cwnd_used = 0;
     }
 
-    /// Nothing more to send for now: note whether the window was the reason.
+    /// Nothing more can be sent for now: records whether the congestion window was the limit.
     #[inline]
     pub(super) fn rest(&mut self, config: &Config, now: Time) {
         if self.sent_now || self.limited_now {

@@ -7,7 +7,7 @@ use super::Sender;
 use crate::congestion::{Ack, Controller, Loss};
 use flashcrowd_base::{Span, Time};
 
-/// Duplicates after which the packet that measures the path counts as too large.
+/// Duplicate ACKs after which the path MTU probe counts as too large.
 const PROBE_DUPLICATES: u32 = 3;
 /// "No sample yet", as old implementations sent it by mistake.
 const UNINITIALISED: u32 = 0x7fff_ffff;

@@ -53,7 +53,7 @@ pub(super) struct Sender {
     peer_window: PeerWindow,
     rtt: RoundTrip,
     controller: AnyController,
-    /// Of the connections whose controller paces or needs rates.
+    /// Pacer and rate sampler; none where the controller needs neither.
     paced: Option<Box<Paced>>,
     mtu_search: PathMtuSearch,
     size_steps: PacketSizeSteps,
@@ -76,12 +76,12 @@ pub(super) struct Sender {
     small: u64,
     /// Deadline of the retransmission timer.
     rto_at: Time,
-    /// With nothing in flight, when the controller hears of it next. That is found out when something
+    /// With nothing in flight, when the controller gets its next timeout. That is found out when something
     /// happens: nothing else would come of a timer.
     idle_at: Time,
     /// Timeouts in a row that the back-off counts.
     timeouts: u32,
-    /// Timeouts in a row since anything was acknowledged, after so many of which the connection fails.
+    /// Timeouts in a row since anything was acknowledged; too many end the connection.
     retries: u32,
     /// Of a window that is smaller than a packet: when the next packet may be sent.
     pace_at: Time,
@@ -152,7 +152,7 @@ impl Sender {
         }
     }
 
-    /// Nagle's question: whether a packet that is not full must wait.
+    /// Whether Nagle's algorithm holds back a packet that is not full.
     #[inline]
     fn must_wait(&self, config: &Config) -> bool {
         match config.nagle {
@@ -283,7 +283,7 @@ impl Sender {
         })
     }
 
-    /// A router says that the path takes datagrams of at most so many bytes; 0 if it does not say.
+    /// An ICMP "fragmentation needed" gives the next-hop MTU in bytes; 0 if the router does not.
     pub(super) fn on_path_limit(&mut self, config: &Config, now: Time, bytes: u32) {
         self.mtu_search.on_limit(&config.path_mtu, now, bytes);
         self.resize(config);
@@ -299,7 +299,7 @@ impl Sender {
     }
 }
 
-/// What the controller takes for a packet, if a full one has so much payload.
+/// The packet size that the controller reckons with, if a full packet has `payload` bytes.
 fn window_packet(config: &Config, mtu_search: &PathMtuSearch, payload: u32) -> u32 {
     match config.window_packet {
         WindowPacket::Payload => payload,

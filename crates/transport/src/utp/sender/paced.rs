@@ -3,8 +3,8 @@ use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
 use flashcrowd_base::{RandomStream, Rate, Time};
 
-/// Pacing, and samples of the delivery rate, for the connections that have either. Packets are told
-/// apart by their numbers.
+/// Pacing, and samples of the delivery rate, for the connections that have either. The key of a
+/// packet is its number.
 impl Sender {
     /// The controller draws from this stream.
     pub(in super::super) fn draw_from(&mut self, stream: RandomStream) {
@@ -13,7 +13,7 @@ impl Sender {
         }
     }
 
-    /// Whether everything that there is to send has to wait for its time. Where the rate is the window
+    /// Whether there is something to send, and pacing holds it back. Where the rate is the window
     /// per round trip, nothing waits while losses are repaired, nor with nothing in flight: round trips
     /// that end with a repair have its wait in them, and pacing a small window by them would keep the
     /// smoothed one long.
@@ -52,7 +52,7 @@ impl Sender {
         paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
     }
 
-    /// Packet `seq` was sent again.
+    /// Packet `seq` was retransmitted.
     pub(super) fn pace_repeat(&mut self, now: Time, seq: u64, bytes: u64) {
         let in_flight = self.send_queue.in_flight;
         let srtt = self.rtt.smoothed();
@@ -63,7 +63,7 @@ impl Sender {
         paced.on_sent(now, bytes, 1, &self.controller, srtt, in_flight);
     }
 
-    /// The application writes: had it left the network with nothing to do?
+    /// Before a write: marks rate samples as application-limited if the connection had nothing to send.
     pub(super) fn note_application_limit(&mut self) {
         let in_flight = self.send_queue.in_flight;
         let idle = self.unsent() < u64::from(self.packet)
@@ -76,7 +76,7 @@ impl Sender {
         }
     }
 
-    /// What an acknowledgement of `bytes` tells of the rate.
+    /// The delivery-rate sample of an acknowledgement of `bytes`.
     pub(super) fn sample_rate(
         &mut self,
         now: Time,
@@ -90,7 +90,7 @@ impl Sender {
         Some(sampler.on_delivered(now, bytes, newest, done, min, in_flight))
     }
 
-    /// The controller has heard of it. What it keeps back does not measure the path.
+    /// After the controller has taken a sample: while it withholds data, samples do not measure the path.
     pub(super) fn after_sample(&mut self) {
         let in_flight = self.send_queue.in_flight;
         if self.controller.is_withholding()
@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    /// The controller is told of a loss: its recovery lasts until `recover`.
+    /// A loss is passed to the controller, whose recovery lasts until `recover`.
     pub(super) fn begin_recovery(&mut self) {
         if let Some(paced) = &mut self.paced {
             paced.recovering = self.controller.governs_recovery();

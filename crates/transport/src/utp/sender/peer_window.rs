@@ -3,7 +3,7 @@ use super::super::packet::Packet;
 use super::super::rtt::RoundTrip;
 use flashcrowd_base::Time;
 
-/// Receive window of the other end (SND.WND), and which packet has said it.
+/// Receive window of the other end (SND.WND), and which packet updated it last.
 ///
 /// TCP takes the window of a segment that is not older than the one that was used last (SND.WL1 and
 /// SND.WL2, RFC 9293, 3.10.7.4). Packets of uTP have an order as well: acknowledgement numbers only
@@ -12,7 +12,7 @@ use flashcrowd_base::Time;
 /// that an acknowledgement that is overtaken by the update of the window closes the window again.
 #[derive(Clone, Debug)]
 pub(super) struct PeerWindow {
-    /// Acknowledgement number and timestamp of the packet that said it (SND.WL2, SND.WL1).
+    /// Acknowledgement number and timestamp of the packet that updated it last (SND.WL2, SND.WL1).
     ack: u64,
     timestamp: u32,
     bytes: u32,
@@ -57,8 +57,8 @@ impl PeerWindow {
     ) -> bool {
         let later = packet.timestamp.wrapping_sub(self.timestamp) as i32;
         let is_older = ack < self.ack || (ack == self.ack && later < 0);
-        // Of two packets that nothing tells apart, the one with more room was sent later: between them,
-        // the application can have read, and nothing can have arrived.
+        // Of two packets with the same numbers and timestamp the one with more room was sent later:
+        // between them, the application can have read, and nothing can have arrived.
         let is_equal = ack == self.ack && later == 0;
         if is_older || (is_equal && packet.window < self.bytes) {
             return false;
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(known(&[(11, 100, 0), (11, 101, 700), (11, 100, 0)]), 700, "overtaken");
         assert_eq!(known(&[(11, 100, 700), (11, 101, 300)]), 300, "what arrived takes room");
         assert_eq!(known(&[(11, u32::MAX, 700), (11, 1, 300)]), 300, "the timestamp wraps");
-        // Of the same instant, or of an end that tells no time.
+        // Of the same instant, or of an end that sends no timestamps.
         assert_eq!(known(&[(11, 7, 700), (11, 7, 0), (11, 7, 701)]), 701);
     }
 

@@ -8,7 +8,7 @@ use flashcrowd_base::Time;
 /// smaller ones are sent.
 const BLACK_HOLE: u32 = 2;
 
-/// So many timeouts with nothing in flight leave of any window no more than the least.
+/// After this many timeouts with nothing in flight any window is at its minimum.
 const MAX_IDLE_TIMEOUTS: u32 = 64;
 
 impl Sender {
@@ -22,7 +22,7 @@ impl Sender {
         self.idle_at = Time::NEVER;
     }
 
-    /// Tells the controller of each timeout that has passed with nothing in flight.
+    /// Passes each timeout that has expired with nothing in flight to the controller.
     #[cold]
     pub(super) fn catch_up(&mut self, config: &Config, now: Time) {
         let mut left = MAX_IDLE_TIMEOUTS;
@@ -76,7 +76,7 @@ impl Sender {
         }
         self.retries += 1;
         self.counters.timeouts += 1;
-        // A packet that measured the path and is alone was too large rather than unlucky.
+        // A lone packet that probed the path MTU was too large rather than lost to congestion.
         let lone_probe = self.send_queue.len() == 1 && self.mtu_search.probe() == Some(first);
         if lone_probe {
             self.lose_probe(config, now);

@@ -70,7 +70,7 @@ impl Sender {
             return Some(seq);
         }
         let seq = self.send_queue.find_retransmission(true)?;
-        // A packet from before the path was found to be narrow counts as one of today.
+        // A packet sent before the path MTU was lowered counts with its present size.
         let len = self.send_queue.get(seq)?.len.min(self.packet as u16);
         if self.send_queue.in_flight + u64::from(len) <= self.window() {
             return Some(seq);
@@ -141,7 +141,7 @@ impl Sender {
         }
         let window = self.controller.window();
         if window >= len || window >= self.peer_window.bytes() {
-            // The other end has little room, and would never say so again.
+            // The window is smaller than a packet, and the other end sends no further update.
             let room = self.peer_window.bytes();
             return (room > 0).then_some(room.min(len));
         }

@@ -13,7 +13,7 @@ use states::State;
 /// Bursts last this long (section 5.6.3), but are two packets at least and 64 KiB at most.
 const QUANTUM_TIME: Span = Span::from_millis(1);
 const MAX_QUANTUM: u64 = 64 * 1024;
-/// Clumps of acknowledgements are remembered for so many rounds, in start-up for one (`ExtraAckedFilterLen`).
+/// Length of the filter of aggregated acknowledgements in rounds; in start-up 1 (`ExtraAckedFilterLen`).
 const EXTRA_ACKED_ROUNDS: u64 = 10;
 
 /// Samples of a probe for bandwidth come a round after it and a round longer (section 5.3.3.6: `ack_phase`).

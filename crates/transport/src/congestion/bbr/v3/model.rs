@@ -77,7 +77,7 @@ impl Model {
     }
 }
 
-/// Whether so many bytes lost of those in flight are too many.
+/// Whether the loss rate of `lost` bytes of those in flight exceeds the threshold (`BBR.LossThresh`).
 fn is_too_high(lost: u64, tx_in_flight: u64) -> bool {
     u128::from(lost) * u128::from(LOSS_THRESHOLD.1)
         > u128::from(tx_in_flight) * u128::from(LOSS_THRESHOLD.0)
@@ -143,7 +143,7 @@ impl BbrV3 {
         model.loss_in_round = false;
     }
 
-    /// Whether this acknowledgement tells of too much loss.
+    /// Whether the loss rate of this sample exceeds the threshold.
     pub(super) fn sample_is_too_high(sample: &RateSample) -> bool {
         is_too_high(sample.lost, sample.tx_in_flight)
     }

@@ -6,7 +6,7 @@ use flashcrowd_base::{Span, Time};
 /// Ranges lost in a round that may end start-up (`StartupFullLossCnt`): here, acknowledgements that
 /// told of losses, as in the authors' code for Linux.
 const STARTUP_LOSS_EVENTS: u32 = 6;
-/// After so many rounds draining is over whatever is in flight (section 5.3.2).
+/// Rounds after which Drain ends whatever is in flight (section 5.3.2).
 const MAX_DRAIN_ROUNDS: u64 = 3;
 /// Between probes for bandwidth lie two to three seconds, drawn at random (section 5.3.3.5.3) ...
 const MIN_PROBE_WAIT: Span = Span::from_secs(2);
