@@ -1,20 +1,20 @@
-//! Memory that is asked for before it is needed.
+//! Prefetching: memory is requested before it is needed.
 //!
-//! A swarm of hundreds keeps tens of megabytes in use, and an event needs a dozen places in them.
-//! What the next events need is asked for side by side, and comes while others are worked on;
+//! A swarm of hundreds keeps tens of megabytes in use, and an event touches a dozen cache lines of them.
+//! Those of the next events are requested together, and arrive while other events are processed;
 //! see [`prefetch`](flashcrowd_base::prefetch). Measured in `benches/README.md`.
 
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{EventKind, Look};
 
-/// Sockets to look at. Kept for its capacity.
+/// Sockets to prefetch for. A field so that its capacity is reused.
 #[derive(Default)]
 pub(crate) struct Ahead {
     sockets: Vec<Look>,
 }
 
 impl Ahead {
-    /// Asks for everything that the next few events will work on.
+    /// Prefetches what the next few events will need.
     #[inline(never)]
     pub(crate) fn of_events(&mut self, world: &mut World, apps: &[AnyApp<'_>]) {
         for event in world.queue.look_ahead() {
@@ -34,15 +34,15 @@ impl Ahead {
         self.ask(world, apps);
     }
 
-    /// Asks for what the packets that follow in a FIFO will need, if it is time to look at that.
+    /// Prefetches what the next packets of a FIFO will need, if those prefetched before have been taken.
     pub(crate) fn of_fifo(&mut self, world: &mut World, apps: &[AnyApp<'_>], fifo: u32) {
         if world.network.in_flight.look_ahead(fifo, &mut self.sockets) {
             self.ask(world, apps);
         }
     }
 
-    /// Asks for the sockets listed, for what they point to, and, where a message will be complete,
-    /// for its reader's state.
+    /// Prefetches the sockets listed, what they point to, and, where a message will be complete, the
+    /// state of its reader.
     #[inline(never)]
     fn ask(&mut self, world: &World, apps: &[AnyApp<'_>]) {
         for look in &self.sockets {

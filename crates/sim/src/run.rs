@@ -32,7 +32,8 @@ pub fn simulate(plan: &Plan, seed: u64, control: &RunHandle) -> Result<Vec<Table
     Ok(record::tables(&run.world, &run.apps, &run.recorders, plan, run.events))
 }
 
-/// Every machine that runs this has so much; to ask how much there is takes longer than a short run.
+/// Memory that is not checked: every machine that runs this has it, and to query the free memory takes longer
+/// than a short run.
 const SURELY_THERE: u64 = 64 << 20;
 
 /// Refuses a plan that would not fit into memory, before anything is allocated for it.
@@ -48,11 +49,11 @@ fn check_memory(plan: &Plan) -> Result<(), Error> {
 
 /// How many events pass between two looks at the control.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
-/// So many events at one instant are a loop: a crowd of thousands on a network without delay stays
+/// This many events at one instant are a loop: a crowd of thousands on a network without delay stays
 /// far below.
 const MAX_AT_ONCE: u64 = 20_000_000;
 
-/// One run: pops events and hands each to whom it is for.
+/// One run: pops events and dispatches them to the kernel, the applications and the recorders.
 struct Run<'p> {
     plan: &'p Plan,
     world: World,
@@ -211,7 +212,7 @@ impl<'p> Run<'p> {
         self.world.answer(socket, syn, owner);
     }
 
-    /// Tells the owner what is new at its socket, then sends what that led to.
+    /// Passes a socket's event to its owner, then sends what the owner wrote.
     fn attend(&mut self, socket: u32) {
         let Some(socket_event) = self.world.socket_event(socket) else { return };
         match self.apps.get_mut(usize::from(socket_event.owner.app)) {

@@ -24,7 +24,7 @@ impl RunHandle {
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
-    /// Whether somebody asked the run to stop.
+    /// Whether the run was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Streams of datagrams at a constant rate, both ways.
 pub(crate) struct Calls<'p> {
-    /// Packets sent outside of it are not told of.
+    /// Packets sent outside of it are not recorded.
     window: Option<&'p Window>,
     all: Vec<Call<'p>>,
 }

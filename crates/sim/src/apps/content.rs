@@ -1,5 +1,5 @@
-//! What packets say, for captures: an application tells it of its connections and datagrams, and
-//! the recorder makes bytes of it. Nothing that is simulated depends on it.
+//! Content of packets, for captures: an application describes the content of its connections and
+//! datagrams, and the recorder encodes it into bytes. Nothing that is simulated depends on it.
 
 use super::{Message, RangeRequest};
 use flashcrowd_base::Time;
@@ -27,7 +27,7 @@ pub(crate) enum Content {
     Ranges(String),
 }
 
-/// What a datagram says, and between whom.
+/// Content of a datagram, and its hosts.
 pub(crate) struct Saying {
     /// Sender and receiver.
     pub(crate) hosts: [u32; 2],
@@ -66,7 +66,7 @@ impl ConnectionContent {
 }
 
 impl Content {
-    /// The stream of a peer. Torrent and peer have ids that say their numbers: nothing was hashed.
+    /// The stream of a peer. The ids of torrent and peer contain their numbers: nothing was hashed.
     pub(crate) fn bit_torrent(swarm: u32, peer: u32, piece_bytes: u32) -> Content {
         let mut info_hash = *b"flashcrowd 000000000";
         let mut peer_id = *b"-FC0100-000000000000";
@@ -75,13 +75,13 @@ impl Content {
         Content::BitTorrent { handshake: Handshake::new(info_hash, peer_id), piece_bytes }
     }
 
-    /// A request of so many bytes, if that is enough for one; a cookie fills it up.
+    /// A request of `bytes` bytes, if that is enough for one; a cookie fills it up.
     pub(crate) fn http_request(resource: &str, bytes: u64) -> Content {
         let begin = format!("GET /{resource} HTTP/1.1\r\nHost: server\r\nCookie: fill=");
         Content::Lines(filled(&begin, bytes))
     }
 
-    /// An answer of so many bytes, header included, if that is enough for one.
+    /// An answer of `bytes` bytes, header included, if that is enough for one.
     pub(crate) fn http_response(bytes: u64) -> Content {
         let header = |length: u64| {
             format!(
@@ -145,7 +145,7 @@ impl Content {
         }
     }
 
-    /// Appends at most `most` bytes of a message, from this one on.
+    /// Appends at most `max` bytes of a message, from this one on.
     fn message(&self, message: &swarm::Message, from: u32, max: usize, out: &mut Vec<u8>) {
         let Content::BitTorrent { handshake, piece_bytes } = self else { return };
         let mut header = Vec::with_capacity(HANDSHAKE_BYTES as usize);
@@ -167,7 +167,7 @@ impl Content {
         }
     }
 
-    /// The request for a range, of so many bytes.
+    /// The request for a range, of `bytes` bytes if that is enough for one.
     fn get(&self, range: &RangeRequest, bytes: u64) -> Vec<u8> {
         let Content::Ranges(resource) = self else { return Vec::new() };
         let RangeRequest { file, begin, .. } = range;
@@ -179,7 +179,7 @@ impl Content {
     }
 }
 
-/// The head of a request, of so many bytes if that is enough: a cookie fills it up.
+/// The head of a request, of `bytes` bytes if that is enough: a cookie fills it up.
 fn filled(begin: &str, bytes: u64) -> Vec<u8> {
     let end = "\r\n\r\n";
     let fill = (bytes as usize).checked_sub(begin.len() + end.len());

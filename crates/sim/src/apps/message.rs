@@ -1,4 +1,4 @@
-//! What applications say to each other over connections.
+//! Messages of applications over connections.
 
 use super::ORIGIN;
 use crate::kernel::Owner;

@@ -26,22 +26,21 @@ pub(crate) type World = kernel::World<Message>;
 
 /// All workloads of one kind.
 ///
-/// The run calls these; an application calls the world. Whatever an application has no use for, it
-/// leaves out.
+/// The run calls these; an application calls the world. All but a few have default bodies.
 pub(crate) trait App {
-    /// Schedules what will happen by itself.
+    /// Schedules the first events.
     fn begin(&mut self, world: &mut World);
 
-    /// Something that this application scheduled happens.
+    /// An event that this application scheduled is due.
     fn on_event(&mut self, world: &mut World, event: Event);
 
-    /// A SYN arrived at an end that is `owner`'s: the owner of the connection, or none to refuse.
+    /// A SYN arrived at an end of `owner`. Returns the owner of the connection, or none to refuse it.
     fn accept(&mut self, _world: &mut World, owner: Owner, _socket: u32) -> Option<Owner> {
         Some(owner)
     }
-    /// Something may be new at a socket.
+    /// A socket was established, or has received something, or has room.
     fn on_socket_event(&mut self, _world: &mut World, _socket: u32, _news: SocketEvent) {}
-    /// The other end has closed, or the connection failed; the socket is nobody's any more.
+    /// The other end has closed, or the connection failed; the socket is orphaned.
     fn on_closed(&mut self, _world: &mut World, _socket: u32, _owner: Owner) {}
     /// A datagram reached the host that it was sent to.
     fn on_datagram(&mut self, _world: &mut World, _datagram: Datagram) {}
@@ -51,11 +50,11 @@ pub(crate) trait App {
     /// The window of a table begins, or ends.
     fn mark(&mut self, _world: &World, _table: Windowed, _begins: bool) {}
 
-    /// Whether there is something that can finish.
+    /// Whether it has finite work: work that can finish.
     fn is_finite(&self) -> bool {
         false
     }
-    /// Whether nothing is left that can finish and has not.
+    /// Whether all of its finite work has finished.
     fn is_done(&self) -> bool {
         true
     }
@@ -92,22 +91,22 @@ pub(crate) trait App {
     fn is_on(&self, _host: u32) -> bool {
         false
     }
-    /// What a connection of its ends carries, the one that opened it first: for a capture.
+    /// Content of the connection between two of its ends, the opener first; for captures.
     fn speaks(&self, _owners: [Owner; 2]) -> ConnectionContent {
         ConnectionContent::lines()
     }
-    /// What a datagram of it carries, and between whom.
+    /// Content and hosts of one of its datagrams.
     fn says(&self, _datagram: &Datagram) -> Option<Saying> {
         None
     }
     /// What it recorded.
     fn tables(&self, world: &World) -> Vec<Table>;
 
-    /// Asks for the memory that an event will need; the socket that it will write to.
+    /// Prefetches the memory that an event will need. Returns the socket that it will write to.
     fn prefetch_event(&self, _event: Event) -> Option<u32> {
         None
     }
-    /// Asks for the memory that a message at a socket of `owner` will need.
+    /// Prefetches the memory that a message at a socket of `owner` will need.
     fn prefetch_reader(&self, _owner: Owner) {}
 }
 
@@ -263,8 +262,7 @@ macro_rules! applications {
     };
 }
 
-// The order is that in which they begin, which decides what comes first at one instant: new ones go to
-// the end.
+// The order in which they begin, which breaks ties between events of one instant: new ones go to the end.
 applications! {
     SWARM, Swarm, swarm::Swarms<'p>;
     TRANSFER, Transfer, transfer::Transfers<'p>;

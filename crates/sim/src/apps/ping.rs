@@ -6,7 +6,7 @@ use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Worklo
 
 /// Echo requests at fixed intervals: what a bystander feels.
 pub(crate) struct Pings<'p> {
-    /// Requests sent outside of it are not told of.
+    /// Requests sent outside of it are not recorded.
     window: Option<&'p Window>,
     all: Vec<Pinger<'p>>,
 }

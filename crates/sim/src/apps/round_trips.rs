@@ -21,7 +21,7 @@ pub(super) struct RoundTrips {
     bins: Vec<u64>,
 }
 
-/// What is told of a flow's round trips.
+/// Summary of a flow's round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) mean: Span,
@@ -65,7 +65,7 @@ impl RoundTrips {
     }
 
     /// The transport's latest sample at `now`. A sample that equals the one before changes nothing,
-    /// so nobody has to say whether it is a new one.
+    /// so the caller need not know whether it is a new one.
     pub(super) fn see(&mut self, now: Time, sample: Span) {
         if self.latest.is_some_and(|(latest, _)| latest == sample) {
             return;

@@ -6,7 +6,7 @@ use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{self as plan, Change, Plan, Sampled, What, Window, Windowed, Workload};
 use std::ops::Range;
 
-/// Flows from one host to another: all of all transfers.
+/// All flows of all transfers, each from one host to another.
 pub(crate) struct Transfers<'p> {
     flows: Vec<Flow<'p>>,
     /// What counts, if not all of the run, and each flow's counts at its begin and at its end.
@@ -52,7 +52,7 @@ struct Flow<'p> {
     ticking: bool,
     /// Its number in the capture, if its packets are captured.
     captured: Option<u32>,
-    /// The sending end, while it stands.
+    /// The sending end, while it is open.
     socket: Option<u32>,
     received: u64,
     started: Option<Time>,
@@ -221,14 +221,14 @@ impl Flow<'_> {
         self.unsent.is_some() || self.stop.is_some()
     }
 
-    /// Counters of the sending end, while it stands or when it ended.
+    /// Counters of the sending end: now, or when it ended.
     fn stats(&self, world: &World) -> Stats {
         let socket = self.socket.filter(|_| self.ended.is_none());
         let transport = socket.and_then(|socket| world.sockets.get(socket).transport.as_ref());
         transport.map_or(self.last, |transport| transport.stats())
     }
 
-    /// The sending end has heard from the other.
+    /// The sending end has received something from the other.
     fn see_round_trip(&mut self, world: &World, socket: u32, window: Option<&Window>) {
         let transport = world.sockets.get(socket).transport.as_ref();
         if self.ended.is_none()
@@ -405,7 +405,7 @@ impl App for Transfers<'_> {
 }
 
 impl Transfers<'_> {
-    /// What is told of a flow, if it has started.
+    /// The row of a flow, if it has started.
     fn row<'a>(&'a self, world: &World, index: usize, flow: &'a Flow<'a>) -> Option<Row<'a>> {
         let started = flow.started?;
         let now = flow.counts(world);

@@ -11,7 +11,7 @@ use flashcrowd_plan::{self as plan, Change, Plan, What, Window, Windowed, Worklo
 /// without delay and closes after its part. A page that fails is given up; its user reads on.
 pub(crate) struct Webs<'p> {
     users: Vec<User<'p>>,
-    /// Pages asked for outside of it are not told of.
+    /// Pages requested outside of it are not recorded.
     window: Option<&'p Window>,
 }
 
@@ -178,7 +178,7 @@ impl User<'_> {
     }
 }
 
-/// What the connection of this number brings of a page of so many bytes.
+/// How many of a page's bytes the connection of this number brings.
 fn share(bytes: u64, connections: u64, number: u64) -> u64 {
     bytes / connections + u64::from(number < bytes % connections)
 }

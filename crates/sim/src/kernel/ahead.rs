@@ -1,5 +1,5 @@
-//! What the packets and timers that come next will need of the world, and asking for it: the part of
-//! looking ahead that knows the kernel's structures. [`crate::ahead`] knows when to ask, and for whom.
+//! Prefetching what the next packets and timers will need of the world: the part that knows the kernel's
+//! structures. [`crate::ahead`] decides when to prefetch, and for which events.
 
 use super::in_flight::InFlight;
 use super::look::Look;
@@ -9,24 +9,24 @@ use super::sockets::Sockets;
 use flashcrowd_base::{Time, prefetch};
 use flashcrowd_transport::tcp::Connection;
 
-/// So many packets of a FIFO are looked at together.
+/// How many packets of a FIFO are prefetched for at a time.
 const TOGETHER: usize = 8;
 
 impl<M> Sockets<M> {
-    /// Whether there are so many that the processor's nearer caches do not hold them, and looking
-    /// ahead pays: a socket takes 768 bytes.
+    /// Whether the sockets, of 768 bytes each, exceed the processor's L1 and L2 caches, so that prefetching
+    /// pays.
     pub(crate) fn are_many(&self) -> bool {
         self.all.len() > 1500
     }
 
-    /// Asks for what a packet or a write needs of a socket.
+    /// Prefetches the cache lines that a packet or a write needs of a socket.
     pub(crate) fn prefetch(&self, look: &Look) {
         let lines =
             if look.sends { Connection::LINES_TO_SEND } else { Connection::LINES_TO_RECEIVE };
         self.all[look.socket as usize].lines.prefetch(0..1 + lines);
     }
 
-    /// Asks for what a socket that has come points to.
+    /// Prefetches what a socket points to; the socket itself must have been prefetched before.
     pub(crate) fn prefetch_beyond(&self, look: &Look) {
         if look.sends
             && let Some(transport) = &self.all[look.socket as usize].transport
@@ -35,7 +35,7 @@ impl<M> Sockets<M> {
         }
     }
 
-    /// Asks for what a write to `socket` changes at the other end.
+    /// Prefetches what a write to `socket` changes at the other end.
     pub(crate) fn prefetch_reader(&self, socket: u32) {
         self.all[other(socket) as usize].lines.prefetch(0..1);
     }
@@ -54,7 +54,7 @@ impl<M> Sockets<M> {
 }
 
 impl InFlight {
-    /// What the packet that an event is about will need.
+    /// What the packet of an event will need.
     pub(crate) fn peek(&self, fifo: Option<u32>, slot: u32) -> Option<Look> {
         match fifo {
             Some(fifo) => self.fifos[fifo as usize].packets.front(),
@@ -63,7 +63,8 @@ impl InFlight {
         .and_then(Packet::look)
     }
 
-    /// Adds what the next packets of a FIFO will need to `ahead`, if it is time to look at that.
+    /// Adds what the next packets of a FIFO will need to `ahead`, if those prefetched before have been
+    /// taken. Returns whether it did.
     pub(crate) fn look_ahead(&mut self, fifo: u32, ahead: &mut Vec<Look>) -> bool {
         let ordered = &mut self.fifos[fifo as usize];
         if ordered.prefetched > 0 || ordered.packets.is_empty() {
@@ -75,8 +76,7 @@ impl InFlight {
         true
     }
 
-    /// Asks for the line of the packet after the next of a FIFO: it is at hand by the time that its
-    /// turn has come.
+    /// Prefetches the second packet of a FIFO, which becomes the first with the next event.
     pub(super) fn prefetch_second(&self, fifo: u32) {
         if let Some(second) = self.fifos[fifo as usize].packets.get(1) {
             prefetch(second);

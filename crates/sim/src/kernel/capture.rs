@@ -1,8 +1,7 @@
 use flashcrowd_base::Time;
 use flashcrowd_plan::Measures;
 
-/// The packets that the ends which have a number put on the network, as a capture at the sender
-/// would show them.
+/// A trace of the packets that captured ends send, as a capture at the sender would show them.
 pub(crate) struct PacketTrace {
     until: Time,
     pub(crate) packets: Vec<TracedPacket>,
@@ -12,10 +11,10 @@ pub(crate) struct PacketTrace {
 
 /// One stream whose packets are captured.
 pub(crate) struct Captured {
-    /// Whose it is, and its number there.
+    /// Its workload, and its number there.
     pub(crate) owner: String,
     pub(crate) number: u32,
-    /// The end of the sequence space that has been sent: a SYN, the bytes after it, a FIN.
+    /// End of the sequence space sent so far (SYN, bytes, FIN), to detect retransmissions.
     reached: u64,
 }
 
@@ -31,7 +30,7 @@ pub(crate) struct TracedPacket {
     pub(crate) ip_bytes: u32,
     /// How many of them are payload.
     pub(crate) payload_bytes: u32,
-    /// Whether it carries data, a SYN or a FIN that has been sent before.
+    /// Whether it is a retransmission: carries data, a SYN or a FIN that was sent before.
     pub(crate) again: bool,
 }
 
@@ -48,8 +47,8 @@ impl PacketTrace {
         self.streams.len() as u32 - 1
     }
 
-    /// A captured stream sends a packet. `end` is where what it carries ends in sequence space, in
-    /// which the SYN is number 0, the first byte 1; none for one that only acknowledges.
+    /// A captured stream sends a packet. `end`: the end of its SYN, data or FIN in sequence space, in
+    /// which the SYN is number 0, the first byte 1; none for a pure acknowledgement.
     pub(crate) fn sent(
         &mut self,
         stream: u32,

@@ -1,12 +1,12 @@
-/// What happens at an instant: small, because millions of them are moved.
+/// An event: small, because millions of them are moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
     /// The application that a [`EventKind::App`] is for.
     pub(crate) app: u8,
-    /// What that application calls it.
+    /// The code of the event in that application.
     pub(crate) code: u8,
-    /// What it happens to: a FIFO, a packet, a socket, or whatever its kind counts.
+    /// Index of its subject: a FIFO, a packet, a socket, or what its kind counts.
     pub(crate) index: u32,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum EventKind {
     Link,
     /// A socket's timer.
     Socket,
-    /// Something of an application.
+    /// An event of an application.
     App,
     /// An entry of the timeline.
     Change,
@@ -29,7 +29,7 @@ pub(crate) enum EventKind {
     Sample,
     /// A table's window begins or ends.
     Window,
-    /// A look whether the run still gets anywhere.
+    /// The watchdog: whether the run still makes progress.
     Watch,
     /// The end of simulated time.
     Horizon,

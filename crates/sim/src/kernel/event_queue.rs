@@ -13,9 +13,9 @@ use std::collections::BinaryHeap;
 pub struct EventQueue<T> {
     /// Events of the slot in progress, the next one last.
     current: Vec<Entry<T>>,
-    /// One more of these, which is likely to be the next; see [`EventQueue::schedule_next`].
+    /// One more event of that slot, likely to be the next; see [`EventQueue::schedule_next`].
     held: Option<Entry<T>>,
-    /// What waits in slots: each slot is a list.
+    /// The events in slots: each slot is a linked list.
     waiting: Slab<Entry<T>>,
     fine: FineLevel,
     coarse: Level<COARSE_WORDS>,
@@ -36,12 +36,12 @@ const FINE_WORDS: usize = 128;
 const COARSE_WORDS: usize = 64;
 const FINE_SLOTS: u64 = FINE_WORDS as u64 * 64;
 const COARSE_SLOTS: u64 = COARSE_WORDS as u64 * 64;
-/// How many coarse slots are kept open as fine ones: all that surely fit beside the one in
+/// How many coarse slots are kept open as fine ones: all that are certain to fit beside the one in
 /// progress.
 const OPEN_AHEAD: u64 = FINE_SLOTS / FINE_PER_COARSE - 1;
-/// Fine slots are taken together until there are so many events...
+/// `pop` takes fine slots together until there are this many events...
 const FEW: usize = 4;
-/// ...or so many, so that an engine can look at what they need before they come...
+/// ...`look_ahead` until there are this many, whose memory an engine can then prefetch...
 const BATCH: usize = 16;
 /// ...but not beyond 8 ms: what is scheduled within a batch is inserted in order.
 const BATCH_SLOTS: u64 = 128;
@@ -54,8 +54,8 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// Time, then order. As one number: two of them are compared without a jump that the processor
-    /// would have to guess, and in a batch of events to be sorted it guesses wrong half the time.
+    /// Time, then order, as one number: comparing two takes no branch, which in sorting a batch would be
+    /// mispredicted half the time.
     fn key(&self) -> u128 {
         u128::from(self.at.nanos()) << 64 | u128::from(self.order)
     }
@@ -163,8 +163,8 @@ impl<T: Copy> EventQueue<T> {
         self.insert(entry);
     }
 
-    /// The same for an event that is likely to come before any other, as the next of many that follow
-    /// close upon each other. It is kept aside, which saves finding its place.
+    /// [`schedule`](EventQueue::schedule) for an event that is likely to be the next of all, as the next
+    /// packet of a FIFO is. It is kept outside of the sorted list, which saves its insertion there.
     pub fn schedule_next(&mut self, at: Time, event: T) {
         debug_assert!(at >= self.now, "an event was scheduled in the past");
         let entry = Entry { at: at.max(self.now), order: self.scheduled, event };
@@ -181,7 +181,7 @@ impl<T: Copy> EventQueue<T> {
         let slot = nanos >> FINE_BITS;
         let coarse = nanos >> COARSE_BITS;
         if slot <= self.slot {
-            // Most of them come soon, so near the end.
+            // Most are due soon, so their place is near the end.
             let sooner = self.current.iter().rev().take_while(|other| **other < entry).count();
             self.current.insert(self.current.len() - sooner, entry);
         } else if coarse < self.opened {
@@ -197,7 +197,7 @@ impl<T: Copy> EventQueue<T> {
 
     /// Takes the next event.
     pub fn pop(&mut self) -> Option<(Time, T)> {
-        // What is held lies within the slots in progress, so only they can have something sooner.
+        // `held` lies within the slots in progress, so only `current` can have an earlier event.
         if let Some(held) = self.held
             && self.current.last().is_none_or(|first| held < *first)
         {
@@ -218,14 +218,14 @@ impl<T: Copy> EventQueue<T> {
         Some((entry.at, entry.event))
     }
 
-    /// Whether the next [`EventQueue::pop`] would have to look for events: the time for
+    /// Whether the next [`EventQueue::pop`] would have to open slots: the moment to call
     /// [`EventQueue::look_ahead`].
     pub fn is_between_batches(&self) -> bool {
         self.current.is_empty() && self.held.is_none()
     }
 
-    /// The events that are next, but for those scheduled meanwhile. An engine that knows what comes
-    /// next can fetch what it needs.
+    /// The next events, except those that are scheduled later, so that an engine can prefetch their
+    /// memory.
     pub fn look_ahead(&mut self) -> impl Iterator<Item = T> + '_ {
         while self.current.is_empty() && !self.is_empty() {
             self.advance(BATCH);

@@ -5,9 +5,9 @@ use flashcrowd_base::{Ring, Slab, Time};
 
 /// Packets in flight: between two links, or between a link and a host.
 ///
-/// What left one link, or crosses paths of one delay, arrives first in, first out. Such packets stand
-/// in a FIFO, side by side in memory, and only the first of a FIFO has an event in the event queue:
-/// thousands of packets in flight keep the event queue small. A packet that would overtake its FIFO
+/// Packets that left one link, or cross paths of one delay, arrive first in, first out. They are kept
+/// in a FIFO, contiguous in memory, and only the first of a FIFO has an event in the event queue, which
+/// so stays small with thousands of packets in flight. A packet that would overtake its FIFO
 /// (jitter, paths that differ) is kept among the unordered ones, with an event of its own.
 pub(crate) struct InFlight {
     pub(super) fifos: Vec<Fifo>,
@@ -17,7 +17,7 @@ pub(crate) struct InFlight {
 #[derive(Default)]
 pub(super) struct Fifo {
     pub(super) packets: Ring<Packet>,
-    /// The SACK ranges of those that have any, in their order.
+    /// SACK ranges of the packets that have any, in the packets' order.
     sacks: Ring<Sacks>,
     /// Number of packets at the front whose sockets have been prefetched.
     pub(super) prefetched: u32,
@@ -31,7 +31,7 @@ impl InFlight {
         }
     }
 
-    /// Keeps a packet until it is due, and schedules its event if it is the next of its FIFO.
+    /// Keeps a packet until it is due, and schedules its event if it is the first of its FIFO.
     #[inline(always)]
     pub(crate) fn keep(
         &mut self,
@@ -53,8 +53,8 @@ impl InFlight {
         }
     }
 
-    /// Keeps a packet that is due before the last of its FIFO. Where one of the FIFO is due at the same
-    /// nanosecond it goes behind that one: a link that keeps order delivers them so.
+    /// Keeps a packet that is due before the last of its FIFO: behind a packet that is due at the same
+    /// nanosecond, as a link that keeps order delivers them in that order, else among the unordered.
     #[inline(never)]
     fn keep_early(
         &mut self,
@@ -82,7 +82,7 @@ impl InFlight {
         queue.schedule(packet.due, Event::new(EventKind::Packet, slot));
     }
 
-    /// The packet of a FIFO whose event is due, unless the event is out of date.
+    /// Takes the first packet of a FIFO, whose event this is, unless the event is stale.
     pub(crate) fn next_of(
         &mut self,
         queue: &mut EventQueue<Event>,
@@ -101,14 +101,14 @@ impl InFlight {
         Some((packet, sacks.unwrap_or_default()))
     }
 
-    /// The unordered packet whose event is due, unless the event is out of date.
+    /// Takes the unordered packet whose event this is, unless the event is stale.
     pub(crate) fn take_unordered(&mut self, now: Time, slot: u32) -> Option<(Packet, Sacks)> {
         self.unordered.get(slot).filter(|(packet, _)| packet.due == now)?;
         self.unordered.remove(slot)
     }
 
-    /// Moves the packets that `moved` names, by tag, from one instant of leaving the link that they
-    /// wait in to another.
+    /// Reschedules the packets that wait in a link: `moved` gives, by tag, the old and the new instant at
+    /// which a packet leaves it.
     pub(crate) fn reschedule(
         &mut self,
         queue: &mut EventQueue<Event>,

@@ -1,10 +1,10 @@
-/// A socket that will be used soon.
+/// A socket that will be used soon, and what of it to prefetch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) socket: u32,
-    /// Whether the sending half will be needed: for all but data that arrives.
+    /// Whether the sending half will be needed, as for all events but arriving data.
     pub(crate) sends: bool,
-    /// How far the stream will have arrived.
+    /// Offset up to which the stream will have arrived.
     pub(crate) offset: u64,
 }
 

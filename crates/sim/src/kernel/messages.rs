@@ -1,7 +1,8 @@
 use flashcrowd_base::{List, Slab};
 
-/// All messages on their way, in one slab for all sockets, each of which has a queue in it. Freed slots are used first, so the working
-/// set is the messages in flight; a queue for each socket would touch two cold pages a message.
+/// All messages in flight, in one slab with a queue for each socket. Freed slots are reused first, so
+/// the working set is the messages in flight; a container for each socket would touch two cold pages a
+/// message.
 #[derive(Debug)]
 pub(crate) struct Messages<M>(Slab<Ending<M>>);
 
@@ -39,7 +40,7 @@ impl<M> Messages<M> {
         self.0.len()
     }
 
-    /// Nobody will read these.
+    /// Discards the messages of a queue that is never read again.
     pub(crate) fn clear(&mut self, queue: &mut List) {
         while self.pop(queue).is_some() {}
     }

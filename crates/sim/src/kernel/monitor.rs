@@ -11,7 +11,7 @@ pub(crate) struct Monitor {
     gaps: bool,
     rtts: bool,
     pub(crate) classes: Vec<Class>,
-    /// The packets that numbered ends send, if they are asked for.
+    /// Trace of the packets that captured ends send, if there is one.
     pub(crate) trace: Option<PacketTrace>,
     /// Whether the trace, a [`Tap`](super::Tap) or a log has to see every packet that is sent.
     pub(super) watches_packets: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Monitor {
     pub(crate) logs: Option<ConnectionLogs>,
 }
 
-/// The counts of a class: sockets that are counted together.
+/// Histograms of a class, that is of sockets that are counted together: those of one population, say.
 pub(crate) struct Class {
     /// The workload, and the group of its members that own the sockets.
     pub(crate) workload: String,
@@ -100,7 +100,7 @@ impl Monitor {
         self.gaps || self.rtts
     }
 
-    /// An owner writes to a connection what counts as a send, `last` time and `now`.
+    /// An owner writes to a connection what counts as a send; the one before was at `last`.
     pub(crate) fn send(
         &mut self,
         class: u32,

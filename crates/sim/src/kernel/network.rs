@@ -28,10 +28,10 @@ pub(crate) struct Network {
     topology: Topology<Held>,
     /// A FIFO for each of the topology's.
     pub(crate) in_flight: InFlight,
-    /// When each link is looked at next for what its discipline sends; [`Time::NEVER`] for those
-    /// without one.
+    /// Instant of each link's pending dequeue event; [`Time::NEVER`] if there is none, as for links
+    /// without a discipline.
     armed: Vec<Time>,
-    /// Packets that disciplines dropped to make room, until their sockets have been told.
+    /// Packets that disciplines dropped after queueing them, until the world takes them off their sockets.
     evicted: Vec<Packet>,
     pub(crate) totals: Totals,
 }
@@ -80,9 +80,9 @@ impl Network {
         self.topology.constant_delay(route)
     }
 
-    /// Sends a new packet, which holds this segment of so many frames. Returns how many packets are
-    /// on their way because of it: a super-segment is cut where it has to queue, or where some of
-    /// its frames are lost.
+    /// Sends a new packet, which holds this segment of `frames` frames. Returns how many packets are in
+    /// flight because of it: a super-segment is split (GSO) where it has to queue, or where some of its
+    /// frames are lost.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -99,7 +99,7 @@ impl Network {
         self.send_frames(queue, now, frames, segment, packet)
     }
 
-    /// One after the other.
+    /// Splits a super-segment: sends its frames one after the other.
     #[inline(never)]
     fn send_frames(
         &mut self,
@@ -144,7 +144,8 @@ impl Network {
         self.in_flight.keep(queue, Some(fifo), packet, sacks);
     }
 
-    /// Takes a packet on to where its next event is due. `false` if it does not get that far.
+    /// Moves a packet up to the next queue or the destination, and schedules its event there. `false` if
+    /// it was lost or dropped.
     #[inline(always)]
     pub(crate) fn travel(
         &mut self,
@@ -161,7 +162,7 @@ impl Network {
         self.settle(queue, packet, sacks, advance)
     }
 
-    /// Does what an advance leads to. `false` if the packet is no more.
+    /// Puts a packet where [`Topology::advance`] leaves it. `false` if it was lost or dropped.
     #[inline(always)]
     fn settle(
         &mut self,
@@ -194,8 +195,7 @@ impl Network {
         }
     }
 
-    /// Schedules a look at a link for when its discipline sends the next packet, unless there is an
-    /// earlier one.
+    /// Schedules the dequeue event of a link's discipline, unless an earlier one is pending.
     fn arm(&mut self, queue: &mut EventQueue<Event>, link: u32) {
         let armed = &mut self.armed[link as usize];
         if let Some(next) = self.topology.next_dequeue(link)
@@ -206,8 +206,8 @@ impl Network {
         }
     }
 
-    /// A link's line is free for the next packet that its discipline sends, unless the event is out of
-    /// date. Returns a packet that was lost after it.
+    /// A dequeue event: the discipline of a link sends its next packet, unless the event is stale.
+    /// Returns the packet if it was lost behind the queue.
     pub(crate) fn on_link(
         &mut self,
         queue: &mut EventQueue<Event>,
@@ -240,16 +240,15 @@ impl Network {
         lost
     }
 
-    /// A packet that a discipline dropped after it had been taken, if there is one that nobody has
-    /// been told of.
+    /// The next packet that a discipline dropped after queueing it; counts it as dropped.
     pub(crate) fn next_evicted(&mut self) -> Option<Packet> {
         let packet = self.evicted.pop()?;
         self.totals.dropped += u64::from(packet.frames());
         Some(packet)
     }
 
-    /// Gives a shared link new conditions; packets in its queue stay there and arrive when the
-    /// new conditions say.
+    /// Gives a shared link new conditions; packets in its queue stay there, and their arrivals are
+    /// rescheduled by the new conditions.
     pub(crate) fn change_link(
         &mut self,
         queue: &mut EventQueue<Event>,

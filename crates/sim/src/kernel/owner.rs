@@ -1,18 +1,18 @@
-/// Who reads and writes a socket: an application, and what it calls this end.
+/// The owner of a socket, which reads and writes it: an application, and its name for this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The application.
     pub(crate) app: u8,
     /// What the end is for, in the application's own counting.
     pub(crate) role: u8,
-    /// Whose end it is there: the number of a peer or a flow, say.
+    /// Index of the peer, flow or other member of the application that the end belongs to.
     pub(crate) index: u32,
-    /// Which of that one's ends it is.
+    /// Which of that member's ends it is.
     pub(crate) part: u32,
 }
 
 impl Owner {
-    /// Nobody any more: what arrives is read and forgotten.
+    /// An orphaned socket, closed by its owner: what arrives is read and discarded.
     pub(crate) const NOBODY: Owner = Owner { app: u8::MAX, role: 0, index: 0, part: 0 };
 }
 

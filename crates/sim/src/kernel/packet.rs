@@ -4,7 +4,7 @@ use flashcrowd_link::{Ack, Ecn};
 use flashcrowd_topology::Carried;
 use flashcrowd_transport::tcp::{Flags, MAX_SACK_RANGES, Segment};
 
-/// For whom a packet is.
+/// The receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Addressee {
     /// A socket that speaks TCP, by index.
@@ -15,7 +15,7 @@ pub(crate) enum Addressee {
     Datagram,
 }
 
-/// A packet of an application that needs no connection: who gets it, and what it says.
+/// A datagram of an application: its receiver there, and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     /// The application.
@@ -33,12 +33,12 @@ pub(crate) struct Datagram {
 /// The SACK ranges of a packet, as far as it has any.
 pub(crate) type Sacks = [(u32, u32); MAX_SACK_RANGES];
 
-/// A packet on its way, in one line of the cache, which is what a packet in a long queue costs
-/// twice for each link. Few have SACK ranges, so these go beside it.
+/// A packet in flight, in one line of the cache, as a packet in a long queue costs one miss when it
+/// enters and one when it leaves. Few packets have SACK ranges, so these are stored beside it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Packet {
-    /// When its next event is.
+    /// Instant of its next event.
     pub(crate) due: Time,
     pub(crate) seq: u64,
     ack: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Packet {
     /// A socket, or what a datagram belongs to.
     to: u32,
     pub(crate) route: u32,
-    /// Its name while it waits at a link.
+    /// Identifies it while it waits at a link.
     pub(crate) tag: u32,
     /// Size of the IP packet.
     pub(crate) bytes: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Packet {
     /// The next step of the route.
     pub(crate) step: u16,
     kind: Kind,
-    /// The lowest bit says that its event is the arrival, the others how many SACK ranges there are.
+    /// Lowest bit: the next event is the arrival at the host. The others: the number of SACK ranges.
     marks: u8,
 }
 
@@ -96,7 +96,7 @@ impl flashcrowd_link::Packet for Packet {
         let echoes = [(Flags::ECE, 1), (Flags::CWR, 2), (Flags::AE, 4)];
         let flag = |(flag, bit)| if self.flags.contains(flag) { bit } else { 0 };
         Some(Ack {
-            // One with SACK ranges may say more than a later one: it is not thinned out.
+            // An acknowledgement with SACK ranges may carry more than a later one: no ACK filter drops it.
             pure: self.len == 0 && !self.has_sacks(),
             number: self.ack as u32,
             sacked: 0,
@@ -182,7 +182,7 @@ impl Packet {
         Datagram { app, code, index: self.to, words: [self.seq, self.ack], bytes: self.bytes }
     }
 
-    /// A packet that takes no steps: it is there when it is due.
+    /// A packet without a route, over a constant delay: its next event is the arrival.
     #[inline(always)]
     pub(crate) fn direct(segment: &Segment, to: Addressee, due: Time) -> Packet {
         let marks = segment.sack_len << 1 | 1;
@@ -206,12 +206,12 @@ impl Packet {
         }
     }
 
-    /// It has met congestion, as its IP header says from now on.
+    /// Sets the ECN field of the IP header to CE.
     pub(crate) fn mark(&mut self) {
         self.flags |= Flags::CE;
     }
 
-    /// For whom it is.
+    /// The receiver.
     pub(crate) fn addressee(&self) -> Addressee {
         match self.kind {
             Kind::Tcp => Addressee::Tcp(self.to),
@@ -225,7 +225,7 @@ impl Packet {
         self.extent().frames()
     }
 
-    /// A segment that is as long and stands at the same place.
+    /// A segment with the same sequence number, length, MSS and flags.
     #[inline(always)]
     fn extent(&self) -> Segment {
         let Packet { seq, len, mss, flags, .. } = *self;

@@ -12,7 +12,7 @@ use flashcrowd_transport::tcp::{Connection, Flags, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::collections::BTreeMap;
 
-/// What an owner waits for before it writes again.
+/// What an owner waits for before it writes again, besides room in the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitFor {
     /// Nothing but room in the send buffer.
@@ -23,7 +23,7 @@ pub(crate) enum WaitFor {
     Acknowledged,
 }
 
-/// One end of a connection: its transport, its way to the other end, and the application stream.
+/// One end of a connection: its transport, its route to the other end, and the application stream.
 ///
 /// No bytes move: a stream is its length, and a message is known by the offset at which it ends.
 ///
@@ -33,9 +33,9 @@ pub(crate) enum WaitFor {
 #[repr(C, align(64))]
 pub(crate) struct Socket {
     pub(super) lines: CacheLines,
-    /// Delay to the other end where the way there is nothing else; [`ROUTED`] otherwise.
+    /// Delay to the other end where the route is a constant delay; [`ROUTED`] otherwise.
     delay: Span,
-    /// With such a delay the FIFO, else the route.
+    /// The FIFO of such a delay, else the route.
     way: u32,
     pub(crate) owner: Owner,
     /// Offset at which the next message ends, so that most packets need not look for it.
@@ -51,7 +51,7 @@ pub(crate) struct Socket {
     /// Packets that this end sent, less those for it that arrived or were lost, modulo 2^32: the sum of
     /// both ends' is the packets in flight between them.
     in_flight: u32,
-    /// Whether the owner has been told that the connection is established.
+    /// Whether it was reported to the owner that the connection is established.
     pub(crate) connected_reported: bool,
     /// Whether this pair may be used again.
     free: bool,
@@ -74,11 +74,11 @@ struct Way {
     number: u32,
 }
 
-/// In place of a delay: packets take the route.
+/// In place of a delay: packets take a route of several steps.
 const ROUTED: Span = Span::MAX;
 
 impl Way {
-    /// Puts a segment of so many frames on its way; how many packets are on their way because of it.
+    /// Sends a segment of `frames` frames. Returns how many packets are in flight because of it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "in the hottest loop, in registers")]
     fn send(
@@ -153,21 +153,21 @@ pub(crate) fn clamp(space: u64) -> u32 {
     space.min(u64::from(u32::MAX)) as u32
 }
 
-/// When a socket will be looked at. Most timers are set and overtaken by an acknowledgement, so
-/// this stands apart: what an event that came too early needs fits into the nearer caches.
+/// The timer of a socket, cancelled lazily: most timers are put off by an acknowledgement before they
+/// expire. Stored apart from the sockets, so that all that a stale event touches fits into L2.
 #[derive(Clone, Copy)]
 pub(super) struct Timer {
-    /// Instant of the earliest pending timer event; any other is out of date.
+    /// Instant of the earliest pending timer event; others are stale.
     pub(super) armed: Time,
-    /// Nothing can come of a look before this.
+    /// Deadline of the transport: an event before it is scheduled anew without a look at the socket.
     pub(super) due: Time,
 }
 
 impl Timer {
     const OFF: Timer = Timer { armed: Time::NEVER, due: Time::NEVER };
 
-    /// Schedules an event for the deadline, unless an earlier one will look after it. What is not
-    /// `can_sleep` wants to be looked at whenever there is an event.
+    /// Schedules an event for the deadline, unless an earlier one is pending. A transport that cannot
+    /// sleep (`can_sleep`) is woken by every pending event, whatever its deadline.
     fn arm(
         &mut self,
         socket: u32,
@@ -190,11 +190,11 @@ impl Timer {
 pub(crate) struct Sockets<M> {
     pub(super) all: Vec<Socket>,
     pub(super) timers: Vec<Timer>,
-    /// What ends that listen will speak.
+    /// Stacks of the ends that listen.
     listening: BTreeMap<u32, Stack>,
     messages: Messages<M>,
     free: Vec<u32>,
-    /// Frames sent again, of connections that are no more.
+    /// Frames retransmitted by connections whose pair was released.
     pub(crate) retransmitted: u64,
     /// Timeouts of such connections, by class.
     pub(super) timeouts: Vec<u64>,
@@ -343,8 +343,8 @@ impl<M> Sockets<M> {
         end.in_flight = end.in_flight.wrapping_sub(1);
     }
 
-    /// Whether a timer event at `now` is the one that this socket waits for. One that the transport
-    /// has put off meanwhile is scheduled anew, without a look at the socket.
+    /// Whether a timer event at `now` has expired for this socket. A stale event is ignored, one that the
+    /// transport has put off is scheduled anew, neither with a look at the socket.
     pub(crate) fn take_timer(
         &mut self,
         socket: u32,
@@ -366,7 +366,7 @@ impl<M> Sockets<M> {
         false
     }
 
-    /// Puts what the transport has to send on the wire, and arms its timer.
+    /// Sends what the transport has to send, and arms its timer.
     pub(crate) fn flush(
         &mut self,
         socket: u32,
@@ -430,7 +430,7 @@ impl<M> Sockets<M> {
         self.timers[socket as usize].arm(socket, now, deadline, can_sleep, queue);
     }
 
-    /// The same for uTP.
+    /// [`send`](Sockets::send) for uTP.
     fn flush_utp(
         &mut self,
         socket: u32,
@@ -506,8 +506,8 @@ impl<M> Sockets<M> {
         let taken = transport.write(now, bytes);
         let space = transport.write_space();
         let offset = transport.written();
-        // A connection that has just failed takes nothing; its owner hears of it next. Any other takes
-        // what its owner was told that it would.
+        // A connection that has just failed takes nothing, which is reported to its owner next. Any other
+        // takes all of the space that was reported.
         debug_assert!(taken == bytes || transport.is_closed(), "{taken} of {bytes} bytes");
         if let Some(tap) = &mut self.tap {
             tap.wrote(socket, now, taken, message.as_ref().filter(|_| taken == bytes).cloned());
@@ -520,7 +520,7 @@ impl<M> Sockets<M> {
         space
     }
 
-    /// What the owner writes without a message is the begin of this one; a capture tells of it.
+    /// What the owner writes next is the beginning of this message; for captures.
     pub(crate) fn begins(&mut self, socket: u32, message: impl FnOnce() -> Option<M>) {
         if let Some(tap) = &mut self.tap
             && let Some(message) = message()
@@ -529,7 +529,7 @@ impl<M> Sockets<M> {
         }
     }
 
-    /// Whether what the owner waits for has come about.
+    /// Whether the condition that the owner waits for ([`WaitFor`]) is met.
     pub(crate) fn is_done(&self, socket: u32) -> bool {
         let end = &self.all[socket as usize];
         match (end.wait_for, &end.transport) {

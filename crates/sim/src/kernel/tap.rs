@@ -6,18 +6,18 @@ use flashcrowd_plan::Capture;
 use flashcrowd_transport::tcp::{self, Segment};
 use flashcrowd_transport::utp;
 
-/// A tap at the interface of each host that is captured: what passes it, and what the streams say
-/// that pass it.
+/// A tap at the interface of each host that is captured: the packets that pass it, and the content of
+/// their streams.
 ///
-/// A packet is kept as what its headers say, a stream as the messages that were written to it. Bytes
-/// are made of both when the run is over: a message is named when its last byte is written, and its
+/// A packet is kept as its header fields, a stream as the messages that were written to it. Both are
+/// encoded into bytes when the run is over: a message is named when its last byte is written, and its
 /// first ones may be on their way long before.
 pub(crate) struct Tap<M> {
     /// Whether each host is captured.
     hosts: Vec<bool>,
     from: Time,
     to: Time,
-    /// How many bytes of each packet are wanted; none for all.
+    /// Snapshot length: how many bytes of each packet are captured; none for all.
     pub(crate) snap_bytes: Option<u32>,
     connections: Vec<Connection<M>>,
     /// The number of the connection of each pair of sockets, the last one of those that shared it.
@@ -81,7 +81,7 @@ const NOT_CAPTURED: u32 = u32::MAX;
 const MAX_SHIFT: u8 = 14;
 
 impl<M> Tap<M> {
-    /// Taps for what is to be captured of so many hosts.
+    /// Taps for what is to be captured, in a network of `hosts` hosts.
     pub(crate) fn new(capture: &Capture, hosts: usize) -> Tap<M> {
         let mut captured = vec![false; hosts];
         for &host in &capture.hosts {
@@ -146,7 +146,7 @@ impl<M> Tap<M> {
         Some(&mut self.connections[number as usize].written[end_of(socket)])
     }
 
-    /// What is written to a socket begins a message, which is told of here since it does not end yet.
+    /// What is written to a socket next is the beginning of `message`, whose end is written later.
     #[cold]
     pub(super) fn begins(&mut self, socket: u32, message: M) {
         if let Some(written) = self.written(socket) {

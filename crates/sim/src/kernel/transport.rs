@@ -2,12 +2,12 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::{tcp, utp};
 use std::sync::Arc;
 
-/// What carries a socket's stream. A socket holds it in place: a box would be a cache miss more for
-/// each packet, which is what runs of hundreds of peers spend their time on.
+/// The transport of a socket, stored inline: a box would cost another cache miss for each packet, and
+/// cache misses are most of the time of runs of hundreds of peers.
 #[allow(clippy::large_enum_variant)] // That is the point.
 pub(crate) enum Transport {
     Tcp(tcp::Connection),
-    /// In a box, since runs with uTP have few sockets, and TCP's should not grow for it.
+    /// Boxed, as it is larger than a TCP connection, whose sockets must not grow for it.
     Utp(Box<utp::Connection>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Stack {
     Utp(Arc<utp::Config>),
 }
 
-/// What is recorded of every transport.
+/// Counters and estimates that are recorded of every transport.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stats {
     /// Smoothed and least round-trip time, if a round trip was ever measured.
@@ -62,13 +62,13 @@ impl From<utp::Stats> for Stats {
     }
 }
 
-/// Round-trip estimates of a transport. A smoothed one of zero says that there was no sample: both
+/// Round-trip estimates of a transport. A smoothed one of zero stands for no sample: both
 /// transports count a sample as one nanosecond at least.
 fn measured(srtt: Span, min_rtt: Span) -> (Option<Span>, Option<Span>) {
     if srtt.is_zero() { (None, None) } else { (Some(srtt), Some(min_rtt)) }
 }
 
-/// What every transport can do, by the names that they share; see [`tcp::Connection`].
+/// The interface that both transports share; see [`tcp::Connection`].
 impl Transport {
     pub(crate) fn on_timer(&mut self, now: Time) {
         each!(self, t => t.on_timer(now))
@@ -107,7 +107,7 @@ impl Transport {
     pub(crate) fn is_closed(&self) -> bool {
         each!(self, t => t.is_closed())
     }
-    /// Whether nothing more will come of it: it is closed, or only waits for stray packets.
+    /// Whether it is closed, in TIME-WAIT or lingering: the pair of sockets can be released.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Transport::Tcp(tcp) => {
@@ -124,7 +124,7 @@ impl Transport {
     pub(crate) fn has_acknowledgement(&self) -> bool {
         each!(self, t => t.has_acknowledgement())
     }
-    /// Whether what it has to send waits for the network, so that a write would lead to nothing.
+    /// Whether unsent data waits for the network, so that a write would send nothing.
     pub(crate) fn is_blocked(&self) -> bool {
         match self {
             Transport::Tcp(tcp) => tcp.is_blocked(),
@@ -141,7 +141,7 @@ impl Transport {
             Transport::Utp(utp) => utp.stats().into(),
         }
     }
-    /// Asks for what sending and acknowledgements need of what it points to.
+    /// Prefetches what sending and acknowledgements need of what it points to.
     pub(crate) fn prefetch_beyond(&self) {
         if let Transport::Tcp(tcp) = self {
             tcp.prefetch_beyond();

@@ -15,11 +15,11 @@ use flashcrowd_transport::tcp::{Config, Flags, Nagle, Segment};
 use flashcrowd_transport::utp::{self, PacketKind};
 use std::sync::Arc;
 
-/// Everything that applications share: the clock, what happens next, the network, the sockets.
+/// Everything that applications share: the clock, the event queue, the network, the sockets.
 /// Messages on connections are of type `M`, and mean nothing here.
 ///
 /// Nothing in here calls an application. What concerns one is returned to the run, which passes it
-/// on, so an application may do with the world what it likes while it is being told.
+/// on together with `&mut World`, so an application may call any method of the world meanwhile.
 pub(crate) struct World<M> {
     pub(crate) seed: u64,
     pub(crate) now: Time,
@@ -65,25 +65,25 @@ pub(crate) struct Application {
     pub(crate) captured: Option<u32>,
     /// Whether it leaves Nagle's algorithm on.
     pub(crate) nagle: bool,
-    /// With this much room in the send buffer it waits for no more.
+    /// Low watermark of the send buffer (SO_SNDLOWAT): with this much room it waits for no more.
     pub(crate) low_watermark: u64,
 }
 
 /// What a packet that reached its socket leads to.
 pub(crate) enum Delivered {
-    /// Nothing that an owner would have to hear of.
+    /// Nothing that concerns an owner.
     Nothing,
     /// It asks for a connection, which the owner may refuse.
     Syn,
-    /// The owner may find news at its socket.
+    /// The socket may have an event for its owner.
     SocketEvent,
 }
 
-/// What is new at a socket.
+/// What has changed at a socket since its owner was called last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SocketEvent {
     pub(crate) owner: Owner,
-    /// The connection stands since now.
+    /// The connection has just been established.
     pub(crate) connected: bool,
     /// Bytes of the stream that have just been read.
     pub(crate) bytes: u64,
@@ -110,12 +110,12 @@ impl<M> World<M> {
         }
     }
 
-    /// Something of an application happens at `at`.
+    /// Schedules an event of an application.
     pub(crate) fn schedule(&mut self, at: Time, app: u8, code: u8, index: u32) {
         self.queue.schedule(at, Event::app(app, code, index));
     }
 
-    /// The packet that an event is about, unless the event is out of date.
+    /// The packet whose event this is, unless the event is stale.
     #[inline(always)] // A packet and its SACK ranges are two lines of the cache: not to be copied once more.
     pub(crate) fn take_packet(&mut self, event: Event) -> Option<(Packet, Sacks)> {
         match event.kind {
@@ -140,14 +140,14 @@ impl<M> World<M> {
         }
     }
 
-    /// Forgets what disciplines dropped to make room.
+    /// Takes the packets that disciplines dropped after queueing off their sockets.
     pub(crate) fn forget_evicted(&mut self) {
         while let Some(packet) = self.network.next_evicted() {
             self.forget(&packet);
         }
     }
 
-    /// A packet is no more.
+    /// A packet was lost or dropped: its socket has one fewer in flight.
     fn forget(&mut self, packet: &Packet) {
         match packet.addressee() {
             Addressee::Tcp(socket) => self.sockets.packet_gone(socket),
@@ -159,7 +159,7 @@ impl<M> World<M> {
         }
     }
 
-    /// A packet has arrived whole; `ends` are the hosts of a datagram, if it is one.
+    /// Captures the arrival of a packet; `ends` are the hosts of a datagram, if it is one.
     #[cold]
     pub(crate) fn see_arrival(&mut self, packet: &Packet, sacks: &Sacks, ends: Option<[u32; 2]>) {
         let Some(tap) = &mut self.sockets.tap else { return };
@@ -205,7 +205,7 @@ impl<M> World<M> {
             logs.received_utp(socket, self.now, packet);
         }
         match &mut self.sockets.get_mut(socket).transport {
-            // What becomes of the payload is the business of drivers that have one.
+            // The result concerns the payload, which only drivers with payloads have.
             Some(Transport::Utp(utp)) => {
                 utp.receive(self.now, packet);
             }
@@ -228,7 +228,7 @@ impl<M> World<M> {
         self.flush(socket);
     }
 
-    /// A socket's timer ran out; whether its owner may find news.
+    /// A socket's timer expired. Returns whether the socket may have an event for its owner.
     pub(crate) fn on_socket_timer(&mut self, socket: u32) -> bool {
         let Some(transport) = &mut self.sockets.get_mut(socket).transport else { return false };
         if let Some(logs) = &mut self.monitor.logs {
@@ -239,7 +239,7 @@ impl<M> World<M> {
         true
     }
 
-    /// Reads what has arrived at a socket; what its owner has to hear.
+    /// Reads everything that has arrived at a socket; returns what to pass to its owner.
     pub(crate) fn socket_event(&mut self, socket: u32) -> Option<SocketEvent> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
@@ -250,8 +250,8 @@ impl<M> World<M> {
         Some(SocketEvent { owner, connected, bytes })
     }
 
-    /// Sends what the owner's reading leads to; whether the other end has closed, or the connection
-    /// failed.
+    /// Sends the acknowledgements that reading has made due. Returns whether the other end has closed, or
+    /// the connection failed.
     pub(crate) fn after_socket_event(&mut self, socket: u32, socket_event: SocketEvent) -> bool {
         let Some(transport) = &self.sockets.get(socket).transport else { return false };
         let over = transport.peer_closed() || transport.is_closed();
@@ -327,7 +327,7 @@ impl<M> World<M> {
         }
     }
 
-    /// The owner is done with this end: FIN after what was written, or RST where nothing stands.
+    /// The owner closes this end: FIN after what was written, or RST before the connection is established.
     pub(crate) fn close(&mut self, socket: u32) {
         let end = self.sockets.get_mut(socket);
         end.owner = Owner::NOBODY;
@@ -339,7 +339,7 @@ impl<M> World<M> {
             }
             self.flush(socket);
         }
-        // An end that never heard of the connection listens for nobody any more.
+        // If the SYN has not arrived yet, the other end stops listening.
         let peer = self.sockets.get_mut(other(socket));
         if peer.transport.is_none() {
             peer.owner = Owner::NOBODY;
@@ -356,7 +356,7 @@ impl<M> World<M> {
         self.network.send(&mut self.queue, self.now, 1, &Segment::EMPTY, &mut packet);
     }
 
-    /// Changes the network as an entry of the timeline says, if it is about the network.
+    /// Carries out an entry of the timeline that changes the network; ignores others.
     pub(crate) fn change(&mut self, change: &Change) {
         match &change.what {
             What::Link { link, conditions, trace } => {

@@ -1,11 +1,11 @@
-//! How far a run says it is: the share of its time, or of its work if that is further.
+//! Progress of a run: the share of its time, or of its work if that is further.
 
 use super::Run;
 use crate::common::*;
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_plan::{Arrivals, Plan, Transfer, Workload};
 
-/// What a run says after so many seconds each.
+/// The progress that a run reports at each of these seconds.
 fn shares(plan: &Plan, seconds: &[u64]) -> Vec<f64> {
     plan.check().expect("the plan makes sense");
     let mut run = Run::new(plan, 1);
@@ -23,7 +23,7 @@ fn shares(plan: &Plan, seconds: &[u64]) -> Vec<f64> {
     seconds.iter().map(|&at| after(at)).collect()
 }
 
-/// Flows of 10,000 bytes a second, each of so many bytes, until a horizon in seconds.
+/// Flows of 10,000 bytes a second, of these sizes in bytes, until a horizon in seconds.
 fn flows(sizes: &[Option<u64>], horizon: u64) -> Plan {
     let mut plan = plan(2, "linux-6", path(Span::from_millis(20), 0.0));
     plan.workloads = sizes

@@ -80,8 +80,7 @@ impl Download {
         self.on_the_way.extend(self.sending.last());
     }
 
-    /// So many bytes of the stream have come; how many blocks are whole by that which were missing, each of which is
-    /// told of.
+    /// `bytes` of the stream have come: reports each missing block that is whole by that, and returns how many there are.
     pub(super) fn receive(&mut self, bytes: u64, mut whole: impl FnMut(u32)) -> u32 {
         self.received += bytes;
         let before = self.missing.blocks();

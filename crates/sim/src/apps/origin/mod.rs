@@ -149,7 +149,7 @@ impl<'p> Origins<'p> {
     }
 
     /// Writes what the socket takes of what was handed over for it. When little of that has still to be sent, there is
-    /// room for the next block. Whether the server's machine heard of anything.
+    /// room for the next block. Returns whether anything was reported to the server's machine.
     fn hand_over(&mut self, world: &mut World, to: Served) -> bool {
         match to {
             Served::Client(index) => {
@@ -333,8 +333,8 @@ impl<'p> Origins<'p> {
     }
 }
 
-/// Writes what a socket takes of heads and of the block behind them, and says so to the server's machine, also that there
-/// is room for the next one: whether it heard of anything, and whether the block is written to its end.
+/// Writes what a socket takes of heads and of the block behind them, and reports it to the server's machine, also that there
+/// is room for the next one. Returns whether anything was reported, and whether the block is written to its end.
 fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending) -> (bool, bool) {
     let Some(id) = sending.id else { return (false, false) };
     if sending.waits && sending.is_written() {

@@ -68,7 +68,7 @@ impl Origins<'_> {
         })
     }
 
-    /// Whether a client's download is told of.
+    /// Whether a client's download lies in the window of the table.
     fn counts(&self, client: &Client) -> bool {
         client.arrived.is_some_and(|at| self.window.is_none_or(|window| window.holds(at)))
     }

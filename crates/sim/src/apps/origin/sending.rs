@@ -11,7 +11,7 @@ pub(super) struct Sending {
     /// What is to be written: heads, and what is left of the block that the machine handed over last.
     head: u64,
     block: u64,
-    /// What of that block nobody asked for: the machine deals in whole ones.
+    /// Bytes at the end of that block that were not requested: the machine deals in whole blocks.
     cut: u64,
     /// The number of that block.
     number: Option<u32>,
@@ -25,15 +25,15 @@ impl Sending {
         Sending { socket, id: None, waits: false, head, block, cut, number: None, written }
     }
 
-    /// An answer begins, with a head of so many bytes. The machine has a new name for the client, under which it has not
-    /// heard of any room.
+    /// An answer begins, with a head of `head` bytes. The machine has a new name for the client, under which no room was
+    /// reported to it yet.
     pub(super) fn begin(&mut self, head: u64) {
         self.head += head;
         self.number = None;
         self.waits = false;
     }
 
-    /// The machine hands over a block, of which nobody asked for the last `cut` bytes of `length`. A run of blocks
+    /// The machine hands over a block, of whose `length` bytes the last `cut` were not requested. A run of blocks
     /// that follow each other has one head of `part` bytes.
     pub(super) fn hand(&mut self, block: u32, length: u64, cut: u64, part: u64) {
         debug_assert!(self.waits && self.block == 0);

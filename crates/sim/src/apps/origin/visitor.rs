@@ -2,8 +2,8 @@ use super::sending::Sending;
 use crate::apps::RangeRequest;
 use std::collections::VecDeque;
 
-/// Somebody whom the server knows nothing of but a connection, on which ranges are asked for: answered one behind the
-/// other, each in the order of the file, as a client that says nothing of orders gets it.
+/// A client of another workload, of which the server knows only the connection. It requests ranges, which are sent one
+/// behind the other, each in the order of the file, as a client gets them that asks for no order.
 pub(super) struct Visitor {
     /// Its server.
     pub(super) server: u32,

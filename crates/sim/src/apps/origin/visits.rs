@@ -5,7 +5,7 @@ use crate::apps::Message;
 use std::slice;
 
 impl Origins<'_> {
-    /// Somebody connects to the server that is this workload; nobody to one that was stopped.
+    /// A peer of another workload connects to the server of this one; refused if the server was stopped.
     pub(super) fn admit(&mut self, workload: u32, socket: u32) -> Option<Owner> {
         let place = self.servers.iter().position(|server| server.workload == workload)?;
         if self.servers[place].stopped {

@@ -1,4 +1,4 @@
-//! What peers spend their time on: what a table needs that says why a download took so long.
+//! Time accounts of peers: in which states a download spent its time, for the table that explains it.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ impl Demand {
         }
         self.leechers += 1;
     }
-    /// One went, or is complete.
+    /// An incomplete leecher left, or is complete now.
     pub(super) fn shrink(&mut self, now: Time) {
         self.total = self.until(now);
         self.since = now;
@@ -31,15 +31,15 @@ impl Demand {
     }
 }
 
-/// What a seed's blocks do.
+/// State of a seed's uploads.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Uplink {
-    /// Nothing was asked of it, and all that it sent is acknowledged.
+    /// No request is open, and all that it sent is acknowledged.
     #[default]
     Idle,
-    /// Some were asked of it that it has not handed to a transport.
+    /// Some requested blocks are not handed to a transport yet.
     Busy,
-    /// Its transports have them.
+    /// All requested blocks are handed to its transports.
     Draining,
 }
 
@@ -98,7 +98,7 @@ impl Account {
         Account { kept: now, kept_demand: demand.until(now), ..Account::default() }
     }
 
-    /// It stood like this until now.
+    /// Charges the time until now to its present state.
     fn keep(&mut self, now: Time, demand: &Demand, standing: Standing) {
         let (span, until) = (now - self.kept, demand.until(now));
         let needed = Span::from_nanos(until.nanos() - self.kept_demand.nanos());
@@ -119,7 +119,7 @@ impl Account {
 }
 
 impl Swarms<'_> {
-    /// A peer stands differently than before.
+    /// A peer changes its state.
     #[cold]
     pub(super) fn stand(&mut self, world: &World, peer: u32, standing: Standing) {
         let state = &mut self.peers[peer as usize];
@@ -147,7 +147,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// A socket of a seed has heard from its other end, or is closed.
+    /// A socket of a seed has received something, or is closed.
     pub(super) fn settle_uplink(&mut self, world: &World, peer: u32) {
         if self.accounts[peer as usize].uplink != Uplink::Draining || self.is_sending(world, peer) {
             return;
@@ -172,7 +172,7 @@ impl Swarms<'_> {
         own.any(|socket| socket != NO_SOCKET && !is_acknowledged(world, socket))
     }
 
-    /// A peer is gone.
+    /// A peer has left.
     pub(super) fn close_account(&mut self, world: &World, peer: u32) {
         let state = &self.peers[peer as usize];
         let demand = &self.all[state.swarm as usize].demand;

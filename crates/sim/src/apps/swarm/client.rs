@@ -1,10 +1,10 @@
-//! Drives the client of a peer: does what it says, and tells it what its sockets bring.
+//! Drives the client of a peer: carries out its actions, and passes it what its sockets bring.
 
 use super::*;
 use flashcrowd_swarm::profile::{HandOver, Sharing};
 
 impl Swarms<'_> {
-    /// Does what a peer says, then sets its timer.
+    /// Carries out the actions of a peer, then sets its timer.
     pub(super) fn drain(&mut self, world: &mut World, peer: u32) {
         for done in 0usize.. {
             if done.is_multiple_of(BROADCAST) && world.sockets.are_many() {
@@ -22,7 +22,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// A HAVE goes to everybody: asks for the next sockets side by side.
+    /// A HAVE goes to all neighbours: prefetches the next sockets together.
     pub(super) fn prefetch_writes(&self, world: &World, peer: u32) {
         let peer = &self.peers[peer as usize];
         let Some(machine) = &peer.machine else { return };
@@ -124,7 +124,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// Writes to one of a peer's connections; the room that is left, if it stands.
+    /// Writes to one of a peer's connections. Returns the room that is left, if the connection is open.
     pub(super) fn write(
         &mut self,
         world: &mut World,
@@ -174,15 +174,15 @@ impl Swarms<'_> {
         Some(space)
     }
 
-    /// Whether a client that writes its send buffer in one go has not come to its end: the next thing
-    /// that it says belongs to the same write.
+    /// Whether a client that writes its send buffer at once (cork) has more in it: its next message belongs
+    /// to the same write.
     fn goes_on(&self, peer: u32, conn: ConnId) -> bool {
         let Some(machine) = &self.peers[peer as usize].machine else { return false };
         machine.profile().limiter.sharing == Sharing::Quota
             && machine.writes_ahead(1).next() == Some(conn)
     }
 
-    /// The same as [`Sim::peer_done`], from inside the loop that carries out what a peer says.
+    /// The same as [`Sim::peer_done`], from inside the loop that carries out a peer's actions.
     pub(super) fn peer_done_writing(
         &mut self,
         world: &mut World,
@@ -200,7 +200,7 @@ impl Swarms<'_> {
             }
         }
     }
-    /// Tells a peer that waits for it that its transport is done with the last block.
+    /// Reports to a peer that waits for it that its transport is done with the last block.
     pub(super) fn peer_done(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         if world.sockets.is_done(socket) {
             self.peer_done_writing(world, peer, conn, socket);
@@ -218,14 +218,14 @@ impl Swarms<'_> {
         self.peers[peer as usize].sockets_mut(conn).control = socket;
     }
 
-    /// Opens the connection apart for the blocks that a peer uploads to a neighbour.
+    /// Opens the separate data connection for the blocks that a peer uploads to a neighbour.
     pub(super) fn open_data(&mut self, world: &mut World, peer: u32, conn: ConnId) {
         let control = self.peers[peer as usize].sockets(conn).control;
         let transport = self.population(peer).and_then(|population| population.data);
         if control == NO_SOCKET {
             return;
         }
-        // If the neighbour has closed, word of it is on its way.
+        // If the neighbour has closed, its FIN is in flight.
         let Some(End::Control { peer: target, .. }) =
             End::of(world.sockets.get(other(control)).owner)
         else {
@@ -237,7 +237,7 @@ impl Swarms<'_> {
         self.peers[peer as usize].sockets_mut(conn).outgoing = socket;
     }
 
-    /// Closes all connections to a neighbour but one that is seen to otherwise.
+    /// Closes all connections to a neighbour except one that the caller closes.
     pub(super) fn close_sockets(&mut self, world: &mut World, ends: PeerSockets, but: u32) {
         for socket in [ends.control, ends.outgoing, ends.incoming] {
             if socket != NO_SOCKET && socket != but {
@@ -270,7 +270,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// Somebody's SYN arrived at a peer: the owner of the new socket, unless it is refused.
+    /// A SYN arrived at a peer. Returns the owner of the new socket, unless the peer refuses it.
     pub(super) fn accept_peer(
         &mut self,
         world: &mut World,
@@ -325,7 +325,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// Tells a peer how many bytes it reads at once.
+    /// Reports to a peer how many bytes arrived at once.
     pub(super) fn peer_received(
         &mut self,
         world: &World,
@@ -362,7 +362,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// Tells a peer that waits for it that its socket buffer has room.
+    /// Reports to a peer that waits for it that its socket buffer has room.
     pub(super) fn peer_space(&mut self, world: &mut World, peer: u32, conn: ConnId, socket: u32) {
         let end = world.sockets.get_mut(socket);
         if end.reported_space >= end.low_watermark
@@ -377,7 +377,7 @@ impl Swarms<'_> {
         }
     }
 
-    /// The same for the connection apart that carries its blocks, which may just have been set up.
+    /// The same for its separate data connection, which may just have been established.
     pub(super) fn data_space(
         &mut self,
         world: &mut World,

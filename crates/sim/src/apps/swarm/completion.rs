@@ -1,9 +1,9 @@
-//! How far swarms are, and whether they can get any further.
+//! Progress of swarms, and whether they can still finish.
 
 use super::*;
 
 impl Swarms<'_> {
-    /// Why a swarm can never finish, if it cannot: a piece that nobody has, and nobody who would
+    /// Why a swarm can never finish, if it cannot: a piece that no member has, and no member who would
     /// bring it.
     pub(super) fn unfinishable(&self, number: u32) -> Option<String> {
         let swarm = &self.all[number as usize];

@@ -1,4 +1,4 @@
-//! Who is in a swarm: arrivals, completions, departures, and what the timeline does to them.
+//! Membership of swarms: arrivals, completions, departures, and changes by the timeline.
 
 use super::*;
 
@@ -91,7 +91,7 @@ impl Swarms<'_> {
         self.schedule(world, world.now + stay, Code::Departure, peer);
     }
 
-    /// A peer goes, and is replaced if its population says so.
+    /// A peer goes, and is replaced if its population replaces.
     pub(super) fn depart(&mut self, world: &mut World, peer: u32) {
         let Some(was_complete) = self.leave(world, peer) else { return };
         let state = &self.peers[peer as usize];

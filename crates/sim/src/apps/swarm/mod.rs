@@ -1,4 +1,4 @@
-//! BitTorrent: peers that stand in no kernel. Drives the clients of a plan's swarms.
+//! BitTorrent: drives the clients of a plan's swarms, pure state machines of `flashcrowd-swarm`.
 
 mod account;
 mod announces;
@@ -35,12 +35,12 @@ pub(crate) struct Swarms<'p> {
     peers: Vec<Peer>,
     /// What each of them spends its time on, apart from what packets need.
     accounts: Vec<Account>,
-    /// Seeds with nothing to send but what their transports have.
+    /// Seeds that have handed all requested blocks to their transports.
     draining: u32,
     profiles: Vec<Arc<Profile>>,
     /// How many peers run on each host.
     on_host: Vec<u32>,
-    /// Announces on their way.
+    /// Announces in flight.
     announces: Slab<Announce>,
     unchokes: Vec<Unchoke>,
     /// How many pieces leechers have, counted at intervals.
@@ -81,14 +81,14 @@ impl Code {
     ];
 }
 
-/// What a socket is to a peer.
+/// The role of a socket for a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Waits for a SYN to this peer.
     Listener { peer: u32 },
     /// A connection of a peer.
     Control { peer: u32, conn: ConnId },
-    /// The connection apart for the blocks that one of two peers uploads to the other.
+    /// The separate data connection, for the blocks that one of two peers uploads to the other.
     Data { peer: u32, conn: ConnId },
     /// The connection of a peer to one of its web seeds.
     WebSeed { peer: u32, seed: u32 },
@@ -104,7 +104,7 @@ impl End {
         };
         Owner { app: SWARM, role, index, part }
     }
-    /// None if the end is nobody's any more.
+    /// None if the end is orphaned.
     fn of(owner: Owner) -> Option<End> {
         let Owner { app: SWARM, role, index: peer, part } = owner else { return None };
         let conn = ConnId(part);
@@ -148,7 +148,7 @@ struct Swarm {
     stopped: bool,
     /// Web seeds that are there, if any of its leechers' clients knows them.
     web_seeds: u32,
-    /// Whether somebody who leaves is replaced: that everybody is complete is then no end.
+    /// Whether a peer that leaves is replaced: the swarm then does not end when all are complete.
     replaces: bool,
 }
 
@@ -179,11 +179,11 @@ struct Peer {
 /// The sockets between two peers, as one of them sees them; `NO_SOCKET` where there is none.
 #[derive(Clone, Copy)]
 struct PeerSockets {
-    /// All messages, but for blocks that go apart.
+    /// All messages, except blocks on a separate data connection.
     control: u32,
-    /// The blocks that this peer uploads, if they go apart.
+    /// The data connection for blocks that this peer uploads, if it is separate.
     outgoing: u32,
-    /// The blocks that the other uploads, if they go apart.
+    /// The data connection for blocks that the other uploads, if it is separate.
     incoming: u32,
 }
 
@@ -238,10 +238,9 @@ struct Unchoke {
 }
 
 const NO_SOCKET: u32 = u32::MAX;
-/// So many writes of one peer are looked at together.
+/// How many writes of one peer are prefetched for at a time.
 const BROADCAST: usize = 8;
-/// With this much room in its socket buffer a client waits for no more: a turn of its limiter, and
-/// control messages.
+/// Low watermark of a client's socket buffer: room for a quantum of its limiter and control messages.
 fn low_watermark(profile: &Profile, upload: UploadLimit) -> u64 {
     let rules = &profile.limiter;
     let limited = upload != UploadLimit::Unlimited;
@@ -353,7 +352,7 @@ impl<'p> Swarms<'p> {
             self.settle_uplink(world, peer);
         }
     }
-    /// Asks for what a message needs of a connection of a peer.
+    /// Prefetches what a message needs of a connection of a peer.
     fn prefetch_connection(&self, peer: u32, conn: ConnId) {
         if let Some(machine) = &self.peers[peer as usize].machine {
             machine.prefetch(conn);

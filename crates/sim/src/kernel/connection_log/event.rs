@@ -8,7 +8,7 @@ pub(crate) struct Logged {
     pub(crate) event: LogEvent,
 }
 
-/// What may happen to one end of a connection. Words are those of qlog where it has them.
+/// Events at one end of a connection, under qlog's names where it has them.
 pub(crate) enum LogEvent {
     /// `connection_started`
     Started,
@@ -26,7 +26,7 @@ pub(crate) enum LogEvent {
     Congestion { old: Option<&'static str>, new: &'static str, trigger: Option<&'static str> },
     /// `loss_timer_updated`
     Timer { change: &'static str, timer: &'static str, delay: Option<Span> },
-    /// `recovery_undone`, which qlog does not have: a reduction was for no loss.
+    /// `recovery_undone`, which qlog does not have: a reduction was spurious.
     Undone,
 }
 
@@ -55,23 +55,23 @@ pub(crate) struct PacketSeen {
     /// Size of the IP packet, and of its payload.
     pub(crate) ip_bytes: u32,
     pub(crate) payload_bytes: u32,
-    /// Offset of the payload in the stream of who sent it.
+    /// Offset of the payload in its sender's stream.
     pub(crate) offset: Option<u64>,
     /// uTP: its number on the wire.
     pub(crate) seq_nr: Option<u16>,
-    /// What it acknowledges: an offset, or uTP's number of a packet.
+    /// Cumulative acknowledgement: an offset, or uTP's number of a packet.
     pub(crate) ack: Option<u64>,
-    /// What it acknowledges besides, in the same numbers.
+    /// Selective acknowledgement, in the same numbers.
     pub(crate) sack: Option<Box<str>>,
-    /// What its sender has room for.
+    /// Receive window of its sender.
     pub(crate) window: u32,
-    /// Whether what it carries has been sent before.
+    /// Whether it is a retransmission.
     pub(crate) again: Option<bool>,
     /// Codepoint in the IP header, if any.
     pub(crate) ecn: Option<&'static str>,
 }
 
-/// How the congestion control and the estimates of one end stand.
+/// Metrics of one end: congestion control and estimates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Metrics {
     pub(crate) congestion_window: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Metrics {
     /// How often a packet was declared lost.
     pub(crate) packets_lost: u64,
     pub(crate) peer_window: u64,
-    /// TCP with accurate ECN: packets that arrived marked.
+    /// TCP with accurate ECN: packets delivered with CE.
     pub(crate) ce_packets: Option<u64>,
     /// uTP: the latest one-way delay above the least.
     pub(crate) queueing_delay: Option<Span>,

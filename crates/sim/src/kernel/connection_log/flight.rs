@@ -1,13 +1,13 @@
 use std::collections::VecDeque;
 
-/// What an end has sent and is not acknowledged, by offset (TCP) or number (uTP), with the number of the
-/// packet that carried it last.
+/// The unacknowledged ranges that an end has sent, by offset (TCP) or number (uTP), each with the number
+/// of the packet that carried it last.
 #[derive(Default)]
 pub(super) struct Flight {
     sent: VecDeque<Transmission>,
     /// How many packets this end has sent.
     packets: u64,
-    /// The end of what has ever been sent.
+    /// End of the highest range ever sent.
     reached: u64,
     /// A SYN has been sent.
     opened: bool,
@@ -21,13 +21,13 @@ struct Transmission {
 }
 
 impl Flight {
-    /// A packet is sent; its number.
+    /// A packet is sent. Returns its number.
     pub(super) fn count(&mut self) -> u64 {
         self.packets += 1;
         self.packets - 1
     }
 
-    /// Packet `number` carries `start..end`. Whether that has been sent before.
+    /// Packet `number` carries `start..end`. Returns whether that is a retransmission.
     pub(super) fn send(&mut self, number: u64, start: u64, end: u64) -> bool {
         let again = end <= self.reached;
         for known in self.from(start).take_while(|known| known.start < end) {
@@ -41,27 +41,27 @@ impl Flight {
         again
     }
 
-    /// A SYN is sent. Whether it has been before.
+    /// A SYN is sent. Returns whether it is a retransmission.
     pub(super) fn send_syn(&mut self) -> bool {
         std::mem::replace(&mut self.opened, true)
     }
 
-    /// Everything below `end` has arrived.
+    /// Everything below `end` is acknowledged.
     pub(super) fn acknowledged(&mut self, end: u64) {
         while self.sent.front().is_some_and(|known| known.end <= end) {
             self.sent.pop_front();
         }
     }
 
-    /// What begins at `start` counts as lost: the number of the packet that carried it last, if that is
-    /// news.
+    /// The range that begins at `start` counts as lost. Returns the number of the packet that carried it
+    /// last, unless that was counted before.
     pub(super) fn lose(&mut self, start: u64) -> Option<u64> {
         let known = self.from(start).next().filter(|known| known.start <= start && !known.lost)?;
         known.lost = true;
         Some(known.number)
     }
 
-    /// Nothing that was not sent again counts as lost.
+    /// Losses were undone: what was not retransmitted does not count as lost any more.
     pub(super) fn forgive(&mut self) {
         self.sent.iter_mut().for_each(|known| known.lost = false);
     }

@@ -1,8 +1,8 @@
-//! Logs of connections, event by event, in the words of qlog (draft-ietf-quic-qlog-main-schema,
+//! Logs of connections, event by event, in the vocabulary of qlog (draft-ietf-quic-qlog-main-schema,
 //! draft-ietf-quic-qlog-quic-events): one log for each end, as if the end itself wrote it.
 //!
-//! A transport does not know that it is logged: how it stands is compared before and after it has sent,
-//! which is after anything else that happens to it.
+//! A transport does not know that it is logged: its state is compared before and after each flush, which
+//! follows every other event of a socket.
 
 mod event;
 mod flight;
@@ -33,7 +33,7 @@ pub(crate) struct ConnectionLogs {
 /// In place of the number of a log: none.
 const NOT_LOGGED: u32 = u32::MAX;
 
-/// Whose end of which connection a log is of.
+/// The end of a connection that a log is of.
 pub(crate) struct LoggedEnd {
     /// Index among the plan's workloads, and the number of the flow, user or peer there.
     pub(crate) workload: u32,
@@ -50,7 +50,7 @@ pub(crate) struct LoggedEnd {
     pub(crate) target: Option<Span>,
 }
 
-/// The log of one end, and how it stood when it was last looked at.
+/// The log of one end, and the transport's state when it was last compared.
 pub(crate) struct ConnectionLog {
     pub(crate) end: LoggedEnd,
     pub(crate) opened: Time,
@@ -119,7 +119,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// A segment has arrived, and nobody has looked at it.
+    /// A segment has arrived; called before the transport takes it.
     #[cold]
     pub(crate) fn received(&mut self, socket: u32, now: Time, segment: &Segment) {
         let Some(mut scribe) = self.of(socket, now) else { return };
@@ -146,7 +146,7 @@ impl ConnectionLogs {
         flight.acknowledged(below);
     }
 
-    /// A timer of a socket runs out, and nobody has acted on it.
+    /// A timer of a socket has expired; called before the transport acts on it.
     pub(crate) fn timer(&mut self, socket: u32, now: Time, transport: &Transport) {
         let Some(mut scribe) = self.of(socket, now) else { return };
         if let Some((timer, at)) = view::loss_timer(transport)
@@ -157,7 +157,7 @@ impl ConnectionLogs {
         }
     }
 
-    /// Something has happened to a socket: before what that leads to is sent, and after.
+    /// Logs what an event has changed at a socket: called before the flush that follows it, and after.
     pub(crate) fn look(&mut self, socket: u32, now: Time, transport: &Transport, flushed: bool) {
         let Some(mut scribe) = self.of(socket, now) else { return };
         let view = View::of(transport, scribe.log.end.active);
@@ -191,7 +191,7 @@ struct Scribe<'l> {
     events: &'l mut Vec<Logged>,
     chosen: &'l LoggedConnections,
     now: Time,
-    /// Whether events of now are wanted.
+    /// Whether the log's interval includes this instant.
     open: bool,
 }
 
@@ -244,7 +244,7 @@ impl Scribe<'_> {
         }
     }
 
-    /// Each segment that waits to be sent again and was not known to.
+    /// Logs each segment that is newly lost.
     fn losses(&mut self, transport: &Transport, trigger: &'static str) {
         view::each_lost(transport, |place, offset, bytes| {
             let flight = &mut self.log.flight;

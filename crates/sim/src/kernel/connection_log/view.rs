@@ -4,13 +4,13 @@ use flashcrowd_base::{Span, Time};
 use flashcrowd_transport::tcp::{self, LossTimer, Phase};
 use flashcrowd_transport::utp;
 
-/// How a transport stands, in the words of logs.
+/// The state of a transport, in the vocabulary of logs.
 pub(super) struct View {
     pub(super) state: &'static str,
-    /// Why nothing more will come of it, if that is so.
+    /// Why it is closed, if it is.
     pub(super) closed: Option<&'static str>,
-    /// What congestion control is doing, once the connection stands; why, if that has a name; whether it
-    /// repairs losses.
+    /// State of congestion control, once the connection is established; its trigger, if that has a name;
+    /// whether losses are being repaired.
     pub(super) congestion: Option<&'static str>,
     pub(super) trigger: Option<&'static str>,
     pub(super) repairing: bool,
@@ -20,7 +20,7 @@ pub(super) struct View {
     pub(super) timer: Option<(&'static str, Time)>,
     pub(super) timeouts: u32,
     pub(super) undone: u32,
-    /// How it tells losses, but for the timeout.
+    /// How it detects losses, apart from timeouts.
     pub(super) loss_trigger: &'static str,
 }
 
@@ -154,7 +154,7 @@ pub(super) fn loss_timer(transport: &Transport) -> Option<(&'static str, Time)> 
     }
 }
 
-/// Of each segment or packet that counts as lost and was not sent again since, its number on the wire (uTP),
+/// Of each segment or packet that counts as lost and was not retransmitted since, its number on the wire (uTP),
 /// its offset and its payload.
 pub(super) fn each_lost(transport: &Transport, mut tell: impl FnMut(Option<u16>, u64, u32)) {
     match transport {

@@ -57,7 +57,7 @@ struct Dressed<'a> {
     of: &'a Connection<Message>,
     stream: ConnectionContent,
     ports: [u16; 2],
-    /// The number of each end's SYN. Drawn for each connection (RFC 6528 asks that nobody can tell
+    /// The number of each end's SYN. Drawn for each connection (RFC 6528 asks that an attacker cannot guess
     /// it), so streams pass the end of 32 bits where they happen to.
     initial: [u32; 2],
 }
@@ -89,7 +89,7 @@ impl<'a> Packets<'a> {
         Packets { apps, streams, payload: Vec::new(), packet: Vec::new() }
     }
 
-    /// The packet from its IP header on; none if nobody knows what it carried.
+    /// The packet from its IP header on; none if its content is unknown.
     fn bytes(&mut self, seen: &Seen) -> Option<&[u8]> {
         self.payload.clear();
         self.packet.clear();

@@ -1,18 +1,18 @@
-//! What a client says of itself to other programs, and takes from them.
+//! The remote interface of a client: what it reports to other programs, and takes from them.
 
 use flashcrowd_base::{Rate, Ring, Span, Time};
 use flashcrowd_plan::ClientInterface;
 use flashcrowd_swarm::UploadLimit;
 use flashcrowd_upload::Limit;
 
-/// A client's interface for other programs: its meter, and what it says of it.
+/// A client's interface for other programs: its meter, and what it reports of it.
 pub(super) struct Interface {
     rules: ClientInterface,
     /// Payload bytes, up and down: what its sockets took and gave.
     pub(super) counted: [u64; 2],
     /// Header bytes that were counted and are to be left out of what follows.
     headers: u32,
-    /// Its counts when it last renewed what it says, and before, as far back as its mean goes.
+    /// Its counts at the last refresh, and at those before, as far back as its mean goes.
     readings: Ring<(Time, [u64; 2])>,
     pub(super) refresh_at: Time,
     /// What whoever asks makes of its answers: counts, or the integral of rates; and when it last asked.
@@ -37,7 +37,7 @@ impl Interface {
         }
     }
 
-    /// It renews what it says.
+    /// Refreshes what is reported.
     fn refresh(&mut self, now: Time) {
         self.readings.push_back((now, self.counted));
         let window = self.rules.window_ns.unwrap_or(Span::ZERO);

@@ -1,4 +1,4 @@
-//! Upload controllers beside the clients of a population: what each hears of its line and of its client, and
+//! Upload controllers beside the clients of a population: what each is passed of its line and of its client, and
 //! what it does to the client's limit.
 
 mod interface;
@@ -44,7 +44,7 @@ pub(super) struct ControlRow {
     pub(super) at: Time,
     /// The limit that the client has.
     pub(super) limit: UploadLimit,
-    /// Bytes per second, up and down, as the client says, since the last row.
+    /// Bytes per second, up and down, as the client reports them, since the last row.
     pub(super) rates: [f64; 2],
     pub(super) rtt: Option<Span>,
     pub(super) base: Option<Span>,
@@ -76,7 +76,7 @@ impl UploadControl<'_> {
         Some(at)
     }
 
-    /// What the client says now: to the controller, and as a row.
+    /// Passes what the client reports now to the controller, and records it as a row.
     fn poll(&mut self, now: Time, peer: u32) -> Option<ControlRow> {
         let controller = self.controller.as_mut()?;
         if now < self.poll_at {
@@ -142,7 +142,7 @@ impl<'p> Swarms<'p> {
         self.schedule(world, armed, Code::UploadControl, peer);
     }
 
-    /// A peer left: nobody hears of what is still on its way.
+    /// A peer left: answers to its probes that are in flight are discarded.
     pub(super) fn end_control(&mut self, peer: u32) {
         if let Some(control) = self.controls.get_mut(peer as usize) {
             *control = None;
