@@ -31,7 +31,7 @@ pub(crate) struct TransmitQueue {
 }
 
 impl TransmitQueue {
-    /// An empty one, with batches of at most `most` datagrams.
+    /// An empty queue, with batches of at most `max` datagrams.
     pub(crate) fn new(max: usize) -> TransmitQueue {
         TransmitQueue { batches: VecDeque::with_capacity(MAX_WAITING + 1), spare: Vec::new(), max }
     }

@@ -30,7 +30,7 @@ impl Default for Options {
 
 /// A UDP socket that uTP connections share: it accepts them, opens them, and moves their packets.
 ///
-/// Dropping it is kind: nobody can connect any more, connections that are open go on, and what was
+/// Dropping it is graceful: no new connection is accepted, connections that are open go on, and what was
 /// written is still delivered as long as the runtime lives. [`close`](Socket::close) waits for that.
 #[derive(Debug)]
 pub struct Socket {
@@ -81,8 +81,8 @@ impl Socket {
     /// Opens a connection, with the configuration of the socket.
     ///
     /// # Errors
-    /// [`TimedOut`](io::ErrorKind::TimedOut) if nobody answers,
-    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the other host says that nobody
+    /// [`TimedOut`](io::ErrorKind::TimedOut) if the other host does not answer,
+    /// [`ConnectionRefused`](io::ErrorKind::ConnectionRefused) if the other host reports that no socket
     /// listens, [`ConnectionReset`](io::ErrorKind::ConnectionReset) if the other end does not want
     /// to, and what the system says of an address that it cannot reach.
     pub async fn connect(&self, remote: SocketAddr) -> io::Result<Stream> {

@@ -42,7 +42,7 @@ impl Stream {
         self.shared.with(|mux| mux.connection(self.key).machine.stats())
     }
 
-    /// How long nothing that counts has been heard of the other end.
+    /// How long the other end has been silent: time since its last packet that counts.
     pub fn silence(&self) -> Duration {
         let now = self.shared.clock.now();
         let last = self.shared.with(|mux| mux.connection(self.key).machine.last_received());
@@ -54,7 +54,7 @@ impl Stream {
         self.shared.with(|mux| mux.connection(self.key).machine.state())
     }
 
-    /// Ends the connection at once, both directions: the other end is told.
+    /// Ends the connection at once, both directions, with a RESET to the other end.
     pub fn abort(&self) {
         let now = self.shared.clock.now();
         self.shared.with(|mux| {

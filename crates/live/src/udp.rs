@@ -152,7 +152,7 @@ impl Udp {
         self.socket.poll_send_ready(cx)
     }
 
-    /// Waits for ICMP errors, and calls `tell` with the address of each host that cannot be reached.
+    /// Waits for ICMP errors, and calls `tell` with the address of each host that is unreachable.
     pub(crate) async fn watch_errors(&self, mut tell: impl FnMut(IpAddr)) -> io::Result<()> {
         loop {
             self.socket.ready(Interest::ERROR).await?;
@@ -176,7 +176,7 @@ impl Udp {
         }
     }
 
-    /// Whether routers and this host may fragment what is sent. Where the system cannot be told
+    /// Whether routers and this host may fragment what is sent. Where the system has no such option
     /// (and for IPv6), they may not.
     #[cfg(target_os = "linux")]
     fn may_fragment(&self, may: bool) {

@@ -39,18 +39,18 @@ pub struct StreamReport {
     /// At the sender, from the first byte until everything was acknowledged (TCP: until the receipt
     /// came); at the receiver, from the first byte to the last. So far, while it goes on.
     pub seconds: f64,
-    /// How long nothing has been heard of the other end.
+    /// How long the other end has been silent.
     pub silent_seconds: f64,
     /// XXH3-128 of the content in hexadecimal; empty while it goes on.
     pub digest: String,
-    /// Whether the receiver has exactly what was sent, or, if somebody stopped, exactly the beginning;
+    /// Whether the receiver has exactly what was sent, or, if an end stopped, exactly the beginning;
     /// `None` while that is not known.
     pub verified: Option<bool>,
-    /// Who stopped, if anybody did.
+    /// Which end stopped, if one did.
     pub stopped_by: Option<Stopper>,
     /// Why it broke off, if it did.
     pub error: Option<String>,
-    /// What the receiver said to this sender.
+    /// The receipt that the receiver sent.
     pub receipt: Option<Receipt>,
     /// The connection.
     pub connection: Snapshot,
@@ -72,7 +72,7 @@ pub(super) struct ActiveStream {
     id: u64,
     direction: Direction,
     pub(super) conduit: Conduit,
-    /// The congestion control of TCP at the other end, if that end sends and has said so.
+    /// The congestion control of TCP at the other end, if that end sends and has reported it.
     theirs: Option<String>,
     /// Content that has arrived here, or that was queued here.
     arrived: AtomicU64,

@@ -78,7 +78,7 @@ impl Conduit {
     }
 
     /// Waits until the other end has acknowledged everything that was written; for ever with TCP, which
-    /// does not say so.
+    /// does not report it.
     pub(super) async fn delivered(&self) -> io::Result<()> {
         match self {
             Conduit::Utp(stream) => stream.delivered().await,
@@ -102,7 +102,7 @@ impl Conduit {
         }
     }
 
-    /// How long nothing has been heard of the other end; zero where the system does not say.
+    /// How long the other end has been silent; zero where the system does not report it.
     pub(super) fn silence(&self) -> Duration {
         match self {
             Conduit::Utp(stream) => stream.silence(),

@@ -22,7 +22,7 @@ impl Content {
         Content { period }
     }
 
-    /// Some of the bytes from `offset`, at least one and at most `most`.
+    /// Some of the bytes from `offset`, at least one and at most `max`.
     pub fn slice(&self, offset: u64, max: usize) -> &[u8] {
         let at = (offset % PERIOD as u64) as usize;
         &self.period[at..PERIOD.min(at.saturating_add(max.max(1)))]
@@ -42,7 +42,7 @@ impl Content {
 }
 
 /// XXH3 with 128 bits: finds every accident that changes, loses, doubles or moves bytes, and costs
-/// little beside a system call. Not against somebody who wants to deceive.
+/// little beside a system call. Not against a forger.
 pub struct Digest(Hasher);
 
 impl Default for Digest {

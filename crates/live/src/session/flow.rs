@@ -1,5 +1,5 @@
-//! A flow of bytes between two sockets of one process, in whatever network each of them is: nothing is said
-//! on the connection but the content, so that what it carries is what was asked.
+//! A flow of bytes between two sockets of one process, in whatever network each of them is. The connection
+//! carries the content and no messages, so that its bytes are those that were asked for.
 
 use super::active_stream::{lock, now};
 use super::content::Content;
@@ -84,7 +84,7 @@ impl FlowHandle {
         self.0.rate.send_replace(rate);
     }
 
-    /// Ends it at once; the other end is told by a reset.
+    /// Ends it at once, with a reset to the other end.
     pub fn stop(&self) {
         self.end(None);
         self.0.stopped.send_replace(true);
@@ -280,7 +280,7 @@ fn produced(rate: u64, after: Duration) -> u64 {
     u64::try_from((chunks + 1) * chunk).unwrap_or(u64::MAX)
 }
 
-/// When it has produced so many bytes.
+/// When a limited application has produced `bytes` bytes.
 fn due(rate: u64, bytes: u64) -> Duration {
     let chunks = u128::from(bytes.div_ceil(PRODUCED_BYTES).saturating_sub(1));
     let nanos =

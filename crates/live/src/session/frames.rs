@@ -24,7 +24,7 @@ pub(super) struct Reader {
     /// Bytes of content so far, and their digest.
     pub(super) bytes: u64,
     pub(super) digest: Digest,
-    /// What the sender said at the end.
+    /// The sender's closing message.
     pub(super) claimed: Option<(u64, u128)>,
     /// The content that was announced.
     seed: u64,
@@ -42,7 +42,7 @@ impl Reader {
         }
     }
 
-    /// Whether the sender has said everything.
+    /// Whether the sender's closing message has arrived.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.at, At::End)
     }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::Duration;
 
-/// How a caller begins that sends one stream.
+/// First bytes of version 1 of the protocol: the caller sends one stream.
 const MAGIC_1: &[u8; 17] = b"flashcrowd-utp/1\n";
-/// How a caller begins that wants something else, which it says then.
+/// First bytes of version 2: a request follows.
 const MAGIC_2: &[u8; 17] = b"flashcrowd-utp/2\n";
-/// What the two ends say of a stream is at most this long.
+/// Longest message about a stream, in bytes.
 const MAX_TEXT_BYTES: u32 = 4096;
-/// How long the server has to say that it is ready.
+/// How long the server has to answer a request.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which way the content of a stream goes.
@@ -34,7 +34,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// What the caller says first.
+/// The caller's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// Of the content.
@@ -52,13 +52,13 @@ pub(super) struct Hello {
 }
 
 impl Hello {
-    /// One stream to the server: what version 1 of the protocol can say.
+    /// Whether version 1 of the protocol can express it: one stream to the server.
     fn is_version_1(&self) -> bool {
         self.direction == Direction::ToServer && self.streams == 1
     }
 
-    /// Says it, and waits for the server where there is more than a sender to expect.
-    /// Gives the congestion control that the server uses, if it says so.
+    /// Sends the request, and in version 2 waits for the reply. Returns the congestion control that the
+    /// server uses, if it reports it.
     pub(super) async fn send(&self, conduit: &Conduit) -> io::Result<Option<String>> {
         if self.is_version_1() {
             conduit.write_all(&[&MAGIC_1[..], &self.seed.to_be_bytes()].concat()).await?;
@@ -75,7 +75,7 @@ impl Hello {
         }
     }
 
-    /// Hears what a caller says first.
+    /// Reads the caller's first message.
     pub(super) async fn read(conduit: &Conduit) -> io::Result<Hello> {
         let mut greeting = [0; MAGIC_1.len()];
         conduit.read_exact(&mut greeting).await?;
@@ -99,7 +99,7 @@ impl Hello {
         })
     }
 
-    /// Tells the caller that it may begin, if it waits for that.
+    /// Replies to a request of version 2 that the caller may begin.
     pub(super) async fn answer(&self, conduit: &Conduit) -> io::Result<()> {
         if self.is_version_1() {
             return Ok(());
@@ -109,7 +109,7 @@ impl Hello {
     }
 }
 
-/// What the server, or a receiver, says.
+/// A message of the server, or of a receiver.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Reply {
@@ -117,7 +117,7 @@ pub(super) enum Reply {
     Ready { ready: bool, congestion: Option<String> },
 }
 
-/// Reply instead of either.
+/// The reply that refuses.
 #[derive(Debug, Serialize, Deserialize)]
 struct Refusal {
     refused: String,

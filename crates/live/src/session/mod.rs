@@ -4,14 +4,14 @@
 //!
 //! # On a stream
 //!
-//! Numbers are big-endian. A text is a length of 32 bits, and so many bytes of JSON.
+//! Numbers are big-endian. A text is JSON behind its length in bytes (32 bits).
 //!
 //! | from | what |
 //! | --- | --- |
 //! | caller | `flashcrowd-utp/1\n` and the content's seed (64 bits), to send one stream; |
 //! | | or `flashcrowd-utp/2\n` and a text: `seed`, `direction` (`to-server`, `to-client`), `measurement` (a number that its streams share), `streams` (how many), `amount` (`{"bytes": …}` or `{"time": {"secs": …, "nanos": …}}`), `rate` (bit/s or null), `congestion` (the name of one of TCP's, or null) |
 //! | server | to version 2, a text: `{"ready": true, "congestion": …}`, with the name of TCP's at its end or null |
-//! | sender | chunks: a length of 32 bits, and so many bytes of content |
+//! | sender | chunks: content behind its length in bytes (32 bits) |
 //! | sender | a length of 0, the bytes of content in all (64 bits), and their digest (128 bits) |
 //! | receiver | a text: the [`Receipt`] |
 //!

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A chunk is this long at most: what is queued when somebody wants to stop has to arrive first.
+/// Longest chunk: what is queued when the transfer is stopped has to arrive first.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Sending at a rate, a chunk is this much time, in milliseconds: some grains of a timer.
 const CHUNK_MILLIS: u64 = 10;
@@ -25,7 +25,7 @@ impl RateLimit {
         bytes.clamp(MIN_BYTES, CHUNK_BYTES)
     }
 
-    /// How long after the first byte the next may be written, when so many have been.
+    /// How long after the first byte the next may be written, when `written` have been.
     pub(super) fn due(self, written: u64) -> Duration {
         match self.bits_per_second {
             Some(rate) if rate > 0 => {

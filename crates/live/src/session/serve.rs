@@ -19,12 +19,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// How long a caller has to say what it wants.
+/// How long a caller has to send its request.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
-/// How long nobody is accepted after the system could not (no file descriptors are left, say).
+/// Pause after a failed `accept` (no file descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whom a [`Server`] serves.
+/// Which callers a [`Server`] serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
     /// End after the first measurement.
@@ -70,7 +70,7 @@ struct Board {
     streams: Mutex<u64>,
     /// The one measurement that is served, and how many of its streams are to come.
     only: Mutex<Option<(u64, u32)>>,
-    /// Nobody else is to be accepted.
+    /// No other caller is accepted.
     enough: Notify,
 }
 
@@ -97,7 +97,7 @@ impl Watch {
 }
 
 impl Server {
-    /// Binds a UDP socket, and with `tcp` a TCP socket at the same port, and serves whom `admission` lets
+    /// Binds a UDP socket, and with `tcp` a TCP socket at the same port, and serves the callers that `admission` lets
     /// in.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Server {
         Watch(Arc::clone(&self.board))
     }
 
-    /// Serves until it is stopped; then callers are told, and have a moment to end.
+    /// Serves until it is stopped; then callers are notified, and have a moment to end.
     ///
     /// # Errors
     /// If the UDP socket has failed.
@@ -173,7 +173,7 @@ async fn accept_tcp(listener: Option<&TcpListener>) -> Tcp {
 }
 
 impl Board {
-    /// One connection, from its first word to its end.
+    /// Serves one connection to its end.
     async fn attend(&self, conduit: Conduit, control: &SessionHandle) {
         let conduit = Arc::new(conduit);
         let place = self.waiting.enter(&conduit);
@@ -249,7 +249,7 @@ impl Board {
     }
 }
 
-/// Tells a caller why it is not wanted; what it has sent meanwhile is thrown away.
+/// Refuses a caller, with the reason; what it has sent meanwhile is discarded.
 async fn turn_away(conduit: &Conduit, why: &str, control: &SessionHandle) {
     let told = async {
         refuse(conduit, why).await?;

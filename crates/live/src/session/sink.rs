@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 /// What is read at once.
 const READ_BYTES: usize = 256 * 1024;
-/// How long a sender may say nothing at all: more than the longest silence of a connection that
+/// How long a sender may be silent: more than the longest silence of a connection that
 /// lives, because the sender's window may be closed to a crawl.
 const SILENCE: Duration = Duration::from_secs(120);
-/// How long the end of a connection is waited for when everything is said.
+/// How long the end of a connection is waited for after the last message.
 pub(super) const LINGER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Receives a stream to its end, and says what it got.
+/// Receives a stream to its end, and sends the receipt.
 pub(super) async fn receive(active: &ActiveStream, seed: u64, control: &SessionHandle) -> Ending {
     let mut reader = Reader::new(seed);
     let outcome = match race(converse(active, &mut reader, control), control.now()).await {
@@ -81,7 +81,7 @@ async fn converse(
     Ok(stopped)
 }
 
-/// Reads until the sender has said everything.
+/// Reads until the sender's closing message.
 async fn listen(active: &ActiveStream, reader: &mut Reader, buffer: &mut [u8]) -> io::Result<()> {
     while !reader.is_done() {
         let len = timeout(SILENCE, active.conduit.read(buffer)).await.map_err(|_| {

@@ -2,7 +2,7 @@ use flashcrowd_transport::utp::Stats;
 use serde::Serialize;
 
 /// Counters and estimates of a connection, in the units of reports; `None` is what its transport, or the
-/// system, does not tell.
+/// system, does not report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Snapshot {
     /// The congestion controller that the system uses (TCP).

@@ -106,7 +106,7 @@ impl<'a> Source<'a> {
         Ok((receipt, stopped_by))
     }
 
-    /// Queues everything, up to the end of the stream. Whether somebody wanted to stop.
+    /// Queues everything, up to the end of the stream. Returns whether it was stopped before.
     async fn send(&mut self) -> io::Result<bool> {
         let conduit = &self.active.conduit;
         let began = self.active.begin();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// How long written data may stay unacknowledged before the connection fails (RFC 5482), where the
-/// system can be told so: about what uTP takes to give up, and not the quarter of an hour of Linux.
+/// system has the option: about what uTP takes to give up, and not the quarter of an hour of Linux.
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections that the system keeps for us until we accept them.
@@ -73,10 +73,10 @@ impl Tcp {
         SockRef::from(&self.stream).shutdown(Shutdown::Write)
     }
 
-    /// Ends both directions; the other end is told by a RST when the socket is closed.
+    /// Ends both directions; closing the socket sends a RST.
     pub(super) fn abort(&self) {
         let socket = SockRef::from(&self.stream);
-        // A socket that has failed already can be told nothing.
+        // On a socket that has failed already the option cannot be set, and need not be.
         let _ = socket.set_linger(Some(Duration::ZERO));
         let _ = socket.shutdown(Shutdown::Both);
     }
@@ -112,7 +112,7 @@ impl Tcp {
     }
 }
 
-/// A least round trip of more is Linux' way to say that there is none.
+/// Linux reports a larger minimum round trip where there was no sample.
 const MAX_MILLIS: f64 = 4e6;
 
 /// Listens at an address; the unspecified IPv6 address takes IPv4 as well.

@@ -73,7 +73,7 @@ impl Order {
     }
 }
 
-/// Opens every stream, then lets all of them run, and says what came of each. A stream that breaks off
+/// Opens every stream, then lets all of them run, and returns the outcome of each. A stream that breaks off
 /// is reported with what it had carried.
 ///
 /// # Errors

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Connections that may wait at once for their callers' first words. More than the demultiplexer lets one
-/// network have, so that nobody alone can push the others out.
+/// network have, so that one network alone cannot push the others out.
 const MAX_WAITING: usize = 512;
 
-/// Connections whose callers have not said yet what they want. They take no place of a stream; when there
+/// Connections whose callers have not sent their request yet. They take no place of a stream; when there
 /// are too many, the one that has waited longest is ended.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
