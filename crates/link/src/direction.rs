@@ -54,7 +54,7 @@ pub struct Counters {
     pub dropped: u64,
     /// Packets that a discipline dropped to tell their senders to slow down.
     pub dropped_early: u64,
-    /// Acknowledgements that were dropped since later ones said as much.
+    /// Acknowledgements that the ACK filter dropped, as later ones covered them.
     pub superseded: u64,
     /// Packets that got a CE mark.
     pub marked: u64,
@@ -399,7 +399,7 @@ impl Direction {
 
     /// Lets the discipline choose the packet that is sent next, if it is time for one: not before
     /// [`Direction::next_dequeue`]. An engine that comes late changes nothing: the packet leaves when it
-    /// was due. Those that the discipline drops on the way are told to `dropped`; `None` if there is no
+    /// was due. Those that the discipline drops on the way are passed to `dropped`; `None` if there is no
     /// other, or not yet.
     pub fn dequeue(
         &mut self,

@@ -9,7 +9,7 @@ const CELL_PAYLOAD: u64 = 48;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Framing {
-    /// A frame of so many bytes more than the IP packet.
+    /// A frame that is longer than the IP packet by a constant.
     Plain {
         /// 38 for Ethernet with preamble and gap, 14 for what a Linux shaper counts, 0 for IP alone.
         overhead_bytes: u32,

@@ -7,7 +7,7 @@ pub trait Packet {
     /// Names the packet in what the link says of it later. 0 is no name: fit for a packet whose
     /// moves nobody asks for, but not for one that a discipline may have to hand back.
     fn tag(&self) -> u32;
-    /// Whose packet it is.
+    /// The flow that it belongs to.
     fn flow(&self) -> Flow {
         Flow::default()
     }

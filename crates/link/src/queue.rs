@@ -66,7 +66,7 @@ macro_rules! from_parameters {
 from_parameters!(CoDel, FqCoDel, Pie, Red, Cake);
 
 impl Queue {
-    /// A drop-tail queue that holds so many packets, the one in transmission included.
+    /// A drop-tail queue of at most `max` packets, the one in transmission included.
     pub fn packets(max: u32) -> Queue {
         Queue::DropTail(QueueLimit { packets: Some(max), bytes: None })
     }

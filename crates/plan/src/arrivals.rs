@@ -98,7 +98,7 @@ impl Arrivals {
         }
     }
 
-    /// When each of so many hosts comes, one after the other, and when it leaves at the latest. Draws from `stream`,
+    /// When each of the hosts comes, one after the other, and when it leaves at the latest. Draws from `stream`,
     /// which is to be of this population alone.
     pub fn instants(
         &self,

@@ -20,7 +20,7 @@ pub struct Call {
     pub size_bytes: u32,
     /// Time between packets of one direction.
     pub interval_ns: Span,
-    /// As many packets as are sent within so much time share a row of the table; none for one row in all.
+    /// Length of the interval whose packets share a row of the table; none for one row in all.
     pub every_ns: Option<Span>,
     /// When it starts.
     pub start_ns: Span,

@@ -50,8 +50,8 @@ impl Capture {
         require(order, format_args!("{path}.to_ns"), "must be after from_ns")
     }
 
-    /// Memory for what is seen of a workload that sends so many packets in a run that ends at this
-    /// second: as if it sent them evenly, and each of its hosts as many as the others.
+    /// Memory for the captured packets of a workload that sends `packets` in a run that ends at `end_s`,
+    /// spread evenly over time and over its hosts.
     pub(crate) fn load(&self, workload: &Workload, packets: f64, end_s: f64) -> Load {
         let end = self.to_ns.map_or(end_s, |to| to.seconds().min(end_s));
         let share = ((end - self.from_ns.seconds()) / end_s).clamp(0.0, 1.0);

@@ -172,7 +172,7 @@ pub enum TransportChoice {
 pub struct Stop {
     /// Simulated time after which a run is cut off.
     pub horizon_ns: Span,
-    /// A swarm or an origin of which nobody received a block for this long is stalled.
+    /// A swarm or an origin no member of which has received a block for this long is stalled.
     pub stall_ns: Span,
 }
 

@@ -46,7 +46,7 @@ impl Load {
         }
     }
 
-    /// Memory of the routes of so many ordered pairs of hosts.
+    /// Adds the memory of the routes of `pairs` ordered pairs of hosts.
     pub(crate) fn add_routes(&mut self, own: Own, pairs: f64) {
         self.bytes += pairs
             * match own {

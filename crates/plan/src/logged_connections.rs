@@ -62,8 +62,8 @@ impl LoggedConnections {
         Ok(())
     }
 
-    /// Memory of the logs of a workload that needs so much by itself: an event for each packet at each end
-    /// of it, and so many for what changed with it.
+    /// Memory of the logs of a workload of this `load`: an event for each packet at each of its ends, and a
+    /// fixed share of events for what changed with it.
     pub(crate) fn bytes(&self, workload: usize, plan: &Plan, load: &Load, end_s: f64) -> f64 {
         if !self.workloads.contains(&(workload as u32)) {
             return 0.0;

@@ -176,7 +176,7 @@ impl Network {
         check_conditions(conditions, trace.is_some(), format_args!("{path}.conditions"))
     }
 
-    /// The mean rate in bit/s over so many seconds of a link that is like this; none where nothing
+    /// The mean rate in bit/s, over the first `seconds` seconds, of a link like this; none where nothing
     /// waits.
     pub(crate) fn mean_bps(
         &self,

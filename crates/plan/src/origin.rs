@@ -21,12 +21,12 @@ pub struct Origin {
     pub transport: Option<TransportChoice>,
     /// What it has.
     pub files: Files,
-    /// Which blocks it sends to whom, what it reads and keeps.
+    /// Scheduling and cache: which block each client gets next, what is read and kept.
     pub settings: Settings,
     /// What the files lie on, one behind the other.
     pub disk: Medium,
-    /// A client is handed its next block when less than so much of what was written to its socket has not been sent
-    /// (TCP_NOTSENT_LOWAT).
+    /// Low watermark of unsent bytes (TCP_NOTSENT_LOWAT): a client is handed its next block when fewer than these are
+    /// unsent in its socket.
     pub unsent_bytes: u64,
     /// Length of a request.
     pub request_bytes: u64,

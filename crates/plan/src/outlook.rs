@@ -63,7 +63,7 @@ pub(crate) struct Path {
     pub(crate) own: Own,
 }
 
-/// What carries a connection, in numbers.
+/// The transport of a connection, in numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct TransportModel {
     /// Payload of a full packet.
@@ -84,7 +84,7 @@ pub(crate) struct TransportModel {
     acks_writes: bool,
 }
 
-/// Bytes that go one way, over one or more connections side by side.
+/// A traffic aggregate: bytes that go one way, over one or more connections side by side.
 pub(crate) struct TrafficAggregate {
     pub(crate) transport_model: TransportModel,
     pub(crate) forth: Path,
@@ -153,21 +153,21 @@ impl<'p> Outlook<'p> {
         (end_s.min(self.stop_s(index, stop_ns)) - start_ns.seconds()).max(0.0)
     }
 
-    /// Says that so many connections take what they get of the links from one host to another.
+    /// Counts `connections` greedy ones, which take what they get, on the links from one host to another.
     pub(crate) fn add_greedy(&mut self, from: u32, to: u32, connections: f64) {
         self.each_link(from, to, |link| link.greedy += connections);
     }
-    /// Says that so much is sent from one host to another whatever the network does.
+    /// Reserves `bps` on the links from one host to another: what is sent whatever the network does.
     pub(crate) fn reserve(&mut self, from: u32, to: u32, bps: f64) {
         self.each_link(from, to, |link| link.reserved_bps += bps);
     }
-    /// Says that a datagram goes each way at every interval.
+    /// Reserves the rate of a datagram each way at every interval.
     pub(crate) fn reserve_datagrams(&mut self, from: u32, to: u32, bytes: u32, interval: Span) {
         let bps = f64::from(bytes) * 8.0 / interval.seconds();
         self.reserve(from, to, bps);
         self.reserve(to, from, bps);
     }
-    /// Says that so many connections take what they get of the lines of one host, up and down.
+    /// Counts greedy connections on the lines of one host: `up` and `down` of them.
     pub(crate) fn add_greedy_at(&mut self, host: u32, up: f64, down: f64) {
         let Some(host) = self.plan.network.hosts.get(host as usize) else { return };
         let lines = [(&host.up, up), (&host.down, down)];
@@ -178,7 +178,7 @@ impl<'p> Outlook<'p> {
         }
     }
 
-    /// What datagrams from each of two hosts to the other come to, so many times: `packets` gives how many
+    /// Load of datagrams from each of two hosts to the other, `times` times: `packets` gives how many
     /// arrive by the share of those that are lost there and back, `bytes` what is remembered of both.
     pub(crate) fn datagrams(
         &self,
@@ -428,7 +428,7 @@ impl Way {
         self.forth.delay_s + self.back.delay_s
     }
 
-    /// How long a connection takes for so many bytes: a round trip to open it, one for each
+    /// How long a connection takes for `bytes` bytes: a round trip to open it, one for each
     /// doubling of the window, and the bytes at its rate.
     pub(crate) fn fetch_s(&self, bytes: f64) -> f64 {
         let windows = bytes / (FIRST_WINDOW * self.transport_model.segment_bytes);
@@ -438,7 +438,7 @@ impl Way {
         bytes * 8.0 / self.bps + self.rtt_s() * (2.0 + doublings)
     }
 
-    /// So many bytes of all connections side by side, in so many seconds.
+    /// The aggregate of `bytes` over all of `connections` side by side, in `seconds`.
     pub(crate) fn stream(&self, bytes: f64, seconds: f64, connections: f64) -> TrafficAggregate {
         let write_bytes = self.limit_bps.map(|_| WRITE_BYTES);
         let (transport_model, forth, back) = (self.transport_model, self.forth, self.back);

@@ -26,7 +26,7 @@ impl<'s> RateClock<'s> {
         RateClock { steps, period_s, step: 0, begun_s: 0.0, now_s: 0.0 }
     }
 
-    /// The instant in seconds by which so many more arrivals are expected; a century at most.
+    /// The instant in seconds by which `arrivals` more arrivals are expected; a century at most.
     pub fn after(&mut self, mut arrivals: f64) -> f64 {
         while self.now_s < LATEST_S {
             let per_s = self.steps[self.step].per_s;

@@ -122,7 +122,7 @@ pub enum Departure {
 }
 
 impl Plan {
-    /// How many web seeds of a swarm somebody fetches from: all of them, if the client of any leecher knows such.
+    /// How many web seeds of a swarm are in use: all of them, if the client of any leecher supports web seeds.
     pub fn usable_web_seeds(&self, swarm: &Swarm) -> u32 {
         let leechers = swarm.populations.iter().filter(|it| it.role == Role::Leecher);
         let mut clients = leechers.map(|it| &self.profiles[it.profile as usize]);
@@ -204,7 +204,7 @@ impl Swarm {
         })
     }
 
-    /// Whether nobody is in it.
+    /// Whether it has no peers.
     fn is_empty(&self) -> bool {
         self.populations.iter().all(|population| population.hosts.is_empty())
     }
@@ -477,9 +477,9 @@ impl Crowd {
         (self.begin_s + self.startup_s() + bound / EFFICIENCY).max(self.last_s + alone)
     }
 
-    /// What has arrived after so many seconds: until everybody has a first piece, those that have one
-    /// double (with one upload each) in the time that a piece takes; then uplinks are as busy as they
-    /// get, of those who have come.
+    /// Bytes that have arrived after `seconds`: until all have a first piece, the peers that have one
+    /// double (with one upload each) in the time that a piece takes; then the uplinks of all peers that
+    /// have come are busy.
     fn bytes_after(&self, seconds: f64, swarm: &Swarm) -> f64 {
         let piece = (swarm.size_bytes as f64).min(f64::from(swarm.piece_bytes));
         let startup_s = self.startup_s();
@@ -502,7 +502,7 @@ impl Crowd {
         self.hop_s * self.hops + 2.0 * (self.forth.delay_s + self.back.delay_s)
     }
 
-    /// The share of peers that have come after so many seconds.
+    /// The share of peers that have come after `seconds`.
     fn arrived(&self, seconds: f64) -> f64 {
         (seconds / self.arriving_s.max(1e-9)).min(1.0)
     }

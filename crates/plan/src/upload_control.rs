@@ -39,7 +39,7 @@ pub struct ClientInterface {
     pub refresh_ns: Span,
     /// It says rates: means over this window. None for one that counts bytes.
     pub window_ns: Option<Span>,
-    /// A limit is rounded down to a multiple of so many bytes per second, and is at least one of them.
+    /// Granularity in bytes per second: a limit is rounded down to a multiple of it, and is at least one.
     pub step_bytes: u32,
 }
 

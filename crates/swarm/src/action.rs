@@ -124,7 +124,7 @@ pub enum Action {
     },
     /// All pieces are there. Follows the last `PieceCompleted`.
     Completed,
-    /// For the record: we choked somebody whom we had unchoked.
+    /// For the record: we choked a neighbour that was unchoked.
     UnchokeEnded {
         /// On which connection.
         conn: ConnId,

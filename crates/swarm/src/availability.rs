@@ -12,7 +12,7 @@ pub struct Availability {
 }
 
 impl Availability {
-    /// Of a swarm of so many pieces in which nobody is.
+    /// Of an empty swarm with `pieces` pieces.
     pub fn new(pieces: u32) -> Availability {
         Availability { copies: vec![0; pieces as usize], missing: pieces }
     }
@@ -42,8 +42,8 @@ impl Availability {
     pub fn copies(&self, piece: u32) -> u32 {
         self.copies.get(piece as usize).copied().unwrap_or(0)
     }
-    /// Number of pieces that nobody present has. With none missing the swarm can finish, unless
-    /// somebody leaves.
+    /// Number of pieces that no present peer has. With none missing the swarm can finish, unless a
+    /// peer leaves.
     pub fn missing(&self) -> u32 {
         self.missing
     }

@@ -63,12 +63,12 @@ impl Bandwidth {
         self.phase = Span::from_seconds(self.tick.seconds() * part.clamp(0.0, 1.0));
         self
     }
-    /// `conn`, which does not wait yet, wants to write so many bytes. True if it may at once: without
+    /// `conn`, which does not wait yet, wants to write `bytes`. True if it may at once: without
     /// a limit, or while more than a second's worth is left over (`bandwidth_channel::need_queueing`).
     pub fn request(&mut self, now: Time, conn: ConnId, bytes: u32) -> bool {
         let Some(limit) = self.limit else { return true };
         if self.rules.quota.idle_earns && self.queue.is_empty() {
-            // Ticks with nobody waiting count as any other.
+            // Ticks without a waiting connection count as any other.
             self.earn(limit, self.tick_before(now).since(self.earned));
             self.earned = self.tick_before(now).max(self.earned);
         }
@@ -89,7 +89,7 @@ impl Bandwidth {
             self.left += i64::from(self.queue.remove(place).assigned);
         }
     }
-    /// When quota is given out next, or `NEVER` while nobody waits.
+    /// When quota is given out next, or `NEVER` while no connection waits.
     pub fn wake(&self) -> Time {
         if self.queue.is_empty() { Time::NEVER } else { self.earned + self.tick }
     }
@@ -149,7 +149,7 @@ impl Bandwidth {
         let ticks = now.since(start).nanos() / self.tick.nanos();
         start + self.tick * ticks
     }
-    /// Changes the limit in place. Without one nobody waits any more: who did is given everything.
+    /// Changes the limit in place. Without a limit no connection waits any more: those that did get all they asked for.
     pub fn set_rate(&mut self, rate: Option<Rate>, given: &mut Vec<(ConnId, u32)>) {
         self.limit = rate.map(bytes_per_second);
         if rate.is_none() {

@@ -1,4 +1,4 @@
-//! Which pieces somebody has.
+//! Bitfield (BEP 3): which pieces a peer has.
 
 /// A set of piece numbers out of 0..len, with its size kept.
 ///

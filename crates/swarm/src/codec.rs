@@ -1,7 +1,7 @@
 //! The bytes of the wire protocol (BEP 3, BEP 6): messages to bytes, and a decoder that takes bytes as they
 //! come and gives out messages as they become complete.
 //!
-//! The decoder trusts nobody: it keeps no more bytes than one message of the agreed size may have,
+//! The decoder trusts no sender: it keeps no more bytes than one message of the agreed size may have,
 //! and says with a [`CodecError`] why a stream cannot go on. A message of a type that it does not know
 //! is skipped whole, whatever is in it, as BEP 3's reference client and libtorrent's extensions expect
 //! of each other: those of BEP 5 (DHT), BEP 10 (extension protocol), BEP 52 (hashes), and those of BEP 6
@@ -211,7 +211,7 @@ struct Skipping {
 }
 
 impl Decoder {
-    /// For a torrent of so many pieces, whose blocks have at most `max_block_bytes`.
+    /// For a torrent of `pieces` pieces, whose blocks have at most `max_block_bytes`.
     pub fn new(pieces: u32, max_block_bytes: u32) -> Decoder {
         let block = max_block_bytes.saturating_add(PIECE_HEADER_BYTES - 4);
         let limit = block.max(pieces.div_ceil(8).saturating_add(1)).max(13);

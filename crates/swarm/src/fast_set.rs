@@ -1,4 +1,4 @@
-//! Which pieces somebody may request while choked: the canonical set of BEP 6, so that everybody who
+//! The allowed fast set: pieces that a peer may request while choked; the canonical set of BEP 6, so that everybody who
 //! knows an address grants it the same pieces.
 
 use crate::{PeerId, Torrent};

@@ -24,7 +24,7 @@ pub struct Limiter {
 const BYTE: i64 = 8_000_000_000;
 
 impl Limiter {
-    /// Without debt and with nobody waiting; `None` is no limit.
+    /// Without debt, and no connection waits; `None` is no limit.
     pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Limiter {
         let round_robin = VecDeque::new();
         let phase = Span::ZERO;
@@ -49,11 +49,11 @@ impl Limiter {
     pub fn next_grant(&self) -> Option<ConnId> {
         self.round_robin.front().copied()
     }
-    /// When the next turn is, or `NEVER` while nobody waits.
+    /// When the next turn is, or `NEVER` while no connection waits.
     pub fn wake(&self) -> Time {
         self.wake
     }
-    /// `conn`, which does not wait yet, has something to send. True if nobody waited: the caller
+    /// `conn`, which does not wait yet, has something to send. True if no connection waited: the caller
     /// grants quanta at once, as no timer does.
     pub fn queue(&mut self, now: Time, conn: ConnId) -> bool {
         let first = self.round_robin.is_empty();

@@ -93,7 +93,7 @@ impl Picker {
         self.place[bucket[end] as usize] = end as u32;
         self.place[piece as usize] = place as u32;
     }
-    /// A block of `piece` has been asked for, of somebody who has everything if `of_seed`.
+    /// A block of `piece` has been requested, from a seed if `of_seed`.
     pub fn requested(&mut self, piece: u32, of_seed: bool) {
         if !self.started.contains(&piece) {
             self.started.push(piece);

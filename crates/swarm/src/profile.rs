@@ -73,7 +73,7 @@ pub struct Connections {
     /// row that failed; `null`: only when the tracker names it again. libtorrent `min_reconnect_time`
     /// 60 s (`peer_list::find_connect_candidates`).
     pub reconnect_ns: Option<Span>,
-    /// After so many failures in a row it is not tried again. libtorrent `max_failcount` 3.
+    /// Failures in a row after which it is not tried again. libtorrent `max_failcount` 3.
     pub max_failures: u32,
     /// So many connections are opened a second, at the client's ticks; `null`: all at once. libtorrent
     /// `connection_speed` 30 (`session_impl::try_connect_more_peers`).
@@ -434,7 +434,7 @@ pub enum Slots {
     /// By the upload limit in units of 1024 B/s: none 7, below 9 2, below 15 3, below 42 4, else
     /// floor(sqrt(0.6 R)) (A.2).
     MainlineByRate,
-    /// Always so many. libtorrent `unchoke_slots_limit` 8.
+    /// A fixed number of slots. libtorrent `unchoke_slots_limit` 8.
     Fixed(u32),
 }
 
@@ -508,13 +508,13 @@ pub enum Sharing {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
-    /// Whether ticks with nobody waiting earn anything. libtorrent no
+    /// Whether ticks without a waiting connection earn quota. libtorrent no
     /// (`bandwidth_manager::update_quotas`).
     pub idle_earns: bool,
     /// Whether a connection is given its share only when its whole request is covered, or after
     /// `request_ticks`. libtorrent yes.
     pub whole_requests: bool,
-    /// After so many ticks a request is answered with what there is. libtorrent 20 (`bw_request::ttl`).
+    /// Ticks after which a request is answered with what there is. libtorrent 20 (`bw_request::ttl`).
     pub request_ticks: u32,
     /// Charged for every packet that was sent or received. libtorrent 40 for IPv4, with
     /// `rate_limit_ip_overhead` (`stat::trancieve_ip_packet`).

@@ -1,7 +1,7 @@
 //! Transfer statistics by the second, as libtorrent keeps them for each connection (`stat_channel`,
 //! `peer_connection::second_tick`): what the last second brought, and a low-passed rate.
 //!
-//! Nothing ticks here: the seconds that went by are made up for when somebody asks.
+//! Nothing ticks here: the seconds that went by are made up for at the next query.
 
 /// One kind of bytes on one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

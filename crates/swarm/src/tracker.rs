@@ -19,7 +19,7 @@ pub struct TrackerRules {
     /// The lists from which answers are dealt live no longer than this. Mainline 600 s; zero deals
     /// every answer from lists of its instant.
     pub reshuffle_ns: Span,
-    /// Whether seeds are told to seeds. Mainline no.
+    /// Whether seeds are listed to seeds. Mainline no.
     pub seeds_to_seeds: bool,
     /// A peer that has not announced for this long is forgotten. Mainline
     /// `timeout_downloaders_interval` 2700 s.
@@ -82,7 +82,7 @@ struct Lists {
 }
 
 impl Tracker {
-    /// A tracker that knows nobody.
+    /// A tracker without peers.
     pub fn new(rules: TrackerRules) -> Tracker {
         Tracker { rules, members: BTreeMap::new(), seeds: 0, lists: None, swept: Time::START }
     }

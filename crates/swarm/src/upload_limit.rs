@@ -9,7 +9,7 @@ pub enum UploadLimit {
     Unlimited,
     /// At this rate.
     Rate(Rate),
-    /// Not at all: it unchokes nobody.
+    /// Not at all: no neighbour is unchoked.
     Nothing,
 }
 

@@ -1,7 +1,7 @@
 use flashcrowd_plan::Network;
 use std::collections::BTreeMap;
 
-/// How often queues of each kind were found to hold so many packets: what a distribution over all
+/// Histogram of queue lengths, for queues of each kind: what a distribution over all
 /// uplinks of a swarm needs, in a table that does not grow with the length of a run.
 #[derive(Clone, Debug, Default)]
 pub struct QueueLengths {
@@ -24,7 +24,7 @@ struct QueueKind {
     owner: String,
     /// `up`, `down`, or nothing for a link that is not of a host alone.
     way: &'static str,
-    /// By packets: how often so many were found; and how often while a peer ran on the host.
+    /// By packets: how often this length was found, and how often while a peer ran on the host.
     found: Vec<(u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ pub struct QueueLength<'a> {
     pub way: &'static str,
     /// Packets, the one in transmission included.
     pub packets: u32,
-    /// How often one of them was found with so many.
+    /// How often one of them was found with this length.
     pub count: u64,
     /// How often while something ran on its host.
     pub online: u64,
@@ -47,7 +47,7 @@ impl QueueLengths {
     /// For all links of a network that have a rate.
     pub fn new(network: &Network) -> QueueLengths {
         let mut queues = QueueLengths::default();
-        // Whose a link is; one that several hosts cross is nobody's.
+        // The host that owns a link; a link that several hosts cross has no owner.
         let mut owners: BTreeMap<u32, (usize, u32, &'static str)> = BTreeMap::new();
         for (number, host) in network.hosts.iter().enumerate() {
             for (way, links) in [("up", &host.up), ("down", &host.down)] {

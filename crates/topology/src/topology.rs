@@ -35,7 +35,7 @@ pub enum Advance {
         at: Time,
         /// Whether it has reached its host by then; otherwise it enters the queue of its next step.
         arrives: bool,
-        /// Number of its FIFO, whose packets are due in the order in which they were told; `None` for
+        /// Number of its FIFO, whose packets are due in the order in which they advanced; `None` for
         /// a packet that may overtake any other.
         fifo: Option<u32>,
     },

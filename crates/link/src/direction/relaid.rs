@@ -29,7 +29,7 @@ impl<'a> Relaid<'a> {
         }
     }
 
-    /// The departure of the next packet, with so many bits left, behind one that departs at `free_at`;
+    /// The departure of the next packet, with `bits` left, behind one that departs at `free_at`;
     /// it was to depart at `departs`.
     pub(super) fn departure(&mut self, free_at: Time, bits: u64, departs: Time) -> Time {
         match self {

@@ -18,7 +18,7 @@ pub struct CoDel {
     pub target_ns: Span,
     /// For how long, at first, they may wait longer: a usual round-trip time.
     pub interval_ns: Span,
-    /// A queue of at most so many bytes is left alone.
+    /// A backlog of at most this many bytes causes no drops (MTU; RFC 8289, section 4.4).
     pub mtu_bytes: u32,
     /// Whether packets that allow it are marked instead of dropped.
     pub ecn: bool,

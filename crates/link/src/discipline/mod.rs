@@ -31,7 +31,7 @@ pub enum Cause {
     Superseded,
 }
 
-/// What disciplines have done.
+/// Packets that a discipline has dropped, by cause, or marked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DisciplineCounters {
     pub(crate) full: u64,
@@ -40,7 +40,7 @@ pub(crate) struct DisciplineCounters {
     pub(crate) marked: u64,
 }
 
-/// What a discipline decides by, and where it says what it has done.
+/// What a discipline decides by, and the counters of what it has done.
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
     pub(crate) rate: Rate,
@@ -278,7 +278,7 @@ pub(crate) struct Line {
     pub(crate) sending_bytes: u64,
 }
 
-/// One of so many buckets for a key: the finaliser of SplitMix64 and a multiplication.
+/// The bucket of a key, of `buckets`: the finaliser of SplitMix64 and a multiplication.
 pub(crate) fn bucket(key: u64, buckets: u32) -> u32 {
     ((u128::from(mix(key)) * u128::from(buckets)) >> 64) as u32
 }

@@ -104,7 +104,7 @@ impl PieVars {
             && self.burst_allowance == params.max_burst_ns
     }
 
-    /// Whether to drop or mark a newcomer to a queue of so many bytes: `drop_early`.
+    /// Whether to drop or mark a newcomer to a queue of `bytes` bytes: `drop_early`.
     fn chooses(&mut self, params: &Pie, bytes: u64, draw: impl FnOnce() -> f64) -> bool {
         let short = self.delay_before < params.target_ns / 2 && self.probability < 0.2;
         let few = bytes <= 2 * u64::from(params.mean_packet_bytes);

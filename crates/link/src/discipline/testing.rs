@@ -103,7 +103,7 @@ impl Bottleneck {
         })
     }
 
-    /// Whose the next so many packets are that leave.
+    /// The flows of the next `packets` packets that leave.
     pub(crate) fn order(&mut self, packets: usize) -> Vec<u64> {
         let mut flows = Vec::new();
         for _ in 0..packets {

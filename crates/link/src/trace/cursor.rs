@@ -8,9 +8,9 @@ pub(crate) struct Cursor {
     origin: Time,
     /// When its present round did.
     round: u64,
-    /// The piece that the line is in, or the next opportunity that nobody has used.
+    /// The piece that the line is in, or the next opportunity that is not used yet.
     index: usize,
-    /// Bytes of the last opportunity that are left for who waits.
+    /// Bytes left of the last opportunity, for packets that wait.
     left: u32,
 }
 
@@ -49,7 +49,7 @@ impl Cursor {
         self.origin
     }
 
-    /// When a line that nobody has used since `free_at` can begin with a packet that comes at `now`. An
+    /// When a line that has been idle since `free_at` can begin with a packet that comes at `now`. An
     /// opportunity at that very instant has gone by, as it has in Mahimahi, which uses up what is due
     /// before it takes a packet.
     pub(crate) fn ready(&mut self, trace: &Trace, free_at: Time, now: Time) -> Time {
@@ -66,7 +66,7 @@ impl Cursor {
         }
     }
 
-    /// Serves a packet of so many bytes, not before `now`, on a line that is free at `free_at`.
+    /// Serves a packet of `bytes` bytes, not before `now`, on a line that is free at `free_at`.
     pub(crate) fn serve(&mut self, trace: &Trace, free_at: Time, now: Time, bytes: u64) -> Served {
         match trace.course() {
             Course::Rates(rates) => {
@@ -128,7 +128,7 @@ impl Cursor {
         self.index = (index - rounds * entries) as usize;
     }
 
-    /// The opportunity that carries the last of so many bytes.
+    /// The opportunity that carries the last of `bytes` bytes.
     fn take(&mut self, them: &Opportunities, begins: Time, bytes: u64) -> Time {
         let left = u64::from(self.left);
         if bytes <= left {
@@ -144,7 +144,7 @@ impl Cursor {
         departs
     }
 
-    /// When the line has done so much work that begins then.
+    /// When the line has finished `work`, which begins at `begins`.
     fn send(&mut self, rates: &Rates, begins: Time, mut work: u128) -> Time {
         self.find(rates, begins.nanos());
         let mut at = begins.nanos();

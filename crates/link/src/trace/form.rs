@@ -23,7 +23,7 @@ pub(crate) enum Form {
         /// After how many nanoseconds it begins again; none if the last rate holds.
         length_ns: Option<u64>,
     },
-    /// Instants at which so many bytes are carried, if they wait.
+    /// Delivery opportunities, as in Mahimahi: instants at each of which a fixed number of waiting bytes is carried.
     Opportunities {
         /// Milliseconds after the beginning; it begins again at the last of them.
         at_ms: Vec<u64>,

@@ -43,7 +43,7 @@ pub(crate) struct Rates {
     pub(crate) length: Option<u64>,
 }
 
-/// Instants at each of which the line carries so many bytes, if they wait.
+/// Delivery opportunities: instants at each of which the line carries a fixed number of waiting bytes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Opportunities {
     /// Nanoseconds after the beginning of the trace, which begins again at the last of them.
@@ -106,7 +106,7 @@ impl Trace {
         }
     }
 
-    /// The mean rate of its first so many seconds in bit/s.
+    /// The mean rate of its first `seconds` seconds in bit/s.
     pub fn mean_bps(&self, seconds: f64) -> f64 {
         let over = Span::from_seconds(seconds);
         if over.is_zero() { 0.0 } else { self.bits(Span::ZERO, over) / over.seconds() }

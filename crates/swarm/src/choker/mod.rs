@@ -54,7 +54,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Somebody of whom nothing is known but that it wants something.
+    /// A candidate of which only its interest is known.
     pub const STRANGER: Candidate = Candidate {
         interested: true,
         choked: true,

@@ -22,7 +22,7 @@ pub struct Round {
     pub pieces: u32,
 }
 
-/// Optimistic places among so many slots.
+/// Optimistic places among `slots` slots.
 pub fn optimistic_places(slots: u32) -> u32 {
     (slots / 5).max(1).min(slots)
 }

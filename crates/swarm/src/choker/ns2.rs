@@ -121,7 +121,7 @@ mod tests {
     fn rules() -> Rules {
         named("ns2-2011").unwrap().choker
     }
-    /// Gave so much in this round and the one before.
+    /// Bytes that it gave in this round and the one before.
     fn giver(now: u64, before: u64) -> Candidate {
         Candidate { down_since_round: now, down_round_before: before, ..Candidate::STRANGER }
     }

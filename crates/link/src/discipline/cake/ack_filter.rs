@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which acknowledgements CAKE drops when later ones of the same connection wait behind them.
 ///
-/// What `sch_cake` finds in the headers is told here in short: an acknowledgement that differs from a
+/// What `sch_cake` finds in the headers is, in short: an acknowledgement that differs from a
 /// later one in ECE or CWR is kept, as is one whose SACK ranges hold more bytes, or as many with no
 /// other number; time stamps rise along a queue, so they are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,7 +30,7 @@ pub struct Cake {
     pub framing: Option<Framing>,
     /// CoDel's interval: a usual round-trip time. Its target is a twentieth of it.
     pub rtt_ns: Span,
-    /// Who shares fairly with whom.
+    /// Flow isolation: between which flows and hosts the line is shared fairly.
     pub isolation: Isolation,
     /// Which acknowledgements are dropped when later ones wait behind them.
     pub ack_filter: AckFilter,
@@ -57,7 +57,7 @@ impl Default for Cake {
     }
 }
 
-/// Between whom CAKE shares the line: tc-cake(8), flow isolation.
+/// Flow isolation: between which flows and hosts CAKE shares the line (tc-cake(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -81,7 +81,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Whether queues are told apart by flow, and which hosts share fairly on top of that.
+    /// Whether each flow has a queue of its own.
     fn flows(self) -> bool {
         use Isolation::{DualDsthost, DualSrchost, Flows, TripleIsolate};
         matches!(self, Flows | DualSrchost | DualDsthost | TripleIsolate)
@@ -209,7 +209,7 @@ impl CakeQueue {
         }
     }
 
-    /// By which its queues are told apart.
+    /// Flow isolation in force.
     pub(crate) fn isolation(&self) -> Isolation {
         self.isolation
     }
