@@ -53,8 +53,11 @@ pub(crate) fn datagrams(
     // Nothing here fragments IP packets (RFC 791, 3.2).
     for host in hosts.map(|index| &plan.network.hosts[index as usize]) {
         let mtu_bytes = plan.stacks[host.stack as usize].mtu_bytes;
-        let whole = format_args!("must be at most {mtu_bytes}, the MTU of {}", host.name);
-        require(size_bytes <= mtu_bytes, format_args!("{path}.size_bytes"), whole)?;
+        require(
+            size_bytes <= mtu_bytes,
+            format_args!("{path}.size_bytes"),
+            format_args!("must be at most {mtu_bytes}, the MTU of {}", host.name),
+        )?;
     }
     Ok(())
 }

@@ -131,8 +131,11 @@ impl Network {
                 index(*link, self.links.len(), format_args!("network.hosts[{i}] link"))?;
             }
             let short = host.up.len() + host.down.len() <= MAX_STEPS;
-            let max = format_args!("has more than {MAX_STEPS} links");
-            require(short, format_args!("network.hosts[{i}]"), max)?;
+            require(
+                short,
+                format_args!("network.hosts[{i}]"),
+                format_args!("has more than {MAX_STEPS} links"),
+            )?;
         }
         for (i, link) in self.links.iter().enumerate() {
             self.check_link(&link.conditions, link.trace, format_args!("network.links[{i}]"))?;
@@ -146,14 +149,16 @@ impl Network {
             require(sane, format_args!("{path}.most_ns"), "must be at most an hour")?;
         }
         for (i, core) in self.cores.iter().enumerate() {
-            let conditions = format_args!("network.cores[{i}].conditions");
-            check_core_conditions(&core.conditions, conditions)?;
+            check_core_conditions(&core.conditions, format_args!("network.cores[{i}].conditions"))?;
             for link in &core.links {
                 index(*link, self.links.len(), format_args!("network.cores[{i}].links"))?;
             }
             let short = core.links.len() <= MAX_STEPS;
-            let max = format_args!("has more than {MAX_STEPS} links");
-            require(short, format_args!("network.cores[{i}]"), max)?;
+            require(
+                short,
+                format_args!("network.cores[{i}]"),
+                format_args!("has more than {MAX_STEPS} links"),
+            )?;
         }
         let square = self.core_of.len() == groups * groups;
         let entries = "must have one entry for each ordered pair of groups";

@@ -250,18 +250,27 @@ impl Files {
 
     fn check(&self, settings: &Settings, path: &str) -> Result<(), Error> {
         let some = (1..=MAX_FILES).contains(&self.count);
-        let allowed = format_args!("must be between 1 and {MAX_FILES}");
-        require(some, format_args!("{path}.count"), allowed)?;
+        require(
+            some,
+            format_args!("{path}.count"),
+            format_args!("must be between 1 and {MAX_FILES}"),
+        )?;
         let long = (1..=Self::MAX_BYTES).contains(&self.size_bytes);
-        let allowed = format_args!("must be between 1 and {}", Self::MAX_BYTES);
-        require(long, format_args!("{path}.size_bytes"), allowed)?;
+        require(
+            long,
+            format_args!("{path}.size_bytes"),
+            format_args!("must be between 1 and {}", Self::MAX_BYTES),
+        )?;
         let blocks = self.size_bytes.div_ceil(u64::from(settings.block_bytes));
         let allowed = "must be at most 2147483648 blocks";
         require(blocks <= 1 << 31, format_args!("{path}.size_bytes"), allowed)?;
         let extents = self.size_bytes.div_ceil(u64::from(settings.extent_bytes));
         let few = extents.saturating_mul(u64::from(self.count)) <= MAX_EXTENTS;
-        let allowed = format_args!("must be at most {MAX_EXTENTS} extents in all files");
-        require(few, format_args!("{path}.count"), allowed)?;
+        require(
+            few,
+            format_args!("{path}.count"),
+            format_args!("must be at most {MAX_EXTENTS} extents in all files"),
+        )?;
         let sane = (0.0..=10.0).contains(&self.zipf);
         require(sane, format_args!("{path}.zipf"), "must be between 0 and 10")
     }
