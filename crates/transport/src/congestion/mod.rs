@@ -2,7 +2,7 @@
 //! flight. One file each; [`AnyController`] lists them.
 //!
 //! A controller neither knows how losses are found nor how the window comes down during recovery:
-//! it says where the window should be, and the transport goes there its own way. TCP segments and uTP
+//! it sets the target of the window, and the transport brings the window there. TCP segments and uTP
 //! packets are the same to it.
 //!
 //! # Who reduces when
@@ -11,17 +11,17 @@
 //!
 //! | | loss | reduction at most once per | timeout | delay, for a W acknowledged | nothing in flight | unused window |
 //! | --- | --- | --- | --- | --- | --- | --- |
-//! | [`NewReno`] | W/2, at least 2m | in this recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
-//! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | in this recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |
-//! | [`HighSpeed`](Kind::HighSpeed) | W/2 to 0.9 W by its size, at least 2m | in this recovery | 1m, slow start to the same | never | W/2 | does not grow |
-//! | [`Bbr`] | what is in flight, for a round; then as before | in this recovery | 1m more than in flight | 4m for 200 ms, if the least round trip is 10 s old | stays | stays |
-//! | [`BbrV3`] | 0.7 of the bandwidth and of W, or what arrives; a probe's loss of 2 % bounds W | in this round | 1m more than in flight | half of the path's for 200 ms, if the least round trip is 5 s old | stays | stays |
-//! | [`ledbat::Rfc6817`] | W/2, at least 2m | in this W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
-//! | [`ledbat::LedbatDraft00`] | W/2, at least 1m | in this W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
-//! | [`ledbat::Libutp`] | W/2, at least 10 B | for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
-//! | [`ledbat::Libutp2010`] | 0.78 W, at least 10 B | for 100 ms | 1m | (1 - q/T) 3000 B | 1m | stays after 300 ms |
-//! | [`ledbat::Libtorrent`] | W/2, at least 1m | in this W, for 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m, slow start | stays, either way |
-//! | [`ledbat::PlusPlus`] | W/2, at least 2m | in this W | 1m, slow start to W/2 | q > T: W (q/T - 1), at most W/2 | at least 1m | does not grow |
+//! | [`NewReno`] | W/2, at least 2m | recovery | 1m, slow start to W/2 | never | W/2 | does not grow |
+//! | [`Cubic`], [`CubicLinux`] | 0.7 W, at least 2m | recovery | 1m, slow start to 0.7 W | HyStart ends slow start | W/2 | does not grow |
+//! | [`HighSpeed`](Kind::HighSpeed) | W/2 to 0.9 W by its size, at least 2m | recovery | 1m, slow start to the same | never | W/2 | does not grow |
+//! | [`Bbr`] | what is in flight, for a round; then as before | recovery | 1m more than in flight | 4m for 200 ms, if the least round trip is 10 s old | stays | stays |
+//! | [`BbrV3`] | 0.7 of the bandwidth and of W, or what arrives; a probe's loss of 2 % bounds W | round | 1m more than in flight | half of the path's for 200 ms, if the least round trip is 5 s old | stays | stays |
+//! | [`ledbat::Rfc6817`] | W/2, at least 2m | W | 1m | (1 - q/T) m, any sign | at least 1m | at most flight + 1m |
+//! | [`ledbat::LedbatDraft00`] | W/2, at least 1m | W | 1m | ±m when (T - q) adds up to W T | stays | stays, either way |
+//! | [`ledbat::Libutp`] | W/2, at least 10 B | 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m | stays after 1 s |
+//! | [`ledbat::Libutp2010`] | 0.78 W, at least 10 B | 100 ms | 1m | (1 - q/T) 3000 B | 1m | stays after 300 ms |
+//! | [`ledbat::Libtorrent`] | W/2, at least 1m | W, and 100 ms | 1m, slow start | (1 - q/T) 3000 B | 2/3 W, at least 1m, slow start | stays, either way |
+//! | [`ledbat::PlusPlus`] | W/2, at least 2m | W | 1m, slow start to W/2 | q > T: W (q/T - 1), at most W/2 | at least 1m | does not grow |
 //!
 //! LEDBAT++ also goes down to 2m for two round trips, on purpose, a tenth of the time. Halves, leasts,
 //! intervals and targets of the LEDBAT family are knobs ([`Ledbat`]); the table has what ships. A timeout
