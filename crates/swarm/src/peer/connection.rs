@@ -43,7 +43,7 @@ pub(super) struct Conn {
     out: WriteBuffer,
     /// The connection apart for blocks, if there is one; boxed, for most have none.
     data: Option<Box<WriteBuffer>>,
-    pub(super) last_received: Time,
+    pub(super) last_heard: Time,
     /// Bytes of the PIECE being sent that are not written.
     left: u32,
     /// Pieces that it has and of which blocks are free.
@@ -168,7 +168,7 @@ impl Conn {
             initiated,
             stage: Stage::Opening,
             got_anything: false,
-            last_received: now,
+            last_heard: now,
             out: WriteBuffer::new(),
             data: None,
             awaiting_transport: false,

@@ -313,7 +313,7 @@ impl Peer {
         self.now = now;
         let handshake = self.handshake();
         let Some(c) = self.conns.get_mut(conn) else { return };
-        c.last_received = now;
+        c.last_heard = now;
         if c.stage == Stage::Opening {
             c.stage = Stage::Greeting;
             if c.initiated {
@@ -331,7 +331,7 @@ impl Peer {
     pub fn on_message(&mut self, now: Time, conn: ConnId, message: Message) {
         self.now = now;
         let Some(c) = self.conns.get_mut(conn) else { return };
-        c.last_received = now;
+        c.last_heard = now;
         if let Some(extras) = &mut c.extras {
             // Rates are of payload: a block, not the header of its PIECE (`stat::received_bytes`).
             let payload = if let Message::Piece { length, .. } = message { length } else { 0 };
@@ -519,7 +519,7 @@ impl Peer {
             for number in 0..self.conns.end() {
                 let id = ConnId(number);
                 let timeout = profile.connections.timeout_ns;
-                if self.conns.get(id).is_some_and(|c| now.since(c.last_received) > timeout) {
+                if self.conns.get(id).is_some_and(|c| now.since(c.last_heard) > timeout) {
                     self.close(now, id);
                 } else {
                     self.time_out_request(now, id);
