@@ -11,7 +11,7 @@ pub(crate) struct Monitor {
     gaps: bool,
     rtts: bool,
     pub(crate) classes: Vec<Class>,
-    /// Trace of the packets that captured ends send, if there is one.
+    /// The trace of the packets that captured ends send, if there is one.
     pub(crate) trace: Option<PacketTrace>,
     /// Whether the trace, a [`Tap`](super::Tap) or a log has to see every packet that is sent.
     pub(super) watches_packets: bool,
