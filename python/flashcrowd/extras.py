@@ -13,6 +13,7 @@ EXTRAS = {
     "scipy": "report",
     "networkx": "topology",
     "libtorrent": "emulation",
+    "deluge_client": "deluge",
     "dask": "cluster",
     "distributed": "cluster",
     "dask_jobqueue": "cluster",

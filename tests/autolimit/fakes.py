@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
+import shutil
+import socketserver
+import ssl
+import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
+
+import pytest
+
+from flashcrowd.autolimit.deluge_rpc import ERROR, HEADER, RESPONSE, VERSION
 
 Answer = tuple[int, dict[str, str], bytes]
 """Status, headers, body."""
 
 
 class Fake:
-    """What both have: a user's limit, alternative speeds, and a mood that may spoil answers."""
+    """What all have: a user's limit, alternative speeds, and a mood that may spoil answers."""
 
     scheme: str
 
@@ -34,6 +47,10 @@ class Fake:
 
     def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
         raise NotImplementedError
+
+    def server(self) -> socketserver.BaseServer:
+        """It, at a port of its own."""
+        return _http(self)
 
 
 class FakeTransmission(Fake):
@@ -108,10 +125,91 @@ class FakeQBittorrent(Fake):
         }.get(what)
 
 
+class FakeDeluge(Fake):
+    """A daemon; one connection at a time."""
+
+    scheme = "deluge"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config: dict[str, Any] = {"max_upload_speed": -1.0}
+        self.level = 10
+        self.logins = 0
+        self.inside = False
+
+    def reply(self, call: Sequence[Any]) -> tuple[Any, ...]:
+        """The message that answers a request."""
+        number, method, arguments, named = call
+        if method == "daemon.login":
+            self.logins += 1
+            assert named["client_version"]
+            if list(arguments) != ["me", "secret"]:
+                return ERROR, number, "BadLoginError", ("Password does not match",), {}, "trace"
+            self.inside = True
+            return RESPONSE, number, self.level
+        if not self.inside or self.level < 5:
+            return ERROR, number, "NotAuthorizedError", (0, 5), {}, "trace"
+        return RESPONSE, number, self._said(method, list(arguments))
+
+    def _said(self, method: str, arguments: list[Any]) -> Any:
+        if method == "core.set_config":
+            self.writes.append(arguments[0])
+            self.config.update(arguments[0])
+        counters = {"net.sent_payload_bytes": self.uploaded, "net.recv_payload_bytes": 0}
+        return {
+            "daemon.info": "2.0.3",
+            "core.set_config": None,
+            "core.get_config_values": dict(self.config),
+            "core.get_session_status": counters,
+            "core.get_enabled_plugins": ["Label", "Scheduler"] if self.alternative else ["Label"],
+            "scheduler.get_state": "Yellow",
+            "core.get_torrents_status": {
+                "ab" * 20: {"max_upload_speed": 5.5},
+                "cd" * 20: {"max_upload_speed": -1.0},
+            },
+        }[method]
+
+    def server(self) -> socketserver.BaseServer:
+        return _tls(self)
+
+
+DELUGE = pytest.mark.skipif(find_spec("deluge_client") is None, reason="no deluge-client")
+FAKES: list[Any] = [FakeTransmission, FakeQBittorrent, pytest.param(FakeDeluge, marks=DELUGE)]
+
+
 @contextmanager
 def served(fake: Fake) -> Iterator[Fake]:
     """The fake at a port of its own."""
+    server = fake.server()
+    fake.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
+
+class _Quiet:
+    """A server to which it is nothing that the other end goes away: some tests are about that."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
+class _HttpServer(_Quiet, ThreadingHTTPServer):
+    pass
+
+
+class _TcpServer(_Quiet, socketserver.ThreadingTCPServer):
+    pass
+
+
+def _http(fake: Fake) -> socketserver.BaseServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -135,22 +233,47 @@ def served(fake: Fake) -> Iterator[Fake]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    return _HttpServer(("127.0.0.1", 0), Handler)
 
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # the other end went away, which is what some tests are about
 
-    server = Server(("127.0.0.1", 0), Handler)
-    fake.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def framed(value: Any) -> bytes:
+    """A message of Deluge's daemon."""
+    from deluge_client.rencode import dumps
+
+    body = zlib.compress(dumps(value, 64))
+    return HEADER.pack(VERSION, len(body)) + body
+
+
+@functools.cache
+def _context() -> ssl.SSLContext:
+    """A certificate that nobody signed, as the daemon's."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        both = str(Path(folder) / "both.pem")
+        words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+        named = ["-subj", "/CN=Deluge Daemon", "-keyout", both, "-out", f"{both}.crt"]
+        subprocess.run([*words.split(), *named], check=True, capture_output=True)
+        context.load_cert_chain(f"{both}.crt", both)
+    return context
+
+
+def _tls(fake: FakeDeluge) -> socketserver.BaseServer:
+    from deluge_client.rencode import loads
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with _context().wrap_socket(self.request, server_side=True) as connected:
+                fake.inside = False
+                reader = connected.makefile("rb")
+                while len(header := reader.read(HEADER.size)) == HEADER.size:
+                    body = zlib.decompress(reader.read(HEADER.unpack(header)[1]))
+                    for call in loads(body, decode_utf8=True):
+                        answer = 200, {}, framed(fake.reply(call))
+                        connected.sendall(fake.mood(call[1], answer)[2])
+
+    return _TcpServer(("127.0.0.1", 0), Handler)
 
 
 def dead(path: str, answer: Answer) -> Answer:

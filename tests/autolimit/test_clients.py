@@ -7,15 +7,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, dead, late, served
+from tests.autolimit.fakes import (
+    FAKES,
+    Fake,
+    FakeDeluge,
+    FakeQBittorrent,
+    FakeTransmission,
+    dead,
+    late,
+    served,
+)
 
 from flashcrowd.autolimit import http
-from flashcrowd.autolimit.address import Address
+from flashcrowd.autolimit.address import PORTS, Address
 from flashcrowd.autolimit.client import Client, Gone, OwnLimits, Refused
 from flashcrowd.autolimit.clients import CLIENTS, reach
 from flashcrowd.autolimit.credentials import Credentials
-
-FAKES = [FakeTransmission, FakeQBittorrent]
 
 
 def reached(fake: Fake, password: str = "secret") -> Client:
@@ -37,11 +44,16 @@ def test_reads_writes_and_restores(kind: type[Fake]) -> None:
         client.close()
 
 
-def test_limits_are_never_zero_nor_beyond_32_bits() -> None:
-    for name in CLIENTS:
-        client = reach(Address(name, "localhost", 1), Credentials(""))
-        assert client.rounded(1) in (1000, 1024)
-        assert 0 < client.rounded(10**15) < 2**31
+@pytest.mark.parametrize("kind", FAKES)
+def test_limits_are_never_zero_nor_beyond_32_bits(kind: type[Fake]) -> None:
+    client = reach(Address(kind.scheme, "localhost", 1), Credentials(""))
+    assert client.rounded(1) in (1000, 1024)
+    assert 0 < client.rounded(10**15) < 2**31
+
+
+def test_every_client_has_a_port_and_a_fake() -> None:
+    fakes = {FakeTransmission.scheme, FakeQBittorrent.scheme, FakeDeluge.scheme}
+    assert set(CLIENTS) == set(PORTS) == fakes
 
 
 def test_alternative_speeds_of_qbittorrent_are_left_alone() -> None:
@@ -84,11 +96,11 @@ def test_wrong_passwords_are_tried_once(kind: type[Fake]) -> None:
         client = reached(fake, "wrong")
         with pytest.raises(Refused, match="refused the password of me"):
             client.connect()
-        assert not isinstance(fake, FakeQBittorrent) or fake.logins == 1
+        assert not isinstance(fake, FakeQBittorrent | FakeDeluge) or fake.logins == 1
         client.close()
 
 
-@pytest.mark.parametrize("kind", FAKES)
+@pytest.mark.parametrize("kind", [FakeTransmission, FakeQBittorrent])
 def test_the_other_client_is_recognized(kind: type[Fake]) -> None:
     other = FakeQBittorrent.scheme if kind is FakeTransmission else FakeTransmission.scheme
     with served(kind()) as fake:

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission
+from tests.autolimit.fakes import FAKES, Fake, FakeDeluge, FakeQBittorrent, FakeTransmission
 
 from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Gone, Refused
 from flashcrowd.autolimit.clients import CLIENTS, reach
 from flashcrowd.autolimit.credentials import Credentials
+from flashcrowd.autolimit.deluge_rpc import ERROR, Rejected, Request
 from flashcrowd.autolimit.http import Answer
 from flashcrowd.autolimit.libtorrent import Libtorrent
 from flashcrowd.autolimit.memory import Volatile
@@ -29,7 +30,7 @@ from flashcrowd.autolimit.restore import restore
 from flashcrowd.autolimit.session import Session
 from flashcrowd.autolimit.turn import turn
 
-FAKES = [FakeTransmission, FakeQBittorrent]
+OVER_HTTP = [name for name in CLIENTS if name != FakeDeluge.scheme]
 SECOND = 10**9
 
 huge = st.sampled_from([-(2**63), 2**53, 2**63, 2**64, 10**400])
@@ -51,6 +52,9 @@ NAMES = [
     "up_rate_limit",
     "up_limit",
     "uploadLimited",
+    "max_upload_speed",
+    "net.sent_payload_bytes",
+    "net.recv_payload_bytes",
 ]
 values = st.recursive(
     scalars | st.just("success"),
@@ -123,7 +127,7 @@ def only_looks(client: Any) -> None:
             session.status()
 
 
-@pytest.mark.parametrize("name", list(CLIENTS))
+@pytest.mark.parametrize("name", OVER_HTTP)
 @given(said=st.lists(answers, min_size=1, max_size=6))
 def test_any_answer_is_understood_or_refused(name: str, said: list[Answer]) -> None:
     client = client_of(name)
@@ -159,7 +163,7 @@ heads = st.sampled_from(
 on_the_wire = st.lists(heads | bodies | st.binary(max_size=60), max_size=8).map(b"".join)
 
 
-@pytest.mark.parametrize("name", list(CLIENTS))
+@pytest.mark.parametrize("name", OVER_HTTP)
 @given(said=st.lists(on_the_wire, min_size=1, max_size=5))
 def test_any_bytes_on_the_wire_are_understood_or_refused(name: str, said: list[bytes]) -> None:
     turns, ends = iter(range(10**6)), []
@@ -200,14 +204,17 @@ class Swap:
             # qBittorrent's version is no JSON.
             here = self.name == "version" and body.startswith(b"v")
             return f"v{self.value}".encode("utf-8", "replace") if here else body
-        return json.dumps(self._in(said)).encode()
+        return json.dumps(self.inside(said)).encode()
 
-    def _in(self, said: Any) -> Any:
+    def inside(self, said: Any) -> Any:
+        """The same, with the other value wherever its name is."""
         if isinstance(said, list):
-            return [self._in(each) for each in said]
+            return [self.inside(each) for each in said]
         if not isinstance(said, dict):
             return said
-        return {key: self.value if key == self.name else self._in(it) for key, it in said.items()}
+        return {
+            key: self.value if key == self.name else self.inside(it) for key, it in said.items()
+        }
 
 
 class Wire:
@@ -235,6 +242,47 @@ class Wire:
         return Answer(status, {name.lower(): value for name, value in given.items()}, said)
 
 
+class RpcWire:
+    """The same in the place of `DelugeRpc`."""
+
+    def __init__(self, fake: FakeDeluge, spoils: list[Any]) -> None:
+        self.fake, self.spoils = fake, spoils
+        self.connected = False
+
+    def ask(self, *requests: Request) -> list[Any]:
+        self.connected = True
+        spoil = self.spoils.pop(0) if self.spoils else None
+        if spoil == "before":
+            self._cut()
+        calls = ((0, each.method, each.arguments, each.named) for each in requests)
+        replies = [self.fake.reply(call) for call in calls]
+        if spoil == "after" or isinstance(spoil, float):
+            self._cut()
+        for kind, _, value, *_ in replies:
+            if kind == ERROR:
+                raise Rejected(value)
+        if isinstance(spoil, Answer):
+            return [spoil.text for _ in replies]
+        values = [value for _, _, value in replies]
+        return [spoil.inside(value) for value in values] if isinstance(spoil, Swap) else values
+
+    def _cut(self) -> None:
+        self.connected = self.fake.inside = False
+        raise Gone("no answer in time")
+
+    def close(self) -> None:
+        self.connected = self.fake.inside = False
+
+
+def wired(client: Any, fake: Fake, spoils: list[Any]) -> Wire | RpcWire:
+    """Puts a fake behind a client, with spoilt answers between them."""
+    if isinstance(fake, FakeDeluge):
+        client._rpc = wire = RpcWire(fake, spoils)
+    else:
+        client._http = wire = Wire(fake, spoils)
+    return wire
+
+
 @pytest.mark.parametrize("kind", FAKES)
 @given(
     name=st.sampled_from([*NAMES, "honorsSessionLimits"]),
@@ -245,7 +293,7 @@ def test_any_value_of_an_answer_is_understood_or_refused(
 ) -> None:
     fake = kind()
     client = client_of(fake.scheme)
-    client._http = Wire(fake, [Swap(name, value)] * 50)
+    wired(client, fake, [Swap(name, value)] * 50)
     only_looks(client)
     assert fake.writes == []
 
@@ -274,8 +322,10 @@ def test_whatever_spoils_answers_the_user_has_in_the_end_what_he_had(
         fake.limits[0] = 51200 if limited else 0
     elif isinstance(fake, FakeTransmission):
         fake.session["speed-limit-up-enabled"] = limited
+    elif isinstance(fake, FakeDeluge):
+        fake.config["max_upload_speed"] = 33.5 if limited else -1.0
     client = client_of(fake.scheme)
-    client._http = wire = Wire(fake, [])
+    wire = wired(client, fake, [])
     client.connect()
     before = client.read().setting
     session = Session(0, client.read(), control="autolimit", reflectors=4, rounded=client.rounded)

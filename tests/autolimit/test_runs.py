@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.autolimit.fakes import Fake, FakeQBittorrent, FakeTransmission, served
+from tests.autolimit.fakes import DELUGE, FAKES, Fake, FakeTransmission, served
 
 from flashcrowd.autolimit.address import Address
 from flashcrowd.autolimit.client import Client, Gone, Reading
@@ -91,7 +91,22 @@ def qbittorrent(folder: Path, port: int) -> tuple[list[str], str]:
     return ["qbittorrent-nox", f"--profile={folder}"], ""
 
 
-REAL = {"transmission": transmission, "qbittorrent": qbittorrent}
+def deluge(folder: Path, port: int) -> tuple[list[str], str]:
+    given = {
+        "daemon_port": port, "dht": False, "lsd": False, "upnp": False, "natpmp": False,
+        "utpex": False, "new_release_check": False, "max_upload_speed": 300.0,
+    }  # fmt: skip
+    (folder / "core.conf").write_text('{"file": 1, "format": 1}' + json.dumps(given))
+    (folder / "auth").write_text("me:secret:10\n")
+    return ["deluged", "--do-not-daemonize", "--config", str(folder)], "secret"
+
+
+REAL = {"transmission": transmission, "qbittorrent": qbittorrent, "deluge": deluge}
+PROGRAMS = {
+    "transmission": "transmission-daemon",
+    "qbittorrent": "qbittorrent-nox",
+    "deluge": "deluged",
+}
 
 
 class Real:
@@ -125,11 +140,12 @@ class Real:
         self.process.wait(PATIENCE)
 
 
-@pytest.fixture(params=list(REAL))
+@pytest.fixture(
+    params=["transmission", "qbittorrent", pytest.param("deluge", marks=DELUGE)],
+)
 def real(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Real]:
-    program = {"transmission": "transmission-daemon", "qbittorrent": "qbittorrent-nox"}
-    if shutil.which(program[request.param]) is None:
-        pytest.skip(f"{program[request.param]} is not installed")
+    if shutil.which(PROGRAMS[request.param]) is None:
+        pytest.skip(f"{PROGRAMS[request.param]} is not installed")
     folder = tmp_path / "client"
     folder.mkdir()
     found = Real(request.param, folder)
@@ -167,9 +183,6 @@ def test_a_real_client_keeps_what_its_user_sets_meanwhile(real: Real, tmp_path: 
         autolimit.limited()
         assert autolimit.end(signal.SIGTERM) == 0
     assert real.read().setting == chosen
-
-
-FAKES = [FakeTransmission, FakeQBittorrent]
 
 
 @pytest.mark.parametrize("kind", FAKES)
@@ -222,7 +235,8 @@ def test_a_client_that_is_gone_at_the_end_is_given_back_later(tmp_path: Path) ->
     [
         (["transmission://me:geheim@127.0.0.1:1"], "--password-file"),
         (["transmission://127.0.0.1:1"], "nobody listens there"),
-        (["deluge://127.0.0.1:1"], "knows the clients"),
+        (["vuze://127.0.0.1:1"], "knows the clients"),
+        (["deluge+https://127.0.0.1:1"], "is not HTTP"),
         (["transmission://127.0.0.1:1", "--control", "fast"], "--control fast"),
         (["transmission://127.0.0.1:1", "--line", "up 1"], "--line"),
         (["transmission://127.0.0.1:1", "--line", "up 1 kbit/s"], "16.384 kbit/s"),

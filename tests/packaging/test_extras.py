@@ -63,8 +63,9 @@ def test_a_plain_installation_can(words: list[str]) -> None:
         (["pyarrow"], ["report", "results/x"], "run"),
         (["scipy", "matplotlib", "jinja2"], ["reproduce", "rao2010"], "report"),
         (["networkx"], ["check", str(ROOT / "studies" / "backbone.toml")], "topology"),
+        (["deluge_client"], ["autolimit", "deluge://localhost"], "deluge"),
     ],
-    ids=["run", "report", "reproduce", "topology"],
+    ids=["run", "report", "reproduce", "topology", "deluge"],
 )
 def test_what_is_missing_is_said_in_one_line(hidden: list[str], words: list[str], extra: str):
     done = call(hidden, *words)

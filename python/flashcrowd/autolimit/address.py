@@ -8,8 +8,10 @@ from urllib.parse import unquote, urlsplit
 from flashcrowd.autolimit.client import Refused
 from flashcrowd.errors import did_you_mean, visible
 
-PORTS = {"qbittorrent": 8080, "transmission": 9091}
+PORTS = {"qbittorrent": 8080, "transmission": 9091, "deluge": 58846}
 """Clients, and the port at which each listens unless told otherwise."""
+_NO_HTTP = {"deluge"}
+"""Those whose interface has no path, and TLS without being asked for it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,10 @@ class Address:
             Refused: it is none, or has a password in it.
         """
         shown = _without_password(text)
-        example = "write it as qbittorrent://USER@HOST:8080 or transmission://HOST:9091"
+        example = (
+            "write it as qbittorrent://USER@HOST:8080, transmission://HOST:9091 or "
+            "deluge://USER@HOST:58846"
+        )
         try:
             parts = urlsplit(text)
             port = parts.port
@@ -57,7 +62,7 @@ class Address:
         if "://" not in text or tls not in ("", "https"):
             raise Refused(f"{shown} is no address of a client; {example}.")
         if name not in PORTS:
-            known = " and ".join(PORTS)
+            known = ", ".join(PORTS)
             hint = did_you_mean(name, PORTS)
             raise Refused(
                 f"{shown}: autolimit knows the clients {known}{'; ' + hint if hint else '.'}"
@@ -71,6 +76,8 @@ class Address:
         if not parts.hostname or parts.query or parts.fragment or port == 0:
             raise Refused(f"{shown} is no address of a client; {example}.")
         path = parts.path.rstrip("/")
+        if name in _NO_HTTP and (path or tls):
+            raise Refused(f"{shown}: the interface of {name} is not HTTP; {example}.")
         user = unquote(parts.username or "")
         return cls(name, parts.hostname, port or PORTS[name], user, path, tls == "https")
 

@@ -27,8 +27,8 @@ def autolimit(
         str,
         Parameter(
             name="CLIENT",
-            help="Where it is: qbittorrent://USER@HOST:8080 or transmission://HOST:9091. "
-            "No password: it is asked for.",
+            help="Where it is: qbittorrent://USER@HOST:8080, transmission://HOST:9091 or "
+            "deluge://USER@HOST:58846. No password: it is asked for.",
         ),
     ],
     /,

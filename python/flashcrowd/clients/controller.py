@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashcrowd.autolimit.address import PORTS
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.client import Gone, Reading, Refused
 from flashcrowd.autolimit.clock import Clock
@@ -24,10 +23,10 @@ from flashcrowd.autolimit.turn import Order, Said
 from flashcrowd.clients.place import Place, entered
 from flashcrowd.clients.settings import Settings, Unmet
 
-CONTROLLED = ("libtorrent", *PORTS)
-"""The programs whose interface autolimit speaks."""
 STEPS = {"libtorrent": 1, "qbittorrent": 1024, "transmission": 1000}
 """A limit is rounded down to so many bytes per second by each of them."""
+CONTROLLED = tuple(STEPS)
+"""The programs that play peers, and whose interface autolimit speaks."""
 JOIN_S = 3.0
 """A loop that was stopped has ended after this: it waits two seconds for what is under way."""
 _LAST = 6
