@@ -8,13 +8,23 @@ pub(super) struct Occupancy {
     /// Rate by probes, summed over windows: what the line carried.
     carried: f64,
     waited: f64,
+    /// What the last window added to both.
+    last: (f64, f64),
 }
 
 impl Occupancy {
     /// In a window with this upload, in bytes per second, so many of the answers waited.
     pub(super) fn note(&mut self, upload: f64, (waited, answers): (usize, usize)) {
-        self.carried += upload * answers as f64;
-        self.waited += waited as f64;
+        self.last = (upload * answers as f64, waited as f64);
+        self.carried += self.last.0;
+        self.waited += self.last.1;
+    }
+
+    /// Forgets the last window: others were about to fill the line, and probes waited for them.
+    pub(super) fn withdraw(&mut self) {
+        let (carried, waited) = std::mem::take(&mut self.last);
+        self.carried -= carried;
+        self.waited -= waited;
     }
 
     /// The capacity in bytes per second. One more is taken to have waited than did (Laplace's rule): a few
@@ -27,6 +37,20 @@ impl Occupancy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_is_withdrawn_says_nothing() {
+        let (mut line, mut other) = (Occupancy::default(), Occupancy::default());
+        for (upload, waited) in [(10e3, 1), (20e3, 5)] {
+            line.note(upload, (waited, 10));
+        }
+        line.withdraw();
+        other.note(10e3, (1, 10));
+        assert_eq!(line.capacity(), other.capacity());
+        // Once only: the window before it was not under the same suspicion.
+        line.withdraw();
+        assert_eq!(line.capacity(), other.capacity());
+    }
 
     #[test]
     fn the_part_of_probes_that_wait_tells_the_capacity() {

@@ -49,7 +49,7 @@ const CLOSE: f64 = 1.1;
 /// The raise of a search at most: it doubles while the probes that wait say that there is room for it.
 const DOUBLE: f64 = 2.0;
 
-/// A step up after two that did no harm.
+/// A step up after two that did no harm, above all that is known.
 const STEP: f64 = 1.25;
 
 /// Windows at the limit that was found before more is tried, at first and at most: twice as many after each trial that failed.
@@ -113,7 +113,7 @@ pub(crate) struct Control {
     bad: Option<f64>,
     /// Whether a limit that does harm was met since all was learnt anew.
     found: bool,
-    /// Windows between two trials, and how many in a row did no harm.
+    /// Windows between two trials, and how many in a row did no harm above all that is known.
     patience: u32,
     successes: u32,
     limit: f64,
@@ -351,6 +351,9 @@ impl Control {
                 let most = if added > QUEUE { SEARCH } else { DOUBLE };
                 if added <= QUEUE {
                     self.line.note(latest, self.senses.waited(self.idle + QUEUE));
+                } else {
+                    // The probes that waited in the window before may have met the first packets of this queue.
+                    self.line.withdraw();
                 }
                 let room = self.line.capacity().map_or(f64::INFINITY, |capacity| CUT * capacity);
                 self.good = self.limit;
@@ -358,14 +361,16 @@ impl Control {
                 self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
             }
             Mode::Trial { windows } => {
-                // Two windows tell of a queue that stands, and that a round trip is not longer at all.
-                let enough = if self.shared && added > 0.0 { CYCLE } else { 2 };
-                if windows < SETTLE + enough {
+                // Two windows tell of a queue that stands. Of a mean they tell only as long as the line is not known, and much is to
+                // be won: a limiter that writes whole blocks, and pages of others, leave troughs of seconds.
+                let quick = !self.shared || (added <= 0.0 && !self.found);
+                if windows < SETTLE + if quick { 2 } else { CYCLE } {
                     return;
                 }
                 self.good = self.limit;
                 self.patience = PATIENCE;
-                self.successes += 1;
+                // Trials below what did harm are no sign of a line that has more.
+                self.successes = if self.bad.is_some() { 0 } else { self.successes + 1 };
                 self.more(state(Phase::Raising, "the trial did no harm"));
             }
             Mode::Hold { left, windows } => {
@@ -463,4 +468,90 @@ impl Controller for Control {
     }
 
     answers_of_senses!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, Limit};
+
+    const GOOD: f64 = 50e3;
+    const TRIED: f64 = 60e3;
+
+    /// Windows in which all answers wait so many milliseconds, while the upload is at the limit that is tried.
+    struct Line {
+        control: Control,
+        now: Time,
+    }
+
+    impl Line {
+        /// A trial beside a download, whose queue adds 250 ms in the mean.
+        fn with_trial(found: bool, bad: Option<f64>) -> Line {
+            let setup = Setup { now: Time::START, reflectors: 4, limit: Limit::Unlimited };
+            let mut line =
+                Line { control: Control::new(&Autolimit::default(), &setup), now: Time::START };
+            // The base, and the rate.
+            line.windows(&[0, 0]);
+            let control = &mut line.control;
+            (control.shared, control.found, control.bad) = (true, found, bad);
+            (control.good, control.limit) = (GOOD, TRIED);
+            control.reference = Reference { standing: 0.25, mean: 0.25 };
+            control.refresh_at = Time::NEVER;
+            control.mode = Mode::Trial { windows: 0 };
+            line
+        }
+
+        fn windows(&mut self, delays_ms: &[u64]) {
+            for delay in delays_ms {
+                for second in 1..=2 {
+                    self.now += Span::from_secs(1);
+                    let sent = TRIED * self.now.since(Time::START).seconds();
+                    let rates = Rates { uploaded: sent as u64, ..Rates::default() };
+                    self.control.on_rates(self.now, &rates);
+                    for reflector in [2 * second - 2, 2 * second - 1] {
+                        let rtt = Some(Span::from_millis(20 + delay));
+                        self.control.on_answer(self.now, &Answer { reflector, rtt });
+                    }
+                }
+                self.control.probe(self.now);
+            }
+        }
+
+        fn accepted(&self) -> bool {
+            self.control.good == TRIED
+        }
+    }
+
+    #[test]
+    fn a_trough_is_no_licence_once_the_line_is_known() {
+        let mut known = Line::with_trial(true, None);
+        known.windows(&[200, 200, 200, 360]);
+        assert!(!known.accepted());
+        known.windows(&[360]);
+        assert!(!known.accepted());
+        assert_eq!((known.control.limit, known.control.bad), (GOOD, Some(TRIED)));
+
+        let mut innocent = Line::with_trial(true, None);
+        innocent.windows(&[200; SETTLE + CYCLE]);
+        assert!(innocent.accepted());
+
+        let mut searching = Line::with_trial(false, None);
+        searching.windows(&[200; SETTLE + 2]);
+        assert!(searching.accepted());
+    }
+
+    #[test]
+    fn steps_grow_only_above_what_did_harm() {
+        let whole = [200; SETTLE + CYCLE];
+        let mut below = Line::with_trial(true, Some(2.0 * TRIED));
+        below.control.successes = 1;
+        below.windows(&whole);
+        assert_eq!(below.control.successes, 0);
+        assert!((below.control.limit - libm::sqrt(2.0) * TRIED).abs() < 1.0);
+
+        let mut above = Line::with_trial(true, None);
+        above.control.successes = 1;
+        above.windows(&whole);
+        assert_eq!(above.control.limit, STEP * TRIED);
+    }
 }
