@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class Fake:
     def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
         raise NotImplementedError
 
-    def server(self) -> socketserver.BaseServer:
+    def server(self) -> socketserver.TCPServer:
         """It, at a port of its own."""
         return _http(self)
 
@@ -169,7 +170,7 @@ class FakeDeluge(Fake):
             },
         }[method]
 
-    def server(self) -> socketserver.BaseServer:
+    def server(self) -> socketserver.TCPServer:
         return _tls(self)
 
 
@@ -209,7 +210,7 @@ class _TcpServer(_Quiet, socketserver.ThreadingTCPServer):
     pass
 
 
-def _http(fake: Fake) -> socketserver.BaseServer:
+def _http(fake: Fake) -> socketserver.TCPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -238,9 +239,7 @@ def _http(fake: Fake) -> socketserver.BaseServer:
 
 def framed(value: Any) -> bytes:
     """A message of Deluge's daemon."""
-    from deluge_client.rencode import dumps
-
-    body = zlib.compress(dumps(value, 64))
+    body = zlib.compress(import_module("deluge_client.rencode").dumps(value, 64))
     return HEADER.pack(VERSION, len(body)) + body
 
 
@@ -259,8 +258,8 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _tls(fake: FakeDeluge) -> socketserver.BaseServer:
-    from deluge_client.rencode import loads
+def _tls(fake: FakeDeluge) -> socketserver.TCPServer:
+    loads = import_module("deluge_client.rencode").loads
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
