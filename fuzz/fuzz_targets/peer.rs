@@ -8,7 +8,7 @@ use flashcrowd_base::{Rate, Span, RandomStream, Time};
 use flashcrowd_swarm::profile::{
     RequestPipeline, FreeSlot, LeechChoker, MeterStart, NAMES, PieceOrder, SeedChoker, named,
 };
-use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Profile, Role, Torrent};
+use flashcrowd_swarm::{Action, Bitfield, ConnId, Extensions, Message, Peer, PeerId, Profile, Role, Torrent};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Say {
         let at = |piece: u8, block: u8| (u32::from(piece) % PIECES, u32::from(block) % 4 * 1000);
         let length = 1000;
         match self {
-            Say::Handshake => Message::Handshake,
+            Say::Handshake => Message::Handshake(Extensions::NONE),
             Say::KeepAlive => Message::KeepAlive,
             Say::Choke => Message::Choke,
             Say::Unchoke => Message::Unchoke,

@@ -23,7 +23,12 @@ def as_shipped() -> Settings:
     """The rules of libtorrent 2, as far as its own settings say them."""
     return settings(
         "modern",
-        connections={"timeout_ns": 120 * 10**9},
+        connections={
+            "timeout_ns": 120 * 10**9,
+            "max_candidates": 3000,
+            "turnover_ns": 300 * 10**9,
+            "inactivity_ns": 600 * 10**9,
+        },
         announce={"min_interval_ns": 300 * 10**9},
         requests={
             "backlog": {

@@ -4,7 +4,9 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_swarm::picker::Picker;
 use flashcrowd_swarm::profile::{Profile, named};
-use flashcrowd_swarm::{Action, Bitfield, ConnId, Message, Peer, PeerId, Role, Torrent};
+use flashcrowd_swarm::{
+    Action, Bitfield, ConnId, Extensions, Message, Peer, PeerId, Role, Torrent,
+};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ fn joined(role: Role, limit: Option<Rate>) -> Peer {
     for remote in 1..=NEIGHBOURS {
         let conn = peer.accept(Time::START, PeerId(remote)).expect("there is room");
         peer.on_connected(Time::START, conn, SPACE);
-        peer.on_message(Time::START, conn, Message::Handshake);
+        peer.on_message(Time::START, conn, Message::Handshake(Extensions::NONE));
     }
     drain(&mut peer);
     peer

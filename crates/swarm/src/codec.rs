@@ -8,7 +8,8 @@
 //! (Fast) unless the decoder was told that both sides offer it.
 //! The decoder does not judge whether a message makes sense at its time; [`Peer`](crate::Peer) does.
 
-use crate::{Bitfield, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
+use crate::peer_exchange::EXTENSION_HANDSHAKE;
+use crate::{Bitfield, Extensions, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -74,6 +75,8 @@ pub enum CodecError {
 
 /// In the last of the reserved bytes (BEP 6).
 const FAST_BIT: u8 = 0x04;
+/// In the sixth of them (BEP 10).
+const PROTOCOL_BIT: u8 = 0x10;
 const PROTOCOL: &[u8; 20] = b"\x13BitTorrent protocol";
 const CHOKE: u8 = 0;
 const UNCHOKE: u8 = 1;
@@ -99,19 +102,24 @@ impl Handshake {
     pub fn new(info_hash: [u8; 20], peer_id: [u8; 20]) -> Handshake {
         Handshake { reserved: [0; 8], info_hash, peer_id }
     }
-    /// The handshake of a client that offers the Fast extension: what
-    /// [`Message::FastHandshake`] stands for.
-    pub fn fast(info_hash: [u8; 20], peer_id: [u8; 20]) -> Handshake {
-        Handshake { reserved: [0, 0, 0, 0, 0, 0, 0, FAST_BIT], info_hash, peer_id }
+    /// The same of one that offers these.
+    pub fn offering(self, extensions: Extensions) -> Handshake {
+        let mut reserved = self.reserved;
+        reserved[5] |= if extensions.protocol { PROTOCOL_BIT } else { 0 };
+        reserved[7] |= if extensions.fast { FAST_BIT } else { 0 };
+        Handshake { reserved, ..self }
     }
     /// The message that this handshake is to a [`Peer`](crate::Peer).
     pub fn message(&self) -> Message {
-        if self.offers(Extension::Fast) { Message::FastHandshake } else { Message::Handshake }
+        Message::Handshake(Extensions {
+            fast: self.offers(Extension::Fast),
+            protocol: self.offers(Extension::Protocol),
+        })
     }
     /// Whether the sender offers this extension.
     pub fn offers(&self, extension: Extension) -> bool {
         let (byte, bit) = match extension {
-            Extension::Protocol => (5, 0x10),
+            Extension::Protocol => (5, PROTOCOL_BIT),
             Extension::Fast => (7, FAST_BIT),
             Extension::Dht => (7, 0x01),
         };
@@ -142,7 +150,7 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) {
         numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
     };
     match message {
-        Message::Handshake | Message::FastHandshake => {}
+        Message::Handshake(_) => {}
         Message::KeepAlive => out.extend_from_slice(&[0; 4]),
         Message::Choke => head(CHOKE, &[]),
         Message::Unchoke => head(UNCHOKE, &[]),
@@ -168,7 +176,15 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) {
         Message::Suggest { piece } => head(SUGGEST, &[*piece]),
         Message::Reject { piece, begin, length } => head(REJECT, &[*piece, *begin, *length]),
         Message::AllowedFast { piece } => head(ALLOWED_FAST, &[*piece]),
+        Message::ExtensionHandshake => extended(message.size(), EXTENSION_HANDSHAKE, out),
+        Message::PeerExchange(peers) => extended(message.size(), peers.body(), out),
     }
+}
+
+/// A message of the extension protocol.
+fn extended(size: u32, body: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(size - 4).to_be_bytes());
+    out.extend_from_slice(body);
 }
 
 /// What a stream brought.

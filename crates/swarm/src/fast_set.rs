@@ -9,15 +9,13 @@ const MAX_LOOPS: u32 = 500;
 
 /// The pieces, `count` of them or all that there are, that a peer may request while choked.
 ///
-/// The simulator knows no addresses here: peer n counts as 198.18.0.0 + n, the first addresses of the
-/// range for benchmarks (RFC 2544), and a torrent's geometry stands for its info-hash. libtorrent hashes
-/// the whole address, where BEP 6 masks it to its first 24 bits.
+/// A torrent's geometry stands for its info-hash. libtorrent hashes the whole [address](PeerId::address), where
+/// BEP 6 masks it to its first 24 bits.
 pub fn allowed_fast_set(peer: PeerId, torrent: &Torrent, count: u32) -> Vec<u32> {
-    let address = 0xC612_0000u32.wrapping_add(peer.0).to_be_bytes();
     let mut geometry = Sha1::new();
     geometry.update(&torrent.bytes().to_be_bytes());
     geometry.update(&torrent.piece_bytes(0).to_be_bytes());
-    canonical_set(address, geometry.digest().bytes(), torrent.pieces(), count)
+    canonical_set(peer.address(), geometry.digest().bytes(), torrent.pieces(), count)
 }
 
 /// BEP 6: numbers from a chain of hashes of address and info-hash. `address` as it enters the hash.

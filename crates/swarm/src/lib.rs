@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use flashcrowd_base::{Rate, Span, RandomStream, Time};
-//! use flashcrowd_swarm::{Action, Message, Peer, PeerId, Role, Torrent, profile};
+//! use flashcrowd_swarm::{Action, Extensions, Message, Peer, PeerId, Role, Torrent, profile};
 //! use std::sync::Arc;
 //!
 //! let profile = profile::named("mainline-4.0.2").ok_or("no such profile")?;
@@ -27,7 +27,7 @@
 //! peer.on_peers(now, Span::from_secs(1800), &[PeerId(1)]);
 //! let Some(Action::Connect { conn, .. }) = peer.poll() else { return Err("no connection".into()) };
 //! peer.on_connected(now, conn, 16_384);
-//! let handshake = Action::Write { conn, bytes: 68, completes: Some(Message::Handshake) };
+//! let handshake = Action::Write { conn, bytes: 68, completes: Some(Message::Handshake(Extensions::NONE)) };
 //! assert_eq!(peer.poll(), Some(handshake));
 //! assert_eq!(peer.poll(), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -45,7 +45,7 @@
 //!   connection is lost is asked for again.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
-//!   `libtorrent` lacks its turnover of peers, peer exchange, suggestions and the slots by rate.
+//!   `libtorrent` lacks its order of the peers to connect to, suggestions and the slots by rate.
 
 mod action;
 mod availability;
@@ -59,6 +59,7 @@ pub mod limiter;
 mod message;
 pub mod meter;
 mod peer;
+pub mod peer_exchange;
 pub mod picker;
 pub mod pipeline;
 pub mod profile;
@@ -70,7 +71,7 @@ mod upload_limit;
 pub use action::{Action, AnnounceEvent, ConnId, PeerId, UnchokeEnd};
 pub use availability::Availability;
 pub use bitfield::Bitfield;
-pub use message::{HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
+pub use message::{Extensions, HANDSHAKE_BYTES, Message, PIECE_HEADER_BYTES};
 pub use peer::{Download, FromWebSeed, Peer, Role, Standing};
 pub use profile::Profile;
 pub use torrent::{GeometryError, MAX_PIECES, Torrent};

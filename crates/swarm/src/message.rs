@@ -1,16 +1,31 @@
 //! The messages of the wire protocol and of its Fast extension, without payload.
 
 use crate::Bitfield;
+use crate::peer_exchange::{EXTENSION_HANDSHAKE, PeerExchange};
 use std::sync::Arc;
+
+/// The extensions that a handshake offers, a bit each among its reserved ones; two clients use what both offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// The Fast extension (BEP 6).
+    pub fast: bool,
+    /// The extension protocol (BEP 10).
+    pub protocol: bool,
+}
+
+impl Extensions {
+    /// None.
+    pub const NONE: Extensions = Extensions { fast: false, protocol: false };
+    /// The Fast extension alone.
+    pub const FAST: Extensions = Extensions { fast: true, protocol: false };
+}
 
 /// One message of the peer wire protocol (BEP 3, BEP 6). Block data is not carried: whoever owns bytes
 /// knows from `piece`, `begin` and `length` which they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The first message in each direction.
-    Handshake,
-    /// The same from a client that offers the Fast extension (BEP 6): one bit among its reserved ones.
-    FastHandshake,
+    Handshake(Extensions),
     /// Nothing but a sign of life.
     KeepAlive,
     /// No more blocks for now.
@@ -92,6 +107,10 @@ pub enum Message {
         /// Which piece.
         piece: u32,
     },
+    /// The first message of the extension protocol (BEP 10): the sender understands peer exchange.
+    ExtensionHandshake,
+    /// Whom the sender is connected to (BEP 11).
+    PeerExchange(Arc<PeerExchange>),
 }
 
 /// Bytes of a handshake.
@@ -103,7 +122,7 @@ impl Message {
     /// Bytes on the wire, length prefix and block included.
     pub fn size(&self) -> u32 {
         match self {
-            Message::Handshake | Message::FastHandshake => HANDSHAKE_BYTES,
+            Message::Handshake(_) => HANDSHAKE_BYTES,
             Message::KeepAlive => 4,
             Message::Choke | Message::Unchoke | Message::Interested | Message::NotInterested => 5,
             Message::HaveAll | Message::HaveNone => 5,
@@ -111,6 +130,9 @@ impl Message {
             Message::Bitfield(pieces) => 5 + pieces.len().div_ceil(8),
             Message::Request { .. } | Message::StampedRequest { .. } => 17,
             Message::Cancel { .. } | Message::Reject { .. } => 17,
+            Message::ExtensionHandshake => 4 + EXTENSION_HANDSHAKE.len() as u32,
+            // A hundred neighbours are 700 bytes.
+            Message::PeerExchange(peers) => 4 + peers.body().len() as u32,
             Message::Piece { length, .. } => PIECE_HEADER_BYTES.saturating_add(*length),
         }
     }
@@ -140,7 +162,7 @@ mod tests {
             Message::AllowedFast { piece: 1 },
         ];
         assert_eq!(fast.map(|message| message.size() - 4), [1, 1, 5, 13, 5]);
-        assert_eq!(Message::FastHandshake.size(), 68);
+        assert_eq!(Message::Handshake(Extensions::FAST).size(), 68);
         let stamped = Message::StampedRequest { piece: 0, begin: 0, length: 1, unchoke: 7 };
         assert_eq!(stamped.size(), Message::Request { piece: 0, begin: 0, length: 1 }.size());
     }

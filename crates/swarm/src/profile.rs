@@ -39,6 +39,8 @@ pub struct Profile {
     pub requests: Requests,
     /// The Fast extension (BEP 6).
     pub fast: FastExtension,
+    /// Exchanging peers with neighbours (BEP 11).
+    pub peer_exchange: PeerExchangeRules,
     /// Fetching from web seeds (BEP 19).
     pub web_seeds: WebSeedRules,
     /// Choosing pieces.
@@ -81,6 +83,21 @@ pub struct Connections {
     /// So many are opened at once with what the tracker names first; the ticks that follow open as many
     /// fewer. libtorrent `torrent_connect_boost` 30 (`torrent::do_connect_boost`).
     pub opened_at_once: u32,
+    /// So many peers to connect to are remembered while there is no room for them; `null`: `max_initiate`, as
+    /// in mainline. libtorrent `max_peerlist_size` 3000.
+    pub max_candidates: Option<u32>,
+    /// So often a few neighbours make room for others, if there are almost as many as there may be; for the
+    /// first time 90 s after arrival; `null`: never. libtorrent `peer_turnover_interval` 300 s
+    /// (`session_impl::on_tick`).
+    pub turnover_ns: Option<Span>,
+    /// This share of them, one at least, and no more than there are others to connect to. libtorrent
+    /// `peer_turnover` 4 %.
+    pub turnover_share: f64,
+    /// If there are so many, as a share of `max_connections`. libtorrent `peer_turnover_cutoff` 90 %.
+    pub turnover_cutoff: f64,
+    /// Two who have wanted nothing of each other for so long part, if there are almost as many connections as
+    /// there may be; `null`: never. libtorrent `inactivity_timeout` 600 s (`peer_connection::second_tick`).
+    pub inactivity_ns: Option<Span>,
 }
 
 /// When a peer announces itself, and what it asks for (A.9).
@@ -175,6 +192,22 @@ pub struct FastExtension {
     /// Somebody who asks for more than allowed pieces so long after it was choked is disconnected;
     /// `null`: never. libtorrent 2 s (`peer_connection::incoming_request`).
     pub choked_request_ns: Option<Span>,
+}
+
+/// Peer exchange (BEP 11, `ut_pex`): neighbours tell each other whom they are connected to. Two clients use it
+/// with each other if both understand it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PeerExchangeRules {
+    /// Whether the handshake offers it. No client does in a private torrent (BEP 27).
+    pub enabled: bool,
+    /// Time between two messages to a neighbour. libtorrent 60 s (`ut_pex_peer_plugin::tick`).
+    pub interval_ns: Span,
+    /// Most neighbours that a message may add. libtorrent `max_peer_entries` 100.
+    pub max_entries: u32,
+    /// Most peers that are taken from one neighbour, less those that it dropped. libtorrent `max_pex_peers` 50.
+    pub max_named: u32,
 }
 
 /// Fetching from web seeds (BEP 19): content servers that have the file, each of which is asked for ranges of

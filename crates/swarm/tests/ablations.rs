@@ -164,6 +164,9 @@ const LIBTORRENT: &[Ablation] = &[
         p.connections.opened_per_second = Some(2);
         p.connections.opened_at_once = 10;
     }),
+    ("no peer exchange", |p| p.peer_exchange.enabled = false),
+    ("peer exchange every 5 s", |p| p.peer_exchange.interval_ns = Span::from_secs(5)),
+    ("peer exchange of one neighbour", |p| p.peer_exchange.max_entries = 1),
 ];
 
 fn slow_start(p: &mut Profile, seconds: u64, first: u32, min: u32, max: u32) {

@@ -4,7 +4,7 @@
 use flashcrowd_swarm::codec::{
     CodecError, Decoded, Decoder, Extension, Handshake, MAX_SKIPPED_BYTES, encode,
 };
-use flashcrowd_swarm::{Bitfield, Message};
+use flashcrowd_swarm::{Bitfield, Extensions, Message};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn a_handshake_is_sixty_eight_known_bytes() {
     expected.extend([0xAA; 20]);
     expected.extend(b"M4-0-2--123456789012");
     assert_eq!(bytes, expected);
-    assert_eq!(bytes.len() as u32, Message::Handshake.size());
+    assert_eq!(bytes.len() as u32, Message::Handshake(Extensions::NONE).size());
     let mut decoder = Decoder::new(PIECES, BLOCK);
     for byte in &bytes[..67] {
         decoder.feed(&[*byte]);
@@ -141,9 +141,12 @@ fn messages_of_the_fast_extension_are_known_bytes_once_it_is_agreed_on() {
     decoder.allow_fast();
     decoder.feed(&[0, 0, 0, 2, 14, 0]);
     assert_eq!(decoder.next(), Err(CodecError::BadLength { kind: 14, length: 2 }));
-    let handshake = Handshake::fast([1; 20], [2; 20]);
-    assert!(handshake.offers(Extension::Fast) && handshake.message() == Message::FastHandshake);
-    assert_eq!(Handshake::new([1; 20], [2; 20]).message(), Message::Handshake);
+    let handshake = Handshake::new([1; 20], [2; 20]).offering(Extensions::FAST);
+    assert!(
+        handshake.offers(Extension::Fast)
+            && handshake.message() == Message::Handshake(Extensions::FAST)
+    );
+    assert_eq!(Handshake::new([1; 20], [2; 20]).message(), Message::Handshake(Extensions::NONE));
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn control_messages_overtake_blocks_only_if_told_to() {
             for (conn, completes) in &log.writes {
                 match completes {
                     None => drop(half.insert(conn, ())),
-                    Some(Message::Piece { .. } | Message::Handshake) => drop(half.remove(conn)),
+                    Some(Message::Piece { .. } | Message::Handshake(_)) => drop(half.remove(conn)),
                     Some(_) => overtaken += usize::from(half.contains_key(conn)),
                 }
             }

@@ -46,8 +46,8 @@ def found() -> Found | None:
 def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], list[Unmet]]:
     """The session's settings for a profile, and what they cannot say.
 
-    What a profile does not have (an allowed-fast set, turnover of peers, TCP that makes room for
-    uTP, a limit that counts headers) is switched off.
+    What a profile does not have (an allowed-fast set, turnover of peers, a limit that counts
+    headers) is switched off, and so is TCP that makes room for uTP.
 
     Args:
         settings: what the plan asks.
@@ -63,6 +63,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     if have:
         mask |= kinds.piece_progress_notification
     queue_s = settings.queue_time_s
+    turns_over = connections["turnover_ns"] is not None
     made: dict[str, Any] = {
         # What a testbed must not have: neighbours from elsewhere, encryption, other protocols.
         "enable_dht": False,
@@ -84,7 +85,11 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "connections_limit": settings.max_connections,
         "close_redundant_connections": bool(connections["drop_seed_to_seed"]),
         "peer_timeout": round(connections["timeout_ns"] / 1e9),
-        "peer_turnover": 0,
+        "inactivity_timeout": _whole_s(connections["inactivity_ns"]),
+        "max_peerlist_size": int(connections["max_candidates"] or connections["max_initiate"]),
+        "peer_turnover": round(100 * connections["turnover_share"]) if turns_over else 0,
+        "peer_turnover_cutoff": round(100 * connections["turnover_cutoff"]),
+        "peer_turnover_interval": _whole_s(connections["turnover_ns"]),
         "min_announce_interval": round(announce["min_interval_ns"] / 1e9),
         "max_allowed_in_request_queue": int(requests["max_queue"]),
         "max_out_request_queue": settings.max_requests or 500,
@@ -115,6 +120,11 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     if choker["seed"] in SEED_RULES:
         made["seed_choking_algorithm"] = SEED_RULES[choker["seed"]]
     return made, list(_unmet(settings))
+
+
+def _whole_s(span_ns: int | None) -> int:
+    """A span in whole seconds; for none one that no run reaches."""
+    return 10**6 if span_ns is None else max(round(span_ns / 1e9), 1)
 
 
 def _unmet(settings: Settings) -> Iterator[Unmet]:

@@ -111,6 +111,11 @@ class Settings:
         return int(self.rules["connections"]["max_connections"])
 
     @property
+    def exchanges_peers(self) -> bool:
+        """Whether the profile has peer exchange (BEP 11)."""
+        return bool(self.rules["peer_exchange"]["enabled"])
+
+    @property
     def fast(self) -> bool:
         """Whether the profile has the Fast extension (BEP 6)."""
         return bool(self.rules.get("fast", {}).get("enabled", False))
@@ -141,6 +146,9 @@ RULES = (
     "requests.backlog",
     "requests.snub_after",
     "fast.allowed_set",
+    "connections.turnover",
+    "connections.inactivity",
+    "peer_exchange.enabled",
     "picker.order",
     "picker.random_first_pieces",
     "choker.slots",

@@ -157,6 +157,7 @@ class Swarm:
             self.spec["piece_bytes"],
             self._torrent_seed,
             announce,
+            private=not self._exchanges_peers(),
         )
         if self._has_tracker:
             self.tracker = self._started_tracker(made.info_hash)
@@ -240,6 +241,10 @@ class Swarm:
     def down(self) -> int:
         """Bytes that leechers have received."""
         return self._down()
+
+    def _exchanges_peers(self) -> bool:
+        """Whether a client exchanges peers, as none does in a private torrent (BEP 27)."""
+        return any(it.exchanges_peers for it in self._settings)
 
     def _plays(self, peer: Peer) -> bool:
         """Whether a peer is played here."""

@@ -53,6 +53,18 @@ class Connections(Table):
     opened_at_once: Natural
     """With `opened_per_second`: so many are opened at once with what the tracker names first, and
     as many fewer at the ticks that follow."""
+    max_candidates: Annotated[Natural | None, Word("none")]
+    """So many peers to connect to are remembered while there is no room for them; "none": as many
+    as `max_initiate`."""
+    turnover: MaybePositiveSpan
+    """So often a few neighbours make room for others, if the house is nearly full; "none": never."""
+    turnover_share: Annotated[float, Field(ge=0, le=1)]
+    """This share of them, one at least."""
+    turnover_cutoff: Annotated[float, Field(ge=0, le=1)]
+    """If there are so many, as a share of `max_connections`."""
+    inactivity: MaybePositiveSpan
+    """Two who want nothing of each other for so long part, if the house is nearly full; "none":
+    never."""
 
 
 class Announce(Table):
@@ -365,6 +377,19 @@ class Limiter(Table):
     """Sharing "quota": its rules."""
 
 
+class PeerExchange(Table):
+    """Exchanging peers with neighbours (BEP 11)."""
+
+    enabled: bool
+    """Whether the handshake offers it."""
+    interval: PositiveSpan
+    """Time between two messages to a neighbour."""
+    max_entries: Count
+    """Most neighbours that a message may add."""
+    max_named: Count
+    """Most peers that are taken from one neighbour, less those that it dropped."""
+
+
 class Profile(Table):
     """A BitTorrent client."""
 
@@ -384,6 +409,8 @@ class Profile(Table):
     """Asking for blocks."""
     fast: Fast
     """The Fast extension."""
+    peer_exchange: PeerExchange
+    """Exchanging peers with neighbours."""
     web_seeds: WebSeeds
     """Fetching from web seeds."""
     picker: Picker

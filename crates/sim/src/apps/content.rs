@@ -150,9 +150,8 @@ impl Content {
         let Content::BitTorrent { handshake, piece_bytes } = self else { return };
         let mut header = Vec::with_capacity(HANDSHAKE_BYTES as usize);
         match message {
-            swarm::Message::Handshake => handshake.encode(&mut header),
-            swarm::Message::FastHandshake => {
-                Handshake::fast(handshake.info_hash, handshake.peer_id).encode(&mut header);
+            swarm::Message::Handshake(extensions) => {
+                handshake.offering(*extensions).encode(&mut header);
             }
             other => codec::encode(other, &mut header),
         }
@@ -234,7 +233,7 @@ mod tests {
     fn a_stream_of_messages_is_cut_anywhere_and_decodes() {
         let content = Content::bit_torrent(2, 31, 100);
         let all = [
-            swarm::Message::Handshake,
+            swarm::Message::Handshake(swarm::Extensions::NONE),
             swarm::Message::Unchoke,
             swarm::Message::Request { piece: 1, begin: 20, length: 30 },
             swarm::Message::Piece { piece: 1, begin: 20, length: 30 },

@@ -1,5 +1,6 @@
 //! One connection: its two halves of state, and the way out.
 
+use super::exchange::Exchanged;
 use super::extras::Extras;
 use super::outbox::Outbox;
 use super::send_buffer::{SendBuffer, watermark};
@@ -276,6 +277,17 @@ impl Conn {
     }
     pub(super) fn send_buffer_mut(&mut self) -> Option<&mut SendBuffer> {
         self.extras.as_mut()?.send.as_mut()
+    }
+    /// What was exchanged with it, if it understands peer exchange.
+    pub(super) fn exchanged(&self) -> Option<&Exchanged> {
+        self.extras.as_ref()?.exchanged.as_deref()
+    }
+    pub(super) fn exchanged_mut(&mut self) -> Option<&mut Exchanged> {
+        self.extras.as_mut()?.exchanged.as_deref_mut()
+    }
+    /// When both handshakes were there, or else when it was begun.
+    pub(super) fn opened(&self) -> Time {
+        self.opened
     }
     /// Both ends offer the Fast extension.
     pub(super) fn is_fast(&self) -> bool {

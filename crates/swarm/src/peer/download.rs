@@ -127,6 +127,7 @@ impl Peer {
         work.slow_start.block(now, length);
         if let Some(extras) = &mut c.extras {
             extras.snubbed = false;
+            extras.downloaded += u64::from(length);
             extras.queue_size += u32::from(!extras.slow_start_over);
         }
         c.last_block = Some(now);
@@ -186,7 +187,7 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut().filter(|(_, c)| c.have.has(piece)) {
             c.missing_pieces -= 1;
-            if c.missing_pieces == 0 && c.set_interested(false, &mut self.wants) {
+            if c.missing_pieces == 0 && c.set_interested(self.now, false, &mut self.wants) {
                 c.send(id, Message::NotInterested, behind, &mut self.actions);
             }
         }
@@ -259,7 +260,7 @@ impl Peer {
                 _ => self.picker.next(of_seed, &mut self.stream, want, |p| block_map.asked(p)),
             };
             let Some(piece) = piece else { break };
-            if c.set_interested(true, &mut self.wants) {
+            if c.set_interested(self.now, true, &mut self.wants) {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
             self.picker.requested(piece, of_seed);
@@ -307,7 +308,7 @@ impl Peer {
     pub(super) fn show_interest(&mut self, id: ConnId, interested: bool) {
         let behind = self.profile.control_behind_piece;
         let Some(c) = self.conns.get_mut(id) else { return };
-        if c.set_interested(interested, &mut self.wants) {
+        if c.set_interested(self.now, interested, &mut self.wants) {
             let message = if interested { Message::Interested } else { Message::NotInterested };
             c.send(id, message, behind, &mut self.actions);
         }
@@ -348,7 +349,7 @@ impl Peer {
         let behind = self.profile.control_behind_piece;
         for (id, c) in self.conns.iter_mut() {
             if c.choking_us && !c.interested && lost.iter().any(|piece| c.have.has(*piece)) {
-                c.set_interested(true, &mut self.wants);
+                c.set_interested(self.now, true, &mut self.wants);
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
         }

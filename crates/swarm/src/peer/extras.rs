@@ -1,5 +1,6 @@
 //! What a connection of today's client needs besides: libtorrent's `peer_connection`.
 
+use super::exchange::Exchanged;
 use super::send_buffer::SendBuffer;
 use crate::block_map::Block;
 use crate::profile::{Profile, RequestPipeline, Sharing};
@@ -16,6 +17,14 @@ pub(super) struct Extras {
     pub(super) statistics: Statistics,
     /// Both ends offer the Fast extension.
     pub(super) fast: bool,
+    /// Both ends offer the extension protocol.
+    pub(super) protocol: bool,
+    /// What was exchanged with a neighbour that understands peer exchange.
+    pub(super) exchanged: Option<Box<Exchanged>>,
+    /// Bytes of blocks that it has brought.
+    pub(super) downloaded: u64,
+    /// Since when neither of the two has been interested in the other, if neither is.
+    pub(super) indifferent_since: Time,
     /// Pieces that the neighbour may request while choked, and how many of its requests for them were taken.
     pub(super) granted: Vec<(u32, u32)>,
     /// Whether it has been told of them.
@@ -49,6 +58,9 @@ impl Extras {
         let needed = quota
             || first.is_some()
             || profile.fast.enabled
+            || profile.peer_exchange.enabled
+            || profile.connections.turnover_ns.is_some()
+            || profile.connections.inactivity_ns.is_some()
             || profile.requests.strict_end_game
             || !profile.picker.whole_pieces_ns.is_zero();
         needed.then(|| {

@@ -7,6 +7,7 @@
 mod announce;
 mod connection;
 mod download;
+mod exchange;
 mod extras;
 mod fast;
 mod neighbours;
@@ -20,6 +21,7 @@ mod standing;
 mod super_seed;
 #[cfg(test)]
 mod tests;
+mod turnover;
 mod upload;
 mod web_seeds;
 mod write_buffer;
@@ -36,6 +38,7 @@ use crate::{
 };
 use announce::Announcer;
 use connection::{BlockRequest, Conn, Conns, Stage};
+use exchange::Exchange;
 use flashcrowd_base::{RandomStream, Span, Time};
 use openings::Openings;
 use outbox::Outbox;
@@ -106,6 +109,10 @@ pub struct Peer {
     /// Neighbours that were lost, and when one of them is tried again.
     lost: Vec<Lost>,
     reconnect_at: Time,
+    /// When neighbours may have to make room for others.
+    turnover_at: Time,
+    /// If the client exchanges peers with its neighbours.
+    exchange: Option<Box<Exchange>>,
 
     /// When it entered the swarm: its ticks are counted from here.
     started: Time,
@@ -175,6 +182,8 @@ impl Peer {
             retry_at: Time::NEVER,
             lost: Vec::new(),
             reconnect_at: Time::NEVER,
+            turnover_at: Time::NEVER,
+            exchange: profile.peer_exchange.enabled.then(|| Box::new(Exchange::new())),
             announcer: Announcer::new(),
             started: now,
             round_at: Time::NEVER,
@@ -258,6 +267,9 @@ impl Peer {
         }
         self.keepalive_at = now + self.profile.connections.keepalive_ns.max(MIN_PERIOD);
         self.sweep_at = now + self.profile.connections.timeout_sweep_ns.max(MIN_PERIOD);
+        if self.profile.connections.turnover_ns.is_some() {
+            self.turnover_at = now + turnover::FIRST;
+        }
         self.announcer.start(now, &self.profile.announce);
         self.set_slow_timer();
         self.announce(AnnounceEvent::Started);
@@ -338,11 +350,11 @@ impl Peer {
             extras.statistics.down.take_back(message.size() - payload);
         }
         if !c.is_open() {
-            let fast = message == Message::FastHandshake;
-            if (fast || message == Message::Handshake) && c.stage == Stage::Greeting {
-                self.open(now, conn, fast);
-            } else {
-                self.close(now, conn);
+            match message {
+                Message::Handshake(offered) if c.stage == Stage::Greeting => {
+                    self.open(now, conn, offered);
+                }
+                _ => self.close(now, conn),
             }
             return;
         }
@@ -380,8 +392,15 @@ impl Peer {
             Message::NotInterested => self.on_not_interested(now, conn),
             Message::Bitfield(pieces) if first => self.on_bitfield(now, conn, &pieces),
             Message::KeepAlive => c.got_anything = !first,
-            Message::Handshake
-            | Message::FastHandshake
+            Message::ExtensionHandshake => {
+                c.got_anything = !first;
+                self.on_extension_handshake(now, conn);
+            }
+            Message::PeerExchange(peers) => {
+                c.got_anything = !first;
+                self.on_peer_exchange(now, conn, &peers);
+            }
+            Message::Handshake(_)
             | Message::Bitfield(_)
             | Message::HaveAll
             | Message::HaveNone
@@ -501,6 +520,8 @@ impl Peer {
             .min(self.retry_at)
             .min(self.openings.tick_at)
             .min(self.reconnect_at)
+            .min(self.turnover_at)
+            .min(self.exchange.as_ref().map_or(Time::NEVER, |exchange| exchange.look_at))
             .min(self.web_seeds.as_ref().map_or(Time::NEVER, |all| all.look_at));
     }
     #[cold]
@@ -519,7 +540,8 @@ impl Peer {
             for number in 0..self.conns.end() {
                 let id = ConnId(number);
                 let timeout = profile.connections.timeout_ns;
-                if self.conns.get(id).is_some_and(|c| now.since(c.last_heard) > timeout) {
+                let over = |c: &Conn| now.since(c.last_heard) > timeout || self.is_idle(now, c);
+                if self.conns.get(id).is_some_and(over) {
                     self.close(now, id);
                 } else {
                     self.time_out_request(now, id);
@@ -531,6 +553,13 @@ impl Peer {
         }
         if now >= self.reconnect_at {
             self.reconnect(now);
+        }
+        if now >= self.turnover_at {
+            self.turnover_at = Time::NEVER;
+            self.turn_over(now);
+        }
+        if self.exchange.as_ref().is_some_and(|exchange| now >= exchange.look_at) {
+            self.exchange_peers(now);
         }
         if now >= self.retry_at {
             self.retry_at = Time::NEVER;

@@ -3,7 +3,7 @@
 use super::Peer;
 use super::connection::{Conn, Stage};
 use super::extras::Extras;
-use crate::{Action, ConnId, Message, PeerId, UnchokeEnd};
+use crate::{Action, ConnId, Extensions, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ impl Peer {
         let limit = self.profile.connections.max_initiate;
         let full = self.conns.live() >= limit;
         if full || !self.opens_now() {
-            if (self.spares.len() as u64) < u64::from(limit) && !self.spares.contains(&remote) {
+            let room = u64::from(self.profile.connections.max_candidates.unwrap_or(limit));
+            if (self.spares.len() as u64) < room && !self.spares.contains(&remote) {
                 self.spares.push(remote);
             }
             if !full {
@@ -57,10 +58,13 @@ impl Peer {
     }
     /// The handshake of this client.
     pub(super) fn handshake(&self) -> Message {
-        if self.profile.fast.enabled { Message::FastHandshake } else { Message::Handshake }
+        Message::Handshake(Extensions {
+            fast: self.profile.fast.enabled,
+            protocol: self.exchange.is_some(),
+        })
     }
-    /// The other's handshake is here, and may have offered the Fast extension.
-    pub(super) fn open(&mut self, now: Time, id: ConnId, fast: bool) {
+    /// The other's handshake is here, and offers these extensions.
+    pub(super) fn open(&mut self, now: Time, id: ConnId, offered: Extensions) {
         let handshake = self.handshake();
         let everything = self.block_map.have().is_full();
         let Some(c) = self.conns.get_mut(id) else { return };
@@ -71,7 +75,9 @@ impl Peer {
             c.send(id, handshake, true, &mut self.actions);
         }
         if let Some(extras) = &mut c.extras {
-            extras.fast = fast && self.profile.fast.enabled;
+            extras.fast = offered.fast && self.profile.fast.enabled;
+            extras.protocol = offered.protocol && self.exchange.is_some();
+            extras.indifferent_since = now;
         }
         let (fast, nothing) = (c.is_fast(), self.block_map.have().is_empty());
         if fast && (nothing || self.super_seed.is_some()) {
@@ -85,6 +91,7 @@ impl Peer {
             let have = Message::Bitfield(Arc::new(self.block_map.have().clone()));
             c.send(id, have, true, &mut self.actions);
         }
+        self.greet_extended(now, id);
         self.choker.insert(id, &mut self.stream);
         self.unchoke_newcomer(now, id);
     }

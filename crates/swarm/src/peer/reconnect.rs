@@ -16,6 +16,14 @@ pub(super) struct Lost {
 }
 
 impl Peer {
+    /// Whether there was a connection to it.
+    pub(super) fn has_lost(&self, remote: PeerId) -> bool {
+        self.lost.iter().any(|lost| lost.remote == remote)
+    }
+    /// How many of those that were lost will be tried again.
+    pub(super) fn lost_candidates(&self) -> usize {
+        self.lost.iter().filter(|lost| lost.retry_at != Time::NEVER).count()
+    }
     /// A connection is gone; `opened` if it had come as far as both handshakes.
     pub(super) fn remember_lost(&mut self, now: Time, remote: PeerId, opened: bool) {
         let rules = &self.profile.connections;

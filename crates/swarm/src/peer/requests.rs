@@ -204,7 +204,7 @@ impl Peer {
             let unchoke = work.unchokes_received;
             let (begin, length) = self.block_map.range(block);
             let request = super::download::request(stamped, block.piece, begin, length, unchoke);
-            if c.set_interested(true, &mut self.wants) {
+            if c.set_interested(now, true, &mut self.wants) {
                 c.send(id, Message::Interested, behind, &mut self.actions);
             }
             c.send(id, request, behind, &mut self.actions);

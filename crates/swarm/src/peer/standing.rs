@@ -42,9 +42,17 @@ pub(super) struct Wants {
 
 impl Conn {
     /// Shows interest or loses it; whether that is a change.
-    pub(super) fn set_interested(&mut self, interested: bool, wants: &mut Wants) -> bool {
+    pub(super) fn set_interested(
+        &mut self,
+        now: Time,
+        interested: bool,
+        wants: &mut Wants,
+    ) -> bool {
         if self.interested == interested {
             return false;
+        }
+        if let Some(extras) = &mut self.extras {
+            extras.indifferent_since = now;
         }
         self.leave(wants);
         self.interested = interested;

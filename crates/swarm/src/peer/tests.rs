@@ -3,6 +3,7 @@
 
 mod accounts;
 mod connections;
+mod exchange;
 mod fast;
 mod ns2;
 mod operations;
@@ -10,6 +11,7 @@ mod web_seeds;
 mod writes;
 
 use super::*;
+use crate::Extensions;
 use crate::profile::{
     BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
     RequestPipeline, SeedChoker, WebSeedOrder, named,
@@ -192,7 +194,7 @@ impl Rig {
         let conn = self.peer.accept(self.now, PeerId(remote)).expect("there is room");
         self.conns.insert(conn, (1 << 40, true));
         self.peer.on_connected(self.now, conn, 1 << 40);
-        self.say(conn, Message::Handshake);
+        self.say(conn, Message::Handshake(Extensions::NONE));
         self.say(conn, Message::Bitfield(Arc::new(pieces)));
         conn
     }

@@ -163,6 +163,9 @@ impl Peer {
         if !std::mem::replace(&mut c.interested_in_us, false) {
             return;
         }
+        if let Some(extras) = &mut c.extras {
+            extras.indifferent_since = now;
+        }
         // libtorrent goes on with what was asked of it until it chokes.
         if !c.is_fast() {
             c.clear_queue();

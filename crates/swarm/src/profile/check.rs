@@ -34,6 +34,9 @@ impl Profile {
             ("choker.tick_ns", self.choker.tick_ns),
             ("connections.reconnect_ns", self.connections.reconnect_ns.unwrap_or(Span::MAX)),
             ("requests.block_timeout_ns", self.requests.block_timeout_ns.unwrap_or(Span::MAX)),
+            ("connections.turnover_ns", self.connections.turnover_ns.unwrap_or(Span::MAX)),
+            ("connections.inactivity_ns", self.connections.inactivity_ns.unwrap_or(Span::MAX)),
+            ("peer_exchange.interval_ns", self.peer_exchange.interval_ns),
             ("web_seeds.timeout_ns", self.web_seeds.timeout_ns),
             ("web_seeds.retry_ns", self.web_seeds.retry_ns),
             ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
@@ -50,6 +53,8 @@ impl Profile {
                 "connections.opened_per_second",
                 self.connections.opened_per_second.unwrap_or(u32::MAX),
             ),
+            ("peer_exchange.max_entries", self.peer_exchange.max_entries),
+            ("peer_exchange.max_named", self.peer_exchange.max_named),
             ("requests.block_bytes", self.requests.block_bytes),
             ("requests.max_queue", self.requests.max_queue),
             ("choker.optimistic_rounds", self.choker.optimistic_rounds),
@@ -96,6 +101,15 @@ impl Profile {
         }
         if self.requests.backlog == RequestPipeline::Fixed(0) {
             return Err(refuse("requests.backlog.fixed", 0, "at least 1"));
+        }
+        let shares = [
+            ("connections.turnover_share", self.connections.turnover_share),
+            ("connections.turnover_cutoff", self.connections.turnover_cutoff),
+        ];
+        for (path, share) in shares {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(refuse(path, share, "between 0 and 1"));
+            }
         }
         let factors = [
             ("picker.partials_per_neighbour", self.picker.partials_per_neighbour),

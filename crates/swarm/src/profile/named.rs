@@ -39,6 +39,11 @@ fn mainline() -> Profile {
             max_failures: 3,
             opened_per_second: None,
             opened_at_once: 0,
+            max_candidates: None,
+            turnover_ns: None,
+            turnover_share: 0.04,
+            turnover_cutoff: 0.9,
+            inactivity_ns: None,
         },
         announce: Announce {
             check_ns: Span::from_secs(60),
@@ -68,7 +73,13 @@ fn mainline() -> Profile {
             stamped: false,
         },
         fast: FastExtension { enabled: false, allowed_set: 0, choked_request_ns: None },
-        // It knows none; the other values are libtorrent's.
+        // It knows neither; the other values are libtorrent's.
+        peer_exchange: PeerExchangeRules {
+            enabled: false,
+            interval_ns: Span::from_secs(60),
+            max_entries: 100,
+            max_named: 50,
+        },
         web_seeds: WebSeedRules {
             connections: 0,
             order: WebSeedOrder::Rarest,
@@ -162,6 +173,7 @@ fn modern() -> Profile {
             ..mainline.requests
         },
         fast: mainline.fast,
+        peer_exchange: mainline.peer_exchange,
         web_seeds: WebSeedRules { connections: 3, ..mainline.web_seeds },
         picker: mainline.picker,
         meter: MeterRules { window_ns: Span::from_secs(5), ..mainline.meter },
@@ -198,6 +210,9 @@ fn libtorrent() -> Profile {
             reconnect_ns: Some(Span::from_secs(60)),
             opened_per_second: Some(30),
             opened_at_once: 30,
+            max_candidates: Some(3000),
+            turnover_ns: Some(Span::from_secs(300)),
+            inactivity_ns: Some(Span::from_secs(600)),
             ..modern.connections
         },
         announce: Announce {
@@ -227,6 +242,7 @@ fn libtorrent() -> Profile {
             allowed_set: 5,
             choked_request_ns: Some(Span::from_secs(2)),
         },
+        peer_exchange: PeerExchangeRules { enabled: true, ..modern.peer_exchange },
         picker: Picker {
             strict_priority: false,
             begun: BegunOrder::Rarest,
@@ -286,6 +302,7 @@ fn ns2() -> Profile {
             ..mainline.requests
         },
         fast: mainline.fast,
+        peer_exchange: mainline.peer_exchange,
         web_seeds: mainline.web_seeds,
         picker: Picker {
             strict_priority: true,

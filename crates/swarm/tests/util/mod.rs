@@ -81,7 +81,7 @@ pub struct Swarm {
 
 pub fn name(message: &Message) -> &'static str {
     match message {
-        Message::Handshake | Message::FastHandshake => "handshake",
+        Message::Handshake(_) => "handshake",
         Message::KeepAlive => "keep-alive",
         Message::Choke => "choke",
         Message::Unchoke => "unchoke",
@@ -97,6 +97,8 @@ pub fn name(message: &Message) -> &'static str {
         Message::Suggest { .. } => "suggest",
         Message::Reject { .. } => "reject",
         Message::AllowedFast { .. } => "allowed fast",
+        Message::ExtensionHandshake => "extension handshake",
+        Message::PeerExchange(_) => "peer exchange",
     }
 }
 

@@ -121,7 +121,7 @@ fn a_seed_that_hides_makes_no_more_offers_than_slots_and_one_while_none_has_been
         let conn = rig.peer.accept(rig.now, PeerId(remote)).unwrap();
         rig.conns.insert(conn, (1 << 40, true));
         rig.peer.on_connected(rig.now, conn, 1 << 40);
-        let sent = rig.say(conn, Message::Handshake);
+        let sent = rig.say(conn, Message::Handshake(Extensions::NONE));
         let offer = |(_, message): &(ConnId, Message)| match message {
             Message::Have { piece } => Some(*piece),
             _ => None,

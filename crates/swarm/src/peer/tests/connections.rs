@@ -9,7 +9,7 @@ fn a_request_out_of_order_closes_the_connection() {
         Message::Request { piece: 9, begin: 0, length: 1000 },
         Message::Request { piece: 0, begin: 3500, length: 1000 },
         Message::Have { piece: PIECES },
-        Message::Handshake,
+        Message::Handshake(Extensions::NONE),
         Message::Bitfield(Arc::new(Bitfield::new(PIECES))),
     ];
     for message in bad {

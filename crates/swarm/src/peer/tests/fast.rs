@@ -7,6 +7,7 @@ use crate::fast_set::allowed_fast_set;
 fn libtorrent(role: Role, change: impl FnOnce(&mut Profile)) -> Rig {
     unlimited("libtorrent", role, |profile| {
         profile.fast.allowed_set = 2;
+        profile.peer_exchange.enabled = false;
         profile.choker.unchoke_on_handshake = false;
         change(profile);
     })
@@ -40,11 +41,11 @@ fn a_newcomer_is_unchoked_with_the_handshake_if_something_is_here_and_a_slot_is_
     let mut seed = early(Role::Seed);
     seed.peer.start(seed.now);
     seed.drain();
-    let (first, told) = meet(&mut seed, 1, Message::FastHandshake);
-    assert_eq!(told, [Message::FastHandshake, Message::HaveAll, Message::Unchoke]);
+    let (first, told) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
+    assert_eq!(told, [Message::Handshake(Extensions::FAST), Message::HaveAll, Message::Unchoke]);
     // The slot is taken, though nobody has said that it wants something.
-    let (second, told) = meet(&mut seed, 2, Message::FastHandshake);
-    assert_eq!(told, [Message::FastHandshake, Message::HaveAll]);
+    let (second, told) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
+    assert_eq!(told, [Message::Handshake(Extensions::FAST), Message::HaveAll]);
     let told = said(&mut seed, second, Message::Interested);
     assert!(!told.contains(&Message::Unchoke), "{told:?}");
     // Until the next round.
@@ -55,27 +56,33 @@ fn a_newcomer_is_unchoked_with_the_handshake_if_something_is_here_and_a_slot_is_
     assert_eq!(changed, [(first, Message::Choke), (second, Message::Unchoke)]);
     // Whoever did not listen yet is told again.
     let mut seed = early(Role::Seed);
-    let (first, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     let told = said(&mut seed, first, Message::Interested);
     assert_eq!(told.last(), Some(&Message::Unchoke));
     let mut leecher = early(Role::Leecher);
-    let (_, told) = meet(&mut leecher, 1, Message::FastHandshake);
-    assert_eq!(told, [Message::FastHandshake, Message::HaveNone]);
+    let (_, told) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
+    assert_eq!(told, [Message::Handshake(Extensions::FAST), Message::HaveNone]);
 }
 
 #[test]
 fn all_or_nothing_is_told_in_a_word_to_those_who_offer_the_extension() {
     let mut seed = libtorrent(Role::Seed, |_| {});
-    let (_, fast) = meet(&mut seed, 1, Message::FastHandshake);
-    assert_eq!(fast, [Message::FastHandshake, Message::HaveAll]);
-    let (_, slow) = meet(&mut seed, 2, Message::Handshake);
-    assert!(matches!(slow[..], [Message::FastHandshake, Message::Bitfield(_)]), "{slow:?}");
+    let (_, fast) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
+    assert_eq!(fast, [Message::Handshake(Extensions::FAST), Message::HaveAll]);
+    let (_, slow) = meet(&mut seed, 2, Message::Handshake(Extensions::NONE));
+    assert!(
+        matches!(slow[..], [Message::Handshake(Extensions::FAST), Message::Bitfield(_)]),
+        "{slow:?}"
+    );
     let mut leecher = libtorrent(Role::Leecher, |_| {});
-    let (_, fast) = meet(&mut leecher, 1, Message::FastHandshake);
-    assert_eq!(fast, [Message::FastHandshake, Message::HaveNone]);
+    let (_, fast) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
+    assert_eq!(fast, [Message::Handshake(Extensions::FAST), Message::HaveNone]);
     let mut without = libtorrent(Role::Seed, |p| p.fast.enabled = false);
-    let (conn, fast) = meet(&mut without, 1, Message::FastHandshake);
-    assert!(matches!(fast[..], [Message::Handshake, Message::Bitfield(_)]), "{fast:?}");
+    let (conn, fast) = meet(&mut without, 1, Message::Handshake(Extensions::FAST));
+    assert!(
+        matches!(fast[..], [Message::Handshake(Extensions::NONE), Message::Bitfield(_)]),
+        "{fast:?}"
+    );
     said(&mut without, conn, Message::HaveAll);
     assert!(!without.conns.contains_key(&conn), "what was not agreed on ends the connection");
 }
@@ -84,11 +91,11 @@ fn all_or_nothing_is_told_in_a_word_to_those_who_offer_the_extension() {
 fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_while_choked() {
     let mut seed = libtorrent(Role::Seed, |p| p.choker.slots = crate::profile::Slots::Fixed(1));
     // Somebody takes the only slot.
-    let (first, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     let told = said(&mut seed, first, Message::Interested);
     let set = |remote| allowed(remote).into_iter().map(|piece| Message::AllowedFast { piece });
     assert_eq!(told, set(1).chain([Message::Unchoke]).collect::<Vec<_>>());
-    let (second, _) = meet(&mut seed, 2, Message::FastHandshake);
+    let (second, _) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
     assert_eq!(said(&mut seed, second, Message::Interested), set(2).collect::<Vec<_>>());
     said(&mut seed, second, Message::NotInterested);
     assert_eq!(said(&mut seed, second, Message::Interested), [], "told once");
@@ -103,9 +110,9 @@ fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_wh
         p.choker.slots = crate::profile::Slots::Fixed(1);
         p.fast.choked_request_ns = None;
     });
-    let (first, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let (first, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     said(&mut seed, first, Message::Interested);
-    let (second, _) = meet(&mut seed, 2, Message::FastHandshake);
+    let (second, _) = meet(&mut seed, 2, Message::Handshake(Extensions::FAST));
     said(&mut seed, second, Message::Interested);
     assert_eq!(said(&mut seed, second, request(other, 0)), [reject(other)]);
 }
@@ -113,7 +120,7 @@ fn the_first_interest_is_answered_with_the_allowed_pieces_and_they_are_served_wh
 #[test]
 fn a_choke_rejects_what_is_queued_and_requests_that_crossed_it_are_forgiven_for_two_seconds() {
     let mut seed = libtorrent(Role::Seed, |p| p.limiter.quota.low_watermark = 1);
-    let (conn, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     said(&mut seed, conn, Message::Interested);
     seed.peer.on_space(seed.now, conn, 0);
     seed.conns.insert(conn, (0, true));
@@ -137,7 +144,7 @@ fn a_choke_rejects_what_is_queued_and_requests_that_crossed_it_are_forgiven_for_
 #[test]
 fn a_choked_leecher_asks_for_allowed_pieces_alone_and_a_reject_ends_that() {
     let mut leecher = libtorrent(Role::Leecher, |_| {});
-    let (conn, _) = meet(&mut leecher, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
     assert_eq!(said(&mut leecher, conn, Message::HaveAll), [Message::Interested]);
     let asked = said(&mut leecher, conn, Message::AllowedFast { piece: 3 });
     let requests: Vec<Message> = (0..4).map(|n| request(3, n * 1000)).collect();
@@ -162,7 +169,7 @@ fn a_choked_leecher_asks_for_allowed_pieces_alone_and_a_reject_ends_that() {
 #[test]
 fn an_allowed_piece_is_asked_for_when_its_owner_has_it() {
     let mut leecher = libtorrent(Role::Leecher, |_| {});
-    let (conn, _) = meet(&mut leecher, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
     said(&mut leecher, conn, Message::HaveNone);
     assert_eq!(said(&mut leecher, conn, Message::AllowedFast { piece: 2 }), []);
     let told = said(&mut leecher, conn, Message::Have { piece: 2 });
@@ -174,7 +181,7 @@ fn an_allowed_piece_is_asked_for_when_its_owner_has_it() {
 #[test]
 fn the_queue_grows_by_one_for_each_block_and_then_follows_the_rate() {
     let mut leecher = libtorrent(Role::Leecher, |p| p.requests.end_game = false);
-    let (conn, _) = meet(&mut leecher, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
     said(&mut leecher, conn, Message::HaveAll);
     assert_eq!(said(&mut leecher, conn, Message::Unchoke).len(), 4);
     leecher.peer.on_received(leecher.now, conn, 1013);
@@ -198,7 +205,7 @@ fn the_queue_grows_by_one_for_each_block_and_then_follows_the_rate() {
 #[test]
 fn a_block_counts_without_its_header() {
     let mut leecher = libtorrent(Role::Leecher, |_| {});
-    let (conn, _) = meet(&mut leecher, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut leecher, 1, Message::Handshake(Extensions::FAST));
     said(&mut leecher, conn, Message::HaveAll);
     let asked = said(&mut leecher, conn, Message::Unchoke);
     let Some(Message::Request { piece, begin, length, .. }) =
@@ -217,7 +224,7 @@ fn a_block_counts_without_its_header() {
     assert_eq!(counted.map(|it| it.down.this_second()), Some(length));
 
     let mut seed = libtorrent(Role::Seed, |_| {});
-    let (conn, _) = meet(&mut seed, 1, Message::FastHandshake);
+    let (conn, _) = meet(&mut seed, 1, Message::Handshake(Extensions::FAST));
     said(&mut seed, conn, Message::Interested);
     assert!(
         said(&mut seed, conn, request(0, 0)).iter().any(|m| matches!(m, Message::Piece { .. }))

@@ -110,7 +110,7 @@ fn a_seed_that_hides_offers_piece_after_piece_and_then_shows_everything() {
             let conn = rig.peer.accept(rig.now, PeerId(remote)).unwrap();
             rig.conns.insert(conn, (1 << 40, true));
             rig.peer.on_connected(rig.now, conn, 1 << 40);
-            let greeting = rig.say(conn, Message::Handshake);
+            let greeting = rig.say(conn, Message::Handshake(Extensions::NONE));
             assert_eq!(offers(&greeting), [(conn.0, remote - 1)]);
             assert!(!greeting.iter().any(|(_, m)| matches!(m, Message::Bitfield(_))));
             conn

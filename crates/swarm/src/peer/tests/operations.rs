@@ -2,6 +2,7 @@
 //! to its limit.
 
 use super::*;
+use crate::peer_exchange::{Neighbour, PeerExchange};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -33,9 +34,17 @@ fn op() -> impl Strategy<Value = Op> {
     let length = || prop_oneof![4 => Just(1000u32), 1 => Just(500), 1 => any::<u32>()];
     let range = move || (piece(), begin(), length());
     let bits = prop::collection::vec(any::<bool>(), PIECES as usize);
+    let peers = || prop::collection::vec(((0u32..300).prop_map(PeerId), any::<bool>()), 0..60);
     let message = prop_oneof![
-        3 => Just(Message::Handshake),
-        3 => Just(Message::FastHandshake),
+        3 => Just(Message::Handshake(Extensions::NONE)),
+        3 => Just(Message::Handshake(Extensions::FAST)),
+        3 => Just(Message::Handshake(Extensions { fast: true, protocol: true })),
+        4 => Just(Message::ExtensionHandshake),
+        4 => (peers(), peers()).prop_map(|(added, dropped)| {
+            let added = added.into_iter().map(|(peer, is_seed)| Neighbour { peer, is_seed });
+            let dropped = dropped.into_iter().map(|(peer, _)| peer).collect();
+            Message::PeerExchange(Arc::new(PeerExchange::new(added.collect(), dropped)))
+        }),
         1 => Just(Message::HaveAll),
         1 => Just(Message::HaveNone),
         4 => piece().prop_map(|piece| Message::AllowedFast { piece }),
@@ -85,7 +94,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// The client of today, with some of what it has switched off.
 fn today() -> impl Strategy<Value = Option<Profile>> {
-    prop::option::of(any::<[bool; 10]>()).prop_map(|switch| {
+    prop::option::of(any::<[bool; 11]>()).prop_map(|switch| {
         let switch = switch?;
         let mut profile = named("libtorrent").unwrap();
         profile.fast.enabled = switch[0];
@@ -103,6 +112,12 @@ fn today() -> impl Strategy<Value = Option<Profile>> {
         }
         if switch[9] {
             profile.fast.choked_request_ns = None;
+        }
+        if switch[10] {
+            profile.connections.max_connections = 6;
+            profile.connections.turnover_ns = Some(Span::from_secs(3));
+            profile.connections.inactivity_ns = Some(Span::from_secs(5));
+            profile.peer_exchange.interval_ns = Span::from_secs(1);
         }
         Some(profile)
     })

@@ -1,0 +1,171 @@
+//! Peer exchange (BEP 11; libtorrent: `ut_pex.cpp`): neighbours tell each other once a minute whom they are
+//! connected to.
+
+use super::Peer;
+use super::connection::Conn;
+use crate::peer_exchange::{Neighbour, PeerExchange};
+use crate::{ConnId, Message, PeerId};
+use flashcrowd_base::{Span, Time};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The clock of the client, which looks whether a message is due.
+const TICK: Span = Span::from_secs(1);
+
+/// What is common to all neighbours (`ut_pex_plugin`).
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// When to look whether a message is due.
+    pub(super) look_at: Time,
+    /// When the last difference was made.
+    made_at: Option<Time>,
+    /// Who stood in it or before it (`m_old_peers`).
+    reported: BTreeSet<PeerId>,
+    /// What has changed in the period before; `None` if nothing has.
+    difference: Option<Arc<PeerExchange>>,
+}
+
+impl Exchange {
+    pub(super) fn new() -> Exchange {
+        Exchange {
+            look_at: Time::NEVER,
+            made_at: None,
+            reported: BTreeSet::new(),
+            difference: None,
+        }
+    }
+}
+
+/// What concerns one neighbour (`ut_pex_peer_plugin`).
+#[derive(Debug, Default)]
+pub(super) struct Exchanged {
+    /// When it was sent a message; first a list of all neighbours, and then what has changed.
+    sent_at: Option<Time>,
+    /// Whom it named and has not dropped (`ut_pex_peer_store::m_peers`).
+    named: BTreeSet<PeerId>,
+}
+
+/// Somebody whom others may connect to: the handshake is over, and it is known where it listens.
+fn is_reachable(conn: &Conn) -> bool {
+    let listens = conn.extras.as_ref().is_some_and(|extras| extras.exchanged.is_some());
+    conn.is_open() && (conn.initiated || listens)
+}
+
+fn neighbour(conn: &Conn) -> Neighbour {
+    Neighbour { peer: conn.remote, is_seed: conn.have.is_full() }
+}
+
+impl Peer {
+    /// A connection is open: the extension handshake follows, if both speak the protocol.
+    pub(super) fn greet_extended(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        if c.extras.as_ref().is_some_and(|extras| extras.protocol) {
+            c.send(id, Message::ExtensionHandshake, true, &mut self.actions);
+            self.await_exchange(now);
+        }
+    }
+    /// A neighbour's extension handshake is here: it understands peer exchange.
+    pub(super) fn on_extension_handshake(&mut self, now: Time, id: ConnId) {
+        let Some(extras) = self.conns.get_mut(id).and_then(|c| c.extras.as_mut()) else { return };
+        if extras.protocol && self.exchange.is_some() {
+            extras.exchanged.get_or_insert_default();
+            self.await_exchange(now);
+        }
+    }
+    /// Looks at the next tick of the client.
+    fn await_exchange(&mut self, now: Time) {
+        let ticks = now.since(self.started).nanos() / TICK.nanos() + 1;
+        let next = self.started + TICK * ticks;
+        if let Some(exchange) = &mut self.exchange {
+            exchange.look_at = exchange.look_at.min(next);
+            self.set_slow_timer();
+        }
+    }
+    /// Sends what is due.
+    pub(super) fn exchange_peers(&mut self, now: Time) {
+        let rules = self.profile.peer_exchange.clone();
+        self.make_difference(now);
+        let (alone, mut next) = (self.conns.live() <= 1, Time::NEVER);
+        let behind = self.profile.control_behind_piece;
+        let Some(exchange) = &self.exchange else { return };
+        let mut all = None;
+        for number in 0..self.conns.end() {
+            let id = ConnId(number);
+            let Some(exchanged) = self.conns.get(id).and_then(Conn::exchanged) else { continue };
+            let due = exchanged.sent_at.map_or(now, |sent| sent + rules.interval_ns);
+            if due > now || alone {
+                // Whoever comes makes it look again.
+                next = next.min(if alone { Time::NEVER } else { due });
+                continue;
+            }
+            let message = if exchanged.sent_at.is_some() {
+                exchange.difference.clone()
+            } else {
+                let all = all.get_or_insert_with(|| {
+                    let reachable = self.conns.iter().filter(|(_, c)| is_reachable(c));
+                    let most = rules.max_entries as usize;
+                    let added = reachable.map(|(_, c)| neighbour(c)).take(most).collect();
+                    Arc::new(PeerExchange::new(added, Vec::new()))
+                });
+                Some(all.clone())
+            };
+            next = next.min(now + rules.interval_ns);
+            let Some(c) = self.conns.get_mut(id) else { continue };
+            if let Some(exchanged) = c.exchanged_mut() {
+                exchanged.sent_at = Some(now);
+            }
+            if let Some(message) = message {
+                c.send(id, Message::PeerExchange(message), behind, &mut self.actions);
+            }
+        }
+        if let Some(exchange) = &mut self.exchange {
+            exchange.look_at = next;
+        }
+    }
+    /// What has changed in the last period, if it is over (`ut_pex_plugin::tick`).
+    fn make_difference(&mut self, now: Time) {
+        let rules = &self.profile.peer_exchange;
+        let Some(exchange) = &mut self.exchange else { return };
+        if exchange.made_at.is_some_and(|made| now.since(made) < rules.interval_ns) {
+            return;
+        }
+        exchange.made_at = Some(now);
+        let mut dropped = std::mem::take(&mut exchange.reported);
+        let mut added = Vec::new();
+        for (_, c) in self.conns.iter().filter(|(_, c)| is_reachable(c)) {
+            if !dropped.remove(&c.remote) {
+                if added.len() as u64 >= u64::from(rules.max_entries) {
+                    continue;
+                }
+                added.push(neighbour(c));
+            }
+            exchange.reported.insert(c.remote);
+        }
+        let dropped: Vec<_> = dropped.into_iter().collect();
+        let changed = !added.is_empty() || !dropped.is_empty();
+        exchange.difference = changed.then(|| Arc::new(PeerExchange::new(added, dropped)));
+    }
+    /// A neighbour tells whom it is connected to.
+    pub(super) fn on_peer_exchange(&mut self, now: Time, id: ConnId, message: &PeerExchange) {
+        let most = self.profile.peer_exchange.max_named as usize;
+        let Some(exchanged) = self.conns.get_mut(id).and_then(Conn::exchanged_mut) else { return };
+        for peer in message.dropped() {
+            exchanged.named.remove(peer);
+        }
+        let mut fresh = Vec::new();
+        for neighbour in message.added() {
+            if exchanged.named.len() >= most {
+                break;
+            }
+            if exchanged.named.insert(neighbour.peer) {
+                fresh.push(*neighbour);
+            }
+        }
+        for Neighbour { peer, is_seed } in fresh {
+            // Whoever was lost has a time of its own at which it is tried again.
+            if !(self.has_lost(peer) || is_seed && self.is_complete()) {
+                self.connect(now, peer);
+            }
+        }
+    }
+}
