@@ -70,7 +70,6 @@ def test_the_rules_of_libtorrent_are_its_own_defaults():
         "enable_outgoing_utp",
         "mixed_mode_algorithm",
         # Neighbours are not exchanged for others: the profile has no such rule.
-        "peer_turnover",
     }
     assert unmet == []
 

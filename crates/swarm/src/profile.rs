@@ -412,8 +412,7 @@ pub struct Choker {
     pub choke_uninterested: bool,
     /// Whether somebody new is unchoked with the handshake, before it could say INTERESTED, if a piece is
     /// here and a slot is free, which it has until the next round; it is told again when it says so.
-    /// libtorrent `bt_peer_connection::on_receive`, `peer_connection::incoming_interested`; off in the
-    /// profile of this name until what it does to a swarm has been held against real ones.
+    /// libtorrent `bt_peer_connection::on_receive`, `peer_connection::incoming_interested`.
     pub unchoke_on_handshake: bool,
     /// When the first round is.
     pub first_round: FirstRound,

@@ -155,7 +155,7 @@ const LIBTORRENT: &[Ablation] = &[
         p.connections.max_failures = 1;
     }),
     ("begun pieces first", |p| p.picker.strict_priority = true),
-    ("unchoked with the handshake", |p| p.choker.unchoke_on_handshake = true),
+    ("unchoked when interested", |p| p.choker.unchoke_on_handshake = false),
     ("2 connections a second", |p| {
         p.connections.opened_per_second = Some(2);
         p.connections.opened_at_once = 0;

@@ -254,6 +254,7 @@ fn libtorrent() -> Profile {
             whole_pieces_ns: Span::from_secs(20),
             adjacent_pieces: true,
         },
+        choker: Choker { unchoke_on_handshake: true, ..modern.choker },
         limiter: LimiterRules { sharing: Sharing::Quota, ..modern.limiter },
         ..modern
     }
