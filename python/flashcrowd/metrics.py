@@ -78,7 +78,8 @@ METRICS = (
     ),
     Metric(
         "network throughput", "origin", "MB/s",
-        "What the server handed to its clients' sockets, over time.", many=False,
+        "What the server handed to its clients' sockets, or a seed with a disk sent, over time.",
+        many=False,
     ),
     Metric(
         "disk throughput", "origin", "MB/s", "What the server read from its disk, over time.",

@@ -1,7 +1,9 @@
 use crate::check::{index, require};
 use crate::load::{Load, PACKET_BYTES, ROW_BYTES};
 use crate::outlook::{ENDLESS_BPS, Outlook, Path, TrafficAggregate, TransportModel, mean, opening};
-use crate::{Arrivals, ControlledUpload, Error, Origin, Plan, TransportChoice, What, Workload};
+use crate::{
+    Arrivals, ControlledUpload, Error, Origin, Plan, Storage, TransportChoice, What, Workload,
+};
 use flashcrowd_base::{Quantiles, Span};
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
@@ -81,6 +83,9 @@ pub struct Population {
     /// has until the controller says something else. None for a limit that stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_control: Option<ControlledUpload>,
+    /// What seeds read from; none where blocks are in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
     /// When they come.
     pub arrivals: Arrivals,
     /// When they go, counted from their completion (for a seed: from its arrival).
@@ -166,6 +171,9 @@ impl Swarm {
             }
             if let Some(control) = &population.upload_control {
                 control.check(population, hosts, &format!("{path}.upload_control"))?;
+            }
+            if let Some(storage) = &population.storage {
+                storage.check(self, population, plan, &format!("{path}.storage"))?;
             }
             population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {

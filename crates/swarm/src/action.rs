@@ -98,6 +98,18 @@ pub enum Action {
         /// The neighbour's connection.
         conn: ConnId,
     },
+    /// Read a block from the disk; answer with [`on_block_read`](crate::Peer::on_block_read). Only of a peer
+    /// [with a disk](crate::Peer::with_disk).
+    ReadBlock {
+        /// The connection to whose neighbour it will be sent.
+        conn: ConnId,
+        /// Which piece.
+        piece: u32,
+        /// First byte within the piece.
+        begin: u32,
+        /// Bytes.
+        length: u32,
+    },
     /// Tell the tracker; answer with `on_peers` or `on_announce_failed`.
     Announce {
         /// Why.

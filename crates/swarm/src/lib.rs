@@ -45,7 +45,7 @@
 //!   connection is lost is asked for again.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
-//!   `libtorrent` lacks its order of the peers to connect to, suggestions and the slots by rate.
+//!   `libtorrent` lacks its order of the peers to connect to and the slots by rate.
 
 mod action;
 mod availability;

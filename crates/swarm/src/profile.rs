@@ -178,8 +178,7 @@ pub struct Requests {
 }
 
 /// The Fast extension (BEP 6): HAVE ALL and HAVE NONE, REJECT instead of silence, and pieces that may be
-/// requested while choked. Two clients use it with each other if both offer it. SUGGEST PIECE is
-/// understood and never sent, as libtorrent ships (`suggest_mode` none).
+/// requested while choked. Two clients use it with each other if both offer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -192,6 +191,27 @@ pub struct FastExtension {
     /// Somebody who asks for more than allowed pieces so long after it was choked is disconnected;
     /// `null`: never. libtorrent 2 s (`peer_connection::incoming_request`).
     pub choked_request_ns: Option<Span>,
+    /// Which pieces are suggested to neighbours (SUGGEST PIECE): two before each UNCHOKE, and two more when the neighbour
+    /// has one of those. libtorrent `suggest_mode`, as it ships none.
+    pub suggest: SuggestMode,
+    /// So many pieces stand by to be suggested, and so many suggestions are remembered of those made to a neighbour, and
+    /// of those that it makes. libtorrent `max_suggest_pieces` 16.
+    pub max_suggested: u32,
+    /// Whether a neighbour is asked for what it suggests before anything rarer. libtorrent yes
+    /// (`piece_picker::pick_pieces`).
+    pub follow_suggestions: bool,
+}
+
+/// Which pieces are suggested to neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SuggestMode {
+    /// None. libtorrent `no_piece_suggestions`.
+    None,
+    /// Of which blocks were read lately, of those that no more neighbours have than of the mean of what is read.
+    /// libtorrent `suggest_read_cache`.
+    ReadCache,
 }
 
 /// Peer exchange (BEP 11, `ut_pex`): neighbours tell each other whom they are connected to. Two clients use it

@@ -7,7 +7,7 @@ mod util;
 use flashcrowd_base::Span;
 use flashcrowd_swarm::profile::{
     FreeSlot, Interest, LeechChoker, MeterStart, PieceOrder, Profile, RequestPipeline, SeedChoker,
-    Sharing, Slots, named,
+    Sharing, Slots, SuggestMode, named,
 };
 use flashcrowd_swarm::{AnnounceEvent, TrackerRules, UnchokeEnd};
 use std::fmt::Write;
@@ -123,6 +123,15 @@ const LIBTORRENT: &[Ablation] = &[
     ("no Fast extension", |p| p.fast.enabled = false),
     ("no allowed pieces", |p| p.fast.allowed_set = 0),
     ("late requests are forgiven", |p| p.fast.choked_request_ns = None),
+    ("suggests what it reads", |p| p.fast.suggest = SuggestMode::ReadCache),
+    ("suggests, keeps one in mind", |p| {
+        p.fast.suggest = SuggestMode::ReadCache;
+        p.fast.max_suggested = 1;
+    }),
+    ("suggests, and nobody follows", |p| {
+        p.fast.suggest = SuggestMode::ReadCache;
+        p.fast.follow_suggestions = false;
+    }),
     ("turns, and messages are free", |p| p.limiter.sharing = Sharing::Turns),
     ("idle ticks earn", |p| p.limiter.quota.idle_earns = true),
     ("shares are given at once", |p| p.limiter.quota.whole_requests = false),

@@ -4,7 +4,7 @@ mod util;
 
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::profile::{
-    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, Sharing, all, named,
+    FreeSlot, Interest, Profile, RequestPipeline, SeedChoker, Sharing, SuggestMode, all, named,
 };
 use flashcrowd_swarm::{AnnounceEvent, Message, Torrent, TrackerRules};
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
 }
 
 /// libtorrent with some of its mechanisms switched off.
-fn libtorrent(switch: [bool; 8]) -> Profile {
+fn libtorrent(switch: [bool; 9]) -> Profile {
     let mut profile = named("libtorrent").expect("it ships");
     profile.fast.enabled = switch[0];
     profile.limiter.quota.messages = switch[1];
@@ -171,11 +171,14 @@ fn libtorrent(switch: [bool; 8]) -> Profile {
     if switch[7] {
         profile.limiter.sharing = Sharing::Turns;
     }
+    if switch[8] && profile.fast.enabled {
+        profile.fast.suggest = SuggestMode::ReadCache;
+    }
     profile
 }
 
 fn any_rules() -> impl Strategy<Value = (Profile, TrackerRules)> {
-    let today = prop::option::of(any::<[bool; 8]>());
+    let today = prop::option::of(any::<[bool; 9]>());
     (any::<[bool; 11]>(), 0usize..4, 0usize..5, today).prop_map(|(switch, seed, backlog, today)| {
         let mut profile = match (switch[0], today) {
             (true, Some(today)) => libtorrent(today),
@@ -228,6 +231,7 @@ proptest! {
         kilobytes in prop_oneof![Just(None), (5u64..200).prop_map(Some)],
         millis in 0u64..600,
         buffer in 500u64..40_000,
+        (nonsense, disk) in any::<(bool, bool)>(),
         leavers in prop::collection::vec((1usize..8, 1u64..200), 0..4),
     ) {
         let rate = kilobytes.unwrap_or(1000) as f64 * 1024.0;
@@ -235,9 +239,10 @@ proptest! {
         let make = Make::new(profile, leechers, file);
         let delay = Span::from_millis(millis);
         let seed_kilobytes = kilobytes;
-        let make = Make { seed, seeds, kilobytes, seed_kilobytes, delay, buffer, tracker, ..make };
+        let make = Make { seed, seeds, kilobytes, seed_kilobytes, delay, buffer, tracker, disk, ..make };
         let arrivals = make.arrivals;
         let mut swarm = make.build();
+        swarm.nonsense = nonsense;
         // Leechers only.
         for (leaver, when) in leavers {
             if leaver >= seeds && leaver < seeds + leechers {

@@ -77,6 +77,11 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
                 f"{plan['stacks'][own]['name']} in place of the population's transport"
             )
         program = population.get("program") or DEFAULT
+        if "storage" in population:
+            yield (
+                f"{place}: storage is simulated only, a program reads from this machine's disk; "
+                "leave it out, or run it with --engine simulation"
+            )
         if "upload_control" in population and program not in CONTROLLED:
             yield (
                 f"{place}: upload_control has no interface to {program}, only to "

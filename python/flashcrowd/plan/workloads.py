@@ -155,6 +155,7 @@ def _population(
         "arrivals": _arrivals(population.arrivals),
         "departure": _departure(population.departure),
         "replace": population.replace,
+        **({} if population.storage is None else {"storage": to_plan(population.storage)}),
         # The usual one is not named, so that plans are the same as before there were any.
         **({} if population.program == "libtorrent" else {"program": population.program}),
     }

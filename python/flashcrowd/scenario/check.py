@@ -18,7 +18,7 @@ from flashcrowd.scenario.flows import Flow
 from flashcrowd.scenario.hosts import HostNames, Sizes, sizes_of
 from flashcrowd.scenario.measures import Measures, Stop, Window
 from flashcrowd.scenario.network import Network
-from flashcrowd.scenario.origin import Clients, Origin
+from flashcrowd.scenario.origin import Clients, HardDisk, Origin
 from flashcrowd.scenario.paths import join
 from flashcrowd.scenario.placement import placement
 from flashcrowd.scenario.problems import shown, unknown
@@ -26,10 +26,10 @@ from flashcrowd.scenario.profile import Profile
 from flashcrowd.scenario.reflectors import check_reflectors
 from flashcrowd.scenario.scenario import Scenario, profile_of
 from flashcrowd.scenario.stack import Stack
-from flashcrowd.scenario.swarm import Population, Swarm
+from flashcrowd.scenario.swarm import Population, Storage, Swarm
 from flashcrowd.scenario.utp import Utp
 from flashcrowd.scenario.workloads import Workload
-from flashcrowd.units import Span
+from flashcrowd.units import Size, Span
 
 P = ParamSpec("P")
 
@@ -274,6 +274,9 @@ def _swarm(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
         if swarm.block <= swarm.piece:
             profile = profile_of(named.profiles, population.profile)
             yield from _blocks(swarm, population, f"{place}.block", profile)
+        if population.storage is not None:
+            path = f"{place}.{join(('populations', name, 'storage'))}"
+            yield from _storage(population.storage, population, swarm, path, named)
 
 
 def _web_seeds(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
@@ -312,6 +315,38 @@ def _web_seeds(swarm: Swarm, place: str, named: _Named) -> Iterator[Problem]:
         yield Problem(
             f"{place}.web_seeds", one_of(it.origin for it in swarm.web_seeds), allowed, hint
         )
+
+
+def _storage(
+    storage: Storage, population: Population, swarm: Swarm, path: str, named: _Named
+) -> Iterator[Problem]:
+    """Disks of those who have none, and what a disk cannot be."""
+    if population.role != "seed":
+        allowed = "none where the role is leecher: only seeds read from a disk"
+        yield Problem(path, shown(storage.disk.kind), allowed, "leave it out")
+    profile = profile_of(named.profiles, population.profile)
+    if profile is not None and profile.limiter.sharing != "quota":
+        allowed = (
+            "none where the client has no buffer for what is read (limiter.sharing quota); "
+            f"{population.profile} has none"
+        )
+        yield Problem(path, shown(storage.disk.kind), allowed, 'write `profile = "libtorrent"`')
+    block, extent = swarm.block.bytes, storage.extent.bytes
+    if block & (block - 1) or swarm.piece.bytes % block:
+        allowed = f"none where blocks of {swarm.block} are no power of two or cut a piece"
+        yield Problem(path, shown(storage.disk.kind), allowed)
+        return
+    if extent & (extent - 1) or not 1 <= extent // block <= 64:
+        allowed = f"a power of two, 1 to 64 blocks of {swarm.block}"
+        yield Problem(f"{path}.extent", shown(storage.extent), allowed)
+        return
+    least = extent * (storage.reads + 2)
+    if storage.memory.bytes < least:
+        allowed = f"a size of at least {Size.of(least)}: two extents more than `reads`"
+        yield Problem(f"{path}.memory", shown(storage.memory), allowed)
+    if isinstance(storage.disk, HardDisk) and storage.disk.size < swarm.size:
+        allowed = f"a disk of at least the file's {swarm.size}"
+        yield Problem(f"{path}.disk.size", shown(storage.disk.size), allowed)
 
 
 def _blocks(

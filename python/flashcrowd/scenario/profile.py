@@ -218,6 +218,20 @@ class Fast(Table):
     """How many pieces a neighbour may request while it is choked."""
     choked_request: MaybeSpan
     """Who asks for other pieces so long after it was choked is disconnected; "none": never."""
+    suggest: Literal["none", "read-cache"]
+    """Pieces that neighbours are told to ask for: none, or those of which blocks were read lately
+    (libtorrent's `suggest_mode`)."""
+    max_suggested: Natural
+    """So many pieces stand by to be suggested, and so many suggestions of a neighbour are kept in
+    mind (libtorrent's `max_suggest_pieces`)."""
+    follow_suggestions: bool
+    """Whether a neighbour is asked for what it suggests before anything rarer."""
+
+    @model_validator(mode="after")
+    def _offered(self) -> Self:
+        if self.suggest != "none" and not self.enabled:
+            raise UnitError('"none" where the client does not offer the extension', key="suggest")
+        return self
 
 
 class WebSeeds(Table):

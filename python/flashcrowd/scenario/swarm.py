@@ -23,6 +23,7 @@ from flashcrowd.scenario.fields import (
     kind_from,
     shorthand,
 )
+from flashcrowd.scenario.origin import Disk, HardDisk
 from flashcrowd.scenario.upload_control import UploadControl
 from flashcrowd.units import Share, Size, Span
 
@@ -106,6 +107,23 @@ Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorren
 """The programs that an engine can run."""
 
 
+class Storage(Table):
+    """A disk that a seed reads from, and the memory before it.
+
+    A block that is not in memory waits until the extent that it is in has been read. What was sent
+    from longest ago makes room.
+    """
+
+    disk: Disk = HardDisk()
+    """What the file lies on: a name, or a table with what differs from its defaults."""
+    memory: PositiveSize
+    """Memory for what is read, reads under way included."""
+    extent: PositiveSize = Size("256 KiB")
+    """What is read and kept at once: a power of two, 1 to 64 blocks."""
+    reads: Annotated[int, Field(ge=1, le=1024)] = 2
+    """Reads under way at most; further ones wait."""
+
+
 class Population(Table):
     """Peers of one kind, one on each host."""
 
@@ -129,6 +147,8 @@ class Population(Table):
     upload_control: Annotated[UploadControl | None, Word("none")] = None
     """What sets that limit while they are there, by name or as a table; `upload` is then what the
     client has until its controller says something else. "none" for a limit that stays."""
+    storage: Annotated[Storage | None, Word("none")] = None
+    """What seeds read from, each from its own; "none" where everything is in memory."""
     arrivals: Arrivals = Field(default_factory=_default_arrivals)
     """When they come: within 10 s of the start, seeds at the start, unless given."""
     departure: Departure = Never()
@@ -189,3 +209,8 @@ class Swarm(Table):
     names of origins, or tables."""
     stop_after: MaybeCount = None
     """The run ends at this completion; "none" to wait for all."""
+
+    @property
+    def reads_disks(self) -> bool:
+        """Whether seeds read from disks, which are measured as those of origins."""
+        return any(population.storage is not None for population in self.populations.values())

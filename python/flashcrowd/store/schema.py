@@ -200,16 +200,18 @@ ENGINE_TABLES: dict[str, Layout] = {
         ),
         Layout(
             "origins",
-            "one content server; within a window (`measures.window`) what it did inside of it",
+            "one content server, or one seed with a disk; within a window (`measures.window`) what "
+            "it did inside of it",
             _columns("""
-    origin | text | | name of the origin
+    origin | text | | name of the origin, or of the seed's swarm
     host | text | | its host
-    policy | text | | which blocks it sends next: `in-order`, `attach`, `circus` or `relevance`
+    policy | text | | which blocks it sends next: `in-order`, `attach`, `circus`, `relevance`, or
+        `requested` of a seed, whose peers ask for each
     from_s | real | s | the first instant that counts
     to_s | real | s | the first one that counts no more, or the end of the run
-    downloads | count | | clients that came then
+    downloads | count | | clients of its own that came then; a seed has none
     completed | count | | those of them that had their file before the run ended
-    sent_bytes | count | B | blocks handed to the sockets of clients
+    sent_bytes | count | B | blocks handed to the sockets of clients, or to a seed's send buffers
     blocks | count | | how many
     hits | count | | those of them that were in memory when their client could take one
     read_bytes | count | B | what was asked of the disk

@@ -128,6 +128,7 @@ def must_exist(named: metrics.Named, scenarios: Sequence[Scenario]) -> None:
         for scenario in scenarios
         for name, workload in scenario.workloads.items()
         if workload.kind in (kind, *named.metric.others)
+        or (kind == "origin" and isinstance(workload, Swarm) and workload.reads_disks)
     ]
     if not workloads:
         kinds = {w.kind for scenario in scenarios for w in scenario.workloads.values()}

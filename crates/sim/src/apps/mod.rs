@@ -10,6 +10,7 @@ mod message;
 mod origin;
 mod ping;
 mod round_trips;
+mod storage;
 mod swarm;
 mod transfer;
 mod web;

@@ -12,6 +12,7 @@ mod pages;
 mod populations;
 mod round_trips;
 mod runs;
+mod seed_disks;
 mod unmeasured;
 mod upload_control;
 mod web_seeds;

@@ -67,6 +67,7 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         data: None,
         upload_bps: upload.into(),
         upload_control: None,
+        storage: None,
         arrivals: Arrivals::FlashCrowd { start_ns: Span::ZERO, spread_ns: Span::from_secs(10) },
         departure: Departure::AllDone,
         replace: false,

@@ -269,7 +269,7 @@ impl Conn {
     }
     /// There is a block to send.
     pub(super) fn has_block(&self) -> bool {
-        self.left > 0 || self.queued() > 0 || self.send_buffer().is_some_and(|it| it.blocks > 0)
+        self.left > 0 || self.queued() > 0 || self.send_buffer().is_some_and(|it| it.has_block())
     }
     /// What waits for quota, if the limit is shared by quotas.
     pub(super) fn send_buffer(&self) -> Option<&SendBuffer> {

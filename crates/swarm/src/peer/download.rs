@@ -28,6 +28,7 @@ impl Peer {
         if self.super_seed.is_some() {
             self.seen(id, piece);
         }
+        self.suggestion_taken(id, piece);
         let Some(c) = self.conns.get_mut(id) else { return };
         if drops_seeds && c.have.is_full() {
             self.close(now, id);
@@ -144,6 +145,7 @@ impl Peer {
         let whole = arrival == Arrival::Whole;
         if whole {
             self.picker.complete(piece);
+            self.may_suggest(piece);
             self.actions.push_back(Action::PieceCompleted { piece });
         }
         let complete = whole && self.is_complete();

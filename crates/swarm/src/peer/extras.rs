@@ -2,6 +2,7 @@
 
 use super::exchange::Exchanged;
 use super::send_buffer::SendBuffer;
+use super::suggestions::Suggestions;
 use crate::block_map::Block;
 use crate::profile::{Profile, RequestPipeline, Sharing};
 use crate::statistics::Statistics;
@@ -31,6 +32,7 @@ pub(super) struct Extras {
     pub(super) granted_sent: bool,
     /// Pieces that we may request while choked.
     pub(super) allowed: Vec<u32>,
+    pub(super) suggestions: Suggestions,
     /// When we choked it last.
     pub(super) choked_at: Option<Time>,
     /// Blocks that will be asked of it when its queue has room (`m_request_queue`).

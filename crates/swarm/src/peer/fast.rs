@@ -68,6 +68,8 @@ impl Peer {
         let Some(extras) = &mut c.extras else { return };
         if choking_us {
             extras.allowed.retain(|other| *other != piece);
+        } else {
+            extras.suggestions.rejected(piece);
         }
         if few && extras.reserved.is_empty() {
             self.request_more(now, id, None);

@@ -1,8 +1,8 @@
 //! One peer: what its parts know and do, joined.
 //!
 //! `connection` holds what is known about one neighbour, `neighbours` gains and loses them, `upload`
-//! answers requests and chokes, `download` makes requests and keeps interest, `announce` deals with
-//! the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
+//! answers requests and chokes, `reads` has blocks read first, `download` makes requests and keeps interest,
+//! `suggestions` deals with those of others and its own, `announce` with the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
 
 mod announce;
 mod connection;
@@ -14,10 +14,12 @@ mod neighbours;
 mod openings;
 mod outbox;
 mod quota;
+mod reads;
 mod reconnect;
 mod requests;
 mod send_buffer;
 mod standing;
+mod suggestions;
 mod super_seed;
 #[cfg(test)]
 mod tests;
@@ -47,6 +49,7 @@ use serde::{Deserialize, Serialize};
 use standing::Wants;
 pub use standing::{Download, Standing};
 use std::sync::Arc;
+use suggestions::RecentReads;
 use super_seed::SuperSeed;
 pub use web_seeds::FromWebSeed;
 use web_seeds::WebSeeds;
@@ -86,10 +89,14 @@ pub struct Peer {
     gone: bool,
     /// Whether blocks go over connections of their own.
     separate_data: bool,
+    /// Whether blocks have to be read from a disk.
+    reads_disk: bool,
     /// While what is here is hidden.
     super_seed: Option<Box<SuperSeed>>,
     /// If the swarm has web seeds and the client knows them.
     web_seeds: Option<Box<WebSeeds>>,
+    /// What it may suggest.
+    recent_reads: RecentReads,
 
     block_map: BlockMap,
     picker: Picker,
@@ -165,9 +172,11 @@ impl Peer {
             reachable: false,
             gone: false,
             separate_data: false,
+            reads_disk: false,
             super_seed: (full && profile.super_seeding)
                 .then(|| Box::new(SuperSeed::new(torrent.pieces()))),
             web_seeds: None,
+            recent_reads: RecentReads::default(),
             block_map: BlockMap::new(torrent, full),
             picker,
             endgame: None,
@@ -379,7 +388,7 @@ impl Peer {
             Message::Reject { piece, begin, length } if c.is_fast() => {
                 self.on_reject(now, conn, BlockRequest { piece, begin, length });
             }
-            Message::Suggest { .. } if c.is_fast() => {}
+            Message::Suggest { piece } if c.is_fast() => self.on_suggest(conn, piece),
             Message::Cancel { piece, begin, length } => {
                 if let Some(work) = &mut c.work {
                     work.queue.retain(|w| (w.piece, w.begin, w.length) != (piece, begin, length));

@@ -76,7 +76,11 @@ impl Peer {
             let Some(extras) = &mut c.extras else { return };
             extras.roll(second, unchoked);
             let upload_rate = extras.statistics.upload_rate();
-            c.fill_send_buffer(now, rules, &profile.meter);
+            if self.reads_disk {
+                c.read_blocks(id, now, rules, &profile.meter, &mut self.actions);
+            } else {
+                c.fill_send_buffer(now, rules, &profile.meter);
+            }
             let (Some(buffer), Some(bandwidth)) = (c.send_buffer_mut(), &mut self.bandwidth) else {
                 return;
             };

@@ -133,7 +133,9 @@ impl Peer {
                 of_seed,
             };
             let asked = |piece| block_map.asked(piece);
-            let piece = self.picker.pick(look, &mut self.stream, want, asked);
+            let piece = self
+                .suggested(c, &look, want)
+                .or_else(|| self.picker.pick(look, &mut self.stream, want, asked));
             let Some(piece) = piece else { break };
             let begun = self.picker.begun_pieces().any(|other| other == piece);
             let run = if self.profile.picker.adjacent_pieces && contiguous > 0 && !begun {

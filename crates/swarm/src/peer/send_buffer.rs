@@ -1,6 +1,7 @@
 //! The send buffer of a connection, into which blocks and messages go in one line, and the quota with
 //! which they leave it (libtorrent: `peer_connection::m_send_buffer`, `m_quota`, `setup_send`).
 
+use super::connection::BlockRequest;
 use crate::Message;
 use crate::profile::Quota;
 use std::collections::VecDeque;
@@ -19,6 +20,8 @@ pub(super) struct SendBuffer {
     bytes: u32,
     /// How many of the messages are blocks.
     pub(super) blocks: u32,
+    /// Blocks that the disk was asked for and that go in here when they come.
+    pub(super) reading: Vec<BlockRequest>,
     /// Bytes that may be written.
     pub(super) quota: u32,
     /// A request for quota has not been answered.
@@ -45,6 +48,14 @@ impl SendBuffer {
     /// Bytes that wait.
     pub(super) fn bytes(&self) -> u32 {
         self.bytes
+    }
+    /// Bytes of blocks that are being read.
+    pub(super) fn reading_bytes(&self) -> u32 {
+        self.reading.iter().map(|block| block.length).sum()
+    }
+    /// Whether a block is in here, or will be.
+    pub(super) fn has_block(&self) -> bool {
+        self.blocks > 0 || !self.reading.is_empty()
     }
     /// Whether the first part of what waits is of a block; nothing if nothing waits.
     pub(super) fn begins_with_block(&self) -> Option<bool> {

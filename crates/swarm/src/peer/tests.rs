@@ -7,6 +7,7 @@ mod exchange;
 mod fast;
 mod ns2;
 mod operations;
+mod suggestions;
 mod web_seeds;
 mod writes;
 
@@ -14,7 +15,7 @@ use super::*;
 use crate::Extensions;
 use crate::profile::{
     BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
-    RequestPipeline, SeedChoker, WebSeedOrder, named,
+    RequestPipeline, SeedChoker, SuggestMode, WebSeedOrder, named,
 };
 use flashcrowd_base::Rate;
 use proptest::prelude::*;
@@ -48,6 +49,8 @@ struct Rig {
     /// Web seeds that it is at, whether they are connected, and the ranges that they owe.
     web: BTreeMap<u32, (bool, Vec<(u64, u64)>)>,
     asked: Vec<(ConnId, Message)>,
+    /// Blocks that a disk was asked for, connections that are gone included.
+    reads: Vec<(ConnId, BlockRequest)>,
     limited: u64,
     control: u64,
     pieces: u32,
@@ -57,8 +60,9 @@ impl Rig {
     fn new(peer: Peer) -> Rig {
         let pieces = peer.pieces_have();
         let (conns, asked) = (BTreeMap::new(), Vec::new());
-        let (data, web) = (BTreeMap::new(), BTreeMap::new());
-        Rig { peer, now: Time::START, conns, data, web, asked, limited: 0, control: 0, pieces }
+        let (data, web, reads) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (now, limited, control) = (Time::START, 0, 0);
+        Rig { peer, now, conns, data, web, asked, reads, limited, control, pieces }
     }
     /// Carries out what the peer wants, and checks its books. Returns what was sent.
     fn drain(&mut self) -> Vec<(ConnId, Message)> {
@@ -115,6 +119,10 @@ impl Rig {
                     assert!(begin + u64::from(length) <= self.peer.block_map.torrent().bytes());
                     owed.push((begin, u64::from(length)));
                 }
+                Action::ReadBlock { conn, piece, begin, length } => {
+                    assert!(self.conns.contains_key(&conn), "no such connection");
+                    self.reads.push((conn, BlockRequest { piece, begin, length }));
+                }
                 Action::PieceCompleted { piece } => {
                     assert!(self.peer.bitfield().has(piece));
                     self.pieces += 1;
@@ -157,7 +165,7 @@ impl Rig {
                 "something is wanted, and nobody says so"
             );
             let stands = match c.send_buffer() {
-                Some(buffer) => buffer.waits || c.is_full(),
+                Some(buffer) => buffer.waits || c.is_full() || !buffer.reading.is_empty(),
                 None => c.in_round_robin || !c.takes_blocks(),
             };
             assert!(stands || !c.has_block(), "a block that nobody sends");
@@ -223,6 +231,16 @@ impl Rig {
         }
         self.peer.on_web_seed_bytes(self.now, seed, bytes - left);
         self.drain();
+    }
+    /// The disk brings one of the blocks that it was asked for.
+    fn read(&mut self, which: usize) -> Vec<(ConnId, Message)> {
+        if self.reads.is_empty() {
+            return Vec::new();
+        }
+        let (conn, block) = self.reads.remove(which % self.reads.len());
+        let BlockRequest { piece, begin, length } = block;
+        self.peer.on_block_read(self.now, conn, piece, begin, length);
+        self.drain()
     }
     fn web_closed(&mut self, seed: u32) {
         if self.web.remove(&seed).is_some() {

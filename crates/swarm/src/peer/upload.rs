@@ -83,8 +83,9 @@ impl Peer {
             c.awaiting_transport |= one_ahead && written.block.is_some();
             c.in_round_robin = written.bytes > 0 && c.takes_blocks();
             self.limiter.wrote(id, written.bytes, c.in_round_robin);
-            if let Some((_, length)) = written.block {
+            if let Some((piece, length)) = written.block {
                 self.count_block(id, length);
+                self.block_was_read(piece);
             }
             if written.choke_changed {
                 self.on_choke_sent(now, id);
@@ -108,6 +109,9 @@ impl Peer {
     /// A block has been written to its last byte.
     pub(super) fn sent_block(&mut self, now: Time, id: ConnId, piece: u32, length: u32) {
         self.count_block(id, length);
+        if !self.reads_disk {
+            self.block_was_read(piece);
+        }
         if self.super_seed.is_some() {
             self.gave(now, id, piece, length);
         }
@@ -136,7 +140,7 @@ impl Peer {
                 self.send(id, Message::Unchoke);
             }
         } else if self.rule() == Rule::Modern && self.has_free_slot() {
-            self.unchoke(now, id);
+            self.unchoke(now, id, true);
         }
     }
     /// Whether fewer are unchoked than may be. Who was unchoked with the handshake counts though it may
@@ -155,7 +159,8 @@ impl Peer {
             && self.rule() == Rule::Modern
             && self.has_free_slot()
         {
-            self.unchoke(now, id);
+            // libtorrent counts as suggested what it does not say in a handshake (`send_suggest`).
+            self.unchoke(now, id, false);
         }
     }
     pub(super) fn on_not_interested(&mut self, now: Time, id: ConnId) {
@@ -377,12 +382,12 @@ impl Peer {
             c.optimistic = optimistic;
         }
         match decision {
-            Decision::Prefer | Decision::Optimistic => self.unchoke(now, id),
+            Decision::Prefer | Decision::Optimistic => self.unchoke(now, id, true),
             Decision::Choke(cause) => self.choke(now, id, cause),
             Decision::Leave => {}
         }
     }
-    fn unchoke(&mut self, now: Time, id: ConnId) {
+    fn unchoke(&mut self, now: Time, id: ConnId, says_suggestions: bool) {
         if self.limit == UploadLimit::Nothing {
             return;
         }
@@ -396,7 +401,9 @@ impl Peer {
         work.unchoked_round = round;
         work.unchoked_at = Some(now);
         work.up_since_unchoke = 0;
-        if !c.is_behind(behind) {
+        let waits = c.is_behind(behind);
+        self.suggest(id, says_suggestions);
+        if let Some(c) = self.conns.get_mut(id).filter(|_| !waits) {
             c.choke_sent = false;
             c.send(id, Message::Unchoke, behind, &mut self.actions);
             self.on_choke_sent(now, id);
@@ -409,6 +416,9 @@ impl Peer {
             return;
         }
         c.work(&self.profile.meter).end = cause;
+        if let Some(extras) = &mut c.extras {
+            extras.suggestions.forget();
+        }
         if !c.is_behind(behind) {
             c.choke_sent = true;
             c.send(id, Message::Choke, behind, &mut self.actions);

@@ -1,6 +1,6 @@
 //! Which profiles make sense.
 
-use super::{Profile, RequestPipeline, Slots};
+use super::{Profile, RequestPipeline, Slots, SuggestMode};
 use flashcrowd_base::Span;
 use thiserror::Error;
 
@@ -129,6 +129,10 @@ impl Profile {
             let value = quota.header_bytes;
             return Err(refuse("limiter.quota.header_bytes", value, "at most 500"));
         }
+        if self.fast.suggest == SuggestMode::ReadCache && !self.fast.enabled {
+            let allowed = "none, or the Fast extension (fast.enabled)";
+            return Err(refuse("fast.suggest", "read-cache", allowed));
+        }
         let (low, high) = (self.announce.retry_growth_min, self.announce.retry_growth_max);
         if !(low >= 1.0 && low.is_finite()) {
             return Err(refuse("announce.retry_growth_min", low, "at least 1"));
@@ -216,6 +220,7 @@ mod tests {
         assert_eq!(endless, Some("announce.retry_growth_min"));
         let low = with(|p| p.announce.retry_growth_max = 1.3);
         assert_eq!(low, Some("announce.retry_growth_max"));
+        assert_eq!(with(|p| p.fast.suggest = SuggestMode::ReadCache), Some("fast.suggest"));
     }
 
     /// Every span that has to be a millisecond may be one, and nothing less; every count may be 1.

@@ -72,7 +72,14 @@ fn mainline() -> Profile {
             ask_on_have: true,
             stamped: false,
         },
-        fast: FastExtension { enabled: false, allowed_set: 0, choked_request_ns: None },
+        fast: FastExtension {
+            enabled: false,
+            allowed_set: 0,
+            choked_request_ns: None,
+            suggest: SuggestMode::None,
+            max_suggested: 16,
+            follow_suggestions: false,
+        },
         // It knows neither; the other values are libtorrent's.
         peer_exchange: PeerExchangeRules {
             enabled: false,
@@ -241,6 +248,8 @@ fn libtorrent() -> Profile {
             enabled: true,
             allowed_set: 5,
             choked_request_ns: Some(Span::from_secs(2)),
+            follow_suggestions: true,
+            ..modern.fast
         },
         peer_exchange: PeerExchangeRules { enabled: true, ..modern.peer_exchange },
         picker: Picker {

@@ -28,6 +28,7 @@ enum Happening {
     DataDrained { from: End, serial: u64, bytes: u64 },
     Closed { to: End, serial: u64 },
     Timer(usize),
+    Read { of: End, piece: u32, begin: u32, length: u32 },
 }
 
 #[derive(Debug)]
@@ -70,6 +71,10 @@ pub struct Swarm {
     pub delay: Span,
     pub buffer: u64,
     pub verbose: bool,
+    /// Whoever is unchoked or gets a block is suggested any piece, too, also such as are none.
+    pub nonsense: bool,
+    /// How long a disk takes for a block.
+    pub read_time: Span,
     /// Leechers leave as soon as they are complete.
     pub leave_complete: bool,
     stream: RandomStream,
@@ -123,6 +128,8 @@ pub struct Make {
     pub arrivals: Span,
     /// Whether blocks go over connections of their own.
     pub split: bool,
+    /// Whether seeds read from a disk.
+    pub disk: bool,
 }
 
 impl Make {
@@ -140,6 +147,7 @@ impl Make {
             seed: 1,
             arrivals: Span::from_secs(5),
             split: false,
+            disk: false,
         }
     }
     pub fn build(self) -> Swarm {
@@ -153,6 +161,8 @@ impl Make {
             delay: self.delay,
             buffer: self.buffer,
             verbose: false,
+            nonsense: false,
+            read_time: Span::from_millis(20),
             leave_complete: false,
             stream: RandomStream::new(self.seed, "tracker", 0),
             queue: BTreeMap::new(),
@@ -175,6 +185,7 @@ impl Make {
                 stream,
                 Time::START,
             );
+            let peer = if self.disk && seed { peer.with_disk() } else { peer };
             swarm.peers.push(if self.split { peer.with_data_connections() } else { peer });
             swarm.logs.push(Log::default());
             swarm.timers.push(None);
@@ -273,9 +284,19 @@ impl Swarm {
                     *self.logs[to.0].received.entry(name(&message)).or_default() += 1;
                     let bytes = u64::from(message.size());
                     self.peers[to.0].on_received(now, to.1, bytes);
+                    let later = matches!(message, Message::Unchoke | Message::Piece { .. });
                     self.peers[to.0].on_message(now, to.1, message);
+                    if later && self.nonsense && self.peers[to.0].profile().fast.enabled {
+                        let piece = self.stream.below(40) as u32;
+                        let piece = if piece == 39 { u32::MAX } else { piece };
+                        self.peers[to.0].on_message(now, to.1, Message::Suggest { piece });
+                    }
                     self.settle(to.0);
                 }
+            }
+            Happening::Read { of, piece, begin, length } => {
+                self.peers[of.0].on_block_read(now, of.1, piece, begin, length);
+                self.settle(of.0);
             }
             Happening::Drained { from, serial, bytes } => {
                 if self.is(from, serial) {
@@ -403,6 +424,12 @@ impl Swarm {
                 if event != AnnounceEvent::Stopped {
                     self.at(now + self.delay * 2, Happening::Answer(peer, answer));
                 }
+            }
+            Action::ReadBlock { conn, piece, begin, length } => {
+                self.at(
+                    now + self.read_time,
+                    Happening::Read { of: (peer, conn), piece, begin, length },
+                );
             }
             Action::JoinWebSeed { .. }
             | Action::LeaveWebSeed { .. }

@@ -1,13 +1,9 @@
-use flashcrowd_base::Time;
-use flashcrowd_origin::Counters;
-use flashcrowd_origin::disk::DiskCounters;
+use crate::apps::storage;
 
 /// What a server has done by some instant.
 #[derive(Clone)]
 pub(super) struct Counts {
-    pub(super) at: Time,
-    pub(super) machine: Counters,
-    pub(super) disk: DiskCounters,
+    pub(super) all: storage::Counts,
     /// By file.
     pub(super) downloads: Vec<u32>,
     pub(super) sent: Vec<u64>,

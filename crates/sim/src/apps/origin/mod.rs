@@ -12,6 +12,7 @@ mod server;
 mod visitor;
 mod visits;
 
+use super::storage::MAX_READS;
 use super::writing::write;
 use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
 use crate::kernel::{Application, Event, NO_CLASS, Owner, SocketEvent, other};
@@ -63,9 +64,6 @@ enum Code {
 impl Code {
     const ALL: [Code; 4] = [Code::Arrival, Code::Departure, Code::Read, Code::Patience];
 }
-
-/// Reads of a server under way at most, by the check of its settings.
-const MAX_READS: u32 = 1024;
 
 impl<'p> Origins<'p> {
     pub(crate) fn new(plan: &'p Plan, world: &mut World) -> Origins<'p> {
@@ -136,7 +134,8 @@ impl<'p> Origins<'p> {
             download.asked = true;
             let in_order = server.spec.populations[client.population as usize].in_order;
             let request = Request { ranges: None, in_order };
-            let id = server.machine.join(world.now, server.files[client.file as usize], request);
+            let id =
+                server.storage.machine.join(world.now, server.files[client.file as usize], request);
             server.note(id, Served::Client(index));
             server.downloads[client.file as usize] += 1;
             download.sending.id = Some(id);
@@ -173,14 +172,14 @@ impl<'p> Origins<'p> {
     /// Does what a server's machine asks for, until there is nothing.
     fn work(&mut self, world: &mut World, place: u32) {
         loop {
-            while let Some(output) = self.servers[place as usize].machine.poll() {
+            while let Some(output) = self.servers[place as usize].storage.machine.poll() {
                 self.put_out(world, place, output);
             }
             let Some(to) = self.servers[place as usize].handed.pop_front() else { break };
             self.hand_over(world, to);
         }
         let server = &mut self.servers[place as usize];
-        let deadline = server.machine.deadline();
+        let deadline = server.storage.machine.deadline();
         if deadline < server.armed {
             server.armed = deadline;
             world.schedule(deadline, ORIGIN, Code::Patience as u8, place);
@@ -191,8 +190,8 @@ impl<'p> Origins<'p> {
         let server = &mut self.servers[place as usize];
         match output {
             Output::Read { read, file, offset, length, .. } => {
-                let done = server.read(world.now, file, offset, length);
-                let event = place * MAX_READS + server.reads.insert(read);
+                let (done, number) = server.read(world.now, read, file, (offset, length));
+                let event = place * MAX_READS + number;
                 world.schedule(done, ORIGIN, Code::Read as u8, event);
             }
             Output::Send { client, file, offset, length, .. } => {
@@ -252,10 +251,7 @@ impl<'p> Origins<'p> {
     /// A read is done.
     fn complete_read(&mut self, world: &mut World, event: u32) {
         let (place, number) = (event / MAX_READS, event % MAX_READS);
-        let server = &mut self.servers[place as usize];
-        if let Some(read) = server.reads.remove(number) {
-            server.machine.completed(world.now, read, true);
-        }
+        self.servers[place as usize].storage.completed(world.now, number);
         self.work(world, place);
     }
 
@@ -298,7 +294,7 @@ impl<'p> Origins<'p> {
         let client = &mut self.clients[index as usize];
         let Some(download) = client.download.take() else { return };
         if let Some(id) = download.sending.id {
-            self.servers[client.server as usize].machine.leave(world.now, id);
+            self.servers[client.server as usize].storage.machine.leave(world.now, id);
         }
         for socket in [download.socket, other(download.socket)] {
             if let Some(transport) = &mut world.sockets.get_mut(socket).transport {
@@ -350,11 +346,11 @@ fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending
     let room = unsent < server.spec.unsent_bytes && sending.is_written() && !sending.waits;
     if written > 0 {
         world.sockets.write(socket, world.now, written, None);
-        server.machine.accepted(world.now, id, block as u32);
+        server.storage.machine.accepted(world.now, id, block as u32);
     }
     if room {
         sending.waits = true;
-        server.machine.writable(world.now, id);
+        server.storage.machine.writable(world.now, id);
     }
     if written > 0 {
         world.flush(socket);
@@ -384,7 +380,7 @@ impl App for Origins<'_> {
             Code::Patience => {
                 let server = &mut self.servers[event.index as usize];
                 server.armed = Time::NEVER;
-                server.machine.elapsed(world.now);
+                server.storage.machine.elapsed(world.now);
                 self.work(world, event.index);
             }
         }

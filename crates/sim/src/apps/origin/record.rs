@@ -4,10 +4,9 @@ use super::client::Client;
 use super::counts::Counts;
 use super::server::Server;
 use super::{Origins, Sample, World};
+use crate::apps::storage;
 use crate::table::{Column, Table, names, seconds};
 use flashcrowd_base::Time;
-use flashcrowd_origin::Counters;
-use flashcrowd_origin::disk::{DiskCounters, Medium};
 use flashcrowd_plan::Sampled;
 
 /// What a server did between two instants.
@@ -16,36 +15,6 @@ struct Done<'a> {
     place: u32,
     from: Counts,
     to: Counts,
-}
-
-impl Done<'_> {
-    fn count(&self, of: fn(&Counts) -> u64) -> u64 {
-        of(&self.to) - of(&self.from)
-    }
-    fn seconds(&self) -> f64 {
-        self.to.at.since(self.from.at).seconds()
-    }
-    fn rate_bps(&self, of: fn(&Counts) -> u64) -> Option<f64> {
-        let seconds = self.seconds();
-        (seconds > 0.0).then(|| self.count(of) as f64 * 8.0 / seconds)
-    }
-    /// The mean of all channels of an SSD.
-    fn busy_s(&self) -> f64 {
-        let channels = match &self.server.spec.disk {
-            Medium::Ssd(ssd) => f64::from(ssd.channels),
-            Medium::HardDisk(_) | Medium::NetworkVolume(_) => 1.0,
-        };
-        self.to.disk.busy.saturating_sub(self.from.disk.busy).seconds() / channels
-    }
-    fn residence_s(&self) -> Option<f64> {
-        let time = self.to.machine.residence.saturating_sub(self.from.machine.residence);
-        let gone = self.count(|it| it.machine.evictions);
-        (gone > 0).then(|| time.seconds() / gone as f64)
-    }
-    fn miss_ratio(&self) -> Option<f64> {
-        let sent = self.count(|it| it.machine.sent);
-        (sent > 0).then(|| self.count(|it| it.machine.read) as f64 / sent as f64)
-    }
 }
 
 impl Origins<'_> {
@@ -59,9 +28,9 @@ impl Origins<'_> {
             (clients().filter(waits).count() + visitors.count()) as f64
         };
         Some(match what {
-            Sampled::OriginRate => Sample::Bytes(server.machine.counters().sent),
-            Sampled::DiskRate => Sample::Bytes(server.machine.counters().read),
-            Sampled::DiskQueue => Sample::Level(server.machine.longest_wait() as f64 - 1.0),
+            Sampled::OriginRate => Sample::Bytes(server.storage.machine.counters().sent),
+            Sampled::DiskRate => Sample::Bytes(server.storage.machine.counters().read),
+            Sampled::DiskQueue => Sample::Level(server.storage.machine.longest_wait() as f64 - 1.0),
             Sampled::DiskWaiting => Sample::Level(waiting()),
             Sampled::OriginClients => Sample::Level(present()),
             _ => return None,
@@ -78,9 +47,7 @@ impl Origins<'_> {
             let (place, server): (u32, &Server<'_>) = (place, server);
             let present = server.counts(now);
             let zero = || Counts {
-                at: Time::START,
-                machine: Counters::default(),
-                disk: DiskCounters::default(),
+                all: storage::Counts::default(),
                 downloads: vec![0; present.downloads.len()],
                 sent: vec![0; present.sent.len()],
                 read: vec![0; present.read.len()],
@@ -132,41 +99,20 @@ impl Origins<'_> {
             let counted = self.clients.iter().filter(mine);
             counted.filter(|it| !complete || it.completed.is_some()).count() as u64
         };
-        let counts =
-            |of: fn(&Counts) -> u64| Column::U64(rows.iter().map(|row| row.count(of)).collect());
-        let reals =
-            |of: fn(&Done<'_>) -> f64| Column::F64(rows.iter().map(|row| of(row)).collect());
-        let maybe = |of: fn(&Done<'_>) -> Option<f64>| {
-            Column::MaybeF64(rows.iter().map(|row| of(row)).collect())
-        };
-        let host = |row: &Done<'_>| world.network.host(row.server.spec.host).name.as_str();
-        let policy = |row: &Done<'_>| row.server.spec.settings.scheduling.name();
-        Table {
-            name: "origins",
-            columns: vec![
-                ("origin", names(rows.iter().map(|row| row.server.spec.name.as_str()))),
-                ("host", names(rows.iter().map(host))),
-                ("policy", names(rows.iter().map(policy))),
-                ("from_s", reals(|row| row.from.at.seconds())),
-                ("to_s", reals(|row| row.to.at.seconds())),
-                ("downloads", Column::U64(rows.iter().map(|row| begun(row, false)).collect())),
-                ("completed", Column::U64(rows.iter().map(|row| begun(row, true)).collect())),
-                ("sent_bytes", counts(|it| it.machine.sent)),
-                ("blocks", counts(|it| it.machine.blocks)),
-                ("hits", counts(|it| it.machine.hits)),
-                ("read_bytes", counts(|it| it.machine.read)),
-                ("reads", counts(|it| it.machine.reads)),
-                ("reads_ahead", counts(|it| it.machine.ahead)),
-                ("seeks", counts(|it| it.disk.seeks)),
-                ("evictions", counts(|it| it.machine.evictions)),
-                ("residence_s", maybe(|row| row.residence_s())),
-                ("disk_busy_s", reals(|row| row.busy_s())),
-                ("disk_cost", reals(|row| row.to.disk.cost - row.from.disk.cost)),
-                ("network_bps", maybe(|row| row.rate_bps(|it| it.machine.sent))),
-                ("disk_bps", maybe(|row| row.rate_bps(|it| it.machine.read))),
-                ("miss_ratio", maybe(|row| row.miss_ratio())),
-            ],
-        }
+        let rows = rows.iter().map(|it| {
+            let spec = it.server.spec;
+            storage::Row {
+                origin: &spec.name,
+                host: &world.network.host(spec.host).name,
+                policy: spec.settings.scheduling.name(),
+                disk: &spec.disk,
+                downloads: begun(it, false),
+                completed: begun(it, true),
+                from: it.from.all.clone(),
+                to: it.to.all.clone(),
+            }
+        });
+        storage::table(&rows.collect::<Vec<_>>())
     }
 
     pub(super) fn origin_files(&self, world: &World) -> Table {

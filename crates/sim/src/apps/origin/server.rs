@@ -1,9 +1,9 @@
 use super::client::Client;
 use super::counts::Counts;
 use super::visitor::Served;
-use flashcrowd_base::{Slab, Span, Time};
-use flashcrowd_origin::disk::Disk;
-use flashcrowd_origin::{ClientId, FileId, Layout, Origin, ReadId};
+use crate::apps::storage::Storage;
+use flashcrowd_base::Time;
+use flashcrowd_origin::{ClientId, FileId, Layout, ReadId};
 use flashcrowd_plan as plan;
 use std::collections::VecDeque;
 
@@ -12,13 +12,10 @@ pub(super) struct Server<'p> {
     /// Index among the plan's workloads.
     pub(super) workload: u32,
     pub(super) spec: &'p plan::Origin,
-    pub(super) machine: Origin,
-    disk: Disk,
+    pub(super) storage: Storage,
     pub(super) files: Vec<FileId>,
     /// Who is behind each number of the machine's.
     clients: Vec<Served>,
-    /// Reads under way.
-    pub(super) reads: Slab<ReadId>,
     /// Those who were handed a block which is to be written.
     pub(super) handed: VecDeque<Served>,
     /// When it will look for sockets that accept nothing; an earlier event is out of date.
@@ -39,17 +36,16 @@ impl<'p> Server<'p> {
     pub(super) fn new(workload: u32, spec: &'p plan::Origin) -> Server<'p> {
         let plan::Files { count, size_bytes, .. } = spec.files;
         // The check of the plan has asked for both.
-        let mut machine = Origin::new(&spec.settings).expect("the settings can be");
-        let files = (0..count).map(|_| machine.open(size_bytes).expect("the file is not too long"));
+        let mut storage = Storage::new(&spec.settings, &spec.disk);
+        let open = |_| storage.machine.open(size_bytes).expect("the file is not too long");
+        let files = (0..count).map(open);
         let files: Vec<FileId> = files.collect();
         Server {
             workload,
             spec,
-            machine,
-            disk: spec.disk.build(Span::ZERO),
+            storage,
             files,
             clients: Vec::new(),
-            reads: Slab::default(),
             handed: VecDeque::new(),
             armed: Time::NEVER,
             to_come: 0,
@@ -64,7 +60,7 @@ impl<'p> Server<'p> {
     }
 
     pub(super) fn layout(&self, file: u32) -> Layout {
-        self.machine.world().file(file).layout
+        self.storage.machine.world().file(file).layout
     }
 
     /// The machine calls this client so from now on.
@@ -77,11 +73,18 @@ impl<'p> Server<'p> {
         self.clients[id.number()]
     }
 
-    /// The disk is asked for a part of a file; when it is there. Files lie one behind the other.
-    pub(super) fn read(&mut self, now: Time, file: FileId, offset: u64, length: u32) -> Time {
+    /// The disk is asked for a part of a file; when it is there, and the number of the read. Files lie one behind the
+    /// other.
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        read: ReadId,
+        file: FileId,
+        (offset, length): (u64, u32),
+    ) -> (Time, u32) {
         self.read[file.number()] += u64::from(length);
         let address = file.number() as u64 * self.spec.files.size_bytes + offset;
-        self.disk.submit(now, address, length)
+        self.storage.read(now, read, address, length)
     }
 
     /// What stands before a run of blocks for this client.
@@ -100,9 +103,7 @@ impl<'p> Server<'p> {
 
     pub(super) fn counts(&self, now: Time) -> Counts {
         Counts {
-            at: now,
-            machine: self.machine.counters(),
-            disk: self.disk.counters(),
+            all: self.storage.counts(now),
             downloads: self.downloads.clone(),
             sent: self.sent.clone(),
             read: self.read.clone(),

@@ -53,7 +53,7 @@ impl Origins<'_> {
     fn forget(&mut self, now: Time, number: u32) -> Option<Visitor> {
         let visitor = self.visitors.remove(number)?;
         if let Some(id) = visitor.sending.id {
-            self.servers[visitor.server as usize].machine.leave(now, id);
+            self.servers[visitor.server as usize].storage.machine.leave(now, id);
         }
         Some(visitor)
     }
@@ -83,7 +83,7 @@ impl Server<'_> {
         let asked = range.begin..range.end();
         let request = Request { ranges: Some(slice::from_ref(&asked)), in_order: true };
         let Some(file) = self.files.get(range.file as usize) else { return };
-        let id = self.machine.join(now, *file, request);
+        let id = self.storage.machine.join(now, *file, request);
         self.note(id, Served::Visitor(number));
         visitor.sending.id = Some(id);
         visitor.sending.begin(self.spec.head_bytes);

@@ -1,5 +1,6 @@
 //! Drives the client of a peer: carries out its actions, and passes it what its sockets bring.
 
+use super::disks::Block;
 use super::*;
 use flashcrowd_swarm::profile::{HandOver, Sharing};
 
@@ -91,6 +92,9 @@ impl Swarms<'_> {
                 self.settle_uplink(world, peer);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
+            Action::ReadBlock { conn, piece, begin, length } => {
+                self.read_block(world, peer, Block { conn, piece, begin, length });
+            }
             Action::JoinWebSeed { seed } => self.join_web_seed(world, peer, seed),
             Action::LeaveWebSeed { seed } => self.leave_web_seed(world, peer, seed),
             Action::AskWebSeed { seed, begin, length } => {

@@ -28,6 +28,7 @@ impl Swarms<'_> {
         let profile = population.profile as usize;
         let departure = population.departure.clone();
         let split = population.data.is_some();
+        let reads = population.storage.is_some();
         let web_seeds = self
             .spec(self.peers[peer as usize].swarm)
             .map_or(0, |spec| spec.web_seeds.len() as u32);
@@ -54,6 +55,9 @@ impl Swarms<'_> {
         let mut machine = swarm::Peer::new(profile, torrent, role, id, upload, stream, world.now);
         if split {
             machine = machine.with_data_connections();
+        }
+        if reads && role == Role::Seed {
+            machine = machine.with_disk();
         }
         if web_seeds > 0 {
             machine = machine.with_web_seeds(web_seeds);

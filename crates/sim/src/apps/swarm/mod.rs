@@ -5,6 +5,7 @@ mod announces;
 mod client;
 mod completion;
 mod control;
+mod disks;
 mod membership;
 mod record;
 mod web_seeds;
@@ -16,9 +17,11 @@ use crate::kernel::{
 use crate::table::Table;
 use account::{Account, Demand, is_acknowledged};
 use control::{ControlRow, UploadControl};
+use disks::SeedDisk;
 use flashcrowd_base::{RandomStream, Slab, Span, Time};
 use flashcrowd_plan::{
-    self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Workload,
+    self as plan, Change, Departure, Plan, Population, Sampled, TransportChoice, What, Windowed,
+    Workload,
 };
 use flashcrowd_swarm::{
     self as swarm, Action, Availability, ConnId, Download, FromWebSeed, PeerId, Profile, Role,
@@ -50,6 +53,8 @@ pub(crate) struct Swarms<'p> {
     /// Upload controllers by peer, as far as there are any; apart from what packets need.
     controls: Vec<Option<Box<UploadControl<'p>>>>,
     control_rows: Vec<ControlRow>,
+    /// Of seeds that have one.
+    disks: Vec<SeedDisk<'p>>,
 }
 
 /// The events of this application.
@@ -68,16 +73,19 @@ enum Code {
     Census,
     /// A timer of an upload controller.
     UploadControl,
+    /// The disk of a seed has answered.
+    DiskRead,
 }
 
 impl Code {
-    const ALL: [Code; 6] = [
+    const ALL: [Code; 7] = [
         Code::Arrival,
         Code::Departure,
         Code::Timer,
         Code::Tracker,
         Code::Census,
         Code::UploadControl,
+        Code::DiskRead,
     ];
 }
 
@@ -164,6 +172,8 @@ struct Peer {
     sockets: Vec<PeerSockets>,
     /// Its connections to web seeds, by number, as far as it ever had one.
     web_seeds: Vec<WebSeedLink>,
+    /// The number of its disk.
+    disk: Option<u32>,
     armed: Time,
     /// What it does now.
     standing: Standing,
@@ -279,6 +289,7 @@ impl<'p> Swarms<'p> {
             have: Vec::new(),
             controls: Vec::new(),
             control_rows: Vec::new(),
+            disks: Vec::new(),
         };
         for (index, workload) in plan.workloads.iter().enumerate() {
             let Workload::Swarm(spec) = workload else { continue };
@@ -319,6 +330,7 @@ impl<'p> Swarms<'p> {
             swarms.all.push(all);
         }
         swarms.accounts.resize(swarms.peers.len(), Account::default());
+        swarms.install_disks();
         swarms
     }
 
@@ -376,6 +388,7 @@ impl App for Swarms<'_> {
             Code::Tracker => self.on_tracker(world, event.index),
             Code::Census => self.count_pieces(world),
             Code::UploadControl => self.on_control(world, event.index),
+            Code::DiskRead => self.on_disk_read(world, event.index),
         }
     }
 
@@ -441,6 +454,12 @@ impl App for Swarms<'_> {
                 self.set_upload(world, workload, population, upload_bps);
             }
             _ => {}
+        }
+    }
+
+    fn mark(&mut self, world: &World, table: Windowed, begins: bool) {
+        if table == Windowed::Origins {
+            self.mark_disks(world.now, begins);
         }
     }
 
@@ -559,6 +578,7 @@ impl Peer {
             machine: None,
             sockets: Vec::new(),
             web_seeds: Vec::new(),
+            disk: None,
             armed: Time::NEVER,
             standing: Standing {
                 download: match role {

@@ -69,7 +69,7 @@ impl Swarms<'_> {
     }
 
     pub(super) fn swarm_tables(&self, world: &World) -> Vec<Table> {
-        vec![
+        let mut tables = vec![
             self.downloads(world),
             self.populations(world),
             self.pieces(),
@@ -77,7 +77,9 @@ impl Swarms<'_> {
             self.have(),
             self.web_seeds_table(world),
             self.control_table(world),
-        ]
+        ];
+        tables.extend(self.disks_table(world));
+        tables
     }
 
     /// Name of a swarm, and of one of its populations.

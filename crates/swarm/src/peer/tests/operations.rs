@@ -19,6 +19,7 @@ enum Op {
     Space(u32, u64),
     DataSpace(u32, u64),
     Done(u32),
+    Read(usize),
     Wait(u64),
     Limit(u64),
     WebConnected(u32),
@@ -48,7 +49,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Message::HaveAll),
         1 => Just(Message::HaveNone),
         4 => piece().prop_map(|piece| Message::AllowedFast { piece }),
-        1 => piece().prop_map(|piece| Message::Suggest { piece }),
+        2 => any::<u32>().prop_map(|piece| Message::Suggest { piece }),
+        4 => piece().prop_map(|piece| Message::Suggest { piece }),
         1 => range().prop_map(|(piece, begin, length)| Message::Reject { piece, begin, length }),
         1 => Just(Message::KeepAlive),
         2 => Just(Message::Choke),
@@ -83,6 +85,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::Space(conn, space)),
         4 => (conn(), 0u64..5000).prop_map(|(conn, space)| Op::DataSpace(conn, space)),
         4 => conn().prop_map(Op::Done),
+        8 => any::<usize>().prop_map(Op::Read),
         8 => (0u64..20_000).prop_map(Op::Wait),
         1 => (0u64..200_000).prop_map(Op::Limit),
         4 => (0u32..2).prop_map(Op::WebConnected),
@@ -94,7 +97,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// The client of today, with some of what it has switched off.
 fn today() -> impl Strategy<Value = Option<Profile>> {
-    prop::option::of(any::<[bool; 11]>()).prop_map(|switch| {
+    prop::option::of(any::<[bool; 13]>()).prop_map(|switch| {
         let switch = switch?;
         let mut profile = named("libtorrent").unwrap();
         profile.fast.enabled = switch[0];
@@ -113,7 +116,13 @@ fn today() -> impl Strategy<Value = Option<Profile>> {
         if switch[9] {
             profile.fast.choked_request_ns = None;
         }
-        if switch[10] {
+        if switch[10] && profile.fast.enabled {
+            profile.fast.suggest = SuggestMode::ReadCache;
+        }
+        if switch[11] {
+            profile.fast.max_suggested = 1;
+        }
+        if switch[12] {
             profile.connections.max_connections = 6;
             profile.connections.turnover_ns = Some(Span::from_secs(3));
             profile.connections.inactivity_ns = Some(Span::from_secs(5));
@@ -190,7 +199,7 @@ proptest! {
     fn no_sequence_of_operations_upsets_the_books(
         profile in any_profile(),
         seed in any::<bool>(),
-        split in any::<bool>(),
+        (split, disk) in any::<(bool, bool)>(),
         (web_seeds, gaps, request_bytes) in (0u32..3, any::<bool>(), 1u32..10_000),
         ops in prop::collection::vec(op(), 0..150),
     ) {
@@ -207,6 +216,7 @@ proptest! {
         let credit = profile.limiter.credit_ns.seconds();
         let peer = peer(profile, if seed { Role::Seed } else { Role::Leecher });
         let peer = peer.with_web_seeds(web_seeds);
+        let peer = if disk { peer.with_disk() } else { peer };
         let mut rig = Rig::new(if split { peer.with_data_connections() } else { peer });
         let mut highest = 10_000.0f64;
         let mut forgiven = 1;
@@ -269,6 +279,9 @@ proptest! {
                     }
                 }
                 Op::Done(conn) => rig.peer.on_done(rig.now, ConnId(conn)),
+                Op::Read(which) => {
+                    rig.read(which);
+                }
                 Op::Wait(millis) => {
                     rig.wait(Span::from_millis(millis));
                 }

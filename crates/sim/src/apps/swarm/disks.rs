@@ -1,0 +1,151 @@
+//! Seeds that read from a disk: each has a content server's machine, which brings block by block what the client asks for.
+
+use super::*;
+use crate::apps::storage::{self, MAX_READS, Storage};
+use flashcrowd_origin::{ClientId, FileId, Output, Request};
+use flashcrowd_plan::{Window, Windowed};
+use std::slice;
+
+/// The disk of a seed and the memory before it.
+pub(super) struct SeedDisk<'p> {
+    peer: u32,
+    spec: &'p plan::Storage,
+    storage: Storage,
+    file: FileId,
+    /// What each client of the machine is: a block for a neighbour.
+    asked: Vec<Block>,
+    /// What it had done at the begin and at the end of what counts.
+    begin: Option<storage::Counts>,
+    end: Option<storage::Counts>,
+}
+
+/// A block, and the connection that it is for.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    pub(super) conn: ConnId,
+    pub(super) piece: u32,
+    pub(super) begin: u32,
+    pub(super) length: u32,
+}
+
+impl<'p> SeedDisk<'p> {
+    fn new(
+        peer: u32,
+        spec: &'p plan::Storage,
+        torrent: &Torrent,
+        block_bytes: u32,
+    ) -> SeedDisk<'p> {
+        let mut storage = Storage::new(&spec.settings(block_bytes), &spec.disk);
+        let file = storage.machine.open(torrent.bytes()).expect("the file is not too long");
+        SeedDisk { peer, spec, storage, file, asked: Vec::new(), begin: None, end: None }
+    }
+    /// What it did in the part of the run that counts.
+    fn done(&self, now: Time, window: Option<&Window>) -> (storage::Counts, storage::Counts) {
+        let present = self.storage.counts(now);
+        let from = self.begin.clone().unwrap_or_else(|| match window {
+            None => storage::Counts::default(),
+            // A run that ended before its window began did nothing in it.
+            Some(_) => present.clone(),
+        });
+        (from, self.end.clone().unwrap_or(present))
+    }
+}
+
+impl<'p> Swarms<'p> {
+    /// Gives each seed of a population with a storage its disk.
+    pub(super) fn install_disks(&mut self) {
+        for number in 0..self.peers.len() as u32 {
+            let swarm = self.peers[number as usize].swarm;
+            let Some(spec) = self.population(number).and_then(|of| of.storage.as_ref()) else {
+                continue;
+            };
+            let Some(block_bytes) = self.spec(swarm).map(|spec| spec.block_bytes) else { continue };
+            let torrent = &self.all[swarm as usize].torrent;
+            let disk = SeedDisk::new(number, spec, torrent, block_bytes);
+            self.peers[number as usize].disk = Some(self.disks.len() as u32);
+            self.disks.push(disk);
+        }
+    }
+
+    /// A client needs a block in memory.
+    pub(super) fn read_block(&mut self, world: &mut World, peer: u32, block: Block) {
+        let state = &self.peers[peer as usize];
+        let Some(number) = state.disk else { return };
+        let torrent = &self.all[state.swarm as usize].torrent;
+        let piece_bytes = u64::from(torrent.piece_bytes(0));
+        let begin = u64::from(block.piece) * piece_bytes + u64::from(block.begin);
+        let range = begin..begin + u64::from(block.length);
+        let disk = &mut self.disks[number as usize];
+        let request = Request { ranges: Some(slice::from_ref(&range)), in_order: true };
+        let id = disk.storage.machine.join(world.now, disk.file, request);
+        let place = id.number();
+        disk.asked.resize(disk.asked.len().max(place + 1), block);
+        disk.asked[place] = block;
+        disk.storage.machine.writable(world.now, id);
+        self.work_disk(world, number);
+    }
+
+    /// A read is done.
+    pub(super) fn on_disk_read(&mut self, world: &mut World, event: u32) {
+        let (number, read) = (event / MAX_READS, event % MAX_READS);
+        self.disks[number as usize].storage.completed(world.now, read);
+        self.work_disk(world, number);
+        self.drain(world, self.disks[number as usize].peer);
+    }
+
+    /// Does what a disk's machine asks for, until there is nothing.
+    fn work_disk(&mut self, world: &mut World, number: u32) {
+        while let Some(output) = self.disks[number as usize].storage.machine.poll() {
+            match output {
+                Output::Read { read, offset, length, .. } => {
+                    let storage = &mut self.disks[number as usize].storage;
+                    let (done, read) = storage.read(world.now, read, offset, length);
+                    self.schedule(world, done, Code::DiskRead, number * MAX_READS + read);
+                }
+                // Copied into the client's send buffer at once.
+                Output::Send { client, length, .. } => {
+                    let machine = &mut self.disks[number as usize].storage.machine;
+                    machine.accepted(world.now, client, length);
+                    machine.writable(world.now, client);
+                }
+                Output::Done { client } => self.block_is_here(world, number, client),
+                Output::Failed { .. } => debug_assert!(false, "files stay, and disks read"),
+            }
+        }
+    }
+    fn block_is_here(&mut self, world: &World, number: u32, client: ClientId) {
+        let disk = &self.disks[number as usize];
+        let Block { conn, piece, begin, length } = disk.asked[client.number()];
+        if let Some(machine) = &mut self.peers[disk.peer as usize].machine {
+            machine.on_block_read(world.now, conn, piece, begin, length);
+        }
+    }
+
+    /// What counts of disks begins or ends.
+    pub(super) fn mark_disks(&mut self, now: Time, begins: bool) {
+        for disk in &mut self.disks {
+            let counts = Some(disk.storage.counts(now));
+            *(if begins { &mut disk.begin } else { &mut disk.end }) = counts;
+        }
+    }
+    /// Seeds with a disk, among the content servers; nothing if there are none.
+    pub(super) fn disks_table(&self, world: &World) -> Option<Table> {
+        let window = self.plan.measures.window(Windowed::Origins);
+        let rows = self.disks.iter().map(|disk| {
+            let peer = &self.peers[disk.peer as usize];
+            let (from, to) = disk.done(world.now, window);
+            storage::Row {
+                origin: self.spec(peer.swarm).map_or("", |spec| &spec.name),
+                host: &world.network.host(peer.host).name,
+                policy: "requested",
+                disk: &disk.spec.disk,
+                downloads: 0,
+                completed: 0,
+                from,
+                to,
+            }
+        });
+        let rows: Vec<storage::Row<'_>> = rows.collect();
+        (!rows.is_empty()).then(|| storage::table(&rows))
+    }
+}
