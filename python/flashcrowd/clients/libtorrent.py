@@ -102,6 +102,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
         "allowed_fast_set_size": settings.allowed_fast,
+        "suggest_mode": int(settings.suggests),
+        "max_suggest_pieces": settings.max_suggested,
         "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
         "unchoke_interval": round(choker["round_ns"] / 1e9),
         "optimistic_unchoke_interval": round(settings.optimistic_s),

@@ -126,6 +126,16 @@ class Settings:
         return int(self.rules["fast"]["allowed_set"]) if self.fast else 0
 
     @property
+    def suggests(self) -> bool:
+        """Whether the profile suggests pieces (BEP 6)."""
+        return self.fast and self.rules["fast"].get("suggest") == "read-cache"
+
+    @property
+    def max_suggested(self) -> int:
+        """How many suggestions of a neighbour the profile keeps in mind."""
+        return int(self.rules.get("fast", {}).get("max_suggested", 16))
+
+    @property
     def quota(self) -> Mapping[str, Any] | None:
         """The rules of a limiter that hands out quota; None for one that writes in turns."""
         limiter = self.rules["limiter"]
@@ -165,6 +175,8 @@ RULES = (
 def own_rules(settings: Settings, *offered: str) -> Iterator[Unmet]:
     """What of `RULES` a program decides by itself: all but what it offers."""
     yield from one_connection(settings)
+    if settings.suggests:
+        yield Unmet("fast.suggest", "read-cache", "its own")
     for name in RULES:
         if name in offered or (name == "super_seeding" and not settings.rules[name]):
             continue
