@@ -57,7 +57,7 @@ class Connections(Table):
     """So many peers to connect to are remembered while there is no room for them; "none": as many
     as `max_initiate`."""
     turnover: MaybePositiveSpan
-    """So often a few neighbours make room for others, if the house is nearly full; "none": never."""
+    """So often a few neighbours make room for others, if nearly full; "none": never."""
     turnover_share: Annotated[float, Field(ge=0, le=1)]
     """This share of them, one at least."""
     turnover_cutoff: Annotated[float, Field(ge=0, le=1)]
