@@ -106,6 +106,7 @@ PYTHON: dict[str, set[str]] = {
     "profiles.choker.free_slot": field(profile.Choker, "free_slot"),
     "profiles.choker.leech": field(profile.Choker, "leech"),
     "profiles.choker.seed": field(profile.Choker, "seed"),
+    "profiles.fast.suggest": field(profile.Fast, "suggest"),
     "profiles.limiter.hand_over": field(profile.Limiter, "hand_over"),
     "profiles.limiter.sharing": field(profile.Limiter, "sharing"),
     "profiles.meter.start": field(profile.Meter, "start"),

@@ -60,7 +60,7 @@ def test_every_number_of_a_resolved_study_has_its_unit(path: Path):
         "_segments", "_packets", "_retries", "_peers", "_pieces", "_rounds", "_uploads", "_queue",
         "_initiate", "_connections", "_reachable", "_growth_min", "_growth_max", "_weight",
         "_ticks", "_failures", "_set", "_factor", "_neighbour", "_datagrams", "_transmissions",
-        "_candidates", "_share", "_cutoff", "_entries", "_named",
+        "_candidates", "_share", "_cutoff", "_entries", "_named", "_suggested",
     )  # fmt: skip
     bare = {place.rpartition(".")[2] for place in numbers(Study.load(path).resolved(), "")}
     assert {key for key in bare if key not in counts and not key.endswith(endings)} == set()
