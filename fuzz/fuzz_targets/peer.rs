@@ -189,6 +189,7 @@ impl Driver {
                 Action::JoinWebSeed { .. }
                 | Action::LeaveWebSeed { .. }
                 | Action::AskWebSeed { .. } => unreachable!("this swarm has none"),
+                Action::ReadBlock { .. } => unreachable!("it has no disk"),
                 Action::PieceCompleted { .. } => self.pieces += 1,
                 Action::Completed => assert!(self.peer.is_complete()),
                 Action::Announce { .. } | Action::UnchokeEnded { .. } => {}
