@@ -95,10 +95,8 @@ impl Peer {
             self.request_busy_block(id);
         }
         self.send_requests(id, pace.size.max(1), stamped);
-        let waits = |c: &Conn| c.interested && !c.choking_us && c.active().is_empty();
-        if strict && self.conns.get(id).is_some_and(waits) && self.retry_at == Time::NEVER {
-            self.retry_at = now + RETRY;
-            self.set_slow_timer();
+        if strict {
+            self.await_retry(now, id);
         }
         if end_game && !strict && self.endgame.is_none() && self.block_map.all_requested() {
             self.begin_endgame(now);
@@ -234,6 +232,16 @@ impl Peer {
             self.send(id, Message::Cancel { piece: last.piece, begin, length });
         }
         self.release_requests(now, given_up);
+        // Perhaps nobody else has the block, and nothing would ever ask for it again.
+        self.await_retry(now, id);
+    }
+    /// A neighbour of whom nothing is asked now is looked at again.
+    fn await_retry(&mut self, now: Time, id: ConnId) {
+        let waits = |c: &Conn| c.interested && !c.choking_us && c.active().is_empty();
+        if self.conns.get(id).is_some_and(waits) && self.retry_at == Time::NEVER {
+            self.retry_at = now + RETRY;
+            self.set_slow_timer();
+        }
     }
     /// Looks again at those of whom nothing could be asked.
     pub(super) fn retry_requests(&mut self, now: Time) {

@@ -154,3 +154,32 @@ fn a_lost_neighbour_is_tried_again_later_and_later() {
     profile.connections.reconnect_ns = None;
     assert!(attempts(profile).is_empty());
 }
+
+/// The last neighbour, slow for a while: its request is given up, and nobody else has the block.
+#[test]
+fn a_request_that_was_given_up_is_made_again() {
+    let mut rig = unlimited("libtorrent", Role::Leecher, |_| ());
+    let conn = rig.join(1, Bitfield::full(PIECES));
+    let mut asked: Vec<_> = rig.say(conn, Message::Unchoke);
+    let requests = |sent: &[(ConnId, Message)]| {
+        sent.iter().filter(|(_, message)| matches!(message, Message::Request { .. })).count()
+    };
+    // It brings everything but one block.
+    let mut left = rig.peer.block_map.torrent().bytes();
+    while left > 1000 {
+        let next = asked.iter().position(|(_, m)| matches!(m, Message::Request { .. }));
+        let Some((_, Message::Request { piece, begin, length })) = next.map(|at| asked.remove(at))
+        else {
+            panic!("nothing is asked for, and {left} bytes are left");
+        };
+        left -= u64::from(length);
+        asked.extend(rig.say(conn, Message::Piece { piece, begin, length }));
+    }
+    let mut again = Vec::new();
+    for _ in 0..6 {
+        again.extend(rig.wait(Span::from_secs(10)));
+        again.extend(rig.say(conn, Message::KeepAlive));
+    }
+    assert!(again.iter().any(|(_, message)| matches!(message, Message::Cancel { .. })));
+    assert!(requests(&again) > 0, "{again:?}");
+}
