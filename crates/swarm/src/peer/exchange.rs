@@ -5,12 +5,9 @@ use super::Peer;
 use super::connection::Conn;
 use crate::peer_exchange::{Neighbour, PeerExchange};
 use crate::{ConnId, Message, PeerId};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The clock of the client, which looks whether a message is due.
-const TICK: Span = Span::from_secs(1);
 
 /// What is common to all neighbours (`ut_pex_plugin`).
 #[derive(Debug)]
@@ -47,8 +44,7 @@ pub(super) struct Exchanged {
 
 /// Somebody whom others may connect to: the handshake is over, and it is known where it listens.
 fn is_reachable(conn: &Conn) -> bool {
-    let listens = conn.extras.as_ref().is_some_and(|extras| extras.exchanged.is_some());
-    conn.is_open() && (conn.initiated || listens)
+    conn.is_open() && (conn.initiated || conn.exchanged().is_some())
 }
 
 fn neighbour(conn: &Conn) -> Neighbour {
@@ -67,15 +63,14 @@ impl Peer {
     /// A neighbour's extension handshake is here: it understands peer exchange.
     pub(super) fn on_extension_handshake(&mut self, now: Time, id: ConnId) {
         let Some(extras) = self.conns.get_mut(id).and_then(|c| c.extras.as_mut()) else { return };
-        if extras.protocol && self.exchange.is_some() {
+        if extras.protocol {
             extras.exchanged.get_or_insert_default();
             self.await_exchange(now);
         }
     }
     /// Looks at the next tick of the client.
     fn await_exchange(&mut self, now: Time) {
-        let ticks = now.since(self.started).nanos() / TICK.nanos() + 1;
-        let next = self.started + TICK * ticks;
+        let next = self.next_tick(now);
         if let Some(exchange) = &mut self.exchange {
             exchange.look_at = exchange.look_at.min(next);
             self.set_slow_timer();
@@ -85,17 +80,21 @@ impl Peer {
     pub(super) fn exchange_peers(&mut self, now: Time) {
         let rules = self.profile.peer_exchange.clone();
         self.make_difference(now);
-        let (alone, mut next) = (self.conns.live() <= 1, Time::NEVER);
+        let alone = self.conns.live() <= 1;
         let behind = self.profile.control_behind_piece;
-        let Some(exchange) = &self.exchange else { return };
-        let mut all = None;
+        let Some(exchange) = &mut self.exchange else { return };
+        exchange.look_at = Time::NEVER;
+        if alone {
+            // Whoever comes makes it look again.
+            return;
+        }
+        let (mut all, mut next) = (None, Time::NEVER);
         for number in 0..self.conns.end() {
             let id = ConnId(number);
             let Some(exchanged) = self.conns.get(id).and_then(Conn::exchanged) else { continue };
             let due = exchanged.sent_at.map_or(now, |sent| sent + rules.interval_ns);
-            if due > now || alone {
-                // Whoever comes makes it look again.
-                next = next.min(if alone { Time::NEVER } else { due });
+            if due > now {
+                next = next.min(due);
                 continue;
             }
             let message = if exchanged.sent_at.is_some() {

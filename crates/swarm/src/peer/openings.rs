@@ -40,10 +40,14 @@ impl Peer {
     /// Somebody waits for a connection to be opened.
     pub(super) fn await_tick(&mut self, now: Time) {
         if self.openings.tick_at == Time::NEVER && !self.gone {
-            let ticks = now.since(self.started).nanos() / TICK.nanos() + 1;
-            self.openings.tick_at = self.started + TICK * ticks;
+            self.openings.tick_at = self.next_tick(now);
             self.set_slow_timer();
         }
+    }
+    /// When the client's clock ticks next: every second from its arrival on.
+    pub(super) fn next_tick(&self, now: Time) -> Time {
+        let ticks = now.since(self.started).nanos() / TICK.nanos() + 1;
+        self.started + TICK * ticks
     }
     /// The tick.
     pub(super) fn open_waiting(&mut self, now: Time) {
