@@ -5,7 +5,7 @@ use crate::common::*;
 use flashcrowd_base::{Quantiles, RandomStream, Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{
-    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Swarm, Transfer, What, Workload,
+    Arrivals, Change, Draw, Link, Ping, Plan, Sampled, Series, Transfer, What, Workload,
 };
 use flashcrowd_sim::{RunHandle, Table, simulate};
 
@@ -131,12 +131,6 @@ fn one_block() -> Plan {
     let mut plan = flash_crowd(1, 16_384, kilobytes(20), path(Span::from_millis(100), 0.0));
     swarm(&mut plan).populations[1].arrivals = Arrivals::Times { at_ns: vec![Span::from_secs(1)] };
     plan
-}
-fn swarm(plan: &mut Plan) -> &mut Swarm {
-    match &mut plan.workloads[0] {
-        Workload::Swarm(swarm) => swarm,
-        _ => panic!("it is a swarm"),
-    }
 }
 
 #[test]

@@ -2,18 +2,12 @@
 
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
-use flashcrowd_plan::{Arrivals, Host, Plan, Sampled, Series, Swarm, Workload};
+use flashcrowd_plan::{Arrivals, Host, Plan, Sampled, Series, Workload};
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
 
 fn run(plan: &Plan) -> Vec<Table> {
     simulate(plan, 1, &RunHandle::default()).expect("the plan runs")
-}
-fn swarm(plan: &mut Plan) -> &mut Swarm {
-    match &mut plan.workloads[0] {
-        Workload::Swarm(swarm) => swarm,
-        _ => panic!("it is a swarm"),
-    }
 }
 /// The values of a column of `populations`, seeds first.
 fn column(tables: &[Table], name: &str) -> Vec<Option<f64>> {

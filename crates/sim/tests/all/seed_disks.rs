@@ -3,7 +3,7 @@
 use crate::common::*;
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_origin::disk::{HardDisk, Medium, NetworkVolume, Positioning, Ssd};
-use flashcrowd_plan::{Plan, Population, Storage, Swarm, Window, Windowed, Workload};
+use flashcrowd_plan::{Plan, Population, Storage, Window, Windowed};
 use flashcrowd_sim::{RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
 use flashcrowd_swarm::profile::{self, Sharing, SuggestMode};
@@ -36,12 +36,6 @@ fn crowd(leechers: u32, upload: UploadLimit, storage: Option<Storage>) -> Plan {
     (seeds.storage, seeds.profile) = (storage, 1);
     plan.stop.horizon_ns = Span::from_secs(7200);
     plan
-}
-fn swarm(plan: &mut Plan) -> &mut Swarm {
-    match &mut plan.workloads[0] {
-        Workload::Swarm(swarm) => swarm,
-        other => panic!("{other:?} is no swarm"),
-    }
 }
 fn population(plan: &mut Plan, index: usize) -> &mut Population {
     &mut swarm(plan).populations[index]

@@ -25,12 +25,6 @@ fn controlled(name: &str) -> ControlledUpload {
         interface: ClientInterface { refresh_ns: Span::ZERO, window_ns: None, step_bytes: 1 },
     }
 }
-fn swarm(plan: &mut Plan) -> &mut Swarm {
-    match &mut plan.workloads[0] {
-        Workload::Swarm(swarm) => swarm,
-        _ => panic!("it is a swarm"),
-    }
-}
 /// A seed on ADSL with a controller, three leechers at once, and a minute.
 fn home(client: &str, control: Option<ControlledUpload>) -> Plan {
     let mut plan = adsl_swarm(3, 100_000_000, 200, None);

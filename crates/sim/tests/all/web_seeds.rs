@@ -6,7 +6,7 @@ use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_origin::disk::{HardDisk, Medium};
 use flashcrowd_origin::{Scheduling, Settings};
 use flashcrowd_plan::{
-    Arrivals, Capture, Change, Clients, Files, Link, Origin, Plan, Swarm, WebSeed, What, Workload,
+    Arrivals, Capture, Change, Clients, Files, Link, Origin, Plan, WebSeed, What, Workload,
 };
 use flashcrowd_sim::{Column, RunHandle, Table, simulate};
 use flashcrowd_swarm::UploadLimit;
@@ -68,12 +68,6 @@ fn crowd(leechers: u32, client: &str, loss: f64) -> Plan {
     plan
 }
 
-fn swarm(plan: &mut Plan) -> &mut Swarm {
-    match &mut plan.workloads[0] {
-        Workload::Swarm(swarm) => swarm,
-        other => panic!("{other:?} is no swarm"),
-    }
-}
 fn origin(plan: &mut Plan) -> &mut Origin {
     match &mut plan.workloads[1] {
         Workload::Origin(origin) => origin,

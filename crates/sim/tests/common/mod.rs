@@ -55,6 +55,14 @@ pub fn kilobytes(per_second: u64) -> Option<Rate> {
     Rate::from_bps(per_second * 1024 * 8)
 }
 
+/// The swarm of a plan whose first workload it is.
+pub fn swarm(plan: &mut Plan) -> &mut Swarm {
+    match &mut plan.workloads[0] {
+        Workload::Swarm(swarm) => swarm,
+        other => panic!("{other:?} is no swarm"),
+    }
+}
+
 /// A flash crowd: one seed and `leechers` leechers who all stay.
 pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Conditions) -> Plan {
     let mut plan = plan(leechers + 1, "linux-2.6", core);
