@@ -343,6 +343,8 @@ impl Peer {
             for id in willing {
                 self.request_more(now, id, Some(&lost));
             }
+        } else {
+            self.await_any_retry(now);
         }
         if self.profile.requests.interest == Interest::MissingPieces {
             return;

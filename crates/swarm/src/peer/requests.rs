@@ -95,9 +95,7 @@ impl Peer {
             self.request_busy_block(id);
         }
         self.send_requests(id, pace.size.max(1), stamped);
-        if strict {
-            self.await_retry(now, id);
-        }
+        self.await_retry(now, id);
         if end_game && !strict && self.endgame.is_none() && self.block_map.all_requested() {
             self.begin_endgame(now);
         }
@@ -232,26 +230,30 @@ impl Peer {
             self.send(id, Message::Cancel { piece: last.piece, begin, length });
         }
         self.release_requests(now, given_up);
-        // Perhaps nobody else has the block, and nothing would ever ask for it again.
+        // In an end game of everybody nothing is released.
         self.await_retry(now, id);
     }
     /// A neighbour of whom nothing is asked now is looked at again.
     fn await_retry(&mut self, now: Time, id: ConnId) {
-        let waits = |c: &Conn| c.interested && !c.choking_us && c.active().is_empty();
-        if self.conns.get(id).is_some_and(waits) && self.retry_at == Time::NEVER {
+        if self.retry_at == Time::NEVER && self.conns.get(id).is_some_and(is_unused) {
             self.retry_at = now + RETRY;
             self.set_slow_timer();
+        }
+    }
+    /// Blocks are free again, and perhaps only neighbours have them of whom nothing is asked, because all
+    /// that they have was asked of others.
+    pub(super) fn await_any_retry(&mut self, now: Time) {
+        let unused = self.conns.iter().find(|(_, c)| is_unused(c)).map(|(id, _)| id);
+        if let Some(id) = unused {
+            self.await_retry(now, id);
         }
     }
     /// Looks again at those of whom nothing could be asked.
     pub(super) fn retry_requests(&mut self, now: Time) {
         for number in 0..self.conns.end() {
             let id = ConnId(number);
-            let idle = |c: &Conn| {
-                c.extras.is_some() && c.interested && !c.choking_us && c.active().is_empty()
-            };
-            if self.conns.get(id).is_some_and(idle) {
-                self.request_a_block(now, id);
+            if self.conns.get(id).is_some_and(is_unused) {
+                self.request_more(now, id, None);
             }
         }
     }
@@ -270,6 +272,7 @@ impl Peer {
             if let Some(place) = work.active.iter().position(|active| *active == block) {
                 work.active.remove(place);
                 self.send(other, Message::Cancel { piece: block.piece, begin, length });
+                self.await_retry(self.now, other);
             }
         }
     }
@@ -282,6 +285,11 @@ impl Peer {
         let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
         self.doubles.contains(&block) && (self.conns.iter().any(|(_, c)| owes(c)) || brings())
     }
+}
+
+/// Something could be asked of it now, and nothing is.
+fn is_unused(c: &Conn) -> bool {
+    c.extras.is_some() && c.interested && !c.choking_us && c.active().is_empty()
 }
 
 /// More blocks of begun pieces than this are too many, whatever the number of neighbours

@@ -183,3 +183,38 @@ fn a_request_that_was_given_up_is_made_again() {
     assert!(again.iter().any(|(_, message)| matches!(message, Message::Cancel { .. })));
     assert!(requests(&again) > 0, "{again:?}");
 }
+
+/// All that is left was asked of one neighbour, and what the other was asked for as well came from the first:
+/// when the first leaves, the other is asked for the rest.
+#[test]
+fn what_a_lost_neighbour_owed_is_asked_of_one_that_was_left_without_a_request() {
+    let mut rig = unlimited("libtorrent", Role::Leecher, |_| ());
+    let (busy, other) = (rig.join(1, Bitfield::full(PIECES)), rig.join(2, Bitfield::full(PIECES)));
+    let asked = |sent: Vec<(ConnId, Message)>, of: ConnId| {
+        let requests = sent.into_iter().filter_map(move |(conn, message)| match message {
+            Message::Request { piece, begin, length } if conn == of => Some((piece, begin, length)),
+            _ => None,
+        });
+        requests.collect::<Vec<_>>()
+    };
+    let owed = asked(rig.say(busy, Message::Unchoke), busy);
+    assert!(owed.len() > 1, "{owed:?}");
+    // The other brings all the rest, and is asked for a block that the first owes.
+    let mut next = asked(rig.say(other, Message::Unchoke), other);
+    let doubled = loop {
+        let Some((piece, begin, length)) = next.pop() else { panic!("nothing is doubled") };
+        if owed.contains(&(piece, begin, length)) {
+            break (piece, begin, length);
+        }
+        next.extend(asked(rig.say(other, Message::Piece { piece, begin, length }), other));
+    };
+    assert!(next.is_empty(), "{next:?}");
+    let (piece, begin, length) = doubled;
+    let sent = rig.say(busy, Message::Piece { piece, begin, length });
+    assert!(sent.contains(&(other, Message::Cancel { piece, begin, length })), "{sent:?}");
+    rig.conns.remove(&busy);
+    rig.peer.on_closed(rig.now, busy);
+    let again = asked(rig.wait(Span::from_secs(6)), other);
+    assert!(again.iter().all(|block| owed.contains(block) && *block != doubled), "{again:?}");
+    assert!(!again.is_empty());
+}
