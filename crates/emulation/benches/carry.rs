@@ -166,6 +166,7 @@ mod carry {
         HostSettings {
             address: address(host),
             mtu: 1500,
+            largest_segment: 0,
             initial_window,
             controller,
             sysctls: Vec::new(),

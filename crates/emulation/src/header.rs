@@ -79,6 +79,25 @@ impl<'a> Header<'a> {
         })
     }
 
+    /// Where the TCP header begins and ends; `None` if it is no segment of TCP with its header.
+    pub(crate) fn tcp_headers(&self) -> Option<(usize, usize)> {
+        let segment = self.payload();
+        if self.bytes[9] != TCP || self.is_later_fragment() || segment.len() < TCP_HEADER_BYTES {
+            return None;
+        }
+        let header_bytes = usize::from(segment[12] >> 4) * 4;
+        let begin = usize::from(self.bytes[0] & 15) * 4;
+        (TCP_HEADER_BYTES..=segment.len())
+            .contains(&header_bytes)
+            .then_some((begin, begin + header_bytes))
+    }
+
+    /// Bytes of TCP's payload; `None` if it is no segment of TCP.
+    pub(crate) fn tcp_payload(&self) -> Option<u32> {
+        let (begin, end) = self.tcp_headers()?;
+        Some((begin + self.payload().len() - end) as u32)
+    }
+
     fn is_later_fragment(&self) -> bool {
         u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff != 0
     }

@@ -15,6 +15,7 @@ mod lateness;
 #[cfg(target_os = "linux")]
 pub mod linux;
 mod network;
+mod offload;
 #[cfg(target_os = "linux")]
 mod offset;
 mod pool;
@@ -24,5 +25,6 @@ mod record;
 pub use crossing::{Crossing, Place};
 pub use division::{Division, Indivisible};
 pub use network::{Delivery, Network, Totals, most_bytes};
+pub use offload::Offload;
 pub use prediction::{Request, echo_times};
-pub use record::{LinkRow, QueueRow, Report, SeriesRow};
+pub use record::{LinkRow, PayloadRow, QueueRow, Report, SeriesRow};

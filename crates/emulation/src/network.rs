@@ -1,6 +1,7 @@
 use crate::crossing::{Crossing, Place};
 use crate::division::Division;
 use crate::header::{self, Header};
+use crate::offload::Offload;
 use crate::pool::{Passing, Pool};
 use crate::record::{Recorder, Report};
 use flashcrowd_base::{Span, Time};
@@ -25,6 +26,8 @@ pub struct Network {
     plan: Plan,
     topology: Topology<u32>,
     pool: Pool,
+    /// Where packets are written to that may be longer than any frame.
+    long: Option<Box<[u8]>>,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     /// Events so far: what was scheduled earlier is earlier at the same instant.
     scheduled: u64,
@@ -85,6 +88,8 @@ pub struct Delivery<'a> {
     pub due: Time,
     /// How much later that is than it should be, as it came late from other nodes.
     pub late: Span,
+    /// What is left to do about it.
+    pub offload: Offload,
     /// The packet, from its IP header on.
     pub packet: &'a [u8],
 }
@@ -121,6 +126,8 @@ impl Network {
         let queues = plan.network.links.iter().map(|link| &link.conditions.queue);
         let mut network = Network {
             pool: Pool::new(most_bytes(plan)),
+            long: (share.is_none() && offloads(plan))
+                .then(|| vec![0; LONGEST_BYTES].into_boxed_slice()),
             events: BinaryHeap::new(),
             scheduled: 0,
             armed: vec![Time::NEVER; plan.network.links.len()],
@@ -186,15 +193,68 @@ impl Network {
 
     /// Where the next packet is to be written, before it is [sent](Network::send).
     pub fn buffer(&mut self) -> &mut [u8] {
-        self.pool.next_bytes()
+        match &mut self.long {
+            Some(long) => long,
+            None => self.pool.next_bytes(),
+        }
     }
 
     /// Sends the packet of so many bytes that was written to the [`buffer`](Network::buffer), from one
     /// host to another, at `now`, for which the network has [run](Network::run).
     pub fn send(&mut self, now: Time, from: u32, to: u32, bytes: usize) {
+        self.send_offloaded(now, from, to, bytes, Offload::NOTHING);
+    }
+
+    /// The same for a packet about which the host has left something to its network card. A super-segment
+    /// stays whole where nothing on its route has a queue or loses frames, as in the simulation; elsewhere it
+    /// is cut into frames, which set out together.
+    pub fn send_offloaded(
+        &mut self,
+        now: Time,
+        from: u32,
+        to: u32,
+        bytes: usize,
+        offload: Offload,
+    ) {
         self.now = self.now.max(now);
-        self.totals.sent += 1;
+        let Some(long) = self.long.take() else {
+            self.recorder.sent(from, self.pool.next_bytes().get(..bytes).unwrap_or_default());
+            return self.launch(now, (from, to), bytes, offload, 1);
+        };
+        let packet = &long[..bytes];
+        self.recorder.sent(from, packet);
+        let mut frames = offload.frames(packet);
+        if frames > 1 {
+            let route = self.topology.route(from, to);
+            if !self.topology.keeps_whole(route) {
+                for index in 0..frames {
+                    let frame = offload.frame(packet, index, self.pool.next_bytes());
+                    if let Some((bytes, offload)) = frame {
+                        self.launch(now, (from, to), bytes, offload, 1);
+                    }
+                }
+                frames = 0;
+            }
+        }
+        if frames > 0 {
+            self.pool.write_next(packet);
+            self.launch(now, (from, to), bytes, offload, frames);
+        }
+        self.long = Some(long);
+    }
+
+    /// Sends the packet that was written to the pool.
+    fn launch(
+        &mut self,
+        now: Time,
+        (from, to): (u32, u32),
+        bytes: usize,
+        offload: Offload,
+        frames: u32,
+    ) {
+        self.totals.sent += u64::from(frames);
         let mut packet = self.written(from, to, bytes);
+        (packet.offload, packet.frames) = (offload, frames);
         if self.goes_on(&packet) {
             // Its first link is elsewhere already.
             return self.settle(packet, Advance::Due { at: now, arrives: false, fifo: None });
@@ -313,10 +373,10 @@ impl Network {
             return self.pool.put(packet);
         }
         if packet.arrives {
-            self.totals.delivered += 1;
+            self.totals.delivered += u64::from(packet.frames);
             let bytes = self.pool.bytes(&packet);
-            let (due, late) = (self.now, packet.late);
-            let delivery = Delivery { host: packet.target, due, late, packet: bytes };
+            let (host, due, late, offload) = (packet.target, self.now, packet.late, packet.offload);
+            let delivery = Delivery { host, due, late, offload, packet: bytes };
             deliver(delivery);
             return self.pool.release(slot);
         }
@@ -347,7 +407,7 @@ impl Network {
                 self.arm(link);
             }
             Advance::Lost => {
-                self.totals.lost += 1;
+                self.totals.lost += u64::from(packet.frames);
                 self.pool.release(packet.slot);
             }
             Advance::Dropped => {
@@ -444,7 +504,15 @@ impl Network {
     }
 }
 
-/// The longest packet that a host of the plan sends.
+/// The longest IPv4 packet, super-segments included.
+const LONGEST_BYTES: usize = 1 << 16;
+
+/// Whether some host of the plan leaves the cutting of super-segments to its network card.
+fn offloads(plan: &Plan) -> bool {
+    plan.stacks.iter().any(|stack| stack.tso_bytes > 0)
+}
+
+/// The longest frame that a host of the plan sends.
 pub fn most_bytes(plan: &Plan) -> usize {
     plan.stacks.iter().map(|stack| stack.mtu_bytes as usize).max().unwrap_or(0).max(1500)
 }

@@ -1,6 +1,8 @@
+use crate::offload::Offload;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::{Ack, Ecn, Packet};
 use flashcrowd_topology::Carried;
+use std::collections::BTreeMap;
 
 /// Places that are made at a time.
 const CHUNK: usize = 1024;
@@ -15,6 +17,10 @@ pub(crate) struct Passing {
     /// The host that it is for.
     pub(crate) target: u32,
     pub(crate) bytes: u32,
+    /// What is left to do about it for whoever receives it.
+    pub(crate) offload: Offload,
+    /// How many frames it is: more than one if it is a super-segment that stays whole.
+    pub(crate) frames: u32,
     pub(crate) route: u32,
     pub(crate) step: u16,
     pub(crate) tag: u32,
@@ -39,6 +45,8 @@ impl Passing {
             source: 0,
             target: 0,
             bytes: 0,
+            offload: Offload::NOTHING,
+            frames: 1,
             route: 0,
             step: 0,
             tag: 0,
@@ -88,13 +96,15 @@ impl Carried for Passing {
 }
 
 /// Packets on their way: places of one size, made a thousand at a time and used again, so that no
-/// packet costs an allocation.
+/// packet costs an allocation. Super-segments that stay whole stand beside them.
 #[derive(Debug)]
 pub(crate) struct Pool {
     stride: usize,
     chunks: Vec<Box<[u8]>>,
     packets: Vec<Passing>,
     free: Vec<u32>,
+    /// Super-segments, by place.
+    long: BTreeMap<u32, Vec<u8>>,
     /// The place that is being written to, which nothing else gets meanwhile.
     next: u32,
 }
@@ -103,8 +113,8 @@ impl Pool {
     /// A pool of packets of at most so many bytes.
     pub(crate) fn new(most_bytes: usize) -> Pool {
         let stride = most_bytes.next_multiple_of(64);
-        let mut pool =
-            Pool { stride, chunks: Vec::new(), packets: Vec::new(), free: Vec::new(), next: 0 };
+        let (chunks, packets, free) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pool = Pool { stride, chunks, packets, free, long: BTreeMap::new(), next: 0 };
         pool.next = pool.reserve();
         pool
     }
@@ -131,6 +141,16 @@ impl Pool {
         &mut self.chunks[self.next as usize / CHUNK][begin..begin + self.stride]
     }
 
+    /// Writes the next packet, of any length.
+    pub(crate) fn write_next(&mut self, packet: &[u8]) {
+        match self.next_bytes().get_mut(..packet.len()) {
+            Some(bytes) => bytes.copy_from_slice(packet),
+            None => {
+                self.long.insert(self.next, packet.to_vec());
+            }
+        }
+    }
+
     /// The packet that was written to the next place; it is there until [`Pool::release`].
     pub(crate) fn take(&mut self) -> Passing {
         let following = self.reserve();
@@ -138,6 +158,9 @@ impl Pool {
     }
 
     pub(crate) fn release(&mut self, slot: u32) {
+        if !self.long.is_empty() {
+            self.long.remove(&slot);
+        }
         self.packets[slot as usize].due = Time::NEVER;
         self.free.push(slot);
     }
@@ -155,10 +178,16 @@ impl Pool {
 
     /// The bytes of a packet.
     pub(crate) fn bytes(&self, packet: &Passing) -> &[u8] {
+        if packet.bytes as usize > self.stride {
+            return self.long.get(&packet.slot).map_or(&[], Vec::as_slice);
+        }
         let begin = packet.slot as usize % CHUNK * self.stride;
         &self.chunks[packet.slot as usize / CHUNK][begin..begin + packet.bytes as usize]
     }
     pub(crate) fn bytes_mut(&mut self, packet: &Passing) -> &mut [u8] {
+        if packet.bytes as usize > self.stride {
+            return self.long.get_mut(&packet.slot).map_or(&mut [], Vec::as_mut_slice);
+        }
         let begin = packet.slot as usize % CHUNK * self.stride;
         &mut self.chunks[packet.slot as usize / CHUNK][begin..begin + packet.bytes as usize]
     }

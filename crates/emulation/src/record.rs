@@ -1,9 +1,12 @@
+use crate::header::Header;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::{Plan, Sampled, Series, Windowed};
 use flashcrowd_topology::{LinkWindow, QueueLengths, Topology};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// What is recorded of the network: the links in their window, their series, and the lengths of queues.
+/// What is recorded of the network: the links in their window, their series, the lengths of queues and of
+/// TCP's payloads.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     series: Vec<LinkSeries>,
@@ -11,6 +14,8 @@ pub(crate) struct Recorder {
     queue_lengths: QueueLengths,
     link_window: LinkWindow,
     rows: Vec<(usize, u32, Time, f64)>,
+    /// Packets by the host that sent them and the length of their TCP payload.
+    payloads: Option<BTreeMap<(u32, u32), u64>>,
 }
 
 /// One kind of series of links.
@@ -30,6 +35,17 @@ pub struct Report {
     pub series: Vec<SeriesRow>,
     /// Of the table `queues`.
     pub queues: Vec<QueueRow>,
+    /// For the table `payloads`.
+    pub payloads: Vec<PayloadRow>,
+}
+
+/// How many packets of one length of TCP payload a host sent, before its network card cut them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the columns are documented with their table")]
+pub struct PayloadRow {
+    pub host: u32,
+    pub bytes: u32,
+    pub count: u64,
 }
 
 /// A row of the table `links`; `docs/tables.md` says what the columns mean.
@@ -85,6 +101,16 @@ impl Recorder {
             queue_lengths,
             link_window: LinkWindow::new(measures.window(Windowed::Links).cloned()),
             rows: Vec::new(),
+            payloads: measures.payloads.then(BTreeMap::new),
+        }
+    }
+
+    /// A host has sent a packet. Those without payload are not counted.
+    pub(crate) fn sent(&mut self, host: u32, packet: &[u8]) {
+        let Some(payloads) = &mut self.payloads else { return };
+        let payload = Header::of(packet).and_then(|header| header.tcp_payload());
+        if let Some(bytes) = payload.filter(|bytes| *bytes > 0) {
+            *payloads.entry((host, bytes)).or_default() += 1;
         }
     }
 
@@ -157,6 +183,13 @@ impl Recorder {
             count: row.count,
             online: row.online,
         });
-        Report { links: links.collect(), series: series.collect(), queues: queues.collect() }
+        let payloads = self.payloads.iter().flatten();
+        let payloads = payloads.map(|(&(host, bytes), &count)| PayloadRow { host, bytes, count });
+        Report {
+            links: links.collect(),
+            series: series.collect(),
+            queues: queues.collect(),
+            payloads: payloads.collect(),
+        }
     }
 }

@@ -21,6 +21,7 @@ fn settings(host: u32) -> HostSettings {
     HostSettings {
         address: address(host).octets(),
         mtu: 1500,
+        largest_segment: 0,
         initial_window: 10,
         controller: None,
         sysctls: Vec::new(),

@@ -21,6 +21,7 @@ use crate::faults::{EngineFault, PlanError};
 struct Settings {
     address: [u8; 4],
     mtu: u32,
+    largest_segment: u32,
     initial_window: u32,
     controller: Option<String>,
     sysctls: Vec<(String, String)>,
@@ -39,7 +40,7 @@ impl Lab {
 #[pymethods]
 impl Lab {
     /// The hosts of a plan (JSON), each in a namespace with its settings (a JSON list of `address`,
-    /// `mtu`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
+    /// `mtu`, `largest_segment`, `initial_window`, `controller` and `sysctls`), attached by `"tun"` or `"veth"`; without a
     /// word by TUN where it is allowed. With a `share`, what `divide` gave and the number of a node, that
     /// node's hosts alone. Raises `PlanError` or `OSError`.
     #[new]
@@ -68,6 +69,7 @@ impl Lab {
         let host = |it: Settings| HostSettings {
             address: it.address,
             mtu: it.mtu,
+            largest_segment: it.largest_segment,
             initial_window: it.initial_window,
             controller: it.controller,
             sysctls: it.sysctls,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from flashcrowd import _core
 from flashcrowd.clients import refusals
 from flashcrowd.cores import cores
-from flashcrowd.emulation import players
+from flashcrowd.emulation import players, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
@@ -117,6 +117,8 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
                 yield f"network: {hosts} hosts; {found.said}; {found.remedy}"
         if found.name == "TUN device" and found.state != "works" and len(_mtus(plan)) > 1:
             yield f"network: hosts with different MTUs need TUN; {found.remedy}"
+        if found.name == "TUN device" and found.state != "works" and stack.offloads(plan):
+            yield f"stacks: super-segments (tso) need TUN; {found.remedy}"
     yield from _missing_clients(plan)
 
 

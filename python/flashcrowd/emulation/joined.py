@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from flashcrowd.emulation import payloads
+
 Row = dict[str, Any]
 Part = Mapping[str, list[Row]]
 
@@ -53,6 +55,7 @@ def tables(plan: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, list[Row
     found["pieces"] = _pieces(parts, (plan["measures"]["pieces_ns"] or 1) / 1e9)
     found["series"] = _series(parts)
     found["queues"] = _queues(_all(parts, "queues"))
+    found["payloads"] = payloads.summed(_all(parts, "payloads"))
     found["rtts"] = [
         _estimates(group) for group in _grouped(_all(parts, "rtts"), "swarm", "population").values()
     ]

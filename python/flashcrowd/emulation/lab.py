@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.emulation import self_test
+from flashcrowd.emulation import payloads, self_test
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS
@@ -143,6 +143,7 @@ def run(
     tables["series"] += report["series"]
     tables["series"].sort(key=lambda row: row["t_s"])
     tables["links"], tables["queues"] = report["links"], report["queues"]
+    tables["payloads"] = payloads.rows(plan, report["payloads"])
     tables["emulation"] = punctuality(report)
     if share:
         tables[ARRIVALS] = stage.arrivals()

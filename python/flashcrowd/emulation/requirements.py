@@ -15,7 +15,7 @@ from flashcrowd.emulation.web import LEAST_REQUEST
 KINDS = ("transfer", "ping", "call", "web", "swarm")
 """Workloads that real programs play so far."""
 
-_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "payloads", "unchokes")
+_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "unchokes")
 """What the programs do not tell."""
 _LEAST_BYTES = {"ping": echo.LEAST_BYTES, "call": call.LEAST_BYTES}
 _TELLS_PIECES = "libtorrent"

@@ -24,10 +24,13 @@ _SET = frozenset(
         *("name", "mtu_bytes", "timestamps", "window_scaling", "sack", "dsack", "controller"),
         *("ledbat", "rack", "tail_loss_probe", "ecn", "initial_window_segments"),
         *("receive_window", "send_buffer", "idle_restart", "syn_retries", "data_retries"),
-        "time_wait_ns",
+        *("time_wait_ns", "tso_bytes"),
     )
 )
 """Fields that are set here, or make no difference to one run."""
+
+LONGEST_SEGMENT = 1 << 16
+"""The longest super-segment of a kernel, in bytes."""
 
 _ECN = {"off": "0", "on": "1", "passive": "2"}
 """`net.ipv4.tcp_ecn`."""
@@ -46,6 +49,8 @@ def differences(stack: Mapping[str, Any]) -> list[str]:
         found.append(f"controller {stack['controller']}")
     if stack["ecn"] not in _ECN:
         found.append(f"ecn {stack['ecn']}")
+    if stack["tso_bytes"] > LONGEST_SEGMENT:
+        found.append(f"tso {stack['tso_bytes']} B (Linux: {LONGEST_SEGMENT} at most)")
     free = _SET | _UNREAD.get(algorithm or "cubic", frozenset())
     found += [
         f"{field} {_said(stack[field])} (Linux: {_said(value)})"
@@ -117,9 +122,20 @@ def of_host(stack: Mapping[str, Any], pings: bool = False) -> dict[str, Any]:
     allowed = [("ipv4/ping_group_range", f"{os.getegid()} {os.getegid()}")] if pings else []
     return {
         "mtu": stack["mtu_bytes"],
+        "largest_segment": largest_segment(stack),
         "initial_window": stack["initial_window_segments"],
         "sysctls": [*sysctls(stack), *allowed],
     }
+
+
+def largest_segment(stack: Mapping[str, Any]) -> int:
+    """Bytes of the largest super-segment that a host leaves to its network card; 0 for none."""
+    return stack["tso_bytes"] if stack["tso_bytes"] > stack["mtu_bytes"] else 0
+
+
+def offloads(plan: Mapping[str, Any]) -> bool:
+    """Whether some host leaves the cutting of super-segments to its network card."""
+    return any(largest_segment(stack) for stack in plan["stacks"])
 
 
 def used_by_hosts(plan: Mapping[str, Any]) -> list[set[int]]:

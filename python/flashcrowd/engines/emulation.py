@@ -20,6 +20,7 @@ from flashcrowd.emulation.ensemble import alike, divided, in_labs
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.requirements import impossible, programs
 from flashcrowd.emulation.self_test import failures
+from flashcrowd.emulation.stack import offloads
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
 from flashcrowd.engines.need import Need
@@ -65,6 +66,11 @@ class Emulator:
         )
         asked = frozenset(programs(plan))
         if self.across:
+            if offloads(plan):
+                raise PlanRejected(
+                    "cannot be emulated:\n  stacks: super-segments (tso) are not carried between "
+                    'nodes; give the stacks tso = "0 B", or play the run on one node'
+                )
             try:
                 divided(with_tracker_host(plan), 1 + len(self.across))
                 if self._agreed is None or not asked <= self._agreed:

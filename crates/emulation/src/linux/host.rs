@@ -17,6 +17,8 @@ pub struct HostSettings {
     pub address: [u8; 4],
     /// Its largest IP packet.
     pub mtu: u32,
+    /// The largest super-segment of TCP that it leaves to its network card, in bytes; 0 for none.
+    pub largest_segment: u32,
     /// TCP's initial window, in segments.
     pub initial_window: u32,
     /// What Linux calls the congestion controller of programs that ask for none; none for the machine's.
@@ -34,6 +36,9 @@ pub(crate) fn configure(settings: &HostSettings) -> io::Result<()> {
     netlink::set_up(index_of("lo")?, None)?;
     let index = index_of(NAME)?;
     netlink::set_up(index, Some((settings.mtu, QUEUE_PACKETS)))?;
+    if settings.largest_segment > 0 {
+        netlink::set_largest_segment(index, settings.largest_segment)?;
+    }
     netlink::add_address(index, settings.address)?;
     let controller = settings.controller.as_deref();
     netlink::add_default_route(index, settings.initial_window, controller)

@@ -2,6 +2,7 @@ use super::host::{self, HostSettings};
 use super::namespace::Namespace;
 use super::tun::{self, Tun};
 use super::veth::Patchbay;
+use crate::offload::Offload;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
@@ -38,9 +39,14 @@ impl Interfaces {
         attachment: Attachment,
         settings: &[HostSettings],
     ) -> io::Result<(Vec<Namespace>, Interfaces)> {
+        let offloads = settings.iter().any(|host| host.largest_segment > 0);
         match attachment {
+            Attachment::Veth if offloads => {
+                Err(io::Error::other("super-segments (TSO) that stay whole need TUN"))
+            }
             Attachment::Tun => {
-                let made = settings.iter().map(|host| Namespace::make(|| Tun::new(host)));
+                let make = |host| Namespace::make(|| Tun::new(host, offloads));
+                let made = settings.iter().map(make);
                 let made: Vec<(Namespace, Tun)> = made.collect::<io::Result<_>>()?;
                 let (namespaces, tuns) = made.into_iter().unzip();
                 Ok((namespaces, Interfaces::Tun(tuns)))
@@ -68,26 +74,29 @@ impl Interfaces {
         Ok(())
     }
 
-    /// The next packet of what the epoll told of by that number: the host that sent it, and its
-    /// bytes. `None` if there is none.
+    /// The next packet of what the epoll told of by that number: the host that sent it, its
+    /// bytes, and what the host left to its card. `None` if there is none.
     pub(crate) fn read(
         &mut self,
         number: u64,
         buffer: &mut [u8],
-    ) -> io::Result<Option<(u32, usize)>> {
+    ) -> io::Result<Option<(u32, usize, Offload)>> {
         match self {
             Interfaces::Tun(tuns) => {
                 let read = tuns[number as usize].read(buffer)?;
-                Ok(read.map(|bytes| (number as u32, bytes)))
+                Ok(read.map(|(bytes, offload)| (number as u32, bytes, offload)))
             }
-            Interfaces::Veth(patchbay) => patchbay.read(buffer),
+            Interfaces::Veth(patchbay) => {
+                let read = patchbay.read(buffer)?;
+                Ok(read.map(|(host, bytes)| (host, bytes, Offload::NOTHING)))
+            }
         }
     }
 
     /// Hands a packet to a host. Whether the kernel took it.
-    pub(crate) fn write(&self, host: u32, packet: &[u8]) -> bool {
+    pub(crate) fn write(&self, host: u32, packet: &[u8], offload: &Offload) -> bool {
         match self {
-            Interfaces::Tun(tuns) => tuns[host as usize].write(packet),
+            Interfaces::Tun(tuns) => tuns[host as usize].write(packet, offload),
             Interfaces::Veth(patchbay) => patchbay.write(host, packet),
         }
     }

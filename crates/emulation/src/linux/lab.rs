@@ -320,7 +320,7 @@ impl Outlet {
     fn deliver(&mut self, clock: Clock, interfaces: &Interfaces, delivery: &Delivery<'_>) {
         self.lateness.add(clock.now().since(delivery.due) + delivery.late);
         let interface = self.interface_of[delivery.host as usize];
-        if interface == NONE || !interfaces.write(interface, delivery.packet) {
+        if interface == NONE || !interfaces.write(interface, delivery.packet, &delivery.offload) {
             self.refused_writes += 1;
         }
     }
@@ -448,13 +448,13 @@ impl Driver {
     fn take_in(&mut self, number: u64) -> io::Result<()> {
         for _ in 0..READS {
             let read = self.interfaces.read(number, self.network.buffer())?;
-            let Some((interface, bytes)) = read else { break };
+            let Some((interface, bytes, offload)) = read else { break };
             let host = self.host_of[interface as usize];
             let now = self.now();
             self.advance(now);
             let header = Header::of(&self.network.buffer()[..bytes]);
             match header.and_then(|header| self.hosts.get(&header.destination())) {
-                Some(&to) => self.network.send(now, host, to, bytes),
+                Some(&to) => self.network.send_offloaded(now, host, to, bytes, offload),
                 None => self.strays += 1,
             }
         }

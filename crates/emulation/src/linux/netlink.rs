@@ -26,6 +26,7 @@ const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_GSO_MAX_SIZE: u16 = 41;
 const VETH_INFO_PEER: u16 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
@@ -45,6 +46,13 @@ pub(crate) fn set_up(index: u32, sizes: Option<(u32, u32)>) -> io::Result<()> {
         attribute(&mut body, IFLA_MTU, &mtu.to_ne_bytes());
         attribute(&mut body, IFLA_TXQLEN, &queue.to_ne_bytes());
     }
+    request(RTM_NEWLINK, 0, &body)
+}
+
+/// Bounds the super-segments that TCP makes for an interface, headers included.
+pub(crate) fn set_largest_segment(index: u32, bytes: u32) -> io::Result<()> {
+    let mut body = interface(index, 0);
+    attribute(&mut body, IFLA_GSO_MAX_SIZE, &bytes.to_ne_bytes());
     request(RTM_NEWLINK, 0, &body)
 }
 

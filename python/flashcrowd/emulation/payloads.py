@@ -1,0 +1,39 @@
+"""Lengths of TCP payloads as hosts send them, by population: the table `payloads`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = dict[str, Any]
+
+
+def rows(plan: Mapping[str, Any], sent: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """The table, of what the emulator read from each host (`host`, `bytes`, `count`).
+
+    All TCP of a host counts, so also the few requests to the tracker. A host that is in several
+    populations counts for each.
+    """
+    of_hosts: dict[int, list[tuple[str, str]]] = {}
+    for workload in plan["workloads"]:
+        if workload["kind"] == "swarm":
+            for population in workload["populations"]:
+                for host in population["hosts"]:
+                    of_hosts.setdefault(host, []).append((workload["name"], population["name"]))
+    return summed(
+        {"swarm": swarm, "population": population, "bytes": row["bytes"], "count": row["count"]}
+        for row in sent
+        for swarm, population in of_hosts.get(row["host"], [])
+    )
+
+
+def summed(parts: Iterable[Row]) -> list[Row]:
+    """One row for each length in a population, out of rows of several hosts or nodes."""
+    counts: Counter[tuple[str, str, int]] = Counter()
+    for row in parts:
+        counts[row["swarm"], row["population"], row["bytes"]] += row["count"]
+    return [
+        {"swarm": swarm, "population": population, "bytes": length, "count": count}
+        for (swarm, population, length), count in sorted(counts.items())
+    ]
