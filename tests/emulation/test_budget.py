@@ -1,0 +1,96 @@
+"""Which emulated runs go on side by side: by their packets, and by the processors' free time."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from flashcrowd.emulation import budget, processors
+from flashcrowd.emulation.budget import share
+from flashcrowd.emulation.launch import LabHandle
+from flashcrowd.emulation.processors import WINDOW_S, Processors
+from flashcrowd.errors import Cancelled
+
+
+class Machine:
+    """A clock, and the ticks of two processors."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.free = 0
+        self.everything = 0
+
+    def processors(self) -> Processors:
+        return Processors(lambda: (self.free, self.everything), lambda: self.now)
+
+    def goes_on(self, free: float) -> None:
+        """A window passes, of which so much is free."""
+        self.now += WINDOW_S
+        self.free += round(200 * free)
+        self.everything += 200
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine()
+    fresh = budget._Budget()
+    fresh.processors = machine.processors()
+    monkeypatch.setattr(budget, "_BUDGET", fresh)
+    return machine
+
+
+def enters(packets_per_s: float = 100.0) -> bool:
+    """Whether one more run begins at once."""
+    handle = LabHandle()
+    entered = threading.Event()
+
+    def run() -> None:
+        try:
+            with share(packets_per_s, 1, handle):
+                entered.set()
+        except Cancelled:
+            pass
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    found = entered.wait(0.5)
+    handle.cancel()
+    thread.join()
+    return found
+
+
+def test_one_begins_a_second_after_another_if_there_is_time(machine: Machine) -> None:
+    with share(100.0, 1, LabHandle()):
+        assert not enters(), "what the first costs is not known yet"
+        machine.goes_on(free=0.3)
+        assert enters()
+
+
+def test_busy_processors_hold_the_next_one_up(machine: Machine) -> None:
+    with share(100.0, 1, LabHandle()):
+        machine.goes_on(free=0.29)
+        assert not enters()
+        machine.goes_on(free=0.5)
+        assert enters()
+
+
+def test_one_alone_always_begins(machine: Machine) -> None:
+    machine.goes_on(free=0.0)
+    assert enters(1e9)
+    assert enters(1e9)
+
+
+def test_packets_count_besides(machine: Machine) -> None:
+    most = budget.PACKETS_PER_CORE * budget.cores()
+    with share(most - 500.0, 1, LabHandle()):
+        machine.goes_on(free=1.0)
+        assert not enters(1000.0)
+        machine.goes_on(free=1.0)
+        assert enters(100.0)
+
+
+def test_the_kernel_counts() -> None:
+    free, everything = processors.times()
+    assert 0 <= free <= everything
+    assert everything > 0
