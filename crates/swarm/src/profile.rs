@@ -573,6 +573,11 @@ pub struct Quota {
     pub header_bytes: u32,
     /// Whether messages take quota as blocks do, and wait for it.
     pub messages: bool,
+    /// Whether quota is asked for as soon as anything is put into the send buffer, for what waits there then: the first
+    /// of several messages, or the header of a block before its data. What comes behind waits for the next request, as a
+    /// connection has one at a time. libtorrent yes (`peer_connection::send_buffer`, `setup_send`; a message that
+    /// fits behind another one in its buffer of 128 bytes asks for nothing). Otherwise for all that one event brings.
+    pub asks_at_once: bool,
     /// Blocks are put into the send buffer while less than this waits there. libtorrent
     /// `send_buffer_low_watermark` 10 KiB; more for fast connections:
     pub low_watermark: u32,

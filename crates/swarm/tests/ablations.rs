@@ -138,6 +138,7 @@ const LIBTORRENT: &[Ablation] = &[
     ("requests wait for 2 ticks", |p| p.limiter.quota.request_ticks = 2),
     ("headers are free", |p| p.limiter.quota.header_bytes = 0),
     ("messages are free", |p| p.limiter.quota.messages = false),
+    ("quota for all at once", |p| p.limiter.quota.asks_at_once = false),
     ("64 KiB in the send buffer", |p| p.limiter.quota.low_watermark = 64 << 10),
     ("10 KiB in the send buffer", |p| p.limiter.quota.watermark = 10 << 10),
     ("send buffer of 4 s", |p| p.limiter.quota.watermark_factor = 4.0),

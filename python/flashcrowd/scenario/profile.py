@@ -357,6 +357,9 @@ class Quota(Table):
     """Charged for every packet sent or received."""
     messages: bool
     """Whether messages take quota as blocks do."""
+    asks_at_once: bool
+    """Whether quota is asked for with the first thing that is put into the send buffer, such as the
+    header of a block, and not for all that comes with it."""
     low_watermark: Annotated[PositiveSize, Field(serialization_alias="low_watermark")]
     """Blocks are put into the send buffer while less than this waits there, or ..."""
     watermark_factor: Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -401,6 +401,13 @@ impl Conn {
         let Some(extras) = &mut self.extras else { return };
         let below = watermark(rules, extras.statistics.up.last_second());
         let (Some(buffer), Some(work)) = (&mut extras.send, &mut self.work) else { return };
+        if buffer.bytes() > 0
+            && buffer.bytes() < below
+            && let Some(next) = work.queue.front()
+        {
+            // While it is read (`m_reading_bytes`).
+            buffer.note(buffer.bytes().max(next.length));
+        }
         while buffer.bytes() < below
             && let Some(BlockRequest { piece, begin, length }) = work.queue.pop_front()
         {

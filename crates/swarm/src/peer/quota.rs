@@ -84,7 +84,7 @@ impl Peer {
             let (Some(buffer), Some(bandwidth)) = (c.send_buffer_mut(), &mut self.bandwidth) else {
                 return;
             };
-            let lacks = buffer.lacks(upload_rate, tick_ms as u32, !rules.messages);
+            let lacks = buffer.lacks(upload_rate, tick_ms as u32, rules);
             if lacks > 0 {
                 if bandwidth.request(now, id, lacks) {
                     buffer.quota = buffer.quota.saturating_add(lacks);

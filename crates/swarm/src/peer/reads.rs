@@ -53,6 +53,9 @@ impl Conn {
             buffer.reading.push(next);
             let BlockRequest { piece, begin, length } = next;
             out.push_back(Action::ReadBlock { conn: id, piece, begin, length });
+            if buffer.bytes() > 0 {
+                buffer.note(buffer.bytes().max(buffer.reading_bytes()));
+            }
         }
     }
 }

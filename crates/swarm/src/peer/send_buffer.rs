@@ -26,7 +26,20 @@ pub(super) struct SendBuffer {
     pub(super) quota: u32,
     /// A request for quota has not been answered.
     pub(super) waits: bool,
+    /// Free bytes in the last of the pieces of memory that messages are copied into.
+    room: u32,
+    /// What waited when something was put in here that asks for quota, since quota was asked for last: at
+    /// the first time, and at the first time that it was more than the quota.
+    first: u32,
+    short: u32,
 }
+
+/// A message gets so much memory, and those behind it go there as well, as far as there is room
+/// (`peer_connection::send_buffer`).
+const PIECE_OF_MEMORY: u32 = 128;
+
+/// What of PIECE is put into the send buffer before the block.
+const PIECE_HEADER: u32 = 13;
 
 /// A part of a message that is written.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,9 +54,32 @@ pub(super) struct Part {
 impl SendBuffer {
     pub(super) fn push(&mut self, message: Message) {
         let left = message.size();
+        let block = matches!(message, Message::Piece { .. });
+        let copied = if block { PIECE_HEADER } else { left };
+        if let Some(room) = self.room.checked_sub(copied) {
+            self.room = room;
+        } else {
+            let rest = copied - self.room;
+            self.room = PIECE_OF_MEMORY.saturating_sub(rest);
+            self.note(self.bytes.saturating_add(copied));
+        }
         self.bytes = self.bytes.saturating_add(left);
-        self.blocks += u32::from(matches!(message, Message::Piece { .. }));
+        if block {
+            // It lies in a buffer of the disk's, behind which nothing is copied.
+            self.room = 0;
+            self.note(self.bytes);
+        }
+        self.blocks += u32::from(block);
         self.queue.push_back(Unsent { message, left });
+    }
+    /// So much waits now, or will when it is read, and quota would be asked for.
+    pub(super) fn note(&mut self, bytes: u32) {
+        if self.first == 0 {
+            self.first = bytes;
+        }
+        if self.short == 0 && bytes > self.quota {
+            self.short = bytes;
+        }
     }
     /// Bytes that wait.
     pub(super) fn bytes(&self) -> u32 {
@@ -66,15 +102,22 @@ impl SendBuffer {
         let front = self.queue.front()?;
         (front.left < front.message.size()).then_some(&front.message)
     }
-    /// How much quota is lacking for what waits and for what will follow at the present rate
+    /// How much quota is to be asked for, for what waits and for what will follow at the present rate
     /// (`peer_connection::wanted_transfer`: twice of what goes out in a tick).
-    pub(super) fn lacks(&self, upload_rate: u32, tick_ms: u32, free_messages: bool) -> u32 {
+    pub(super) fn lacks(&mut self, upload_rate: u32, tick_ms: u32, rules: &Quota) -> u32 {
         let ahead = u64::from(upload_rate) * 2 * u64::from(tick_ms) / 1000;
-        let wanted = u32::try_from(ahead).unwrap_or(u32::MAX).max(self.bytes);
-        if self.waits || self.bytes == 0 || (free_messages && self.blocks == 0) {
+        let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
+        let (first, short) = (std::mem::take(&mut self.first), std::mem::take(&mut self.short));
+        if self.waits || self.bytes == 0 || (!rules.messages && self.blocks == 0) {
             return 0;
         }
-        wanted.saturating_sub(self.quota)
+        let waiting = match (first, short) {
+            _ if !rules.asks_at_once => self.bytes,
+            (1.., _) if ahead > self.quota => first,
+            (_, 1..) => short,
+            _ => self.bytes,
+        };
+        waiting.max(ahead).saturating_sub(self.quota)
     }
     /// Takes the next part that may be written, if the socket buffer takes `space`.
     pub(super) fn take(&mut self, space: u32, free_messages: bool) -> Option<Part> {
@@ -95,6 +138,9 @@ impl SendBuffer {
         let completes =
             if whole { self.queue.pop_front().map(|unsent| unsent.message) } else { None };
         self.blocks -= u32::from(whole && of_block);
+        if self.bytes == 0 {
+            self.room = 0;
+        }
         Some(Part { bytes, completes, of_block })
     }
 }
@@ -126,13 +172,15 @@ mod tests {
         buffer.push(BLOCK);
         buffer.push(Message::Unchoke);
         assert_eq!((buffer.bytes(), buffer.blocks), (1018, 1));
+        let rules = named("libtorrent").unwrap().limiter.quota;
+        assert_eq!(buffer.lacks(0, 500, &rules), 413, "for the block, and not for what follows");
         let part = |bytes, completes, of_block| Some(Part { bytes, completes, of_block });
         assert_eq!(buffer.take(500, false), part(500, None, true));
         assert_eq!(buffer.half_written(), Some(&BLOCK));
         assert_eq!(buffer.take(500, false), part(100, None, true));
         assert_eq!(buffer.take(500, false), None, "the quota is used up");
-        assert_eq!(buffer.lacks(0, 500, false), 418);
-        assert_eq!(buffer.lacks(5000, 500, false), 5000, "and a second's worth");
+        assert_eq!(buffer.lacks(0, 500, &rules), 418);
+        assert_eq!(buffer.lacks(5000, 500, &rules), 5000, "and a second's worth");
         buffer.quota = 500;
         assert_eq!(buffer.take(500, false), part(413, Some(BLOCK), true));
         assert_eq!(buffer.take(0, false), None, "the socket is full");
@@ -143,10 +191,50 @@ mod tests {
     #[test]
     fn messages_may_be_free_of_quota() {
         let mut buffer = SendBuffer::default();
+        let rules = named("libtorrent").unwrap().limiter.quota;
+        let free = Quota { messages: false, ..rules.clone() };
         buffer.push(Message::Unchoke);
-        assert_eq!((buffer.lacks(0, 500, true), buffer.lacks(0, 500, false)), (0, 5));
+        assert_eq!((buffer.lacks(0, 500, &free), buffer.lacks(0, 500, &rules)), (0, 5));
         assert_eq!(buffer.take(100, false), None);
         assert_eq!(buffer.take(100, true).map(|part| part.bytes), Some(5));
+    }
+
+    /// As a log of libtorrent 2.1.1 has it: a seed whose upload rate to a peer is 4132 B/s.
+    #[test]
+    fn quota_is_asked_for_with_the_header_of_a_block() {
+        let rules = named("libtorrent").unwrap().limiter.quota;
+        let block = Message::Piece { piece: 0, begin: 0, length: 16_384 };
+        let asked = |rate, quota| {
+            let mut buffer = SendBuffer { quota, ..SendBuffer::default() };
+            buffer.push(block.clone());
+            buffer.lacks(rate, 500, &rules)
+        };
+        assert_eq!(asked(4132, 0), 4132);
+        assert_eq!(asked(0, 0), 13);
+        assert_eq!(asked(0, 13), 16_384, "which covers the header");
+        assert_eq!(asked(20_000, 0), 20_000);
+        let mut buffer = SendBuffer { quota: 4132, ..SendBuffer::default() };
+        buffer.push(block.clone());
+        assert_eq!(buffer.lacks(4132, 500, &rules), 12_265, "the rest");
+        let at_once = Quota { asks_at_once: false, ..rules };
+        let mut buffer = SendBuffer::default();
+        buffer.push(block);
+        assert_eq!(buffer.lacks(4132, 500, &at_once), 16_397);
+    }
+
+    #[test]
+    fn messages_behind_the_first_wait_for_the_next_quota() {
+        let rules = named("libtorrent").unwrap().limiter.quota;
+        let mut buffer = SendBuffer::default();
+        buffer.push(Message::Have { piece: 1 });
+        buffer.push(Message::Unchoke);
+        assert_eq!(buffer.lacks(0, 500, &rules), 9);
+        buffer.quota = 9;
+        assert_eq!(buffer.take(100, false).map(|part| part.bytes), Some(9));
+        assert_eq!(buffer.lacks(0, 500, &rules), 5);
+        // What has room behind another message asks for nothing until all is there.
+        buffer.push(Message::Have { piece: 2 });
+        assert_eq!(buffer.lacks(0, 500, &rules), 14);
     }
 
     #[test]

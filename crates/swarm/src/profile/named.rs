@@ -143,6 +143,7 @@ fn mainline() -> Profile {
                 request_ticks: 20,
                 header_bytes: 40,
                 messages: true,
+                asks_at_once: true,
                 low_watermark: 10 << 10,
                 watermark_factor: 0.5,
                 watermark: 500 << 10,
