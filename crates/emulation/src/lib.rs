@@ -10,6 +10,7 @@ mod crossing;
 pub mod datagram;
 mod division;
 mod header;
+mod in_flight;
 #[cfg(target_os = "linux")]
 mod lateness;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 use crate::crossing::{Crossing, Place};
 use crate::division::Division;
 use crate::header::{self, Header};
+use crate::in_flight::{InFlight, Turn};
 use crate::offload::Offload;
 use crate::pool::{Passing, Pool};
 use crate::record::{Recorder, Report};
@@ -28,6 +29,7 @@ pub struct Network {
     pool: Pool,
     /// Where packets are written to that may be longer than any frame.
     long: Option<Box<[u8]>>,
+    in_flight: InFlight,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     /// Events so far: what was scheduled earlier is earlier at the same instant.
     scheduled: u64,
@@ -58,7 +60,9 @@ enum Event {
     Sample(u32),
     /// A link with a discipline can send its next packet.
     Link(u32),
-    /// A packet is due.
+    /// The first packet of a FIFO is due.
+    Fifo(u32),
+    /// A packet that is in no FIFO is due.
     Packet(u32),
 }
 
@@ -128,6 +132,7 @@ impl Network {
             pool: Pool::new(most_bytes(plan)),
             long: (share.is_none() && offloads(plan))
                 .then(|| vec![0; LONGEST_BYTES].into_boxed_slice()),
+            in_flight: InFlight::new(topology.fifos()),
             events: BinaryHeap::new(),
             scheduled: 0,
             armed: vec![Time::NEVER; plan.network.links.len()],
@@ -349,7 +354,8 @@ impl Network {
             let Some(Reverse((at, _, event))) = self.events.pop() else { break };
             self.now = at;
             match event {
-                Event::Packet(slot) => self.on_packet(slot, deliver),
+                Event::Fifo(fifo) => self.on_fifo(fifo, deliver),
+                Event::Packet(slot) => self.on_unordered(slot, deliver),
                 Event::Link(link) => self.on_link(link),
                 Event::Change(index) => self.on_change(index),
                 Event::Sample(task) => {
@@ -362,11 +368,24 @@ impl Network {
         self.now = self.now.max(now);
     }
 
+    fn on_fifo(&mut self, fifo: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let Some((slot, next)) = self.in_flight.take(fifo, self.now) else { return };
+        if let Some(next) = next {
+            self.schedule(next, Event::Fifo(fifo));
+        }
+        self.on_packet(slot, deliver);
+    }
+
+    fn on_unordered(&mut self, slot: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
+        let packet = self.pool.get(slot);
+        // If not, the link has changed, and with it the instant.
+        if packet.due == self.now && !packet.in_fifo {
+            self.on_packet(slot, deliver);
+        }
+    }
+
     fn on_packet(&mut self, slot: u32, deliver: &mut impl FnMut(Delivery<'_>)) {
         let mut packet = self.pool.get(slot);
-        if packet.due != self.now {
-            return; // The link has changed, and with it the instant.
-        }
         if packet.crosses {
             self.leaving.push((slot, packet.due + packet.ahead));
             packet.due = Time::NEVER;
@@ -389,7 +408,7 @@ impl Network {
     /// Does what an advance leads to.
     fn settle(&mut self, mut packet: Passing, advance: Advance) {
         match advance {
-            Advance::Due { at, arrives, .. } => {
+            Advance::Due { at, arrives, fifo } => {
                 packet.arrives = arrives;
                 packet.crosses = self.goes_on(&packet);
                 if packet.crosses {
@@ -398,8 +417,7 @@ impl Network {
                     packet.ahead = ahead.min(at.since(self.now));
                 }
                 packet.due = Time::from_nanos(at.nanos() - packet.ahead.nanos());
-                self.pool.put(packet);
-                self.schedule(packet.due, Event::Packet(packet.slot));
+                self.keep(packet, fifo);
             }
             Advance::Held { link } => {
                 packet.due = Time::NEVER;
@@ -418,6 +436,21 @@ impl Network {
         while let Some(slot) = self.evicted.pop() {
             self.totals.dropped += 1;
             self.pool.release(slot);
+        }
+    }
+
+    /// Keeps a packet until it is due.
+    fn keep(&mut self, mut packet: Passing, fifo: Option<u32>) {
+        let (slot, due) = (packet.slot, packet.due);
+        // What goes on elsewhere leaves ahead of those that do not.
+        let fifo = fifo.filter(|_| !packet.crosses);
+        let turn = fifo.map_or(Turn::Unordered, |fifo| self.in_flight.keep(fifo, due, slot));
+        packet.in_fifo = turn != Turn::Unordered;
+        self.pool.put(packet);
+        match (turn, fifo) {
+            (Turn::First, Some(fifo)) => self.schedule(due, Event::Fifo(fifo)),
+            (Turn::Unordered, _) => self.schedule(due, Event::Packet(slot)),
+            _ => {}
         }
     }
 
@@ -474,8 +507,20 @@ impl Network {
                 let moved = self.topology.change_link(now, link, conditions, *trace);
                 let moved: BTreeMap<u32, _> =
                     moved.iter().map(|it| (it.tag, (it.arrived, it.arrives))).collect();
+                let pool = &mut self.pool;
+                let first = self.in_flight.reschedule(link, |slot, due| {
+                    let mut packet = pool.get(slot);
+                    if let Some((before, after)) = moved.get(&packet.tag) {
+                        packet.due = *after + due.since(*before);
+                        pool.put(packet);
+                    }
+                    packet.due
+                });
+                if let Some(first) = first {
+                    self.schedule(first, Event::Fifo(link));
+                }
                 let mut again = Vec::new();
-                for packet in self.pool.due() {
+                for packet in self.pool.due().filter(|packet| !packet.in_fifo) {
                     if let Some((before, after)) = moved.get(&packet.tag) {
                         let due = *after + (packet.due + packet.ahead).since(*before);
                         if packet.crosses {

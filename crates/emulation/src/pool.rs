@@ -29,6 +29,8 @@ pub(crate) struct Passing {
     pub(crate) ack: Option<Ack>,
     /// When it is looked at next; [`Time::NEVER`] while it waits for a discipline, or is no more.
     pub(crate) due: Time,
+    /// Whether it waits for the event of a FIFO, and has none of its own.
+    pub(crate) in_fifo: bool,
     /// Whether it has reached its host by then.
     pub(crate) arrives: bool,
     /// Whether it goes to another network by then, where it is looked at `ahead` later.
@@ -54,6 +56,7 @@ impl Passing {
             ecn: Ecn::NotEct,
             ack: None,
             due: Time::NEVER,
+            in_fifo: false,
             arrives: false,
             crosses: false,
             ahead: Span::ZERO,

@@ -87,6 +87,18 @@ fn replayed(plan: &Plan, seed: u64, seen: &[Seen], end: Time) -> (Vec<Seen>, Vec
     (arrived.into_iter().map(seen).collect(), links)
 }
 
+/// The line that all share, and the path behind it, from this instant on.
+fn change(plan: &mut Plan, bps: u64, delay: u64) {
+    let at_ns = Span::from_millis(1_700);
+    let delay_ns = Span::from_nanos(delay);
+    let shared = plan.network.links[0].conditions.clone();
+    let conditions = Conditions { rate_bps: rate(bps), delay_ns, ..shared };
+    plan.timeline.push(Change { at_ns, what: What::Link { link: 0, conditions, trace: None } });
+    let core = plan.network.cores[0].conditions.clone();
+    let conditions = Conditions { delay_ns: core.delay_ns + delay_ns, ..core };
+    plan.timeline.push(Change { at_ns, what: What::Core { core: 0, conditions } });
+}
+
 /// What marks change in a packet on its way, and what the capture of its receiver shows as well.
 fn in_order(mut seen: Vec<Seen>) -> Vec<Seen> {
     seen.sort_by(|a, b| (a.t_ns, a.host, &a.bytes).cmp(&(b.t_ns, b.host, &b.bytes)));
@@ -135,9 +147,21 @@ fn a_crowd_through_a_full_queue() {
     assert!(sent > 1000 && missing > 20, "{sent} packets, {missing} did not arrive");
 }
 
+/// Packets from two lines reach PIE's queue at one nanosecond, 3.6 s after the start. Which of them is first
+/// decides who waits 1.5 ms for the other.
+#[test]
+fn two_packets_at_one_nanosecond_have_one_order() {
+    let queue = Queue::Pie(Box::default());
+    let shared = Conditions { rate_bps: rate(5_000_011), queue, ..line() };
+    let core = Conditions { delay_ns: Span::from_nanos(20_526_592), ..Conditions::default() };
+    let mut plan = network(5, line(), shared, core);
+    plan.stacks[0].ecn = flashcrowd_transport::tcp::Ecn::On;
+    change(&mut plan, 7_846_467, 1_371_022);
+    hold_together(&plan, 7_958_178_620_545_595_394);
+}
+
 proptest! {
-    // The same networks each time. Of 1000 others one parted at some instant, behind CAKE; with changes of
-    // delay to less than 4 ms one of about 100, behind FQ-CoDel. Not explained yet.
+    // The same networks each time.
     #![proptest_config(ProptestConfig {
         rng_seed: RngSeed::Fixed(1),
         ..ProptestConfig::with_cases(24)
@@ -150,20 +174,15 @@ proptest! {
         core in any_core(),
         ecn in any::<bool>(),
         // A delay that falls lets packets catch up with each other, and arrive at once.
-        change in prop::option::of((1_000_000u64..9_000_000, 4_000_000u64..30_000_000)),
+        changes in prop::option::of((1_000_000u64..9_000_000, 4_000_000u64..30_000_000)),
     ) {
         let shared = Conditions { rate_bps: rate(5_000_011), queue, ..line() };
-        let mut plan = network(hosts, line(), shared.clone(), core.clone());
+        let mut plan = network(hosts, line(), shared, core);
         if ecn {
             plan.stacks[0].ecn = flashcrowd_transport::tcp::Ecn::On;
         }
-        if let Some((bps, delay)) = change {
-            let at_ns = Span::from_millis(1_700);
-            let delay_ns = Span::from_nanos(delay);
-            let conditions = Conditions { rate_bps: rate(bps), delay_ns, ..shared };
-            plan.timeline.push(Change { at_ns, what: What::Link { link: 0, conditions, trace: None } });
-            let conditions = Conditions { delay_ns: core.delay_ns + delay_ns, ..core };
-            plan.timeline.push(Change { at_ns, what: What::Core { core: 0, conditions } });
+        if let Some((bps, delay)) = changes {
+            change(&mut plan, bps, delay);
         }
         let (sent, _) = hold_together(&plan, seed);
         prop_assert!(sent > 100);

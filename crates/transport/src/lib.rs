@@ -25,3 +25,5 @@ mod pacing;
 mod rate;
 pub mod tcp;
 pub mod utp;
+
+pub use pacing::Pacing;

@@ -61,8 +61,12 @@ class _Execution:
         self.stopping = False
         self.failure: Exception | None = None
         self.alive = 0
-        # A worker that is two batches ahead of the disk waits for it; None: a worker has ended.
-        self.handed: queue.Queue[list[Done] | None] = queue.Queue(maxsize=2 * workers)
+        # Batches; None: a worker has ended. One that is two batches ahead of the disk waits for
+        # room. Not a bounded `Queue`: its `get`, interrupted, can leave its lock held for ever.
+        self.handed: queue.SimpleQueue[list[Done] | None] = queue.SimpleQueue()
+        self.room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(2 * workers):
+            self.room.put(None)
         self.keeping: list[Done] | None = None
 
     def execute(self, watch: Watch | None) -> None:
@@ -106,6 +110,8 @@ class _Execution:
             return
         if self.keeping is None:
             self.alive -= 1
+        else:
+            self.room.put(None)
 
     def _keep(self) -> None:
         if self.keeping:
@@ -126,6 +132,7 @@ class _Execution:
     def _live(self, worker: int) -> None:
         try:
             while batch := self._batch(worker):
+                self.room.get()
                 self.handed.put(batch)
         finally:
             self.handed.put(None)

@@ -1,9 +1,8 @@
 //! One connection: its two halves of state, and the way out.
 
-use super::exchange::Exchanged;
-use super::extras::Extras;
+use super::extras::{Exchanged, Extras};
 use super::outbox::Outbox;
-use super::send_buffer::{SendBuffer, watermark};
+use super::send_buffer::{BlockRequest, SendBuffer, watermark};
 use super::write_buffer::{Channel, WriteBuffer};
 use crate::block_map::Block;
 use crate::meter::Meter;
@@ -22,14 +21,6 @@ pub(super) enum Stage {
     Greeting,
     /// Messages flow.
     Open,
-}
-
-/// A block that was asked of us.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockRequest {
-    pub(super) piece: u32,
-    pub(super) begin: u32,
-    pub(super) length: u32,
 }
 
 /// Everything known about one neighbour: what an idle connection needs, and [`Work`] once there is some.

@@ -33,15 +33,6 @@ impl Exchange {
     }
 }
 
-/// What concerns one neighbour (`ut_pex_peer_plugin`).
-#[derive(Debug, Default)]
-pub(super) struct Exchanged {
-    /// When it was sent a message; first a list of all neighbours, and then what has changed.
-    sent_at: Option<Time>,
-    /// Whom it named and has not dropped (`ut_pex_peer_store::m_peers`).
-    named: BTreeSet<PeerId>,
-}
-
 /// Somebody whom others may connect to: the handshake is over, and it is known where it listens.
 fn is_reachable(conn: &Conn) -> bool {
     conn.is_open() && (conn.initiated || conn.exchanged().is_some())

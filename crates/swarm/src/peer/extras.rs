@@ -1,13 +1,12 @@
 //! What a connection of today's client needs besides: libtorrent's `peer_connection`.
 
-use super::exchange::Exchanged;
 use super::send_buffer::SendBuffer;
-use super::suggestions::Suggestions;
+use crate::PeerId;
 use crate::block_map::Block;
 use crate::profile::{Profile, RequestPipeline, Sharing};
 use crate::statistics::Statistics;
 use flashcrowd_base::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Rates by the second, a send buffer with a quota, allowed-fast pieces, and blocks that are spoken for and
 /// have not been asked for. Connections of older clients have none of this.
@@ -47,6 +46,35 @@ pub(super) struct Extras {
     pub(super) slow_start_over: bool,
     /// How many requests, while it grows (`m_desired_queue_size`).
     pub(super) queue_size: u32,
+}
+
+/// What peer exchange keeps of one neighbour (`ut_pex_peer_plugin`).
+#[derive(Debug, Default)]
+pub(super) struct Exchanged {
+    /// When it was sent a message; first a list of all neighbours, and then what has changed.
+    pub(super) sent_at: Option<Time>,
+    /// Whom it named and has not dropped (`ut_pex_peer_store::m_peers`).
+    pub(super) named: BTreeSet<PeerId>,
+}
+
+/// What was suggested on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Suggestions {
+    /// To the neighbour since it was unchoked, the latest last (`m_suggest_pieces`).
+    pub(super) sent: Vec<u32>,
+    /// By the neighbour, the latest first (`m_suggested_pieces`).
+    pub(super) received: Vec<u32>,
+}
+
+impl Suggestions {
+    /// The neighbour is choked: what was suggested to it counts no more.
+    pub(super) fn forget(&mut self) {
+        self.sent.clear();
+    }
+    /// The neighbour rejected a request for this piece.
+    pub(super) fn rejected(&mut self, piece: u32) {
+        self.received.retain(|other| *other != piece);
+    }
 }
 
 impl Extras {

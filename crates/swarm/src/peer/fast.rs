@@ -1,7 +1,7 @@
 //! The Fast extension (BEP 6): pieces that may be requested while choked, and rejects.
 
 use super::Peer;
-use super::connection::BlockRequest;
+use super::send_buffer::BlockRequest;
 use crate::fast_set::allowed_fast_set;
 use crate::{ConnId, Message, UploadLimit};
 use flashcrowd_base::Time;

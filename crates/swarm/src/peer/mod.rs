@@ -39,12 +39,13 @@ use crate::{
     UploadLimit,
 };
 use announce::Announcer;
-use connection::{BlockRequest, Conn, Conns, Stage};
+use connection::{Conn, Conns, Stage};
 use exchange::Exchange;
 use flashcrowd_base::{RandomStream, Span, Time};
 use openings::Openings;
 use outbox::Outbox;
 use reconnect::Lost;
+use send_buffer::BlockRequest;
 use serde::{Deserialize, Serialize};
 use standing::Wants;
 pub use standing::{Download, Standing};

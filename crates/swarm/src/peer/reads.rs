@@ -2,8 +2,9 @@
 //! `on_disk_read_complete`).
 
 use super::Peer;
-use super::connection::{BlockRequest, Conn};
+use super::connection::Conn;
 use super::outbox::Outbox;
+use super::send_buffer::BlockRequest;
 use super::send_buffer::watermark;
 use crate::profile::{MeterRules, Quota};
 use crate::{Action, ConnId, Message};

@@ -1,10 +1,17 @@
 //! The send buffer of a connection, into which blocks and messages go in one line, and the quota with
 //! which they leave it (libtorrent: `peer_connection::m_send_buffer`, `m_quota`, `setup_send`).
 
-use super::connection::BlockRequest;
 use crate::Message;
 use crate::profile::Quota;
 use std::collections::VecDeque;
+
+/// A block that was asked of us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockRequest {
+    pub(super) piece: u32,
+    pub(super) begin: u32,
+    pub(super) length: u32,
+}
 
 /// A message that has not been written to its last byte.
 #[derive(Debug)]

@@ -49,26 +49,6 @@ impl RecentReads {
     }
 }
 
-/// What was suggested on one connection.
-#[derive(Debug, Default)]
-pub(super) struct Suggestions {
-    /// To the neighbour since it was unchoked, the latest last (`m_suggest_pieces`).
-    sent: Vec<u32>,
-    /// By the neighbour, the latest first (`m_suggested_pieces`).
-    received: Vec<u32>,
-}
-
-impl Suggestions {
-    /// The neighbour is choked: what was suggested to it counts no more.
-    pub(super) fn forget(&mut self) {
-        self.sent.clear();
-    }
-    /// The neighbour rejected a request for this piece.
-    pub(super) fn rejected(&mut self, piece: u32) {
-        self.received.retain(|other| *other != piece);
-    }
-}
-
 impl Peer {
     /// Whether the client suggests anything.
     pub(super) fn suggests(&self) -> bool {

@@ -1,7 +1,8 @@
 //! The uploading half: requests, turns, chokes.
 
 use super::Peer;
-use super::connection::{BlockRequest, Conn};
+use super::connection::Conn;
+use super::send_buffer::BlockRequest;
 use crate::choker::{Candidate, Decision, mainline_leech, mainline_seed, modern, ns2, slots};
 use crate::profile::{FirstRound, FreeSlot, HandOver, LeechChoker, SeedChoker};
 use crate::{Action, ConnId, Message, UnchokeEnd, UploadLimit};

@@ -58,7 +58,6 @@ mod new_reno;
 mod window;
 mod windowed_max;
 
-pub use crate::pacing::Pacing;
 pub use crate::rate::{LostData, RateSample, SentData};
 pub use bbr::{Bbr, BbrV3};
 pub use cubic::Cubic;

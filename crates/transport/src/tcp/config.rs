@@ -1,4 +1,5 @@
-use crate::congestion::{HyStartKind, Kind, Ledbat, Pacing};
+use crate::congestion::{HyStartKind, Kind, Ledbat};
+use crate::pacing::Pacing;
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 

@@ -18,8 +18,10 @@
 mod config;
 mod connection;
 mod delayed_ack;
+mod delivery;
 mod dsack;
 mod ecn;
+mod flight;
 mod hot;
 pub mod profiles;
 mod reassembly;

@@ -3,7 +3,8 @@
 use super::config::{
     Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
 };
-use crate::congestion::{HyStartKind, Kind, Pacing, ledbat};
+use crate::congestion::{HyStartKind, Kind, ledbat};
+use crate::pacing::Pacing;
 use flashcrowd_base::Span;
 
 /// The profile of this name.

@@ -1,104 +1,8 @@
+use super::delivery::Delivery;
 use super::dsack::Dsack;
-use flashcrowd_base::{Ring, Span, Time};
+use super::flight::{EVER_RETRANSMITTED, Flight, LOST, RETRANSMITTED, SACKED, Sent};
+use flashcrowd_base::{Span, Time};
 use std::collections::VecDeque;
-
-/// A segment that was sent and is not cumulatively acknowledged.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
-    pub(super) seq: u64,
-    pub(super) sent_at: Time,
-    /// Offsets it occupies: its bytes, and one for a FIN.
-    pub(super) len: u32,
-    marks: u8,
-}
-
-const SACKED: u8 = 1;
-/// Counted as lost; it may be under way again.
-const LOST: u8 = 2;
-/// The latest retransmission is in flight, as far as is known.
-const RETRANSMITTED: u8 = 4;
-/// It was retransmitted at some time, so that its acknowledgement is ambiguous (Linux: TCPCB_EVER_RETRANS).
-const EVER_RETRANSMITTED: u8 = 8;
-
-impl Sent {
-    #[inline]
-    pub(super) fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-    fn is(&self, marks: u8) -> bool {
-        self.marks & marks != 0
-    }
-    /// Time left until RACK gives the segment up, if it was sent before the newest delivered one.
-    fn patience_left(&self, now: Time, newest: (Time, u64), patience: Span) -> Option<Span> {
-        let older = (self.sent_at, self.end()) < newest;
-        older.then(|| patience.saturating_sub(now.since(self.sent_at)))
-    }
-}
-
-/// What one acknowledgement delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Delivery {
-    /// Bytes acknowledged or SACKed for the first time.
-    pub(super) bytes: u64,
-    /// Whether SACK ranges covered segments that were not SACKed before.
-    pub(super) sacked: bool,
-    /// Whether a segment was acknowledged that had been retransmitted.
-    pub(super) retransmitted: bool,
-    /// When the oldest and the newest cumulatively acknowledged segments were sent, if never retransmitted.
-    pub(super) acked_sent: Option<(Time, Time)>,
-    /// The same for SACKed segments.
-    pub(super) sacked_sent: Option<(Time, Time)>,
-    /// A D-SACK reported that a retransmitted segment arrived twice: the retransmission was spurious.
-    pub(super) disproved: bool,
-    /// Retransmissions sent later than this may owe their acknowledgement to the original: RACK
-    /// learns nothing from them (RFC 8985, section 6.2, step 2).
-    pub(super) ambiguous_after: Time,
-    /// Sent time and end of the segment sent last of those delivered (RACK.xmit_ts, RACK.end_seq).
-    pub(super) newest: Option<(Time, u64)>,
-    /// When the last segment was sent that was cumulatively acknowledged, and the highest of those
-    /// that were SACKed with its end: Linux takes RACK's round trip from them, in that order.
-    pub(super) last_acked: Option<Time>,
-    pub(super) last_sacked: Option<(u64, Time)>,
-    /// Lowest offset that arrived after a higher one and was never retransmitted: reordering.
-    pub(super) reordered: Option<u64>,
-}
-
-impl Delivery {
-    #[inline]
-    fn see(&mut self, sent: &Sent) -> bool {
-        if sent.is(EVER_RETRANSMITTED) && sent.sent_at > self.ambiguous_after {
-            return false;
-        }
-        self.newest = self.newest.max(Some((sent.sent_at, sent.end())));
-        true
-    }
-    #[inline]
-    fn see_acked(&mut self, sent: &Sent) {
-        if self.see(sent) {
-            self.last_acked = Some(sent.sent_at);
-        }
-    }
-    fn see_sacked(&mut self, sent: &Sent) {
-        if self.see(sent) {
-            self.last_sacked = self.last_sacked.max(Some((sent.end(), sent.sent_at)));
-        }
-    }
-    /// A segment that was never retransmitted is acknowledged.
-    #[inline]
-    fn acknowledge(&mut self, sent: &Sent, highest_sacked: u64) {
-        self.bytes += u64::from(sent.len);
-        let (oldest, _) = self.acked_sent.unwrap_or((sent.sent_at, sent.sent_at));
-        self.acked_sent = Some((oldest, sent.sent_at));
-        self.see_acked(sent);
-        if sent.seq < highest_sacked {
-            self.reorder(sent.seq);
-        }
-    }
-    #[inline]
-    fn reorder(&mut self, seq: u64) {
-        self.reordered = Some(self.reordered.map_or(seq, |lowest| lowest.min(seq)));
-    }
-}
 
 /// By what a segment counts as lost, and not merely late.
 #[derive(Clone, Copy, Debug)]
@@ -148,16 +52,6 @@ pub(super) struct MarkedBytes {
     pub(super) retransmitted: u32,
 }
 
-/// The segments in order. The oldest is stored inline, as a connection with little to send has no other,
-/// and each of the others is a cache miss away.
-#[derive(Clone, Debug, Default)]
-#[repr(C)]
-struct Flight {
-    /// Its length is 0 if there is none.
-    oldest: Sent,
-    later: Ring<Sent>,
-}
-
 /// What is kept once there was loss, reordering or a SACK. Segments have an index that grows for ever.
 #[derive(Clone, Debug, Default)]
 struct Trouble {
@@ -177,69 +71,6 @@ struct Trouble {
     dsack: Dsack,
     /// How often a segment was declared lost.
     segments_lost: u32,
-}
-
-impl Flight {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.oldest.len == 0
-    }
-    #[inline]
-    fn len(&self) -> usize {
-        usize::from(!self.is_empty()) + self.later.len()
-    }
-    #[inline]
-    fn push(&mut self, sent: Sent) {
-        if self.is_empty() {
-            self.oldest = sent;
-        } else {
-            self.later.push_back(sent);
-        }
-    }
-    #[inline]
-    fn pop(&mut self) {
-        self.oldest = self.later.pop_front().unwrap_or_default();
-    }
-    #[inline]
-    fn get(&self, position: usize) -> Option<&Sent> {
-        match position.checked_sub(1) {
-            Some(later) => self.later.get(later),
-            None => Some(&self.oldest).filter(|oldest| oldest.len > 0),
-        }
-    }
-    #[inline]
-    fn get_mut(&mut self, position: usize) -> Option<&mut Sent> {
-        match position.checked_sub(1) {
-            Some(later) => self.later.get_mut(later),
-            None => Some(&mut self.oldest).filter(|oldest| oldest.len > 0),
-        }
-    }
-    fn last(&self) -> Option<&Sent> {
-        self.later.back().or_else(|| self.get(0))
-    }
-    fn iter(&self) -> impl Iterator<Item = &Sent> {
-        self.get(0).into_iter().chain(self.later.iter())
-    }
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
-        let oldest = Some(&mut self.oldest).filter(|oldest| oldest.len > 0);
-        oldest.into_iter().chain(self.later.iter_mut())
-    }
-    /// Position of the first segment that ends above `offset`.
-    fn above(&self, offset: u64) -> usize {
-        let below = |position| self.get(position).is_some_and(|sent: &Sent| sent.end() <= offset);
-        if !below(0) {
-            return 0;
-        }
-        // Most segments are full, so the position follows from the offset; the branches of a binary search
-        // among dozens are mispredicted.
-        let guess = ((offset - self.oldest.seq) / u64::from(self.oldest.len)) as usize;
-        let search = || 1 + self.later.partition_point(|sent| sent.end() <= offset);
-        if guess > 0 && below(guess - 1) && !below(guess) {
-            debug_assert_eq!(guess, search());
-            return guess;
-        }
-        search()
-    }
 }
 
 impl Scoreboard {

@@ -1,6 +1,7 @@
 use super::packet::HEADER_BYTES;
 use super::sack::MAX_SACK_BYTES;
-use crate::congestion::{HyStartKind, Kind, Ledbat, Pacing};
+use crate::congestion::{HyStartKind, Kind, Ledbat};
+use crate::pacing::Pacing;
 use crate::tcp::Nagle;
 use flashcrowd_base::{Span, Time};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,8 @@ use super::config::{
     Backoff, Config, DelayedAck, IdleTimer, Ladder, LossDetection, PacketSize, PathMtu,
     RttEstimator, SackPolicy, SearchBegin, SmallWindow, TimerRestart, WindowFill, WindowPacket,
 };
-use crate::congestion::{HyStartKind, Kind, Pacing, ledbat};
+use crate::congestion::{HyStartKind, Kind, ledbat};
+use crate::pacing::Pacing;
 use crate::tcp::Nagle;
 use flashcrowd_base::Span;
 

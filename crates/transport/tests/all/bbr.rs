@@ -2,7 +2,8 @@
 
 use crate::pipe::{Fate, Network, Pair, Path};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
-use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
+use flashcrowd_transport::Pacing;
+use flashcrowd_transport::congestion::{HyStartKind, Kind};
 use flashcrowd_transport::tcp::{Config, Segment, profiles};
 use std::cell::RefCell;
 use std::rc::Rc;

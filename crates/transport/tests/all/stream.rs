@@ -2,7 +2,8 @@
 
 use crate::pipe::{Fate, Network, Pair};
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_transport::congestion::{HyStartKind, Kind, Pacing};
+use flashcrowd_transport::Pacing;
+use flashcrowd_transport::congestion::{HyStartKind, Kind};
 use flashcrowd_transport::tcp::{
     CloseReason, Config, Connection, Ecn, Flags, Nagle, Reduction, Segment, State, profiles,
 };

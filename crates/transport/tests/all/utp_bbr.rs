@@ -3,7 +3,8 @@
 use crate::road::Road;
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use flashcrowd_link::Queue;
-use flashcrowd_transport::congestion::{Kind, Pacing};
+use flashcrowd_transport::Pacing;
+use flashcrowd_transport::congestion::Kind;
 use flashcrowd_transport::utp::{Config, Connection, Packet, profiles};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
 use super::{DUPLICATES, NO_TLP, Sender, Timer, clock};
 use crate::congestion::{Ack, Controller};
 use crate::tcp::config::{Config, Reduction};
+use crate::tcp::delivery::Delivery;
 use crate::tcp::recovery::Phase;
-use crate::tcp::scoreboard::Delivery;
 use crate::tcp::segment::{Flags, Segment};
 use flashcrowd_base::{Span, Time};
 

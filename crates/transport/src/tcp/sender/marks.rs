@@ -1,9 +1,9 @@
 use super::Sender;
 use crate::congestion::{Controller, EcnFeedback};
 use crate::tcp::config::Config;
+use crate::tcp::delivery::Delivery;
 use crate::tcp::ecn::{Feedback, ace, newly_marked};
 use crate::tcp::recovery::Phase;
-use crate::tcp::scoreboard::Delivery;
 use crate::tcp::segment::{Flags, Segment};
 use flashcrowd_base::Time;
 

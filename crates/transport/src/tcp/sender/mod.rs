@@ -9,13 +9,14 @@ mod validation;
 
 use super::config::Config;
 use super::ecn::Feedback;
+use super::flight::Sent;
 use super::recovery::Phase;
 use super::rtt::RoundTrip;
-use super::scoreboard::{MarkedBytes, Scoreboard, Sent};
+use super::scoreboard::{MarkedBytes, Scoreboard};
 use super::segment::Flags;
 use super::state::LossTimer;
-use crate::congestion::{AnyController, Controller, Pacing, Params};
-use crate::pacing::Paced;
+use crate::congestion::{AnyController, Controller, Params};
+use crate::pacing::{Paced, Pacing};
 use flashcrowd_base::{Span, Time};
 
 use repairs::Repairs;

@@ -1,7 +1,7 @@
 use super::Sender;
 use crate::congestion::{Controller, RateSample, SentData};
+use crate::tcp::delivery::Delivery;
 use crate::tcp::recovery::Phase;
-use crate::tcp::scoreboard::Delivery;
 use flashcrowd_base::{RandomStream, Rate, Time};
 
 /// Pacing, and samples of the delivery rate, for the connections that have either.

@@ -1,10 +1,11 @@
 use super::{DUPLICATES, NO_TLP, Sender, TIMER_GRAIN, Timer};
 use crate::congestion::{Controller, Loss};
 use crate::tcp::config::{Config, Reduction};
+use crate::tcp::delivery::Delivery;
 use crate::tcp::dsack::Dsack;
 use crate::tcp::ecn::Feedback;
 use crate::tcp::recovery::Phase;
-use crate::tcp::scoreboard::{Criterion, Delivery};
+use crate::tcp::scoreboard::Criterion;
 use crate::tcp::segment::Segment;
 use flashcrowd_base::{Span, Time};
 

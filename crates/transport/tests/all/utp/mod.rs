@@ -3,7 +3,9 @@
 
 mod golden;
 mod host;
-mod rules;
+mod lifetime;
+mod pair;
+mod recovery;
 mod stream;
 #[allow(dead_code)] // The oracle's tests use the rest.
 mod world;

@@ -3,7 +3,8 @@
 use super::host::{Application, Close, Host, Ours, message};
 use super::world::{Clock, Storm, World};
 use flashcrowd_base::{RandomStream, Span, Time};
-use flashcrowd_transport::congestion::{Kind, Pacing, ledbat};
+use flashcrowd_transport::Pacing;
+use flashcrowd_transport::congestion::{Kind, ledbat};
 use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
     Backoff, Config, DelayedAck, IdleTimer, PacketKind, PacketSize, SackPolicy, SmallWindow,
