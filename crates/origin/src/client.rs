@@ -1,20 +1,21 @@
 use crate::Needs;
 use flashcrowd_base::Time;
 
-/// A download.
+/// A download. It begins with a line of the processor's cache, and a choice needs the first two.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Client {
     pub(crate) generation: u32,
     pub(crate) file: u32,
-    pub(crate) needs: Needs,
+    pub(crate) doing: Doing,
     /// Blocks that have not been handed to its socket.
     pub(crate) left: u32,
-    pub(crate) doing: Doing,
     /// Bytes that its socket has accepted.
     pub(crate) accepted: u64,
     /// When its socket accepted something for the last time, or was handed a block.
     pub(crate) progress: Time,
     pub(crate) in_order: bool,
+    pub(crate) needs: Needs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

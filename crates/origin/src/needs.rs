@@ -1,25 +1,55 @@
 use crate::Layout;
 use crate::extent_set::ExtentSet;
+use crate::list::NOWHERE;
 use std::ops::Range;
 
-/// The blocks that a client still needs, as its server knows them or as it knows them itself: extents of which something is missing, and the exact blocks of those few
-/// of which something has been sent.
+/// The blocks that a client still needs, as its server knows them or as it knows them itself: extents of which something is
+/// missing, and the exact blocks of those few of which something has been sent.
+///
+/// What a choice asks for lies side by side (`near` to `whole`), the rest in memory of its own: a server asks for one client after
+/// the other, and each way to main memory takes as long as all that is done with what comes from there.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Needs {
     layout: Layout,
-    extents: ExtentSet,
-    /// Extents that are missing in part, by number, with the missing blocks as bits. All others are missing whole.
-    partial: Vec<(u32, u64)>,
+    near: Near,
+    /// The first extent of which something is missing, or [`NOWHERE`].
+    first: u32,
     blocks: u32,
     /// Whether the whole file was asked for.
     whole: bool,
+    extents: ExtentSet,
+    /// Extents that are missing in part, by number, with the missing blocks as bits; `near` apart. All others are missing whole.
+    partial: Vec<(u32, u64)>,
+}
+
+/// The extent that a block was taken from last.
+#[derive(Clone, Copy, Debug)]
+struct Near {
+    /// [`NOWHERE`] at first.
+    extent: u32,
+    /// The next one behind it of which something is missing, or [`NOWHERE`].
+    next: u32,
+    /// Its missing blocks.
+    bits: u64,
+}
+
+const FAR: Near = Near { extent: NOWHERE, next: NOWHERE, bits: 0 };
+
+fn there(extent: u32) -> Option<u32> {
+    (extent != NOWHERE).then_some(extent)
 }
 
 impl Needs {
     /// Every block of a file.
     pub fn whole(layout: Layout) -> Needs {
         let extents = ExtentSet::full(layout.extents());
-        Needs { layout, extents, partial: Vec::new(), blocks: layout.blocks(), whole: true }
+        Needs { blocks: layout.blocks(), whole: true, ..Needs::of(layout, extents) }
+    }
+
+    fn of(layout: Layout, extents: ExtentSet) -> Needs {
+        let first = extents.next(0).unwrap_or(NOWHERE);
+        Needs { layout, near: FAR, first, blocks: 0, whole: false, extents, partial: Vec::new() }
     }
 
     /// The blocks that these ranges of bytes touch.
@@ -30,8 +60,7 @@ impl Needs {
             .filter(|range| !range.is_empty())
             .collect();
         wanted.sort_by_key(|range| range.start);
-        let extents = ExtentSet::empty(layout.extents());
-        let mut needs = Needs { layout, extents, partial: Vec::new(), blocks: 0, whole: false };
+        let mut needs = Needs::of(layout, ExtentSet::empty(layout.extents()));
         let mut end = 0;
         for range in wanted {
             let begin = range.start.max(end);
@@ -40,6 +69,7 @@ impl Needs {
                 end = range.end;
             }
         }
+        needs.first = needs.extents.next(0).unwrap_or(NOWHERE);
         if needs.blocks == layout.blocks() { Needs::whole(layout) } else { needs }
     }
 
@@ -91,15 +121,35 @@ impl Needs {
 
     /// Whether something of this extent is missing.
     pub fn has_extent(&self, extent: u32) -> bool {
-        self.extents.contains(extent)
+        if extent == self.near.extent { self.near.bits != 0 } else { self.extents.contains(extent) }
     }
 
     /// The missing blocks of an extent as bits.
     pub(crate) fn bits(&self, extent: u32) -> u64 {
-        match self.partial.binary_search_by_key(&extent, |(at, _)| *at) {
+        if self.has_extent(extent) { self.missing(extent) } else { 0 }
+    }
+
+    /// The same of an extent of which something is missing.
+    fn missing(&self, extent: u32) -> u64 {
+        if extent == self.near.extent {
+            return self.near.bits;
+        }
+        match self.place(extent) {
             Ok(place) => self.partial[place].1,
-            Err(_) if self.extents.contains(extent) => self.layout.mask(extent),
-            Err(_) => 0,
+            Err(_) => self.layout.mask(extent),
+        }
+    }
+
+    fn place(&self, extent: u32) -> Result<usize, usize> {
+        self.partial.binary_search_by_key(&extent, |(at, _)| *at)
+    }
+
+    /// The next extent behind this one of which something is missing.
+    fn behind(&self, extent: u32) -> Option<u32> {
+        if extent == self.near.extent {
+            there(self.near.next)
+        } else {
+            self.extents.next(extent + 1)
         }
     }
 
@@ -110,7 +160,10 @@ impl Needs {
 
     /// The first missing block of an extent.
     pub fn first_in(&self, extent: u32) -> Option<u32> {
-        let bits = self.bits(extent);
+        self.first_of(extent, self.bits(extent))
+    }
+
+    fn first_of(&self, extent: u32, bits: u64) -> Option<u32> {
         (bits != 0).then(|| self.layout.first_block(extent) + bits.trailing_zeros())
     }
 
@@ -120,11 +173,16 @@ impl Needs {
             return None;
         }
         let extent = self.layout.extent_of(block);
-        let bits = self.bits(extent) & u64::MAX << self.layout.place_of(block);
-        if bits != 0 {
-            return Some(self.layout.first_block(extent) + bits.trailing_zeros());
-        }
-        self.first_in(self.extents.next(extent + 1)?)
+        let extent = if extent < self.first {
+            there(self.first)?
+        } else {
+            let bits = self.bits(extent) & u64::MAX << self.layout.place_of(block);
+            if bits != 0 {
+                return self.first_of(extent, bits);
+            }
+            self.behind(extent)?
+        };
+        self.first_of(extent, self.missing(extent))
     }
 
     /// The first missing block at `block` or behind, or else from the beginning of the file.
@@ -141,28 +199,39 @@ impl Needs {
     pub fn remove(&mut self, block: u32) -> bool {
         let extent = self.layout.extent_of(block);
         let bit = 1 << self.layout.place_of(block);
-        let place = self.partial.binary_search_by_key(&extent, |(at, _)| *at);
-        let left = match place {
-            Ok(place) => self.partial[place].1,
-            Err(_) if self.extents.contains(extent) => self.layout.mask(extent),
-            Err(_) => 0,
-        };
-        if left & bit == 0 {
+        if extent != self.near.extent {
+            let bits = self.bits(extent);
+            if bits & bit == 0 {
+                return false;
+            }
+            self.approach(extent, bits);
+        }
+        if self.near.bits & bit == 0 {
             return false;
         }
+        self.near.bits &= !bit;
         self.blocks -= 1;
-        match (place, left & !bit) {
-            (Ok(place), 0) => {
-                self.partial.remove(place);
-                self.extents.remove(extent);
+        if self.near.bits == 0 {
+            self.extents.remove(extent);
+            if extent == self.first {
+                self.first = self.near.next;
             }
-            (Err(_), 0) => {
-                self.extents.remove(extent);
-            }
-            (Ok(place), left) => self.partial[place].1 = left,
-            (Err(place), left) => self.partial.insert(place, (extent, left)),
         }
         true
+    }
+
+    /// Has this extent, of which these blocks are missing, near.
+    fn approach(&mut self, extent: u32, bits: u64) {
+        if self.near.bits != 0
+            && let Err(place) = self.place(self.near.extent)
+        {
+            self.partial.insert(place, (self.near.extent, self.near.bits));
+        }
+        if let Ok(place) = self.place(extent) {
+            self.partial.remove(place);
+        }
+        let next = self.extents.next(extent + 1).unwrap_or(NOWHERE);
+        self.near = Near { extent, next, bits };
     }
 
     /// Bytes of memory beside the structure itself.

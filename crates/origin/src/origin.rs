@@ -191,7 +191,33 @@ impl Origin {
         }
     }
 
-    /// The client's socket has accepted so many bytes more of the block that it was handed.
+    /// Adds the next block to the one that the client was handed, and says its length: if the client takes them in order, that
+    /// block begins at `offset` of the file, and it lies in the same extent. So a socket that has room for more is given several
+    /// blocks at a time; they are accepted as one, and hold no more memory than one does.
+    pub fn lengthen(&mut self, now: Time, client: ClientId, offset: u64) -> Option<u32> {
+        let place = self.place(client)?;
+        let entry = &self.world.clients[place as usize];
+        let Doing::Sending { slot, bytes, released: false } = entry.doing else { return None };
+        if !entry.in_order {
+            return None;
+        }
+        let layout = self.world.layout(place);
+        let block = entry.needs.next(0)?;
+        let of_file = layout.block_bytes(block);
+        let there = self.world.slot_of(entry.file, layout.extent_of(block));
+        if of_file.start != offset || there != Some(slot) {
+            return None;
+        }
+        let length = (of_file.end - of_file.start) as u32;
+        self.world.clients[place as usize].doing =
+            Doing::Sending { slot, bytes: bytes + length, released: false };
+        self.count(place, block, slot, length, true);
+        self.read_ahead(place);
+        self.ask_disk(now);
+        Some(length)
+    }
+
+    /// The client's socket has accepted so many bytes more of what it was handed.
     pub fn accepted(&mut self, now: Time, client: ClientId, bytes: u32) {
         let Some(place) = self.place(client) else { return };
         let entry = &mut self.world.clients[place as usize];
@@ -347,15 +373,10 @@ impl Origin {
         let length = (bytes.end - bytes.start) as u32;
         self.world.cache.slot_mut(slot).pins += 1;
         let client = &mut self.world.clients[place as usize];
-        client.needs.remove(block);
-        client.left -= 1;
         client.doing = Doing::Sending { slot, bytes: length, released: false };
         client.progress = now;
         self.links.push_back(&mut self.sending, place);
-        self.policy.sent(&self.world, place, block, slot);
-        self.counters.sent += u64::from(length);
-        self.counters.blocks += 1;
-        self.counters.hits += u64::from(at_once);
+        self.count(place, block, slot, length, at_once);
         self.outputs.push_back(Output::Send {
             client: self.id(place),
             file: FileId(file),
@@ -364,6 +385,21 @@ impl Origin {
             slot: self.world.cache.slot(slot).memory,
             begin: (bytes.start - layout.extent_bytes(extent).start) as u32,
         });
+        self.read_ahead(place);
+    }
+
+    /// A client needs this block no more.
+    fn count(&mut self, place: u32, block: u32, slot: u32, length: u32, at_once: bool) {
+        let client = &mut self.world.clients[place as usize];
+        client.needs.remove(block);
+        client.left -= 1;
+        self.policy.sent(&self.world, place, block, slot);
+        self.counters.sent += u64::from(length);
+        self.counters.blocks += 1;
+        self.counters.hits += u64::from(at_once);
+    }
+
+    fn read_ahead(&mut self, place: u32) {
         if self.disk_is_free()
             && let Some(extent) = self.policy.ahead(&self.world, place)
         {

@@ -75,6 +75,7 @@ enum Step {
     Join { file: usize, ranges: Option<Vec<Range<u64>>>, in_order: bool },
     Leave(usize),
     Writable(usize),
+    Lengthen(usize),
     Accept(usize, u32),
     Release(usize),
     Complete(usize, bool),
@@ -91,6 +92,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(file, ranges, in_order)| Step::Join { file, ranges, in_order }),
         1 => at.clone().prop_map(Step::Leave),
         20 => at.clone().prop_map(Step::Writable),
+        10 => at.clone().prop_map(Step::Lengthen),
         20 => (at.clone(), 1u32..2 * BLOCK).prop_map(|(client, bytes)| Step::Accept(client, bytes)),
         1 => at.clone().prop_map(Step::Release),
         10 => (at.clone(), prop::bool::weighted(0.97)).prop_map(|(read, ok)| Step::Complete(read, ok)),
@@ -107,6 +109,8 @@ struct Member {
     got: BTreeSet<u64>,
     /// Of the block that its socket has: the slot, bytes still to accept, and whether the memory is still referred to.
     block: Option<(u32, u32, bool)>,
+    /// Where in the file that ends.
+    end: u64,
     /// It waits for the disk, and the read with its block is one of so many first ones.
     waits: Option<usize>,
     seen: Time,
@@ -176,6 +180,7 @@ impl Driver {
                     assert!(!member.in_order || member.got.iter().all(|other| *other < block));
                     assert!(member.got.insert(block), "twice");
                     member.block = Some((slot, length, true));
+                    member.end = offset + u64::from(length);
                     member.waits = None;
                     member.seen = self.now;
                 }
@@ -230,6 +235,7 @@ impl Driver {
                     wanted: blocks.filter(touched).collect(),
                     got: BTreeSet::new(),
                     block: None,
+                    end: 0,
                     waits: None,
                     seen: self.now,
                 };
@@ -245,6 +251,10 @@ impl Driver {
             Step::Writable(client) => {
                 let Some(client) = self.at(*client) else { return };
                 self.writable(client);
+            }
+            Step::Lengthen(client) => {
+                let Some(client) = self.at(*client) else { return };
+                self.lengthen(client);
             }
             Step::Accept(client, bytes) => {
                 let Some(client) = self.at(*client) else { return };
@@ -290,6 +300,23 @@ impl Driver {
             // If its block comes at once, that is taken back.
             member.waits = Some(answered + longest);
         }
+    }
+
+    /// Several blocks at a time, as far as they lie in the extent that is referred to.
+    fn lengthen(&mut self, client: ClientId) {
+        let member = self.members.get_mut(&client).unwrap();
+        let Some(length) = self.origin.lengthen(self.now, client, member.end) else { return };
+        assert!(member.in_order);
+        let (slot, left, refers) = member.block.as_mut().unwrap();
+        let (file, at, bytes, brought) = self.slots[slot];
+        assert!(*refers && brought && file == member.file);
+        assert!(at <= member.end && member.end + u64::from(length) <= at + u64::from(bytes));
+        let rest = self.lengths[file.number()] - member.end;
+        assert_eq!(u64::from(length), rest.min(u64::from(BLOCK)));
+        let block = member.end / u64::from(BLOCK);
+        assert!(member.wanted.contains(&block) && member.got.insert(block));
+        *left += length;
+        member.end += u64::from(length);
     }
 
     fn accept(&mut self, client: ClientId, bytes: u32) {

@@ -21,9 +21,10 @@ use std::task::{Poll, Waker};
 ///
 /// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
 /// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it. A copy costs as much as
-/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies. Of few buffers something is
-/// [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to others: who takes nothing
-/// any more holds one until its connection is given up.
+/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies, and, in order, more and more
+/// blocks at a time of what lies in a row, since the way to the socket costs as much for one as for several. Of few buffers
+/// something is [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to others: who
+/// takes nothing any more holds one until its connection is given up.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
@@ -63,16 +64,19 @@ struct Client {
     handed: Option<(u64, u32, u32, u32)>,
     /// The task has a block that its socket has not accepted.
     sending: bool,
-    /// When it was given the last one, and whether its socket took the one before at once.
+    /// When it was given the last one, and how many it is lent at a time, by how soon its socket took what it was given before; 0: it
+    /// is given a copy of one.
     given: Time,
-    prompt: bool,
+    lends: usize,
     ended: Option<Result<(), Failure>>,
 }
 
 /// Who has taken a block so soon has a socket with room: the next one will not be held for long.
 const PROMPT: Span = Span::from_millis(2);
+/// Blocks that are lent at a time at most: more than a socket's buffer holds, so that it is filled at once.
+const MOST_LENDS: usize = 4;
 
-/// A block.
+/// A block, or several in a row that are lent.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// Where in the file.
@@ -268,7 +272,7 @@ impl Desk {
         })
     }
 
-    /// The next block of a download, when its last one was accepted; nothing after the last one.
+    /// The next block of a download, or several, when its last one was accepted; nothing after the last one.
     pub(crate) fn poll_block(
         self: &Arc<Self>,
         client: ClientId,
@@ -300,9 +304,16 @@ impl Desk {
             let range = begin as usize..begin as usize + length as usize;
             let buffer = &state.memory[slot as usize];
             let is_lent = Arc::strong_count(buffer) > 1;
-            let bytes = if entry.prompt && (is_lent || state.lent < state.most_lent) {
+            let bytes = if entry.lends > 0 && (is_lent || state.lent < state.most_lent) {
                 state.lent += usize::from(!is_lent);
-                Blocked::Lent(Arc::clone(buffer), slot, range)
+                let buffer = Arc::clone(buffer);
+                let mut end = range.end;
+                for _ in 1..entry.lends {
+                    let next = offset + (end - range.start) as u64;
+                    let Some(more) = state.origin.lengthen(now, client, next) else { break };
+                    end += more as usize;
+                }
+                Blocked::Lent(buffer, slot, range.start..end)
             } else {
                 let bytes = buffer.bytes()[range].to_vec();
                 state.origin.release(now, client);
@@ -312,7 +323,7 @@ impl Desk {
         })
     }
 
-    /// The socket has accepted the block that the download was given; or it never will.
+    /// The socket has accepted what the download was given; or it never will.
     pub(crate) fn accepted(self: &Arc<Self>, client: ClientId, block: Blocked) {
         self.input(|state, now| {
             let bytes = block.bytes().len() as u32;
@@ -322,7 +333,12 @@ impl Desk {
             state.origin.accepted(now, client, bytes);
             if let Some(entry) = state.clients.get_mut(&client) {
                 entry.sending = false;
-                entry.prompt = now.since(entry.given) < PROMPT;
+                let is_prompt = now.since(entry.given) < PROMPT;
+                entry.lends = if is_prompt {
+                    (2 * entry.lends).clamp(1, MOST_LENDS)
+                } else {
+                    entry.lends / 2
+                };
                 entry.wake();
             }
         });
@@ -588,6 +604,47 @@ mod tests {
         let kept: usize = state.memory.iter().map(|buffer| buffer.memory()).sum();
         assert_eq!((state.lent, state.allocated), (0, kept));
         assert!(kept <= state.most_allocated);
+    }
+
+    /// Who takes them at once gets more and more at a time: in order, of one extent, and of no other order.
+    #[tokio::test]
+    async fn several_blocks_at_a_time_in_order() {
+        let settings = OriginSettings {
+            memory_bytes: 5 << 20,
+            extent_bytes: 1 << 17,
+            block_bytes: 1 << 14,
+            ..OriginSettings::default()
+        };
+        let desk = Desk::new(&settings, None).unwrap();
+        let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 14) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&content).unwrap();
+        let file = open(&desk, file, content.len() as u64);
+        let whole = 0..content.len() as u64;
+        for (in_order, most, times) in [(true, MOST_LENDS << 14, 1000), (false, 1 << 14, 10)] {
+            let mut longest = 0;
+            // A machine that is slow for a moment is lent less.
+            for _ in 0..times {
+                let all = std::slice::from_ref(&whole);
+                let mut download = Download::begin(&desk, &file, all, in_order, None);
+                let mut got = 0;
+                while let Some(piece) = download.next().await.unwrap() {
+                    let range = piece.range();
+                    assert_eq!(piece.bytes, content[range.start as usize..range.end as usize]);
+                    assert_eq!(range.start >> 17, (range.end - 1) >> 17);
+                    assert!(!in_order || range.start == got);
+                    got += range.end - range.start;
+                    longest = longest.max(piece.bytes.len());
+                }
+                assert_eq!(got, whole.end);
+                if in_order && longest == most {
+                    break;
+                }
+            }
+            assert_eq!(longest, most, "in order: {in_order}");
+        }
+        let lent = desk.lock().lent;
+        assert_eq!((lent, desk.overview().clients), (0, 0));
     }
 
     #[test]

@@ -68,24 +68,43 @@ impl Metered {
     ) -> Poll<io::Result<usize>> {
         match slices.iter().position(|slice| self.refers(slice)) {
             None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
-            Some(0) => self.poll_with(context, || self.memory_file.send(&self.stream, &slices[0])),
-            // What follows belongs into the same packets.
-            Some(next) => self.poll_with(context, || {
-                SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
+            Some(0) => self.poll_with(context, slices[0].len(), || {
+                self.memory_file.send(&self.stream, &slices[0])
             }),
+            // What follows belongs into the same packets.
+            Some(next) => {
+                let length = slices[..next].iter().map(|slice| slice.len()).sum();
+                self.poll_with(context, length, || {
+                    SockRef::from(&self.stream).send_vectored_with_flags(&slices[..next], MSG_MORE)
+                })
+            }
         }
     }
 
-    /// Tries it when the socket has room.
+    /// Tries it when the socket has room. One that takes a part is full, and is tried again when it says that it has room: tokio's
+    /// own writes do the same.
     fn poll_with(
         &self,
         context: &mut Context<'_>,
+        length: usize,
         send: impl Fn() -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
-            match self.stream.try_io(Interest::WRITABLE, &send) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            let mut part = 0;
+            let outcome = self.stream.try_io(Interest::WRITABLE, || match send()? {
+                sent if 0 < sent && sent < length => {
+                    part = sent;
+                    Err(io::ErrorKind::WouldBlock.into())
+                }
+                sent => Ok(sent),
+            });
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if part > 0 {
+                        return Poll::Ready(Ok(part));
+                    }
+                }
                 outcome => return Poll::Ready(outcome),
             }
         }

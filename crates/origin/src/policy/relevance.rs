@@ -51,8 +51,10 @@ struct Shelf {
 struct Member {
     /// The extent that it is being sent.
     current: u32,
-    /// The last load of which it misses nothing, and nothing of those before.
+    /// The last load of which it misses nothing that it is not being sent already, and nothing of those before.
     seen: u64,
+    /// The load behind that of which it misses something, and its slot, if that was looked for since `current` began.
+    coming: Option<(u64, u32)>,
     /// The extent that it has been sent a part of: its slot and its load.
     holds: Option<(u32, u64)>,
 }
@@ -135,26 +137,33 @@ impl Control {
         }
     }
 
-    /// The oldest extent in memory that a client misses something of, but not `current`.
-    fn oldest(&mut self, world: &World, client: u32, current: Option<u32>) -> Option<u32> {
-        let shelf = &self.shelves[world.file_of(client) as usize];
+    /// The oldest extent in memory that a client misses something of, beside the one that it is being sent.
+    fn oldest(&mut self, world: &World, client: u32) -> Option<u32> {
         let member = &mut self.members[client as usize];
+        // What it misses changes by what it is being sent, and by nothing else.
+        if let Some((load, slot)) = member.coming
+            && is_there(world, load, slot)
+        {
+            let extent = world.cache().slot(slot).extent;
+            debug_assert!(world.needs(client).has_extent(extent) && extent != member.current);
+            return Some(extent);
+        }
+        member.coming = None;
+        let shelf = &self.shelves[world.file_of(client) as usize];
+        if shelf.loads.back().is_none_or(|(load, _)| *load <= member.seen) {
+            return None;
+        }
         let needs = world.needs(client);
         let begin = shelf.loads.partition_point(|(load, _)| *load <= member.seen);
-        let mut seen = true;
         for (load, slot) in shelf.loads.range(begin..) {
             if is_there(world, *load, *slot) {
                 let extent = world.cache().slot(*slot).extent;
-                if needs.has_extent(extent) {
-                    if current != Some(extent) {
-                        return Some(extent);
-                    }
-                    seen = false;
+                if extent != member.current && needs.has_extent(extent) {
+                    member.coming = Some((*load, *slot));
+                    return Some(extent);
                 }
             }
-            if seen {
-                member.seen = *load;
-            }
+            member.seen = *load;
         }
         None
     }
@@ -187,7 +196,7 @@ impl Policy for Control {
     fn joined(&mut self, world: &World, client: u32) {
         let place = client as usize;
         self.members.resize(self.members.len().max(place + 1), Member::default());
-        self.members[place] = Member { current: u32::MAX, seen: 0, holds: None };
+        self.members[place] = Member { current: u32::MAX, seen: 0, coming: None, holds: None };
         let file = world.file_of(client);
         let needs = world.needs(client);
         if needs.was_whole() {
@@ -230,10 +239,15 @@ impl Policy for Control {
         let here = match world.state(file, current) {
             // Of an extent that was begun the missing blocks are at hand; the set of all would be one more way to memory.
             Some(State::Resident) if needs.bits(current) != 0 => Some(current),
-            _ => self.oldest(world, client, None),
+            _ => self.oldest(world, client),
         };
-        if let Some(block) = here.and_then(|extent| needs.first_in(extent)) {
-            self.members[client as usize].current = world.layout(client).extent_of(block);
+        if let Some(extent) = here
+            && let Some(block) = needs.first_in(extent)
+        {
+            if extent != current {
+                let member = &mut self.members[client as usize];
+                (member.current, member.coming) = (extent, None);
+            }
             return Choice::Send(block);
         }
         if let Some(extent) = self.asked_for(world, client) {
@@ -276,7 +290,7 @@ impl Policy for Control {
         let little = left <= self.ahead;
         if !little
             || self.asked_for(world, client).is_some()
-            || self.oldest(world, client, Some(current)).is_some()
+            || self.oldest(world, client).is_some()
         {
             return None;
         }
