@@ -90,6 +90,8 @@ def judge(claims: Sequence[Claim], evidence: Evidence, judges: Mapping[str, Judg
 
 
 def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> Finding:
+    if claim.id in evidence.untold:
+        return Finding(Verdict.NOT_TESTABLE, evidence.untold[claim.id])
     missing = [name for name in claim.needs if name not in evidence.studies]
     if missing:
         return Finding(Verdict.NOT_RUN, f"needs {', '.join(missing)}")

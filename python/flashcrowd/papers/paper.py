@@ -169,6 +169,10 @@ class Paper:
         """Names of the studies that an engine of real programs can play; none of most papers."""
         return tuple(self.about.get(real, {}).get("studies", ()))
 
+    def untold(self, real: str) -> Mapping[str, str]:
+        """Claims about what the programs of the engine `real` cannot be told, by id: why."""
+        return self.about.get(real, {}).get("untold", {})
+
     def playing(self, study: str, real: str) -> Playing:
         """How the engine `real` plays one of those that it has `played`."""
         common = self.about[real]

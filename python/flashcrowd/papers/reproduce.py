@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Item, Paper
 
-MOST_RUNS = 16
+MOST_RUNS = 24
 """Real programs mostly wait: so many runs may go on at a time, if the emulation's budget allows."""
 
 
@@ -97,7 +97,7 @@ def reproduce(
         )  # fmt: skip
 
     beside = conducted(registry.DEFAULT) if real else None
-    evidence = conducted(engine)
+    evidence = replace(conducted(engine), untold=chosen.untold(real))
     judged = paper_page.judged_by(chosen, evidence)
     simulated = paper_page.judged_by(chosen, beside) if beside else None
     distances = distance.between(beside, evidence, real) if beside else []
