@@ -15,7 +15,7 @@ from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Item, Paper
 
-MOST_RUNS = 24
+MOST_RUNS = 16
 """Real programs mostly wait: so many runs may go on at a time, if the emulation's budget allows."""
 
 

@@ -152,12 +152,13 @@ def _rtts(evidence: Evidence) -> Iterator[Block]:
                 series.append((f"limit {limit}", np.concatenate(pings)))
         if series:
             panels.append((limiter(study, profile), series))
-    yield histograms(
-        panels, "round-trip-times",
-        "Figure 4: how often a ping took how long, in bins of 10 ms, at two upload limits; all "
-        f"pings of a run, {study.points.count()} of each together. The paper gives means of "
-        "204 and 506 ms, and deviations of 13 and 65 ms.",
-    )  # fmt: skip
+    if panels:  # every run of real programs may have been invalid
+        yield histograms(
+            panels, "round-trip-times",
+            "Figure 4: how often a ping took how long, in bins of 10 ms, at two upload limits; all "
+            f"pings of a run, {study.points.count()} of each together. The paper gives means of "
+            "204 and 506 ms, and deviations of 13 and 65 ms.",
+        )  # fmt: skip
     names = ("rtt", "rtt-deviation", "rtt-lean", "loss")
     measures = [quantities.MEASURES[name](study, SETTLED) for name in names]
     alarms = quantities.alarms(study, {**SETTLED, "k": 10, "idle": {"upload": "0 B/s"}})
