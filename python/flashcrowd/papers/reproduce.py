@@ -90,9 +90,12 @@ def reproduce(
     def conducted(by: str) -> Evidence:
         playing = registry.engine(by)
         playing.repeat_invalid = repeat_invalid
+        at_a_time = jobs or (
+            (chosen.at_a_time(real) or MOST_RUNS) if by != registry.DEFAULT else None
+        )
         return campaign.conduct(
             chosen, folder / by if real else folder, quick=quick, studies=needed,
-            jobs=jobs or (MOST_RUNS if by != registry.DEFAULT else None), tell=tell,
+            jobs=at_a_time, tell=tell,
             further=further, repeats=repeats, again=again, engine=playing, real=real,
         )  # fmt: skip
 
