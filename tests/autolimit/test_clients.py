@@ -111,6 +111,16 @@ def test_the_other_client_is_recognized(kind: type[Fake]) -> None:
         client.close()
 
 
+@pytest.mark.parametrize("kind", [FakeTransmission, FakeQBittorrent])
+def test_a_server_that_takes_no_requests_is_not_that_client(kind: type[Fake]) -> None:
+    with served(kind()) as fake:
+        fake.mood = lambda path, answer: (501, {}, b"Unsupported method ('POST')")
+        client = reached(fake)
+        with pytest.raises(Refused, match=r"what answers there is not .*status 501"):
+            client.connect()
+        client.close()
+
+
 def test_an_old_transmission_is_refused() -> None:
     with served(FakeTransmission()) as fake:
         assert isinstance(fake, FakeTransmission)

@@ -1,7 +1,9 @@
-"""A paper on real programs: the smallest one, both engines, one page."""
+"""Papers on real programs: the smallest one, both engines, one page; and a line of pan2009."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 from tests.clients.testbed import needs
 from tests.papers import test_small
 
-from flashcrowd.papers import reproduce
+from flashcrowd.engines import registry
+from flashcrowd.papers import campaign, paper, reproduce
+from flashcrowd.papers.pan2009 import quantities
 from flashcrowd.store import open as open_results
 
 EMULATION = """
@@ -52,3 +56,33 @@ def test_both_engines_are_judged_by_one_code(
     before = (out / "emulation" / "rates" / "provenance.json").read_bytes()
     reproduce("small", out, engine="emulation", quick=True)
     assert (out / "emulation" / "rates" / "provenance.json").read_bytes() == before
+
+
+def test_a_line_of_pan2009_with_a_real_client_and_a_controller(tmp_path: Path) -> None:
+    needs("libtorrent", "transmission")
+    pan = paper.load("pan2009")
+    about = copy.deepcopy(dict(pan.about))
+    about["emulation"]["studies"]["lines"]["quick"]["keep"] = {
+        "network.groups.home.access.down": ["4 Mbit/s"],
+        "workloads.shared.populations.home.upload_control": ["unlimited", "autolimit"],
+    }
+    pan = dataclasses.replace(pan, about=about)
+    found = {}
+    for engine in registry.DEFAULT, "emulation":
+        evidence = campaign.conduct(
+            pan, tmp_path / engine, quick=True, studies=["lines"], repeats=1, jobs=2,
+            further={"workloads.download.stop": "25 s", "timeline.end-of-uploads.at": "25 s"},
+            engine=engine, real="emulation",
+        )  # fmt: skip
+        study = found[engine] = evidence["lines"]
+        for run in study.results.tables["runs"].to_pylist():
+            assert run["outcome"] in ("stopped", "invalid"), run["reason"]
+        # From the sixteenth second on the seed has unchoked somebody.
+        used = quantities.use(study, {"way": "up", "from_s": 16}).of_run
+        free, controlled = (used[run] for run in (0, 1))
+        assert 30 < controlled < free < 115 if engine == registry.DEFAULT else free > 60
+        assert quantities.use(study, {"way": "down", "to_s": 10}).of_run[0] > 70
+    asked = found["emulation"].results.tables["control"].to_pylist()
+    limits = [row["limit_bps"] for row in asked if row["run"] == 1]
+    assert limits[-1] > limits[1] >= 32_000, "the search begins at 4 KiB/s"
+    assert all(row["rtt_s"] >= 0.04 for row in asked if row["rtt_s"] is not None)

@@ -254,3 +254,15 @@ def test_a_tracker_without_a_host_gets_one(swarm: Path) -> None:
 def test_a_swarm_is_expected_to_last_as_long_as_its_uploads(swarm: Path) -> None:
     # 4 MB at 1.5 MB/s and four times 1 MB/s.
     assert expected_s(plan_of(swarm)) == pytest.approx(4e6 / 5.5e6)
+
+
+def test_a_swarm_without_limits_is_expected_to_last_until_it_is_stopped(swarm: Path) -> None:
+    plan = plan_of(swarm)
+    for population in plan["workloads"][0]["populations"]:
+        population.pop("upload_bps", None)
+    for link in plan["network"]["links"]:
+        link["conditions"]["rate_bps"] = None
+    horizon_s = plan["stop"]["horizon_ns"] / 1e9
+    assert expected_s(plan) == horizon_s
+    stop = {"at_ns": 7_000_000_000, "kind": "stop", "workload": 0}
+    assert expected_s({**plan, "timeline": [stop]}) == 7.0

@@ -86,6 +86,36 @@ def test_what_programs_do_not_tell_is_not_testable_and_not_zero() -> None:
     assert judged.finding.measured == "real programs do not tell of send gaps"
 
 
+def test_what_programs_cannot_be_told_is_not_testable_with_the_reason() -> None:
+    pan = paper.load("pan2009")
+    untold = pan.untold("emulation")
+    assert set(untold) <= {claim.id for claim in pan.claims}
+    judged = judge(pan.claims, Evidence({}, untold=untold), pan.judges)
+    found = {one.claim.id: one.finding for one in judged if one.claim.id in untold}
+    for name, finding in found.items():
+        assert (finding.verdict, finding.measured) == (Verdict.NOT_TESTABLE, untold[name])
+
+
+def test_the_eight_lines_of_pan2009_have_a_kernel_s_download_and_a_real_client_s_upload() -> None:
+    pan = paper.load("pan2009")
+    study = campaign.prepared(pan, "lines", quick=True, real="emulation")
+    assert (len(study.points()), study.repeats) == (40, 2)
+    document = study.resolved()
+    home = document["workloads"]["shared"]["populations"]["home"]
+    assert (home["program"], document["workloads"]["download"]["kind"]) == (
+        "transmission",
+        "transfer",
+    )
+    controls = next(iter(study.sweep[1].values()))
+    assert controls[0] == "unlimited"
+    assert controls[-1] == "autolimit"
+    # The simulation of the paper has the same lines.
+    lines = campaign.prepared(pan, "lines", quick=True).sweep[0]
+    assert study.sweep[0] == lines
+    assert pan.at_a_time("emulation") == 10
+    assert paper.load("rao2010").at_a_time("emulation") is None
+
+
 def test_a_paper_that_is_not_for_real_programs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

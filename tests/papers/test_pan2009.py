@@ -12,7 +12,7 @@ from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.claim import Claim, judge
 from flashcrowd.papers.evidence import Evidence, StudyEvidence
 from flashcrowd.papers.pan2009 import JUDGES, quantities
-from flashcrowd.papers.pan2009.words import LINES, described
+from flashcrowd.papers.pan2009.words import LINES, described, limiter, stretch
 from flashcrowd.papers.verdict import Finding, Verdict
 from flashcrowd.units import Rate
 
@@ -187,6 +187,30 @@ def test_pings_are_weighed_against_those_without_uploads() -> None:
 def test_points_are_called_after_the_lines_of_the_table() -> None:
     study = _study(MADE)
     assert described(study, study.points.points[1]) == "line 4, no limit"
+
+
+def test_rates_are_counted_from_the_begin_of_the_study_s_window() -> None:
+    study = _study(MADE)
+    given = {"way": "down"}
+    whole = quantities.rate(study, given).of_run[0]
+    study.results.study["measures"] = {"window": {"from": "15 s"}}
+    rows = study.results.tables["series"].to_pylist()
+    for row in rows:
+        row["value"] *= 2 if row["t_s"] > 15 else 1
+    study = StudyEvidence(
+        "made",
+        Tables({**study.results.tables, "series": pa.Table.from_pylist(rows)}, study.results.study),
+    )
+    assert quantities.rate(study, given).of_run[0] == pytest.approx(2 * whole)
+    assert quantities.rate(study, {**given, "from_s": 0}).of_run[0] == pytest.approx(1.5 * whole)
+    assert stretch(study) == "From 15 s to 60 s"
+
+
+def test_a_client_is_called_by_its_limiter_and_not_by_its_name() -> None:
+    study = _study(MADE)
+    for tick, said in (("none", "upload spread"), ("500 ms", "upload every half second")):
+        study.results.study["profiles"] = {"azureus": {"limiter": {"tick": tick}}}
+        assert limiter(study, "azureus") == said
 
 
 # --- a small campaign ---------------------------------------------------------------------------

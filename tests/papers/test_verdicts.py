@@ -178,3 +178,12 @@ def test_the_reason_of_a_failure_is_measured_too(evidence: Make) -> None:
     assert "without it." in why
     flat = Claim("c", "s", "x", "change-at-most", ("latency",), given | {"bound": 0.5})
     assert judge([flat], made, GENERIC)[0].finding.why == ""
+
+
+def test_runs_that_did_not_end_as_planned_are_told_as_the_reason(evidence: Make) -> None:
+    given = {"study": "latency", "against": {"rtt": "0 ms"}, "bound": 0.15}
+    claim = Claim("c", "s", "says", "change-at-most", ("latency",), given)
+    (judged,) = judge([claim], evidence(SLOW, runs=3, stalled=3), JUDGES | GENERIC)
+    assert judged.finding == Finding(Verdict.NOT_RUN, "no run of latency ended as planned")
+    (judged,) = judge([claim], evidence(SLOW, runs=6, stalled=3), JUDGES | GENERIC)
+    assert judged.finding.verdict is NO

@@ -129,7 +129,8 @@ class Transmission:
         status = answer.status
         if status == 200:
             return
-        if status >= 500:
+        # A server that knows no POST is none of Transmission's (501, Not Implemented).
+        if status >= 500 and status != 501:
             raise Gone(f"status {status}")
         if status == 401:
             if self._user:

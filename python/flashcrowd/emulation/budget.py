@@ -97,12 +97,18 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     """How long a run is expected to last, in seconds: at most until its horizon.
 
     A plan of swarms alone is over when every leecher can have the file, by what all peers together
-    may upload, and one of transfers when the last of them stops; a plan whose peers have no limit
-    at all, or with a transfer that nothing stops, may last to its horizon for all that is known.
+    may upload, or when the timeline stops them, and one of transfers when the last of them stops; a
+    plan whose peers have no limit at all, or with a transfer, and that nothing stops may last to
+    its horizon for all that is known.
     """
     horizon_s = plan["stop"]["horizon_ns"] / 1e9
+    stops_s = {
+        change["workload"]: change["at_ns"] / 1e9
+        for change in plan["timeline"]
+        if change["kind"] == "stop"
+    }
     needed = 0.0
-    for workload in plan["workloads"]:
+    for index, workload in enumerate(plan["workloads"]):
         if workload["kind"] in ("ping", "call", "web"):
             continue  # it ends with the others
         if workload["kind"] == "transfer" and workload["stop_ns"] is not None:
@@ -110,16 +116,18 @@ def expected_s(plan: Mapping[str, Any]) -> float:
             continue
         if workload["kind"] != "swarm":
             return horizon_s
+        stop_s = stops_s.get(index, horizon_s)
         rates = [
             (population["role"], _upload_bps(plan, population, host))
             for population in workload["populations"]
             for host in population["hosts"]
         ]
         if any(rate is None for _, rate in rates):
-            return horizon_s
+            needed = max(needed, stop_s)
+            continue
         wanted = workload["size_bytes"] * 8 * sum(role == "leecher" for role, _ in rates)
         offered = sum(rate or 0 for _, rate in rates)
-        needed = max(needed, wanted / max(offered, 1))
+        needed = max(needed, min(wanted / max(offered, 1), stop_s))
     return min(horizon_s, needed) if needed else horizon_s
 
 

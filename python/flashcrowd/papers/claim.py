@@ -90,6 +90,8 @@ def judge(claims: Sequence[Claim], evidence: Evidence, judges: Mapping[str, Judg
 
 
 def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> Finding:
+    if claim.id in evidence.untold:
+        return Finding(Verdict.NOT_TESTABLE, evidence.untold[claim.id])
     missing = [name for name in claim.needs if name not in evidence.studies]
     if missing:
         return Finding(Verdict.NOT_RUN, f"needs {', '.join(missing)}")
@@ -97,8 +99,16 @@ def _finding(claim: Claim, evidence: Evidence, judges: Mapping[str, Judge]) -> F
         finding = judges[claim.judge](evidence, claim.given)
     except Untold as untold:
         return Finding(Verdict.NOT_TESTABLE, str(untold))
+    if finding.verdict is Verdict.NOT_RUN and (lost := _without_good_runs(claim, evidence)):
+        return Finding(Verdict.NOT_RUN, f"no run of {', '.join(lost)} ended as planned")
     if finding.verdict in (Verdict.NOT_REPRODUCED, Verdict.OPEN):
         for given in claim.reasons:
             finding = finding.because(effects.reason(evidence, given))
         finding = finding.because(claim.otherwise)
     return finding
+
+
+def _without_good_runs(claim: Claim, evidence: Evidence) -> list[str]:
+    """The studies of a claim of which no run counts: real programs may all have been late."""
+    points = {name: evidence[name].points.points for name in claim.needs}
+    return [name for name, of in points.items() if not any(point.good_runs for point in of)]

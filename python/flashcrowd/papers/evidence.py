@@ -133,10 +133,12 @@ class Evidence:
     Attributes:
         studies: by name.
         quick: whether the campaign was cut down.
+        untold: claims about what the programs that ran them cannot be told, by id: why.
     """
 
     studies: Mapping[str, StudyEvidence]
     quick: bool = False
+    untold: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> StudyEvidence:
         return self.studies[name]

@@ -169,6 +169,14 @@ class Paper:
         """Names of the studies that an engine of real programs can play; none of most papers."""
         return tuple(self.about.get(real, {}).get("studies", ()))
 
+    def at_a_time(self, real: str) -> int | None:
+        """How many runs the engine `real` bears side by side, if the paper says so."""
+        return self.about.get(real, {}).get("at_a_time")
+
+    def untold(self, real: str) -> Mapping[str, str]:
+        """Claims about what the programs of the engine `real` cannot be told, by id: why."""
+        return self.about.get(real, {}).get("untold", {})
+
     def playing(self, study: str, real: str) -> Playing:
         """How the engine `real` plays one of those that it has `played`."""
         common = self.about[real]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +90,17 @@ def reproduce(
     def conducted(by: str) -> Evidence:
         playing = registry.engine(by)
         playing.repeat_invalid = repeat_invalid
+        at_a_time = jobs or (
+            (chosen.at_a_time(real) or MOST_RUNS) if by != registry.DEFAULT else None
+        )
         return campaign.conduct(
             chosen, folder / by if real else folder, quick=quick, studies=needed,
-            jobs=jobs or (MOST_RUNS if by != registry.DEFAULT else None), tell=tell,
+            jobs=at_a_time, tell=tell,
             further=further, repeats=repeats, again=again, engine=playing, real=real,
         )  # fmt: skip
 
     beside = conducted(registry.DEFAULT) if real else None
-    evidence = conducted(engine)
+    evidence = replace(conducted(engine), untold=chosen.untold(real))
     judged = paper_page.judged_by(chosen, evidence)
     simulated = paper_page.judged_by(chosen, beside) if beside else None
     distances = distance.between(beside, evidence, real) if beside else []

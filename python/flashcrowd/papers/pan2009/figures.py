@@ -10,7 +10,7 @@ from flashcrowd.papers import curves, listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
 from flashcrowd.papers.pan2009 import hidden, quantities, survives, today
 from flashcrowd.papers.pan2009.drawings import bars, histograms
-from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described
+from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described, limiter, stretch
 from flashcrowd.papers.paper import Draw
 from flashcrowd.papers.plots import Curve, Panel, against
 from flashcrowd.report import wording
@@ -44,6 +44,7 @@ CONTROLLED: Mapping[str, Where] = {
     "Auto-Speed since 3.0.4": {"upload_control": "auto-speed-v2"},
     "AIMD": {"upload_control": "adaptive-drc-aimd"},
     "MIMD": {"upload_control": "adaptive-drc-mimd"},
+    "autolimit": {"upload_control": "autolimit"},
 }
 
 #: Other readings of what the paper leaves open about its rules.
@@ -108,7 +109,7 @@ def _ramp(evidence: Evidence) -> Iterator[Block]:
         steps = np.array(runs)  # runs × steps × columns
         limits = steps[0, :, 0].tolist()
         of = [[estimate(steps[:, i, column]) for i in range(len(limits))] for column in range(5)]
-        name = LIMITERS[str(study.value(point, "profile"))]
+        name = limiter(study, str(study.value(point, "profile")))
         download.append(Curve(name, limits, [one.scaled(1e-3) for one in of[2]]))
         delay.append(Curve(name, [one.mean for one in of[1]], of[3]))
         rows += [
@@ -142,7 +143,7 @@ def _rtts(evidence: Evidence) -> Iterator[Block]:
     study = evidence["rtts"]
     seen = quantities.round_trips(study, SETTLED)
     panels = []
-    for profile, name in LIMITERS.items():
+    for profile in LIMITERS:
         series = []
         for limit in ("400 kbit/s", "1000 kbit/s"):
             point = study.one({"profile": profile, "upload": limit})
@@ -150,13 +151,14 @@ def _rtts(evidence: Evidence) -> Iterator[Block]:
             if pings:
                 series.append((f"limit {limit}", np.concatenate(pings)))
         if series:
-            panels.append((name, series))
-    yield histograms(
-        panels, "round-trip-times",
-        "Figure 4: how often a ping took how long, in bins of 10 ms, at two upload limits; all "
-        f"pings of five minutes, {study.points.count()} of each together. The paper gives means of "
-        "204 and 506 ms, and deviations of 13 and 65 ms.",
-    )  # fmt: skip
+            panels.append((limiter(study, profile), series))
+    if panels:  # every run of real programs may have been invalid
+        yield histograms(
+            panels, "round-trip-times",
+            "Figure 4: how often a ping took how long, in bins of 10 ms, at two upload limits; all "
+            f"pings of a run, {study.points.count()} of each together. The paper gives means of "
+            "204 and 506 ms, and deviations of 13 and 65 ms.",
+        )  # fmt: skip
     names = ("rtt", "rtt-deviation", "rtt-lean", "loss")
     measures = [quantities.MEASURES[name](study, SETTLED) for name in names]
     alarms = quantities.alarms(study, {**SETTLED, "k": 10, "idle": {"upload": "0 B/s"}})
@@ -207,7 +209,7 @@ def _no_limit(evidence: Evidence) -> Iterator[Block]:
         study, UNLIMITED, "no-limit",
         "Figures 5 and 6, the bars without a limit, beside three others: what passes the line over "
         "its capacity, on the eight lines of Table I, "
-        f"{study.points.count()} a bar, with 95 % intervals. Five minutes from the start.",
+        f"{study.points.count()} a bar, with 95 % intervals. {stretch(study)}.",
     )  # fmt: skip
     yield _lines_table(study, UNLIMITED)
 
@@ -217,8 +219,7 @@ def _controlled(evidence: Evidence) -> Iterator[Block]:
     yield _lines(
         study, CONTROLLED, "controllers",
         "Figures 5 and 6: what passes the line over its capacity on the eight lines of Table I, "
-        f"{study.points.count()} a bar, with 95 % intervals. Five minutes from the start, the "
-        "controllers' own beginning included, all IP bytes.",
+        f"{study.points.count()} a bar, with 95 % intervals. {stretch(study)}, all IP bytes.",
     )  # fmt: skip
     yield _lines_table(study, CONTROLLED)
     yield from _over_time(study)
@@ -254,7 +255,7 @@ def _over_time(study: StudyEvidence) -> Iterator[Block]:
     if panels:
         yield against(
             panels, "limits-over-time",
-            "The limit on line 7 (8 Mbit/s down, 1 Mbit/s up) over the five minutes. Means over "
+            "The limit on line 7 (8 Mbit/s down, 1 Mbit/s up) over time. Means over "
             "runs, 95 % intervals shaded.",
             marks=False,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from flashcrowd.papers.evidence import StudyEvidence
 from flashcrowd.papers.measured import Given, Quantity, named
 from flashcrowd.report import source as tables
 from flashcrowd.report.measures import Measure
-from flashcrowd.units import Rate
+from flashcrowd.units import Rate, Span
 
 #: What the timeline of the study with a rising limit changes.
 LIMIT = "workloads.shared.populations.home.upload"
@@ -25,6 +25,17 @@ _WIRE = "IP bytes on the home's line, as a packet trace counts them."
 _STREAM = 1460 / 1500
 
 
+def _stretch(study: StudyEvidence, given: Given) -> tuple[float, float]:
+    """From when to when: as `given`, or else from the begin of the study's own window."""
+    return curves.stretch({"from_s": begin_s(study), **given})
+
+
+def begin_s(study: StudyEvidence) -> float:
+    """When the window of the study begins, in seconds."""
+    window = study.results.study.get("measures", {}).get("window", {})
+    return Span(window.get("from", "0 s")).seconds
+
+
 def rate(study: StudyEvidence, given: Given) -> Measure:
     """What passes the home's line one way (``way``: up or down), in kbit/s.
 
@@ -33,7 +44,7 @@ def rate(study: StudyEvidence, given: Given) -> Measure:
     way, stream = given["way"], bool(given.get("stream"))
     factor = 1e-3 * (_STREAM if stream else 1.0)
     rates = curves.read(study, "link-rate")
-    of_run = curves.means(rates, f"home-1 {way}", *curves.stretch(given), factor)
+    of_run = curves.means(rates, f"home-1 {way}", *_stretch(study, given), factor)
     note = "Full packets on the home's line, less their headers." if stream else _WIRE
     return Measure(f"{way}load", "kbit/s", of_run, note)
 
@@ -70,7 +81,7 @@ def uploaded(study: StudyEvidence, given: Given) -> Measure:
 def round_trips(study: StudyEvidence, given: Given) -> dict[int, np.ndarray]:
     """The round-trip times of the answered pings of a stretch, for each run, in milliseconds."""
     rows = study.results.tables["pings"]
-    from_s, to_s = curves.stretch(given)
+    from_s, to_s = _stretch(study, given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
     runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]

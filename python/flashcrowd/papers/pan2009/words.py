@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from flashcrowd.papers.evidence import StudyEvidence, Where
+from flashcrowd.papers.pan2009.quantities import begin_s
 from flashcrowd.report.points import Point
 from flashcrowd.report.sweep_values import shown
 
@@ -75,8 +76,23 @@ def described(study: StudyEvidence, point: Point) -> str:
         parts.append(line(str(values.pop("down")[1]), str(values.pop("up")[1])))
     if parts and "hosts" not in values:
         values = {name: pair for name, pair in values.items() if pair[1] not in USUAL}
-    parts += [_part(name, path, value) for name, (path, value) in values.items()]
+    parts += [
+        limiter(study, str(value)) if name == "profile" else _part(name, path, value)
+        for name, (path, value) in values.items()
+    ]
     return ", ".join(dict.fromkeys(parts))
+
+
+def limiter(study: StudyEvidence, profile: str) -> str:
+    """How a client hands out its upload: real programs play this name by another limiter."""
+    rules = study.results.study.get("profiles", {}).get(profile, {}).get("limiter", {})
+    return LIMITERS["azureus" if rules.get("tick") == "none" else "half-second"]
+
+
+def stretch(study: StudyEvidence) -> str:
+    """What of a run is counted, as a sentence begins."""
+    begins, ends = begin_s(study), max(run.end_s for run in study.points.runs.values())
+    return f"From {begins:.0f} s to {ends:.0f} s" if begins else f"{ends:.0f} s from the start"
 
 
 def case(study: StudyEvidence, point: Point) -> str:
@@ -127,8 +143,6 @@ def _part(name: str, path: str, value: object) -> str:
             return ", ".join([CONTROLS.get(control, control), *rest])
         case "upload_control":
             return CONTROLS.get(text, text)
-        case "profile":
-            return LIMITERS.get(text, text)
         case "hosts":
             return f"{text} external peer{'' if text == '1' else 's'}"
         case "stack":
