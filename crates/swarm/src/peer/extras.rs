@@ -1,6 +1,7 @@
 //! What a connection of today's client needs besides: libtorrent's `peer_connection`.
 
 use super::exchange::Exchanged;
+use super::mixed_mode::ReadQuota;
 use super::send_buffer::SendBuffer;
 use super::suggestions::Suggestions;
 use crate::block_map::Block;
@@ -16,6 +17,10 @@ pub(super) struct Extras {
     /// If the client shares its limit by quotas.
     pub(super) send: Option<SendBuffer>,
     pub(super) statistics: Statistics,
+    /// Over uTP.
+    pub(super) utp: bool,
+    /// For what it brings over TCP.
+    pub(super) read_quota: ReadQuota,
     /// Both ends offer the Fast extension.
     pub(super) fast: bool,
     /// Both ends offer the extension protocol.
