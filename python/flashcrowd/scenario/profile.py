@@ -393,8 +393,8 @@ class Limiter(Table):
     quota: Quota
     """Sharing "quota": its rules."""
     mixed_mode_algorithm: Literal["prefer-tcp", "peer-proportional"]
-    """What TCP leaves to uTP where a client has both: what congestion control does, or, with sharing
-    "quota", all but four times its share of the busy connections."""
+    """What TCP leaves to uTP where a client has both: what congestion control does, or, with
+    sharing "quota", all but four times its share of the busy connections."""
 
 
 class PeerExchange(Table):
