@@ -7,7 +7,6 @@ mod connections;
 mod data_connections;
 mod disciplines;
 mod ends;
-mod mixed_mode;
 mod origins;
 mod pages;
 mod populations;
