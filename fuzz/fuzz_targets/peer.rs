@@ -190,6 +190,7 @@ impl Driver {
                 | Action::LeaveWebSeed { .. }
                 | Action::AskWebSeed { .. } => unreachable!("this swarm has none"),
                 Action::ReadBlock { .. } => unreachable!("it has no disk"),
+                Action::LimitReads { conn, .. } => assert!(self.conns.contains_key(&conn)),
                 Action::PieceCompleted { .. } => self.pieces += 1,
                 Action::Completed => assert!(self.peer.is_complete()),
                 Action::Announce { .. } | Action::UnchokeEnded { .. } => {}

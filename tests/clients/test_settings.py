@@ -28,6 +28,7 @@ def as_shipped() -> Settings:
             "max_candidates": 3000,
             "turnover_ns": 300 * 10**9,
             "inactivity_ns": 600 * 10**9,
+            "candidates": "canonical",
         },
         announce={"min_interval_ns": 300 * 10**9},
         requests={
@@ -40,6 +41,7 @@ def as_shipped() -> Settings:
         picker={"strict_priority": False, "whole_pieces_ns": 20 * 10**9},
         limiter={
             "sharing": "quota",
+            "mixed_mode_algorithm": "peer-proportional",
             "quota": {
                 "header_bytes": 40,
                 "low_watermark": 10 << 10,
@@ -66,9 +68,8 @@ def test_the_rules_of_libtorrent_are_its_own_defaults():
         "aio_threads",
         "alert_mask",
         "alert_queue_size",
-        # One transport, as the population says, and nothing imposed on TCP for the other's sake.
+        # One transport, as the population says.
         "enable_outgoing_utp",
-        "mixed_mode_algorithm",
         # Neighbours are not exchanged for others: the profile has no such rule.
     }
     assert unmet == []
@@ -78,7 +79,9 @@ def test_what_a_profile_does_not_have_is_switched_off():
     made, unmet = libtorrent.mapped(settings("modern"))
     assert made["allowed_fast_set_size"] == 0
     assert not made["rate_limit_ip_overhead"]
+    assert made["mixed_mode_algorithm"] == int(lt.bandwidth_mixed_algo_t.prefer_tcp)
     assert {it.setting for it in unmet} == {
+        "connections.candidates",
         "requests.backlog",
         "requests.strict_end_game",
         "limiter.sharing",
@@ -99,6 +102,23 @@ def test_rules_of_another_client_are_set_where_they_can_be_and_listed_where_not(
     listed = {it.setting: it for it in unmet}
     assert {"choker.leech", "choker.seed", "choker.free_slot", "nagle"} <= set(listed)
     assert (listed["choker.leech"].asked, listed["choker.leech"].given) == ("mainline", "modern")
+
+
+@pytest.mark.parametrize(
+    ("profile", "limiter", "algorithm"),
+    [
+        ("libtorrent", {}, "peer_proportional"),
+        ("libtorrent", {"mixed_mode_algorithm": "prefer-tcp"}, "prefer_tcp"),
+        # Who writes in turns shares nothing between transports.
+        ("libtorrent", {"sharing": "turns"}, "prefer_tcp"),
+        ("modern", {}, "prefer_tcp"),
+    ],
+)
+def test_tcp_makes_room_for_utp_where_the_profile_says_so(
+    profile: str, limiter: dict[str, Any], algorithm: str
+):
+    made, _ = libtorrent.mapped(settings(profile, limiter=limiter))
+    assert made["mixed_mode_algorithm"] == int(getattr(lt.bandwidth_mixed_algo_t, algorithm))
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,15 @@ pub enum Action {
         /// Bytes.
         length: u32,
     },
+    /// From now on read no more than so many bytes of this connection, beyond what has been read; `None`: all that
+    /// come. What has arrived already is read at once as far as that goes. Only of a client that makes
+    /// TCP yield to uTP ([`mixed_mode`](crate::mixed_mode)).
+    LimitReads {
+        /// Which connection.
+        conn: ConnId,
+        /// How many bytes.
+        bytes: Option<u64>,
+    },
     /// Tell the tracker; answer with `on_peers` or `on_announce_failed`.
     Announce {
         /// Why.

@@ -45,19 +45,21 @@
 //!   connection is lost is asked for again.
 //! - Pieces never fail their check, and the tracker does not test whether peers are reachable.
 //! - `modern` has the choker, the request queue and the limits of libtorrent, and nothing else of it;
-//!   `libtorrent` lacks its order of the peers to connect to and the slots by rate.
+//!   `libtorrent` lacks its slots by rate.
 
 mod action;
 mod availability;
 pub mod bandwidth;
 mod bitfield;
 pub mod block_map;
+pub mod candidates;
 pub mod choker;
 pub mod codec;
 pub mod fast_set;
 pub mod limiter;
 mod message;
 pub mod meter;
+pub mod mixed_mode;
 mod peer;
 pub mod peer_exchange;
 pub mod picker;

@@ -95,9 +95,24 @@ pub struct Connections {
     pub turnover_share: f64,
     /// If there are so many, as a share of `max_connections`. libtorrent `peer_turnover_cutoff` 90 %.
     pub turnover_cutoff: f64,
+    /// To which of the candidates a connection is opened first.
+    pub candidates: CandidateOrder,
     /// Two who have wanted nothing of each other for so long part, if there are almost as many connections as
     /// there may be; `null`: never. libtorrent `inactivity_timeout` 600 s (`peer_connection::second_tick`).
     pub inactivity_ns: Option<Span>,
+}
+
+/// To which of the peers that are remembered a connection is opened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CandidateOrder {
+    /// The one that was named last.
+    LastNamed,
+    /// Those that a tracker named before those that only neighbours did, and of these the one with the highest
+    /// [canonical priority](crate::candidates::canonical_priority) (BEP 40). libtorrent
+    /// `peer_list::find_connect_candidates`, `compare_peer`.
+    Canonical,
 }
 
 /// When a peer announces itself, and what it asks for (A.9).
@@ -541,6 +556,21 @@ pub struct LimiterRules {
     pub sharing: Sharing,
     /// [`Sharing::Quota`]: its rules.
     pub quota: Quota,
+    /// What TCP leaves to uTP, where a client has connections of both.
+    pub mixed_mode_algorithm: MixedModeAlgorithm,
+}
+
+/// What connections over TCP leave to those over uTP ([`mixed_mode`](crate::mixed_mode)). libtorrent
+/// `mixed_mode_algorithm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum MixedModeAlgorithm {
+    /// What congestion control leaves.
+    PreferTcp,
+    /// Once a second TCP is limited to four times its share of the busy connections, of the rate in each direction;
+    /// only with [`Sharing::Quota`]. libtorrent's default (`session_impl::on_tick`).
+    PeerProportional,
 }
 
 /// How an upload limit is shared among the connections that have something to send.

@@ -41,7 +41,8 @@ impl Channel {
         self.average = u32::try_from(mean).unwrap_or(u32::MAX);
         self.last = std::mem::take(&mut self.counter);
     }
-    fn is_quiet(&self) -> bool {
+    /// Nothing came lately.
+    pub(crate) fn is_quiet(&self) -> bool {
         *self == Channel::default()
     }
 }

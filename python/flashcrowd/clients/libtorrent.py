@@ -47,7 +47,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     """The session's settings for a profile, and what they cannot say.
 
     What a profile does not have (an allowed-fast set, turnover of peers, a limit that counts
-    headers) is switched off, and so is TCP that makes room for uTP.
+    headers, TCP that makes room for uTP) is switched off.
 
     Args:
         settings: what the plan asks.
@@ -57,7 +57,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     rules = settings.rules
     connections, announce = rules["connections"], rules["announce"]
     requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
-    kinds = lt.alert.category_t
+    kinds, algorithms = lt.alert.category_t, lt.bandwidth_mixed_algo_t
     mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
     mask |= kinds.tracker_notification
     if have:
@@ -81,7 +81,9 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "enable_incoming_utp": True,
         "enable_outgoing_tcp": settings.transport == "tcp",
         "enable_outgoing_utp": settings.transport == "utp",
-        "mixed_mode_algorithm": int(lt.bandwidth_mixed_algo_t.prefer_tcp),
+        "mixed_mode_algorithm": int(
+            algorithms.peer_proportional if settings.tcp_yields else algorithms.prefer_tcp
+        ),
         "connections_limit": settings.max_connections,
         "close_redundant_connections": bool(connections["drop_seed_to_seed"]),
         "peer_timeout": round(connections["timeout_ns"] / 1e9),
@@ -154,6 +156,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "whole seconds")
     fixed = (
         ("nagle", rules["nagle"], (False,)),
+        ("connections.candidates", connections.get("candidates"), ("canonical",)),
         ("announce.numwant", announce["numwant"] or 200, (announce["numwant"],)),
         ("requests.block", requests["block_bytes"], (BLOCK,)),
         ("requests.snubbing", requests["snubbing"], (True,)),

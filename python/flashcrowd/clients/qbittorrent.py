@@ -63,6 +63,7 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
         offered.append("choker.leech")
     if settings.quota is not None:
         offered.append("limiter.sharing")
+    offered.append("limiter.mixed_mode_algorithm")
     yield from own_rules(settings, *offered)
 
 
@@ -80,7 +81,7 @@ def preferences(job: Job) -> dict[str, Any]:
         "lsd": False,
         "encryption": 2,  # none
         "bittorrent_protocol": 1 if settings.transport == "tcp" else 2,
-        "utp_tcp_mixed_mode": 0,
+        "utp_tcp_mixed_mode": int(settings.tcp_yields),
         "limit_utp_rate": True,
         "limit_lan_peers": True,
         "limit_tcp_overhead": settings.counts_headers,

@@ -142,6 +142,13 @@ class Settings:
         return limiter["quota"] if limiter.get("sharing") == "quota" else None
 
     @property
+    def tcp_yields(self) -> bool:
+        """Whether TCP is limited for the sake of uTP."""
+        rules = self.rules["limiter"]
+        proportional = rules.get("mixed_mode_algorithm") == "peer-proportional"
+        return proportional and self.quota is not None
+
+    @property
     def counts_headers(self) -> bool:
         """Whether the upload limit counts the headers of packets."""
         return self.quota is not None and self.quota["header_bytes"] > 0
@@ -168,6 +175,7 @@ RULES = (
     "choker.seed",
     "limiter.tick",
     "limiter.sharing",
+    "limiter.mixed_mode_algorithm",
 )
 """What every program decides somehow, by its name in a profile."""
 

@@ -62,6 +62,9 @@ class Connections(Table):
     """This share of them, one at least."""
     turnover_cutoff: Annotated[float, Field(ge=0, le=1)]
     """If there are so many, as a share of `max_connections`."""
+    candidates: Literal["last-named", "canonical"]
+    """To whom a connection is opened first: to the peer named last, or to those that the tracker
+    named and then by the canonical priority of BEP 40."""
     inactivity: MaybePositiveSpan
     """Two who want nothing of each other for so long part, if the house is nearly full; "none":
     never."""
@@ -392,6 +395,9 @@ class Limiter(Table):
     """Blocks are written in turns of a unit, or all that is sent needs a quota from a timer."""
     quota: Quota
     """Sharing "quota": its rules."""
+    mixed_mode_algorithm: Literal["prefer-tcp", "peer-proportional"]
+    """What TCP leaves to uTP where a client has both: what congestion control does, or, with
+    sharing "quota", all but four times its share of the busy connections."""
 
 
 class PeerExchange(Table):

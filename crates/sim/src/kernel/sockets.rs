@@ -55,6 +55,8 @@ pub(crate) struct Socket {
     pub(crate) connected_reported: bool,
     /// Whether this pair may be used again.
     free: bool,
+    /// Whether the owner reads no more than `may_read` bytes.
+    pub(super) reads_limited: bool,
     /// What the owner waits for.
     pub(crate) wait_for: WaitFor,
     /// Absent while listening, and in a free pair.
@@ -63,6 +65,7 @@ pub(crate) struct Socket {
     pub(crate) class: u32,
     /// Its number in the capture, if it has one.
     captured: u32,
+    may_read: u64,
     /// When its owner last wrote what [`Monitor::send`] counts; [`Time::NEVER`] before.
     pub(crate) last_send: Time,
 }
@@ -128,10 +131,12 @@ impl Socket {
             in_flight: 0,
             connected_reported: false,
             free: false,
+            reads_limited: false,
             wait_for: WaitFor::Room,
             transport,
             class: end.class,
             captured: end.captured,
+            may_read: 0,
             last_send: Time::NEVER,
         }
     }
@@ -539,11 +544,24 @@ impl<M> Sockets<M> {
         }
     }
 
-    /// Reads whatever has arrived; the bytes.
+    /// From now on the owner reads no more than so many bytes, or all that arrive. Whether something has
+    /// arrived that it may read.
+    pub(crate) fn limit_reads(&mut self, socket: u32, bytes: Option<u64>) -> bool {
+        let end = &mut self.all[socket as usize];
+        end.reads_limited = bytes.is_some();
+        end.may_read = bytes.unwrap_or(0);
+        bytes != Some(0) && end.transport.as_ref().is_some_and(|it| it.readable() > 0)
+    }
+
+    /// Reads whatever has arrived and may be read; the bytes.
     pub(crate) fn read(&mut self, socket: u32, now: Time) -> u64 {
         let end = &mut self.all[socket as usize];
         let Some(transport) = &mut end.transport else { return 0 };
-        let bytes = transport.readable();
+        let mut bytes = transport.readable();
+        if end.reads_limited {
+            bytes = bytes.min(end.may_read);
+            end.may_read -= bytes;
+        }
         if bytes > 0 {
             transport.read(now, bytes);
             end.read += bytes;

@@ -101,6 +101,9 @@ impl Transport {
     pub(crate) fn abort(&mut self, now: Time) {
         each!(self, t => t.abort(now))
     }
+    pub(crate) fn is_utp(&self) -> bool {
+        matches!(self, Transport::Utp(_))
+    }
     pub(crate) fn is_established(&self) -> bool {
         each!(self, t => t.is_established())
     }

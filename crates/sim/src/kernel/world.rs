@@ -239,7 +239,7 @@ impl<M> World<M> {
         true
     }
 
-    /// Reads everything that has arrived at a socket; returns what to pass to its owner.
+    /// Reads what has arrived at a socket and its owner may read; returns what to pass to its owner.
     pub(crate) fn socket_event(&mut self, socket: u32) -> Option<SocketEvent> {
         let end = self.sockets.get_mut(socket);
         let owner = end.owner;
@@ -253,8 +253,10 @@ impl<M> World<M> {
     /// Sends the acknowledgements that reading has made due. Returns whether the other end has closed, or
     /// the connection failed.
     pub(crate) fn after_socket_event(&mut self, socket: u32, socket_event: SocketEvent) -> bool {
-        let Some(transport) = &self.sockets.get(socket).transport else { return false };
-        let over = transport.peer_closed() || transport.is_closed();
+        let end = self.sockets.get(socket);
+        let Some(transport) = &end.transport else { return false };
+        let unread = end.reads_limited && transport.readable() > 0;
+        let over = transport.is_closed() || transport.peer_closed() && !unread;
         // What the owner wrote is on its way; reading leads to nothing but acknowledgements.
         if socket_event.bytes > 0 && transport.has_acknowledgement() {
             self.flush(socket);

@@ -3,6 +3,7 @@
 
 use super::Peer;
 use super::connection::Conn;
+use crate::candidates::Sources;
 use crate::peer_exchange::{Neighbour, PeerExchange};
 use crate::{ConnId, Message, PeerId};
 use flashcrowd_base::Time;
@@ -151,11 +152,11 @@ impl Peer {
                 fresh.push(*neighbour);
             }
         }
-        for Neighbour { peer, is_seed } in fresh {
-            // Whoever was lost has a time of its own at which it is tried again.
-            if !(self.has_lost(peer) || is_seed && self.is_complete()) {
-                self.connect(now, peer);
-            }
-        }
+        // Whoever was lost has a time of its own at which it is tried again.
+        fresh.retain(|&Neighbour { peer, is_seed }| {
+            !(self.has_lost(peer) || is_seed && self.is_complete())
+        });
+        let fresh: Vec<_> = fresh.into_iter().map(|neighbour| neighbour.peer).collect();
+        self.connect_to_all(now, &fresh, Sources { tracker: false, exchange: true });
     }
 }

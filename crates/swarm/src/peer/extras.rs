@@ -1,5 +1,6 @@
 //! What a connection of today's client needs besides: libtorrent's `peer_connection`.
 
+use super::mixed_mode::ReadQuota;
 use super::send_buffer::SendBuffer;
 use crate::PeerId;
 use crate::block_map::Block;
@@ -15,6 +16,10 @@ pub(super) struct Extras {
     /// If the client shares its limit by quotas.
     pub(super) send: Option<SendBuffer>,
     pub(super) statistics: Statistics,
+    /// Over uTP.
+    pub(super) utp: bool,
+    /// For what it brings over TCP.
+    pub(super) read_quota: ReadQuota,
     /// Both ends offer the Fast extension.
     pub(super) fast: bool,
     /// Both ends offer the extension protocol.

@@ -2,7 +2,8 @@
 //!
 //! `connection` holds what is known about one neighbour, `neighbours` gains and loses them, `upload`
 //! answers requests and chokes, `reads` has blocks read first, `download` makes requests and keeps interest,
-//! `suggestions` deals with those of others and its own, `announce` with the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
+//! `suggestions` deals with those of others and its own, `mixed_mode` shares between TCP and uTP, `announce` deals
+//! with the tracker, `web_seeds` with content servers. This file is the face: what the driver calls.
 
 mod announce;
 mod connection;
@@ -10,6 +11,7 @@ mod download;
 mod exchange;
 mod extras;
 mod fast;
+mod mixed_mode;
 mod neighbours;
 mod openings;
 mod outbox;
@@ -30,6 +32,7 @@ mod write_buffer;
 
 use crate::bandwidth::Bandwidth;
 use crate::block_map::{Block, BlockMap};
+use crate::candidates::{Candidates, Sources};
 use crate::choker::{Candidate, Choker, Decision};
 use crate::limiter::Limiter;
 use crate::picker::Picker;
@@ -42,6 +45,7 @@ use announce::Announcer;
 use connection::{Conn, Conns, Stage};
 use exchange::Exchange;
 use flashcrowd_base::{RandomStream, Span, Time};
+use mixed_mode::MixedMode;
 use openings::Openings;
 use outbox::Outbox;
 use reconnect::Lost;
@@ -83,8 +87,8 @@ pub struct Peer {
     conns: Conns,
     /// Connections whose handshake is complete.
     open: u32,
-    /// Peers that the tracker named while there were enough connections, or that wait for their turn.
-    spares: Vec<PeerId>,
+    /// Peers that were named while there were enough connections, or that wait for their turn.
+    candidates: Candidates,
     openings: Openings,
     reachable: bool,
     gone: bool,
@@ -107,6 +111,8 @@ pub struct Peer {
     limiter: Limiter,
     /// Instead of the limiter, if the limit is shared by quotas.
     bandwidth: Option<Box<Bandwidth>>,
+    /// If TCP makes room for uTP.
+    mixed_mode: Option<Box<MixedMode>>,
     announcer: Announcer,
     /// The time of the last call, at which send buffers are written.
     now: Time,
@@ -135,7 +141,7 @@ pub struct Peer {
     bytes_up: u64,
     wants: Wants,
     // Kept for their capacity.
-    candidates: Vec<Candidate>,
+    choker_candidates: Vec<Candidate>,
     decisions: Vec<Decision>,
     blocks: Vec<Block>,
     given: Vec<(ConnId, u32)>,
@@ -168,7 +174,7 @@ impl Peer {
             actions: Outbox::default(),
             conns: Conns::default(),
             open: 0,
-            spares: Vec::new(),
+            candidates: Candidates::new(id, profile.connections.candidates),
             openings: Openings::new(profile.connections.opened_at_once),
             reachable: false,
             gone: false,
@@ -187,6 +193,7 @@ impl Peer {
                 let rules = profile.limiter.clone();
                 Box::new(Bandwidth::new(limit.rate(), rules, now).with_phase(phase))
             }),
+            mixed_mode: MixedMode::new(&profile, now, phase),
             now,
             doubles: Vec::new(),
             retry_at: Time::NEVER,
@@ -204,7 +211,7 @@ impl Peer {
             bytes_wasted: 0,
             bytes_up: 0,
             wants: Wants::default(),
-            candidates: Vec::new(),
+            choker_candidates: Vec::new(),
             decisions: Vec::new(),
             blocks: Vec::new(),
             given: Vec::new(),
@@ -292,7 +299,7 @@ impl Peer {
         }
         self.gone = true;
         self.now = now;
-        self.spares.clear();
+        self.candidates.clear();
         for number in 0..self.conns.end() {
             self.close(now, ConnId(number));
         }
@@ -308,9 +315,7 @@ impl Peer {
         }
         self.now = now;
         self.announcer.on_answer(now, interval);
-        for peer in peers {
-            self.connect(now, *peer);
-        }
+        self.connect_to_all(now, peers, Sources { tracker: true, exchange: false });
         self.check_announce(now);
     }
     /// No answer from the tracker.
@@ -341,6 +346,7 @@ impl Peer {
             if c.initiated {
                 c.send(conn, handshake, true, &mut self.actions);
             }
+            self.join_mixed_mode(now, conn);
         }
         self.on_space(now, conn, space);
     }
@@ -481,13 +487,15 @@ impl Peer {
     /// When to call [`on_timer`](Peer::on_timer) next. Cheap.
     pub fn next_timer(&self) -> Option<Time> {
         let quota = self.bandwidth.as_ref().map_or(Time::NEVER, |bandwidth| bandwidth.wake());
-        let next = self.limiter.wake().min(quota).min(self.slow_at);
+        let reads = self.mixed_mode.as_ref().map_or(Time::NEVER, |mixed| mixed.wake());
+        let next = self.limiter.wake().min(quota).min(reads).min(self.slow_at);
         (next != Time::NEVER).then_some(next)
     }
     /// Time has come. Early calls are harmless.
     pub fn on_timer(&mut self, now: Time) {
         self.now = now;
         self.give_quota(now);
+        self.give_read_quota(now);
         if now >= self.limiter.wake() {
             self.limiter.settle(now);
             self.write_granted(now);
@@ -531,6 +539,7 @@ impl Peer {
             .min(self.openings.tick_at)
             .min(self.reconnect_at)
             .min(self.turnover_at)
+            .min(self.mixed_mode.as_ref().map_or(Time::NEVER, |mixed| mixed.tick_at))
             .min(self.exchange.as_ref().map_or(Time::NEVER, |exchange| exchange.look_at))
             .min(self.web_seeds.as_ref().map_or(Time::NEVER, |all| all.look_at));
     }
@@ -557,6 +566,9 @@ impl Peer {
                     self.time_out_request(now, id);
                 }
             }
+        }
+        if self.mixed_mode.as_ref().is_some_and(|mixed| now >= mixed.tick_at) {
+            self.limit_tcp(now);
         }
         if now >= self.openings.tick_at {
             self.open_waiting(now);

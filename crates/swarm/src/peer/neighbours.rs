@@ -3,6 +3,8 @@
 use super::Peer;
 use super::connection::{Conn, Stage};
 use super::extras::Extras;
+use crate::candidates::Sources;
+use crate::profile::CandidateOrder;
 use crate::{Action, ConnId, Extensions, Message, PeerId, UnchokeEnd};
 use flashcrowd_base::Time;
 use std::sync::Arc;
@@ -25,24 +27,54 @@ impl Peer {
         let conn = self.stranger(now, remote, false);
         Some(self.conns.insert(conn))
     }
-    /// The tracker named somebody.
-    pub(super) fn connect(&mut self, now: Time, remote: PeerId) {
+    /// These were named, all at once.
+    pub(super) fn connect_to_all(&mut self, now: Time, named: &[PeerId], sources: Sources) {
+        match self.profile.connections.candidates {
+            CandidateOrder::LastNamed => {
+                named.iter().for_each(|remote| self.connect(now, *remote, sources));
+            }
+            CandidateOrder::Canonical => {
+                named.iter().for_each(|remote| self.remember(*remote, sources));
+                self.connect_to_candidates(now);
+            }
+        }
+    }
+    /// Somebody was named.
+    fn connect(&mut self, now: Time, remote: PeerId, sources: Sources) {
         if remote == self.id || self.conns.to(remote).is_some() {
             return;
         }
-        let limit = self.profile.connections.max_initiate;
-        let full = self.conns.live() >= limit;
+        let full = self.conns.live() >= self.profile.connections.max_initiate;
         if full || !self.opens_now() {
-            let room = u64::from(self.profile.connections.max_candidates.unwrap_or(limit));
-            if (self.spares.len() as u64) < room && !self.spares.contains(&remote) {
-                self.spares.push(remote);
-            }
+            self.remember(remote, sources);
             if !full {
                 self.await_tick(now);
             }
             return;
         }
         self.open_connection(now, remote);
+    }
+    /// It may be connected to later.
+    fn remember(&mut self, remote: PeerId, sources: Sources) {
+        if remote != self.id && self.conns.to(remote).is_none() {
+            let rules = &self.profile.connections;
+            let most = rules.max_candidates.unwrap_or(rules.max_initiate);
+            self.candidates.add(remote, sources, most);
+        }
+    }
+    /// Opens what may be opened now; the others wait for a tick.
+    fn connect_to_candidates(&mut self, now: Time) {
+        while !self.candidates.is_empty()
+            && self.conns.live() < self.profile.connections.max_initiate
+        {
+            if !self.opens_now() {
+                self.await_tick(now);
+                return;
+            }
+            if let Some(candidate) = self.candidates.pop() {
+                self.open_connection(now, candidate);
+            }
+        }
     }
     /// Opens a connection, unless there is one.
     pub(super) fn open_connection(&mut self, now: Time, remote: PeerId) {
@@ -115,6 +147,9 @@ impl Peer {
         if let Some(bandwidth) = &mut self.bandwidth {
             bandwidth.remove(id);
         }
+        if let Some(mixed) = &mut self.mixed_mode {
+            mixed.forget(id);
+        }
         if !c.choke_sent {
             self.record_end(id, &c, UnchokeEnd::Disconnected);
         }
@@ -138,15 +173,11 @@ impl Peer {
             }
         }
         if self.profile.connections.opened_per_second.is_some() {
-            if !self.spares.is_empty() {
+            if !self.candidates.is_empty() {
                 self.await_tick(now);
             }
             return;
         }
-        while self.conns.live() < self.profile.connections.max_initiate
-            && let Some(spare) = self.spares.pop()
-        {
-            self.connect(now, spare);
-        }
+        self.connect_to_candidates(now);
     }
 }

@@ -59,11 +59,11 @@ impl Peer {
         // No more than half of what there is room for (`smooth_connects`).
         let room = limit.saturating_sub(self.conns.live()).div_ceil(2);
         for _ in 0..room.min(most - made_up) {
-            let Some(spare) = self.spares.pop() else { break };
-            self.open_connection(now, spare);
+            let Some(candidate) = self.candidates.pop() else { break };
+            self.open_connection(now, candidate);
         }
         // With as many as there may be, whoever is lost makes room, and asks for the next tick.
-        let waits = !self.spares.is_empty() && self.conns.live() < limit;
+        let waits = !self.candidates.is_empty() && self.conns.live() < limit;
         if waits || self.openings.ahead > 0 {
             self.await_tick(now);
         }

@@ -26,7 +26,7 @@ impl Peer {
     pub fn on_received(&mut self, now: Time, conn: ConnId, bytes: u64) {
         let second = self.second(now);
         let Some(c) = self.conns.get_mut(conn) else { return };
-        let unchoked = !c.choking_us;
+        let (unchoked, class) = (!c.choking_us, c.class());
         let Some(extras) = &mut c.extras else { return };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         extras.roll(second, unchoked);
@@ -34,7 +34,10 @@ impl Peer {
         if let Some(bandwidth) = &mut self.bandwidth {
             let headers = headers(bytes, self.profile.limiter.quota.header_bytes);
             extras.statistics.up_protocol.add(headers);
-            bandwidth.charge(second, headers);
+            bandwidth.charge(second, class, headers);
+            self.charge_reads(second, class, headers);
+            self.count_transfer(second, (0, bytes), headers);
+            self.pay_for_read(now, conn, bytes);
         }
     }
     /// The limiter's timer.
@@ -72,7 +75,7 @@ impl Peer {
         let tick_ms = profile.limiter.tick_ns.map_or(500, |tick| tick.nanos() / 1_000_000);
         loop {
             let Some(c) = self.conns.get_mut(id) else { return };
-            let unchoked = !c.choking_us;
+            let (unchoked, class) = (!c.choking_us, c.class());
             let Some(extras) = &mut c.extras else { return };
             extras.roll(second, unchoked);
             let upload_rate = extras.statistics.upload_rate();
@@ -86,7 +89,7 @@ impl Peer {
             };
             let lacks = buffer.lacks(upload_rate, tick_ms as u32, rules);
             if lacks > 0 {
-                if bandwidth.request(now, id, lacks) {
+                if bandwidth.request(now, id, class, lacks) {
                     buffer.quota = buffer.quota.saturating_add(lacks);
                 } else {
                     buffer.waits = true;
@@ -97,10 +100,12 @@ impl Peer {
             let bytes = c.write_send_buffer(id, !rules.messages, &mut self.actions, block);
             if bytes > 0 {
                 let headers = headers(bytes, rules.header_bytes);
-                bandwidth.charge(second, headers);
+                bandwidth.charge(second, class, headers);
                 if let Some(extras) = &mut c.extras {
                     extras.statistics.up_protocol.add(headers);
                 }
+                self.charge_reads(second, class, headers);
+                self.count_transfer(second, (bytes, 0), headers);
             }
             for (piece, length) in sent.drain(..) {
                 self.sent_block(now, id, piece, length);

@@ -5,6 +5,7 @@ mod accounts;
 mod connections;
 mod exchange;
 mod fast;
+mod mixed_mode;
 mod ns2;
 mod operations;
 mod suggestions;
@@ -14,8 +15,8 @@ mod writes;
 use super::*;
 use crate::Extensions;
 use crate::profile::{
-    BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart, PieceOrder,
-    RequestPipeline, SeedChoker, SuggestMode, WebSeedOrder, named,
+    BegunOrder, FirstRound, FreeSlot, HandOver, Interest, LeechChoker, MeterStart,
+    MixedModeAlgorithm, PieceOrder, RequestPipeline, SeedChoker, SuggestMode, WebSeedOrder, named,
 };
 use flashcrowd_base::Rate;
 use proptest::prelude::*;
@@ -51,6 +52,8 @@ struct Rig {
     asked: Vec<(ConnId, Message)>,
     /// Blocks that a disk was asked for, connections that are gone included.
     reads: Vec<(ConnId, BlockRequest)>,
+    /// How much may be read of a connection, where it was ever limited.
+    may_read: BTreeMap<ConnId, Option<u64>>,
     limited: u64,
     control: u64,
     pieces: u32,
@@ -62,7 +65,8 @@ impl Rig {
         let (conns, asked) = (BTreeMap::new(), Vec::new());
         let (data, web, reads) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (now, limited, control) = (Time::START, 0, 0);
-        Rig { peer, now, conns, data, web, asked, reads, limited, control, pieces }
+        let may_read = BTreeMap::new();
+        Rig { peer, now, conns, data, web, asked, reads, may_read, limited, control, pieces }
     }
     /// Carries out what the peer wants, and checks its books. Returns what was sent.
     fn drain(&mut self) -> Vec<(ConnId, Message)> {
@@ -75,6 +79,7 @@ impl Rig {
                 Action::Close { conn } => {
                     assert!(self.conns.remove(&conn).is_some(), "closed twice");
                     self.data.remove(&conn);
+                    self.may_read.remove(&conn);
                     self.asked.retain(|(other, _)| *other != conn);
                 }
                 Action::Write { conn, bytes, completes } => {
@@ -122,6 +127,10 @@ impl Rig {
                 Action::ReadBlock { conn, piece, begin, length } => {
                     assert!(self.conns.contains_key(&conn), "no such connection");
                     self.reads.push((conn, BlockRequest { piece, begin, length }));
+                }
+                Action::LimitReads { conn, bytes } => {
+                    assert!(self.conns.contains_key(&conn), "no such connection");
+                    self.may_read.insert(conn, bytes);
                 }
                 Action::PieceCompleted { piece } => {
                     assert!(self.peer.bitfield().has(piece));

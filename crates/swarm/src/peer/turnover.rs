@@ -24,7 +24,7 @@ impl Peer {
             return;
         }
         let wanted = ((f64::from(live) * rules.turnover_share) as usize).max(1);
-        let count = wanted.min(self.spares.len() + self.lost_candidates());
+        let count = wanted.min(self.candidates.len() + self.lost_candidates());
         let mut all: Vec<_> = self.conns.iter().map(|(id, c)| (usefulness(now, c), id)).collect();
         all.sort_unstable();
         for (_, id) in all.into_iter().take(count) {

@@ -254,7 +254,7 @@ impl Peer {
                 FreeSlot::Round | FreeSlot::Rechoke => number.is_multiple_of(every),
             };
         let rule = self.rule();
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.choker_candidates);
         let mut decisions = std::mem::take(&mut self.decisions);
         match rule {
             Rule::MainlineLeech => self.collect_givers(now, &mut candidates),
@@ -316,7 +316,7 @@ impl Peer {
             self.apply(now, id, *decision);
         }
         self.choker.rotate_to(next);
-        self.candidates = candidates;
+        self.choker_candidates = candidates;
         self.decisions = decisions;
     }
     /// The same as [`collect`](Peer::collect) for [`mainline_leech`], which is asked whenever

@@ -6,6 +6,7 @@
 
 use super::Peer;
 use super::send_buffer::headers;
+use crate::bandwidth::PeerClass;
 use crate::block_map::Block;
 use crate::meter::Meter;
 use crate::pipeline::{RequestSlowStart, stream_depth};
@@ -129,7 +130,9 @@ impl Peer {
         let second = self.second(now);
         if let Some(bandwidth) = &mut self.bandwidth {
             let read = u32::try_from(bytes).unwrap_or(u32::MAX);
-            bandwidth.charge(second, headers(read, self.profile.limiter.quota.header_bytes));
+            let headers = headers(read, self.profile.limiter.quota.header_bytes);
+            bandwidth.charge(second, PeerClass::Tcp, headers);
+            self.count_transfer(second, (0, read), headers);
         }
         let rules = self.profile.meter.clone();
         while let Some(one) = self.web_seeds.as_mut().and_then(|all| all.all.get_mut(seed as usize))

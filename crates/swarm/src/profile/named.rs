@@ -43,6 +43,7 @@ fn mainline() -> Profile {
             turnover_ns: None,
             turnover_share: 0.04,
             turnover_cutoff: 0.9,
+            candidates: CandidateOrder::LastNamed,
             inactivity_ns: None,
         },
         announce: Announce {
@@ -148,6 +149,7 @@ fn mainline() -> Profile {
                 watermark_factor: 0.5,
                 watermark: 500 << 10,
             },
+            mixed_mode_algorithm: MixedModeAlgorithm::PreferTcp,
         },
     }
 }
@@ -220,6 +222,7 @@ fn libtorrent() -> Profile {
             opened_at_once: 30,
             max_candidates: Some(3000),
             turnover_ns: Some(Span::from_secs(300)),
+            candidates: CandidateOrder::Canonical,
             inactivity_ns: Some(Span::from_secs(600)),
             ..modern.connections
         },
@@ -265,7 +268,11 @@ fn libtorrent() -> Profile {
             adjacent_pieces: true,
         },
         choker: Choker { unchoke_on_handshake: true, ..modern.choker },
-        limiter: LimiterRules { sharing: Sharing::Quota, ..modern.limiter },
+        limiter: LimiterRules {
+            sharing: Sharing::Quota,
+            mixed_mode_algorithm: MixedModeAlgorithm::PeerProportional,
+            ..modern.limiter
+        },
         ..modern
     }
 }

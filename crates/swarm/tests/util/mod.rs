@@ -9,7 +9,7 @@ use flashcrowd_swarm::{
     Action, AnnounceEvent, Answer, ConnId, Message, Peer, PeerId, Profile, Role, Torrent, Tracker,
     TrackerRules, UnchokeEnd,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// One end of a connection.
@@ -29,6 +29,7 @@ enum Happening {
     Closed { to: End, serial: u64 },
     Timer(usize),
     Read { of: End, piece: u32, begin: u32, length: u32 },
+    Unread { to: End, serial: u64 },
 }
 
 #[derive(Debug)]
@@ -39,11 +40,22 @@ struct Half {
     in_flight: u64,
     /// The same on the connection apart for blocks, once it stands.
     data_in_flight: u64,
+    /// How much may be read, if that is limited.
+    may_read: Option<u64>,
+    /// Messages that have arrived, and how many bytes of each have not been read.
+    unread: VecDeque<(Message, u64)>,
 }
 
 impl Half {
     fn new(serial: u64, other: Option<End>) -> Half {
-        Half { serial, other, in_flight: 0, data_in_flight: 0 }
+        Half {
+            serial,
+            other,
+            in_flight: 0,
+            data_in_flight: 0,
+            may_read: None,
+            unread: VecDeque::new(),
+        }
     }
 }
 
@@ -77,6 +89,7 @@ pub struct Swarm {
     pub read_time: Span,
     /// Leechers leave as soon as they are complete.
     pub leave_complete: bool,
+    tcp_every: Option<usize>,
     stream: RandomStream,
     queue: BTreeMap<(Time, u64), Happening>,
     halves: BTreeMap<End, Half>,
@@ -130,6 +143,9 @@ pub struct Make {
     pub split: bool,
     /// Whether seeds read from a disk.
     pub disk: bool,
+    /// Only every so many-th peer connects over TCP, the others over uTP; nothing for all over TCP. To the pipes
+    /// the two are the same.
+    pub tcp_every: Option<usize>,
 }
 
 impl Make {
@@ -148,6 +164,7 @@ impl Make {
             arrivals: Span::from_secs(5),
             split: false,
             disk: false,
+            tcp_every: None,
         }
     }
     pub fn build(self) -> Swarm {
@@ -164,6 +181,7 @@ impl Make {
             nonsense: false,
             read_time: Span::from_millis(20),
             leave_complete: false,
+            tcp_every: self.tcp_every,
             stream: RandomStream::new(self.seed, "tracker", 0),
             queue: BTreeMap::new(),
             halves: BTreeMap::new(),
@@ -254,6 +272,7 @@ impl Swarm {
                     Some(conn) => {
                         let end = (to, conn);
                         self.halves.insert(end, Half::new(serial, Some(from)));
+                        self.choose_transport(from.0, to, conn);
                         self.peers[to].on_connected(now, conn, self.buffer);
                         self.settle(to);
                         self.at(now + self.delay, Happening::SynAck { from, serial, to: end });
@@ -266,6 +285,7 @@ impl Swarm {
                     if let Some(half) = self.halves.get_mut(&from) {
                         half.other = Some(to);
                     }
+                    self.choose_transport(from.0, from.0, from.1);
                     self.peers[from.0].on_connected(now, from.1, self.buffer);
                     self.settle(from.0);
                 } else {
@@ -281,17 +301,14 @@ impl Swarm {
             }
             Happening::Deliver { to, serial, message } => {
                 if self.is(to, serial) {
-                    *self.logs[to.0].received.entry(name(&message)).or_default() += 1;
-                    let bytes = u64::from(message.size());
-                    self.peers[to.0].on_received(now, to.1, bytes);
-                    let later = matches!(message, Message::Unchoke | Message::Piece { .. });
-                    self.peers[to.0].on_message(now, to.1, message);
-                    if later && self.nonsense && self.peers[to.0].profile().fast.enabled {
-                        let piece = self.stream.below(40) as u32;
-                        let piece = if piece == 39 { u32::MAX } else { piece };
-                        self.peers[to.0].on_message(now, to.1, Message::Suggest { piece });
-                    }
-                    self.settle(to.0);
+                    let half = self.halves.get_mut(&to).expect("it is there");
+                    half.unread.push_back((message.clone(), u64::from(message.size())));
+                    self.read(to);
+                }
+            }
+            Happening::Unread { to, serial } => {
+                if self.is(to, serial) {
+                    self.read(to);
                 }
             }
             Happening::Read { of, piece, begin, length } => {
@@ -335,6 +352,40 @@ impl Swarm {
                 self.settle(peer);
             }
             Happening::Timer(_) => {}
+        }
+    }
+    /// Who opened a connection decides what it goes over.
+    fn choose_transport(&mut self, opener: usize, peer: usize, conn: ConnId) {
+        if self.tcp_every.is_some_and(|every| opener % every != 0) {
+            self.peers[peer].is_over_utp(conn);
+        }
+    }
+    /// Reads what has arrived, as far as the peer wants it.
+    fn read(&mut self, to: End) {
+        let now = self.now;
+        while let Some(half) = self.halves.get_mut(&to)
+            && let Some((message, left)) = half.unread.front_mut()
+        {
+            let bytes = half.may_read.map_or(*left, |may| may.min(*left));
+            if bytes == 0 {
+                return;
+            }
+            *left -= bytes;
+            half.may_read = half.may_read.map(|may| may - bytes);
+            let whole = (*left == 0).then(|| message.clone());
+            self.peers[to.0].on_received(now, to.1, bytes);
+            if let Some(message) = whole {
+                half.unread.pop_front();
+                *self.logs[to.0].received.entry(name(&message)).or_default() += 1;
+                let later = matches!(message, Message::Unchoke | Message::Piece { .. });
+                self.peers[to.0].on_message(now, to.1, message);
+                if later && self.nonsense && self.peers[to.0].profile().fast.enabled {
+                    let piece = self.stream.below(40) as u32;
+                    let piece = if piece == 39 { u32::MAX } else { piece };
+                    self.peers[to.0].on_message(now, to.1, Message::Suggest { piece });
+                }
+            }
+            self.settle(to.0);
         }
     }
     fn is(&self, end: End, serial: u64) -> bool {
@@ -430,6 +481,15 @@ impl Swarm {
                     now + self.read_time,
                     Happening::Read { of: (peer, conn), piece, begin, length },
                 );
+            }
+            Action::LimitReads { conn, bytes } => {
+                let to = (peer, conn);
+                let half = self.halves.get_mut(&to).expect("limited what is not there");
+                half.may_read = bytes;
+                let serial = half.serial;
+                if !half.unread.is_empty() {
+                    self.at(now, Happening::Unread { to, serial });
+                }
             }
             Action::JoinWebSeed { .. }
             | Action::LeaveWebSeed { .. }

@@ -92,6 +92,12 @@ impl Swarms<'_> {
                 self.settle_uplink(world, peer);
             }
             Action::Announce { event, numwant } => self.announce(world, peer, event, numwant),
+            Action::LimitReads { conn, bytes } => {
+                let socket = self.peers[peer as usize].sockets(conn).control;
+                if socket != NO_SOCKET && world.sockets.limit_reads(socket, bytes) {
+                    self.schedule(world, world.now, Code::Readable, socket);
+                }
+            }
             Action::ReadBlock { conn, piece, begin, length } => {
                 self.read_block(world, peer, Block { conn, piece, begin, length });
             }
@@ -316,14 +322,14 @@ impl Swarms<'_> {
         conn: ConnId,
         socket: u32,
     ) {
-        let space = world
-            .sockets
-            .get(socket)
-            .transport
-            .as_ref()
-            .map_or(0, |transport| transport.write_space());
+        let transport = world.sockets.get(socket).transport.as_ref();
+        let space = transport.map_or(0, |transport| transport.write_space());
+        let utp = transport.is_some_and(|transport| transport.is_utp());
         world.sockets.get_mut(socket).reported_space = clamp(space);
         if let Some(machine) = &mut self.peers[peer as usize].machine {
+            if utp {
+                machine.is_over_utp(conn);
+            }
             machine.on_connected(world.now, conn, space);
             self.drain(world, peer);
         }
@@ -363,6 +369,19 @@ impl Swarms<'_> {
             let Message::Peer(message) = message else { continue };
             machine.on_message(world.now, conn, message);
             self.drain(world, peer);
+        }
+    }
+
+    /// What has arrived at a socket may be read.
+    pub(super) fn read_on(&mut self, world: &mut World, socket: u32) {
+        let Some(news) = world.socket_event(socket) else { return };
+        self.on_socket_event(world, socket, news);
+        if world.after_socket_event(socket, news) {
+            let end = world.sockets.get_mut(socket);
+            let owner = std::mem::replace(&mut end.owner, Owner::NOBODY);
+            self.on_closed(world, socket, owner);
+            world.close(socket);
+            world.sockets.release_pair(socket);
         }
     }
 

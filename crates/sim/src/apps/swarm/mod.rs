@@ -75,10 +75,12 @@ enum Code {
     UploadControl,
     /// The disk of a seed has answered.
     DiskRead,
+    /// A socket whose client limits what it reads may be read again.
+    Readable,
 }
 
 impl Code {
-    const ALL: [Code; 7] = [
+    const ALL: [Code; 8] = [
         Code::Arrival,
         Code::Departure,
         Code::Timer,
@@ -86,6 +88,7 @@ impl Code {
         Code::Census,
         Code::UploadControl,
         Code::DiskRead,
+        Code::Readable,
     ];
 }
 
@@ -389,6 +392,7 @@ impl App for Swarms<'_> {
             Code::Census => self.count_pieces(world),
             Code::UploadControl => self.on_control(world, event.index),
             Code::DiskRead => self.on_disk_read(world, event.index),
+            Code::Readable => self.read_on(world, event.index),
         }
     }
 

@@ -56,7 +56,7 @@ fn spares_replace_lost_connections() {
     let mut rig = Rig::new(peer(profile, Role::Leecher));
     rig.peer.on_peers(rig.now, INTERVAL, &[1, 2, 3, 4, 5, 6].map(PeerId));
     rig.drain();
-    assert_eq!((rig.conns.len(), rig.peer.spares.len()), (2, 2));
+    assert_eq!((rig.conns.len(), rig.peer.candidates.len()), (2, 2));
     rig.conns.remove(&ConnId(0));
     rig.peer.on_closed(rig.now, ConnId(0));
     assert!(matches!(rig.peer.poll(), Some(Action::Connect { remote: PeerId(4), .. })));
