@@ -81,7 +81,7 @@ def test_a_line_of_pan2009_with_a_real_client_and_a_controller(tmp_path: Path) -
         used = quantities.use(study, {"way": "up", "from_s": 16}).of_run
         free, controlled = (used[run] for run in (0, 1))
         assert 30 < controlled < free < 115 if engine == registry.DEFAULT else free > 60
-        assert quantities.use(study, {"way": "down", "to_s": 10}).of_run[0] > 70
+        assert quantities.use(study, {"way": "down", "from_s": 0, "to_s": 11}).of_run[1] > 60
     asked = found["emulation"].results.tables["control"].to_pylist()
     limits = [row["limit_bps"] for row in asked if row["run"] == 1]
     assert limits[-1] > limits[1] >= 32_000, "the search begins at 4 KiB/s"
