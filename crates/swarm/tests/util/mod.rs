@@ -356,7 +356,7 @@ impl Swarm {
     }
     /// Who opened a connection decides what it goes over.
     fn choose_transport(&mut self, opener: usize, peer: usize, conn: ConnId) {
-        if self.tcp_every.is_some_and(|every| opener % every != 0) {
+        if self.tcp_every.is_some_and(|every| !opener.is_multiple_of(every)) {
             self.peers[peer].is_over_utp(conn);
         }
     }
