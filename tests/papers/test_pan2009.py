@@ -193,13 +193,13 @@ def test_rates_are_counted_from_the_begin_of_the_study_s_window() -> None:
     study = _study(MADE)
     given = {"way": "down"}
     whole = quantities.rate(study, given).of_run[0]
-    study.results.study["measures"] = {"window": {"from": "15 s"}}
+    windowed = {**study.results.study, "measures": {"window": {"from": "15 s"}}}
     rows = study.results.tables["series"].to_pylist()
     for row in rows:
         row["value"] *= 2 if row["t_s"] > 15 else 1
     study = StudyEvidence(
         "made",
-        Tables({**study.results.tables, "series": pa.Table.from_pylist(rows)}, study.results.study),
+        Tables({**study.results.tables, "series": pa.Table.from_pylist(rows)}, windowed),
     )
     assert quantities.rate(study, given).of_run[0] == pytest.approx(2 * whole)
     assert quantities.rate(study, {**given, "from_s": 0}).of_run[0] == pytest.approx(1.5 * whole)
@@ -209,8 +209,10 @@ def test_rates_are_counted_from_the_begin_of_the_study_s_window() -> None:
 def test_a_client_is_called_by_its_limiter_and_not_by_its_name() -> None:
     study = _study(MADE)
     for tick, said in (("none", "upload spread"), ("500 ms", "upload every half second")):
-        study.results.study["profiles"] = {"azureus": {"limiter": {"tick": tick}}}
-        assert limiter(study, "azureus") == said
+        profiles = {"azureus": {"limiter": {"tick": tick}}}
+        told = {**study.results.study, "profiles": profiles}
+        of_study = StudyEvidence("made", Tables(dict(study.results.tables), told))
+        assert limiter(of_study, "azureus") == said
 
 
 # --- a small campaign ---------------------------------------------------------------------------
