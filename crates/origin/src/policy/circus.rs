@@ -5,6 +5,7 @@ use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
 use crate::{Refusal, State};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*, which
 /// trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. Who has most of the file
@@ -106,7 +107,7 @@ impl Circus {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Member {
     /// The client cursor: the block that was chosen last.
     cursor: u32,
@@ -115,38 +116,7 @@ struct Member {
     independent: bool,
     /// Blocks that it has moved the region by.
     moved: u64,
-    /// Where its queue begins, and how many blocks stand there.
-    head: u16,
-    queued: u16,
-}
-
-/// The queues of all clients, rings of the same length in one memory.
-#[derive(Debug)]
-struct Queues {
-    length: usize,
-    blocks: Vec<u32>,
-}
-
-impl Queues {
-    fn place(&self, client: u32, member: Member, position: u16) -> usize {
-        let at = usize::from(member.head) + usize::from(position);
-        client as usize * self.length + if at < self.length { at } else { at - self.length }
-    }
-    fn push_back(&mut self, client: u32, member: &mut Member, block: u32) {
-        let place = self.place(client, *member, member.queued);
-        self.blocks[place] = block;
-        member.queued += 1;
-    }
-    fn pop_front(&self, member: &mut Member) {
-        member.head = if usize::from(member.head) + 1 < self.length { member.head + 1 } else { 0 };
-        member.queued -= 1;
-    }
-    fn front(&self, client: u32, member: Member) -> Option<u32> {
-        self.iter(client, member).next()
-    }
-    fn iter(&self, client: u32, member: Member) -> impl Iterator<Item = u32> + '_ {
-        (0..member.queued).map(move |position| self.blocks[self.place(client, member, position)])
-    }
+    queue: VecDeque<u32>,
 }
 
 /// The regions of all files.
@@ -182,7 +152,6 @@ pub(super) struct Control {
     settings: Circus,
     regions: Regions,
     members: Vec<Member>,
-    queues: Queues,
     store: Store,
 }
 
@@ -192,7 +161,6 @@ impl Control {
             settings: settings.clone(),
             regions: Regions { active_bytes: settings.active_bytes, all: Vec::new() },
             members: Vec::new(),
-            queues: Queues { length: settings.queue as usize, blocks: Vec::new() },
             store: Store::new(settings.replacement),
         }
     }
@@ -253,37 +221,38 @@ impl Policy for Control {
     }
     fn joined(&mut self, world: &World, client: u32) {
         let place = client as usize;
-        let members = self.members.len().max(place + 1);
-        self.members.resize(members, Member::default());
-        self.queues.blocks.resize(members * self.queues.length, 0);
+        self.members.resize_with(self.members.len().max(place + 1), Member::default);
         let region = self.regions.all[world.file_of(client) as usize];
+        let member = &mut self.members[place];
+        let mut queue = std::mem::take(&mut member.queue);
+        queue.clear();
         // What a client that resumes does not need counts as sent.
         let chosen = region.blocks - world.needs(client).blocks();
-        self.members[place] = Member { cursor: region.begin, chosen, ..Member::default() };
+        *member = Member { cursor: region.begin, chosen, independent: false, moved: 0, queue };
     }
     fn left(&mut self, _world: &World, client: u32) {
-        self.members[client as usize].queued = 0;
+        self.members[client as usize].queue.clear();
     }
 
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {
-        while usize::from(self.members[client as usize].queued) < self.queues.length {
+        while self.members[client as usize].queue.len() < self.settings.queue as usize {
             let Some(block) = self.select(world, client) else { break };
             world.choose(client, block);
             let member = &mut self.members[client as usize];
             member.cursor = block;
             member.chosen += 1;
-            self.queues.push_back(client, member, block);
+            member.queue.push_back(block);
         }
-        match self.queues.front(client, self.members[client as usize]) {
-            Some(block) => world.fetch(client, block),
+        match self.members[client as usize].queue.front() {
+            Some(block) => world.fetch(client, *block),
             None => Choice::Nothing,
         }
     }
 
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let member = &mut self.members[client as usize];
-        if self.queues.front(client, *member) == Some(block) {
-            self.queues.pop_front(member);
+        if member.queue.front() == Some(&block) {
+            member.queue.pop_front();
         }
         self.store.touch(slot, world.begins_extent(client, block));
     }
@@ -298,14 +267,13 @@ impl Policy for Control {
         let (file, layout) = (world.file_of(client), world.layout(client));
         let absent = |extent: &u32| world.slot_of(file, *extent).is_none();
         // What stands in the queue and is not in memory.
-        let member = self.members[client as usize];
-        let mut queue = self.queues.iter(client, member);
-        if let Some(extent) = queue.find_map(|block| Some(layout.extent_of(block)).filter(absent)) {
+        let queue = &self.members[client as usize].queue;
+        if let Some(extent) = queue.iter().map(|block| layout.extent_of(*block)).find(absent) {
             return Some(extent);
         }
         // Who is at the end of the region reads on.
         let region = self.regions.of(world, file);
-        let cursor = member.cursor;
+        let cursor = self.members[client as usize].cursor;
         let near = layout.blocks_per_extent();
         if region.distance(cursor) + near < region.length || !region.contains(cursor) {
             return None;
