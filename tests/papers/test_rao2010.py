@@ -1,12 +1,15 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from flashcrowd.papers import campaign, paper, reproduce
-from flashcrowd.papers.rao2010 import iplane
+from flashcrowd.papers.rao2010 import figures, iplane
 from flashcrowd.papers.verdict import Verdict
 
 RAO = paper.load("rao2010")
@@ -19,6 +22,15 @@ def test_every_claim_names_a_judge_and_studies_that_exist() -> None:
         assert set(claim.needs) <= set(RAO.studies), claim.id
         if "study" in claim.given:
             assert claim.given["study"] in claim.needs, claim.id
+
+
+def test_payloads_are_not_drawn_where_their_points_were_not_run() -> None:
+    study = SimpleNamespace(
+        rows=lambda _: pa.table({"population": pa.array([], pa.string())}),
+        select=lambda _: [],
+        points=SimpleNamespace(only=lambda points: SimpleNamespace(points=tuple(points))),
+    )
+    assert list(figures._payloads(cast("Any", {"loss": study}))) == []
 
 
 def test_every_item_is_drawn_and_needs_studies_that_exist() -> None:
