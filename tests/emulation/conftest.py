@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.clients.testbed import needs
 
-from flashcrowd.emulation.capabilities import capabilities
+from flashcrowd.emulation import capabilities as machine
+from flashcrowd.emulation.capabilities import Capability, capabilities
 
 STUDY = """
 format = 1
@@ -127,3 +128,11 @@ def swarm(tmp_path: Path) -> Path:
     path = tmp_path / "swarm.toml"
     path.write_text(SWARM)
     return path
+
+
+@pytest.fixture
+def closed_tun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that does not let this user have TUN devices."""
+    closed = Capability("TUN device", "limited", "Permission denied", "as root: chmod 0666")
+    found = [*(it for it in capabilities() if it.name != closed.name), closed]
+    monkeypatch.setattr(machine, "capabilities", lambda: found)

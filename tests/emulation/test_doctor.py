@@ -50,12 +50,10 @@ def test_what_a_study_lacks_is_named_with_the_remedy(
     assert "modprobe tcp_bbr" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("closed_tun")
 def test_hosts_with_different_mtus_need_tun(
-    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    closed = Capability("TUN device", "limited", "Permission denied", "as root: chmod 0666")
-    others = [it for it in capabilities.capabilities() if it.name != closed.name]
-    monkeypatch.setattr(capabilities, "capabilities", lambda: [*others, closed])
     assert _status(["doctor", str(study)]) == 0, "veth serves hosts with one MTU"
     capsys.readouterr()
     text = study.read_text()

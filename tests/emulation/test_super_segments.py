@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from flashcrowd.cli import _status
-from flashcrowd.emulation import capabilities, payloads, stack
-from flashcrowd.emulation.capabilities import Capability
+from flashcrowd.emulation import payloads, stack
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.study import Study
 
@@ -89,12 +88,8 @@ def test_a_kernel_has_bounds(study: Path) -> None:
     assert stack.largest_segment({**large, "tso_bytes": 1500}) == 0, "one packet is none"
 
 
-def test_tun_is_needed(
-    study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed = Capability("TUN device", "limited", "Permission denied", "as root: chmod 0666")
-    others = [it for it in capabilities.capabilities() if it.name != closed.name]
-    monkeypatch.setattr(capabilities, "capabilities", lambda: [*others, closed])
+@pytest.mark.usefixtures("closed_tun")
+def test_tun_is_needed(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _status(["doctor", str(with_large(study))]) == 2
     assert "super-segments (tso) need TUN; as root: chmod 0666" in capsys.readouterr().out
 

@@ -499,9 +499,9 @@ mod tests {
     use crate::open_file::Version;
     use std::io::Write;
 
-    fn desk() -> Arc<Desk> {
+    fn desk(memory_bytes: u64) -> Arc<Desk> {
         let settings = OriginSettings {
-            memory_bytes: 1 << 20,
+            memory_bytes,
             extent_bytes: 1 << 17,
             block_bytes: 1 << 14,
             ..OriginSettings::default()
@@ -518,7 +518,7 @@ mod tests {
     #[tokio::test]
     async fn a_disk_that_cannot_read_ends_those_who_wait() {
         let directory = tempfile::tempdir().unwrap();
-        let desk = desk();
+        let desk = desk(1 << 20);
         let bad = open(&desk, File::open(directory.path()).unwrap(), 1 << 20);
         let mut good = tempfile::tempfile().unwrap();
         good.write_all(&[7; 100_000]).unwrap();
@@ -540,7 +540,7 @@ mod tests {
     async fn a_file_that_is_cut_is_another_one() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 100_000]).unwrap();
-        let desk = desk();
+        let desk = desk(1 << 20);
         let file = open(&desk, file, 200_000);
         let all = std::slice::from_ref(&(150_000..200_000));
         let mut download = Download::begin(&desk, &file, all, true, None);
@@ -552,7 +552,7 @@ mod tests {
     async fn a_block_at_a_time() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 100_000]).unwrap();
-        let desk = desk();
+        let desk = desk(1 << 20);
         let file = open(&desk, file, 100_000);
         let all = std::slice::from_ref(&(0..100_000));
         let mut download = Download::begin(&desk, &file, all, true, None);
@@ -568,13 +568,7 @@ mod tests {
     /// A block that is lent while its file changes, and its memory goes to others.
     #[tokio::test]
     async fn what_is_lent_stays_as_it_was() {
-        let settings = OriginSettings {
-            memory_bytes: 5 << 20,
-            extent_bytes: 1 << 17,
-            block_bytes: 1 << 14,
-            ..OriginSettings::default()
-        };
-        let desk = Desk::new(&settings, None).unwrap();
+        let desk = desk(5 << 20);
         let length = 8 << 20;
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; length]).unwrap();
@@ -609,13 +603,7 @@ mod tests {
     /// Who takes them at once gets more and more at a time: in order, of one extent, and of no other order.
     #[tokio::test]
     async fn several_blocks_at_a_time_in_order() {
-        let settings = OriginSettings {
-            memory_bytes: 5 << 20,
-            extent_bytes: 1 << 17,
-            block_bytes: 1 << 14,
-            ..OriginSettings::default()
-        };
-        let desk = Desk::new(&settings, None).unwrap();
+        let desk = desk(5 << 20);
         let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 14) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&content).unwrap();

@@ -29,6 +29,14 @@ class Answer:
     body: bytes
 
     @property
+    def failed(self) -> bool:
+        """Whether a client is there that cannot answer now.
+
+        A server that knows no such method (501, Not Implemented) is another program.
+        """
+        return self.status >= 500 and self.status != 501
+
+    @property
     def text(self) -> str:
         """The body as text."""
         return self.body.decode("utf-8", "replace")

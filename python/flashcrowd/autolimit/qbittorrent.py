@@ -120,8 +120,7 @@ class QBittorrent:
         form = {"username": self._user, "password": self._password or ""}
         answer = self._http.ask("POST", f"{self._path}auth/login", urlencode(form), _FORM)
         status, said = answer.status, answer.text.strip()
-        # A server that knows no POST is none of qBittorrent's (501, Not Implemented).
-        if status >= 500 and status != 501:
+        if answer.failed:
             raise Gone(f"status {status}")
         if status == 403:
             raise Refused(

@@ -129,8 +129,7 @@ class Transmission:
         status = answer.status
         if status == 200:
             return
-        # A server that knows no POST is none of Transmission's (501, Not Implemented).
-        if status >= 500 and status != 501:
+        if answer.failed:
             raise Gone(f"status {status}")
         if status == 401:
             if self._user:
