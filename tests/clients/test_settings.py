@@ -36,6 +36,9 @@ def as_shipped() -> Settings:
                 "slow-start": {"queue_time_ns": 3 * 10**9, "first": 4, "min": 2, "max": 500}
             },
             "strict_end_game": True,
+            "cancel_doubles": False,
+            "block_timeout_ns": 20 * 10**9,
+            "request_timeout_ns": 60 * 10**9,
         },
         fast={"enabled": True, "allowed_set": 5},
         picker={"strict_priority": False, "whole_pieces_ns": 20 * 10**9},
@@ -83,6 +86,9 @@ def test_what_a_profile_does_not_have_is_switched_off():
     assert {it.setting for it in unmet} == {
         "connections.candidates",
         "requests.backlog",
+        "requests.block_timeout",
+        "requests.cancel_doubles",
+        "requests.request_timeout",
         "requests.strict_end_game",
         "limiter.sharing",
         "fast.enabled",

@@ -104,6 +104,41 @@ impl BlockMap {
         self.free -= 1;
         Some(Block { piece, index: (64 * index as u32 + bit) as u16 })
     }
+    /// Whether a block of `piece` is free beside these.
+    pub fn has_free_beside(&self, piece: u32, these: &[Block]) -> bool {
+        let free = self.parts.get(piece as usize).map_or(0, |part| usize::from(part.free));
+        free > these.iter().filter(|it| it.piece == piece && self.is_free(**it)).count()
+    }
+    /// Takes the first free block of `piece` beside these.
+    pub fn take_beside(&mut self, piece: u32, these: &[Block]) -> Option<Block> {
+        let mut passed = Vec::new();
+        let taken = loop {
+            match self.take(piece) {
+                Some(block) if these.contains(&block) => passed.push(block),
+                taken => break taken,
+            }
+        };
+        for block in passed {
+            self.give_back(block);
+        }
+        taken
+    }
+    /// Takes this block. False if it was not free.
+    pub fn take_this(&mut self, block: Block) -> bool {
+        let free = self.is_free(block);
+        if free && let Some(part) = self.parts.get_mut(block.piece as usize) {
+            part.bits[usize::from(block.index) / 64] &= !(1 << (block.index % 64));
+            part.free -= 1;
+            self.free -= 1;
+        }
+        free
+    }
+    /// Whether a block of a piece that was begun is free.
+    pub fn is_free(&self, block: Block) -> bool {
+        let Some(part) = self.parts.get(block.piece as usize) else { return false };
+        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        word < part.bits.len() / 2 && part.bits[word] & bit != 0
+    }
     /// A block that was asked for will not come: it is free again. False if it was not taken.
     pub fn give_back(&mut self, block: Block) -> bool {
         let Some(part) = self.parts.get_mut(block.piece as usize) else { return false };
@@ -135,6 +170,13 @@ impl BlockMap {
         part.bits = Vec::new();
         self.have.set(block.piece);
         Arrival::Whole
+    }
+    /// Whether a block is here.
+    pub fn has_block(&self, block: Block) -> bool {
+        let Some(part) = self.parts.get(block.piece as usize) else { return false };
+        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let here = &part.bits[part.bits.len() / 2..];
+        self.have.has(block.piece) || here.get(word).is_some_and(|bits| bits & bit != 0)
     }
     /// The blocks that have been asked for and are not here.
     pub fn under_way(&self) -> impl Iterator<Item = Block> + '_ {

@@ -164,10 +164,14 @@ pub struct Requests {
     /// The time without a block after which a peer counts as snubbing us. Mainline 30 s, libtorrent 60 s.
     pub snub_after_ns: Span,
     /// Somebody who owes blocks and sends none for so long has one request at a time until it does; its last
-    /// request is given up if its piece has no other block to ask for. Looked at with
-    /// `connections.timeout_sweep_ns`; `null`: never. libtorrent `piece_timeout` 20 s
+    /// request is given up if its piece has no other block to ask for, and taken if it is answered nevertheless.
+    /// Looked at with `connections.timeout_sweep_ns`; `null`: never. libtorrent `piece_timeout` 20 s
     /// (`peer_connection::snub_peer`).
     pub block_timeout_ns: Option<Span>,
+    /// The same for whose next block takes longer than the last ones let expect
+    /// ([`RequestTime`](crate::request_time::RequestTime)), and for so long at most; `null`: never. libtorrent
+    /// `request_timeout` 60 s (`peer_connection::request_timeout`).
+    pub request_timeout_ns: Option<Span>,
     /// Whether the last blocks are asked of every peer that has them, with CANCEL on arrival (A.8).
     pub end_game: bool,
     /// The end game is strict: only somebody of whom nothing else can be asked, and of whom nothing is
@@ -175,6 +179,10 @@ pub struct Requests {
     /// begun; whoever cannot fill its queue has one request at a time. libtorrent
     /// `strict_end_game_mode` (`request_a_block`).
     pub strict_end_game: bool,
+    /// Whether CANCEL goes to whoever else was asked for a block that is here, in a strict end game. libtorrent means
+    /// to (`torrent::cancel_block`) and does not: `cancel_request` looks whether the block is requested still,
+    /// which `mark_as_writing` has ended just before (1.2 to 2.1.1). So what two were asked for comes twice.
+    pub cancel_doubles: bool,
     /// In whom the peer is interested.
     pub interest: Interest,
     /// Whether requests that a choke or a lost connection leaves unanswered are made at once to

@@ -157,7 +157,7 @@ fn a_swarm_without_its_seed_does_not_end_and_one_with_every_piece_does() {
 }
 
 /// libtorrent with some of its mechanisms switched off.
-fn libtorrent(switch: [bool; 9]) -> Profile {
+fn libtorrent(switch: [bool; 10]) -> Profile {
     let mut profile = named("libtorrent").expect("it ships");
     profile.fast.enabled = switch[0];
     profile.limiter.quota.messages = switch[1];
@@ -165,6 +165,7 @@ fn libtorrent(switch: [bool; 9]) -> Profile {
     profile.limiter.quota.idle_earns = switch[3];
     profile.requests.strict_end_game = switch[4];
     profile.picker.begun_wins_ties = switch[5];
+    profile.requests.cancel_doubles = switch[9];
     if switch[6] {
         profile.picker.whole_pieces_ns = Span::ZERO;
     }
@@ -178,7 +179,7 @@ fn libtorrent(switch: [bool; 9]) -> Profile {
 }
 
 fn any_rules() -> impl Strategy<Value = (Profile, TrackerRules)> {
-    let today = prop::option::of(any::<[bool; 9]>());
+    let today = prop::option::of(any::<[bool; 10]>());
     (any::<[bool; 11]>(), 0usize..4, 0usize..5, today).prop_map(|(switch, seed, backlog, today)| {
         let mut profile = match (switch[0], today) {
             (true, Some(today)) => libtorrent(today),

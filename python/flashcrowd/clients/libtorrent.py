@@ -103,6 +103,8 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
+        "request_timeout": round((requests.get("request_timeout_ns") or 60e9) / 1e9),
+        "piece_timeout": round((requests.get("block_timeout_ns") or 20e9) / 1e9),
         "allowed_fast_set_size": settings.allowed_fast,
         "suggest_mode": int(settings.suggests),
         "max_suggest_pieces": settings.max_suggested,
@@ -152,6 +154,9 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
     if requests["end_game"] and not requests.get("strict_end_game", True):
         given = "one that another owes, of whoever has nothing else to be asked for"
         yield Unmet("requests.strict_end_game", "every last block of everybody", given)
+    for name, given in (("request", 60), ("block", 20)):
+        if requests.get(f"{name}_timeout_ns") is None:
+            yield Unmet(f"requests.{name}_timeout", "none", f"{given} s")
     if choker["round_ns"] % 10**9:
         yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "whole seconds")
     fixed = (
@@ -161,6 +166,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
         ("requests.block", requests["block_bytes"], (BLOCK,)),
         ("requests.snubbing", requests["snubbing"], (True,)),
         ("requests.end_game", requests["end_game"], (True,)),
+        ("requests.cancel_doubles", requests.get("cancel_doubles", False), (False,)),
         ("requests.interest", requests["interest"], ("missing-pieces",)),
         ("fast.enabled", settings.fast, (True,)),
         ("picker.order", picker["order"], ("rarest-first",)),

@@ -92,6 +92,10 @@ impl Peer {
             let mut asked = active.unwrap_or_default();
             if let Some(extras) = &mut c.extras {
                 extras.end_game = false;
+                if !fast {
+                    let given_up = std::mem::take(&mut extras.given_up);
+                    asked.retain(|block| !given_up.contains(block));
+                }
                 // Requests that went out are answered or rejected one by one (BEP 6).
                 asked.extend(extras.reserved.drain(..));
             }
@@ -126,14 +130,28 @@ impl Peer {
         let Some(position) = work.active.iter().position(|other| *other == block) else { return };
         work.active.remove(position);
         work.slow_start.block(now, length);
+        let owes = !work.active.is_empty();
+        let mut given_up = false;
         if let Some(extras) = &mut c.extras {
-            extras.snubbed = false;
+            let took = now.since(extras.owes_since);
+            let late = |most| took >= extras.request_time.timeout(most);
+            let late = self.profile.requests.request_timeout_ns.is_some_and(late);
+            extras.snubbed &= late || self.block_map.has_block(block);
+            extras.request_time.add(took);
+            if owes {
+                extras.owes_since = now;
+            }
+            let place = extras.given_up.iter().position(|other| *other == block);
+            given_up = place.map(|place| extras.given_up.swap_remove(place)).is_some();
             extras.downloaded += u64::from(length);
             extras.queue_size += u32::from(!extras.slow_start_over);
         }
         c.last_block = Some(now);
         c.down_since_round += u64::from(length);
         c.down_meter.update(now, length, &self.profile.meter);
+        if given_up && self.block_map.take_this(block) {
+            self.exhausted(block.piece);
+        }
         if self.block_came(now, id, block) {
             self.bytes_wasted -= u64::from(length);
         }
@@ -276,12 +294,8 @@ impl Peer {
                 let request = request(stamped, piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }
-            if !self.block_map.has_free(piece) {
-                exhausted = true;
-                for (_, c) in self.conns.iter_mut() {
-                    c.requestable_pieces -= u32::from(c.have.has(piece));
-                }
-            }
+            exhausted |= !self.block_map.has_free(piece);
+            self.exhausted(piece);
         }
         if self.conns.get(id).is_some_and(|c| self.wants_nothing_of(c)) {
             self.show_interest(id, false);
@@ -290,6 +304,14 @@ impl Peer {
             self.lose_interest_in_idle();
             if self.profile.requests.end_game && self.block_map.all_requested() {
                 self.begin_endgame(now);
+            }
+        }
+    }
+    /// Blocks of a piece have been asked for: if they were the last free ones, it counts for nobody any more.
+    pub(super) fn exhausted(&mut self, piece: u32) {
+        if !self.block_map.has_free(piece) {
+            for (_, c) in self.conns.iter_mut() {
+                c.requestable_pieces -= u32::from(c.have.has(piece));
             }
         }
     }

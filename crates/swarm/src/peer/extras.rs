@@ -5,6 +5,7 @@ use super::send_buffer::SendBuffer;
 use crate::PeerId;
 use crate::block_map::Block;
 use crate::profile::{Profile, RequestPipeline, Sharing};
+use crate::request_time::RequestTime;
 use crate::statistics::Statistics;
 use flashcrowd_base::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
@@ -43,6 +44,11 @@ pub(super) struct Extras {
     pub(super) reserved: VecDeque<Block>,
     /// When something was asked of it last.
     pub(super) asked_at: Option<Time>,
+    /// Since when it has owed its next block (`m_requested`), and how long the last ones took (`m_request_time`).
+    pub(super) owes_since: Time,
+    pub(super) request_time: RequestTime,
+    /// Blocks that it owes still and that were given up (`pending_block::timed_out`).
+    pub(super) given_up: Vec<Block>,
     /// It owed blocks and sent none for too long (`m_snubbed`).
     pub(super) snubbed: bool,
     /// Its queue could not be filled (`m_endgame_mode`).

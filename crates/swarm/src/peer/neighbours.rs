@@ -165,7 +165,10 @@ impl Peer {
             }
             if !self.gone {
                 let mut asked = c.work.map(|work| work.active).unwrap_or_default();
-                asked.extend(c.extras.map(|extras| extras.reserved).unwrap_or_default());
+                if let Some(extras) = c.extras {
+                    asked.retain(|block| !extras.given_up.contains(block));
+                    asked.extend(extras.reserved);
+                }
                 self.release_requests(now, asked);
                 if !c.choked {
                     self.slot_freed(now, c.interested_in_us);

@@ -13,8 +13,8 @@ use flashcrowd_base::{Span, Time};
 
 /// No more pieces are asked for as a whole than make so many bytes.
 const MAX_CONTIGUOUS: u64 = 8 << 20;
-/// After so long somebody of whom nothing could be asked is looked at again
-/// (`peer_connection::second_tick`).
+/// So long after its last request somebody of whom nothing could be asked is looked at again, with the tick of
+/// the next second (`peer_connection::second_tick`).
 const RETRY: Span = Span::from_secs(5);
 
 /// How a neighbour stands at an instant.
@@ -120,8 +120,10 @@ impl Peer {
             && let Some(c) = self.conns.get(id)
         {
             let block_map = &self.block_map;
-            let want =
-                |piece: u32| c.have.has(piece) && block_map.has_free(piece) && c.may_request(piece);
+            // What it was asked for and is given up is not asked of it again.
+            let given_up = c.extras.as_ref().map_or(&[][..], |extras| &extras.given_up);
+            let free = |piece: u32| block_map.has_free_beside(piece, given_up);
+            let want = |piece: u32| c.have.has(piece) && free(piece) && c.may_request(piece);
             let look = Look {
                 finish: too_many,
                 whole: contiguous > 0,
@@ -146,17 +148,13 @@ impl Peer {
                     break;
                 };
                 while (lacking > 0 || contiguous > 0)
-                    && let Some(block) = self.block_map.take(piece)
+                    && let Some(block) = self.block_map.take_beside(piece, &extras.given_up)
                 {
                     extras.reserved.push_back(block);
                     lacking -= 1;
                     contiguous = contiguous.saturating_sub(1);
                 }
-                if !self.block_map.has_free(piece) {
-                    for (_, c) in self.conns.iter_mut() {
-                        c.requestable_pieces -= u32::from(c.have.has(piece));
-                    }
-                }
+                self.exhausted(piece);
             }
         }
         lacking
@@ -175,8 +173,11 @@ impl Peer {
                 .under_way()
                 .filter(|block| c.have.has(block.piece) && !self.block_map.has_free(block.piece)),
         );
-        if !busy.is_empty() {
-            let block = busy[self.stream.below(busy.len())];
+        // One of the pieces, and then one of its blocks (`piece_picker::pick_pieces`).
+        let mut pieces: Vec<&[Block]> = busy.chunk_by(|a, b| a.piece == b.piece).collect();
+        if !pieces.is_empty() {
+            let piece = pieces.swap_remove(self.stream.below(pieces.len()));
+            let block = piece[self.stream.below(piece.len())];
             if let Some(extras) = &mut c.extras {
                 extras.reserved.push_back(block);
             }
@@ -194,8 +195,15 @@ impl Peer {
         while (c.active().len() as u64) < u64::from(size) {
             let reserved = c.extras.as_mut().and_then(|extras| extras.reserved.pop_front());
             let Some(block) = reserved else { return };
+            if self.block_map.has_block(block) {
+                continue;
+            }
+            let first = c.active().is_empty();
             if let Some(extras) = &mut c.extras {
                 extras.asked_at = Some(now);
+                if first {
+                    extras.owes_since = now;
+                }
             }
             let work = c.work(&self.profile.meter);
             work.active.push(block);
@@ -208,52 +216,67 @@ impl Peer {
             c.send(id, request, behind, &mut self.actions);
         }
     }
-    /// A neighbour that owes blocks may have been silent for too long (`peer_connection::snub_peer`).
+    /// A neighbour that owes blocks may have been silent for too long, by what its last ones took or by a fixed time
+    /// (`peer_connection::second_tick`).
     pub(super) fn time_out_request(&mut self, now: Time, id: ConnId) {
-        let Some(timeout) = self.profile.requests.block_timeout_ns else { return };
-        let Some(c) = self.conns.get_mut(id) else { return };
-        let Some(&last) = c.active().last() else { return };
-        let heard = c.last_block;
-        let Some(extras) = &mut c.extras else { return };
-        if heard.max(extras.asked_at).is_none_or(|at| now.since(at) <= timeout) {
-            return;
+        let rules = &self.profile.requests;
+        let Some(c) = self.conns.get(id).filter(|c| !c.active().is_empty()) else { return };
+        let Some(extras) = &c.extras else { return };
+        let owed = now.since(extras.owes_since);
+        let late = |most| owed > extras.request_time.timeout(most);
+        let late = rules.request_timeout_ns.is_some_and(late);
+        let heard = c.last_block.max(extras.asked_at);
+        let silent = |timeout| heard.is_some_and(|at| now.since(at) > timeout);
+        let silent = rules.block_timeout_ns.is_some_and(silent);
+        for _ in 0..u32::from(late) + u32::from(silent) {
+            self.snub(now, id);
         }
+    }
+    /// One request at a time from now on. What is spoken for is free again, and so is the last block that is owed
+    /// if it is what its piece lacks; it is taken if it comes nevertheless (`peer_connection::snub_peer`).
+    fn snub(&mut self, now: Time, id: ConnId) {
+        let Some(c) = self.conns.get_mut(id) else { return };
+        let Some(extras) = &mut c.extras else { return };
         extras.snubbed = true;
         extras.slow_start_over = true;
-        let mut given_up: Vec<Block> = extras.reserved.drain(..).collect();
-        if !self.block_map.has_free(last.piece) {
-            given_up.push(last);
-            if let Some(work) = &mut c.work {
-                work.active.pop();
-            }
-            let (begin, length) = self.block_map.range(last);
-            self.send(id, Message::Cancel { piece: last.piece, begin, length });
+        let mut free: Vec<Block> = extras.reserved.drain(..).collect();
+        let active = c.work.as_ref().map_or(&[][..], |work| &work.active);
+        let last = active.iter().rfind(|block| !extras.given_up.contains(block));
+        if let Some(&last) = last.filter(|block| !self.block_map.has_free(block.piece)) {
+            extras.given_up.push(last);
+            free.push(last);
         }
-        self.release_requests(now, given_up);
-        // In an end game of everybody nothing is released.
-        self.await_retry(now, id);
+        self.release_requests(now, free);
     }
     /// A neighbour of whom nothing is asked now is looked at again.
     fn await_retry(&mut self, now: Time, id: ConnId) {
-        if self.retry_at == Time::NEVER && self.conns.get(id).is_some_and(is_unused) {
-            self.retry_at = now + RETRY;
+        let unused = self.conns.get(id).filter(|c| is_unused(c));
+        let Some(extras) = unused.and_then(|c| c.extras.as_ref()) else { return };
+        let due = extras.asked_at.map_or(now, |at| (at + RETRY).max(now));
+        let tick = self.started + Span::from_secs(self.second(due) + 1);
+        if tick < self.retry_at {
+            self.retry_at = tick;
             self.set_slow_timer();
         }
     }
     /// Blocks are free again, and perhaps only neighbours have them of whom nothing is asked, because all
     /// that they have was asked of others.
     pub(super) fn await_any_retry(&mut self, now: Time) {
-        let unused = self.conns.iter().find(|(_, c)| is_unused(c)).map(|(id, _)| id);
-        if let Some(id) = unused {
-            self.await_retry(now, id);
+        for number in 0..self.conns.end() {
+            self.await_retry(now, ConnId(number));
         }
     }
     /// Looks again at those of whom nothing could be asked.
     pub(super) fn retry_requests(&mut self, now: Time) {
         for number in 0..self.conns.end() {
             let id = ConnId(number);
-            if self.conns.get(id).is_some_and(is_unused) {
+            let unused = self.conns.get_mut(id).filter(|c| is_unused(c));
+            let Some(extras) = unused.and_then(|c| c.extras.as_mut()) else { continue };
+            if extras.asked_at.is_none_or(|at| now.since(at) >= RETRY) {
+                extras.asked_at = Some(now);
                 self.request_more(now, id, None);
+            } else {
+                self.await_retry(now, id);
             }
         }
     }
@@ -261,6 +284,9 @@ impl Peer {
     pub(super) fn cancel_double(&mut self, id: ConnId, block: Block) {
         let Some(place) = self.doubles.iter().position(|other| *other == block) else { return };
         self.doubles.swap_remove(place);
+        if !self.profile.requests.cancel_doubles {
+            return;
+        }
         let (begin, length) = self.block_map.range(block);
         for number in 0..self.conns.end() {
             let other = ConnId(number);
@@ -279,8 +305,10 @@ impl Peer {
     /// Whether somebody else owes a block that is given up here.
     pub(super) fn is_owed(&self, block: Block) -> bool {
         let owes = |c: &Conn| {
-            let reserved = c.extras.as_ref().is_some_and(|it| it.reserved.contains(&block));
-            reserved || c.active().contains(&block)
+            let extras = c.extras.as_ref();
+            let reserved = extras.is_some_and(|it| it.reserved.contains(&block));
+            let given_up = extras.is_some_and(|it| it.given_up.contains(&block));
+            reserved || c.active().contains(&block) && !given_up
         };
         let brings = || self.web_seeds.iter().flat_map(|all| all.asked()).any(|b| b == block);
         self.doubles.contains(&block) && (self.conns.iter().any(|(_, c)| owes(c)) || brings())

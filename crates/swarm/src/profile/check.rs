@@ -34,6 +34,7 @@ impl Profile {
             ("choker.tick_ns", self.choker.tick_ns),
             ("connections.reconnect_ns", self.connections.reconnect_ns.unwrap_or(Span::MAX)),
             ("requests.block_timeout_ns", self.requests.block_timeout_ns.unwrap_or(Span::MAX)),
+            ("requests.request_timeout_ns", self.requests.request_timeout_ns.unwrap_or(Span::MAX)),
             ("connections.turnover_ns", self.connections.turnover_ns.unwrap_or(Span::MAX)),
             ("connections.inactivity_ns", self.connections.inactivity_ns.unwrap_or(Span::MAX)),
             ("peer_exchange.interval_ns", self.peer_exchange.interval_ns),
@@ -247,6 +248,7 @@ mod tests {
             "limiter.tick_ns",
             "connections.reconnect_ns",
             "requests.block_timeout_ns",
+            "requests.request_timeout_ns",
             "web_seeds.timeout_ns",
             "web_seeds.retry_ns",
         ] {
