@@ -26,6 +26,7 @@ def as_shipped() -> Settings:
         connections={
             "timeout_ns": 120 * 10**9,
             "max_candidates": 3000,
+            "drop_new_seeds": True,
             "turnover_ns": 300 * 10**9,
             "inactivity_ns": 600 * 10**9,
             "candidates": "canonical",
@@ -85,6 +86,7 @@ def test_what_a_profile_does_not_have_is_switched_off():
     assert made["mixed_mode_algorithm"] == int(lt.bandwidth_mixed_algo_t.prefer_tcp)
     assert {it.setting for it in unmet} == {
         "connections.candidates",
+        "connections.drop_new_seeds",
         "requests.backlog",
         "requests.block_timeout",
         "requests.cancel_doubles",

@@ -47,6 +47,10 @@ impl Candidates {
             self.all.push(Candidate { peer, sources, priority });
         }
     }
+    /// Forgets a peer.
+    pub fn remove(&mut self, peer: PeerId) {
+        self.all.retain(|known| known.peer != peer);
+    }
     /// Takes the first; the last named of equals.
     pub fn pop(&mut self) -> Option<PeerId> {
         let place = match self.order {

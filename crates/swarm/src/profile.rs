@@ -65,6 +65,10 @@ pub struct Connections {
     pub max_connections: u32,
     /// A peer that is complete closes its connections to complete peers (A.8).
     pub drop_seed_to_seed: bool,
+    /// A neighbour in whom the peer is not interested is left when a HAVE makes it complete, although it has now what
+    /// the peer lacks. libtorrent (1.2 to 2.1.1): `incoming_have` calls `disconnect_if_redundant` before it looks
+    /// whether the piece is wanted.
+    pub drop_new_seeds: bool,
     /// A keep-alive goes out on every connection this often. Mainline 120 s (A.1).
     pub keepalive_ns: Span,
     /// A connection that brought nothing for this long is closed. Mainline 300 s (A.1).

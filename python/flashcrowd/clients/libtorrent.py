@@ -166,6 +166,11 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
         ("requests.block", requests["block_bytes"], (BLOCK,)),
         ("requests.snubbing", requests["snubbing"], (True,)),
         ("requests.end_game", requests["end_game"], (True,)),
+        (
+            "connections.drop_new_seeds",
+            connections.get("drop_new_seeds", True),
+            (bool(connections["drop_seed_to_seed"]),),
+        ),
         ("requests.cancel_doubles", requests.get("cancel_doubles", False), (False,)),
         ("requests.interest", requests["interest"], ("missing-pieces",)),
         ("fast.enabled", settings.fast, (True,)),

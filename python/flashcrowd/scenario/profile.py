@@ -37,6 +37,8 @@ class Connections(Table):
     """Refuse incoming connections while this many exist."""
     drop_seed_to_seed: bool
     """A peer that is complete closes its connections to complete peers."""
+    drop_new_seeds: bool
+    """Whether a neighbour in whom the peer is not interested is left when a HAVE makes it complete."""
     keepalive: PositiveSpan
     """A keep-alive goes out on every connection this often."""
     timeout: PositiveSpan

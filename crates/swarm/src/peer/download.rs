@@ -17,6 +17,7 @@ use flashcrowd_base::Time;
 impl Peer {
     pub(super) fn on_have(&mut self, now: Time, id: ConnId, piece: u32) {
         let drops_seeds = self.drops_seeds();
+        let drops_new_seeds = self.profile.connections.drop_new_seeds;
         let Some(c) = self.conns.get_mut(id) else { return };
         if !c.have.set(piece) {
             if piece >= self.block_map.torrent().pieces() {
@@ -30,7 +31,7 @@ impl Peer {
         }
         self.suggestion_taken(id, piece);
         let Some(c) = self.conns.get_mut(id) else { return };
-        if drops_seeds && c.have.is_full() {
+        if c.have.is_full() && (drops_seeds || drops_new_seeds && !c.interested) {
             self.close(now, id);
         } else if self.profile.requests.interest == Interest::MissingPieces {
             c.requestable_pieces += u32::from(self.block_map.has_free(piece));

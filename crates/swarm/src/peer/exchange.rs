@@ -152,10 +152,7 @@ impl Peer {
                 fresh.push(*neighbour);
             }
         }
-        // Whoever was lost has a time of its own at which it is tried again.
-        fresh.retain(|&Neighbour { peer, is_seed }| {
-            !(self.has_lost(peer) || is_seed && self.is_complete())
-        });
+        fresh.retain(|neighbour| !(neighbour.is_seed && self.is_complete()));
         let fresh: Vec<_> = fresh.into_iter().map(|neighbour| neighbour.peer).collect();
         self.connect_to_all(now, &fresh, Sources { tracker: false, exchange: true });
     }

@@ -24,6 +24,9 @@ impl Peer {
         if self.conns.live() >= self.profile.connections.max_connections {
             return None;
         }
+        if self.profile.connections.reconnect_ns.is_some() {
+            self.candidates.remove(remote);
+        }
         let conn = self.stranger(now, remote, false);
         Some(self.conns.insert(conn))
     }
@@ -44,6 +47,9 @@ impl Peer {
         if remote == self.id || self.conns.to(remote).is_some() {
             return;
         }
+        if self.lost_is_named(remote, sources) {
+            return;
+        }
         let full = self.conns.live() >= self.profile.connections.max_initiate;
         if full || !self.opens_now() {
             self.remember(remote, sources);
@@ -56,7 +62,8 @@ impl Peer {
     }
     /// It may be connected to later.
     fn remember(&mut self, remote: PeerId, sources: Sources) {
-        if remote != self.id && self.conns.to(remote).is_none() {
+        let known = remote == self.id || self.conns.to(remote).is_some();
+        if !known && !self.lost_is_named(remote, sources) {
             let rules = &self.profile.connections;
             let most = rules.max_candidates.unwrap_or(rules.max_initiate);
             self.candidates.add(remote, sources, most);

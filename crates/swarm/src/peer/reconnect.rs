@@ -3,12 +3,15 @@
 
 use super::Peer;
 use crate::PeerId;
+use crate::candidates::Sources;
 use flashcrowd_base::{Span, Time};
 
 /// Somebody to whom there was a connection, or nearly one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
     remote: PeerId,
+    /// When it was (`torrent_peer::last_connected`).
+    at: Time,
     /// When it may be tried again; never while there is a connection, or after too many failures.
     retry_at: Time,
     /// Attempts in a row that failed (`torrent_peer::failcount`).
@@ -16,10 +19,6 @@ pub(super) struct Lost {
 }
 
 impl Peer {
-    /// Whether there was a connection to it.
-    pub(super) fn has_lost(&self, remote: PeerId) -> bool {
-        self.lost.iter().any(|lost| lost.remote == remote)
-    }
     /// How many of those that were lost will be tried again.
     pub(super) fn lost_candidates(&self) -> usize {
         self.lost.iter().filter(|lost| lost.retry_at != Time::NEVER).count()
@@ -30,10 +29,12 @@ impl Peer {
         let Some(pause) = rules.reconnect_ns.filter(|_| !self.gone) else { return };
         let place = self.lost.iter().position(|lost| lost.remote == remote);
         let place = place.unwrap_or_else(|| {
-            self.lost.push(Lost { remote, retry_at: Time::NEVER, failures: 0 });
+            self.lost.push(Lost { remote, at: now, retry_at: Time::NEVER, failures: 0 });
             self.lost.len() - 1
         });
+        self.candidates.remove(remote);
         let lost = &mut self.lost[place];
+        lost.at = now;
         lost.failures = if opened { 0 } else { lost.failures.saturating_add(1) };
         lost.retry_at = if lost.failures < rules.max_failures {
             now + pause * u64::from(lost.failures + 1)
@@ -42,6 +43,23 @@ impl Peer {
         };
         self.reconnect_at = self.reconnect_at.min(lost.retry_at);
         self.set_slow_timer();
+    }
+    /// Somebody is named who was lost: it is tried when its time comes, and once more if the tracker names it after too
+    /// many failures (`peer_list::update_peer`). Whether it was lost.
+    pub(super) fn lost_is_named(&mut self, remote: PeerId, sources: Sources) -> bool {
+        let rules = &self.profile.connections;
+        let lost = self.lost.iter_mut().find(|lost| lost.remote == remote);
+        let (Some(pause), Some(lost)) = (rules.reconnect_ns, lost) else { return false };
+        if sources.tracker && lost.failures > 0 {
+            let given_up = lost.failures >= rules.max_failures;
+            lost.failures -= 1;
+            if given_up && lost.failures < rules.max_failures {
+                lost.retry_at = lost.at + pause * u64::from(lost.failures + 1);
+                self.reconnect_at = self.reconnect_at.min(lost.retry_at);
+                self.set_slow_timer();
+            }
+        }
+        true
     }
     /// Tries those again whose time has come, while there is room.
     pub(super) fn reconnect(&mut self, now: Time) {

@@ -32,6 +32,7 @@ fn mainline() -> Profile {
             max_initiate: 40,
             max_connections: 80,
             drop_seed_to_seed: true,
+            drop_new_seeds: false,
             keepalive_ns: Span::from_secs(120),
             timeout_ns: Span::from_secs(300),
             timeout_sweep_ns: Span::from_secs(60),
@@ -217,6 +218,7 @@ fn libtorrent() -> Profile {
     Profile {
         name: "libtorrent".to_owned(),
         connections: Connections {
+            drop_new_seeds: true,
             // `peer_connection::second_tick` looks every second.
             timeout_sweep_ns: Span::from_secs(1),
             reconnect_ns: Some(Span::from_secs(60)),

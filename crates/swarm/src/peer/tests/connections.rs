@@ -86,6 +86,31 @@ fn seeds_drop_seeds_unless_told_otherwise() {
     }
 }
 
+/// The last piece that a neighbour lacked is the only one that we lack.
+#[test]
+fn libtorrent_leaves_a_neighbour_that_becomes_a_seed_unless_it_was_interesting() {
+    let all_from = |first: u32| {
+        let mut pieces = Bitfield::new(PIECES);
+        for piece in first..PIECES {
+            pieces.set(piece);
+        }
+        pieces
+    };
+    for (drop, lacking, stays) in [(true, 1, false), (false, 1, true), (true, 2, true)] {
+        let keeps = |p: &mut Profile| p.connections.drop_new_seeds = drop;
+        let mut rig = unlimited("libtorrent", Role::Leecher, keeps);
+        let source = rig.join(1, all_from(lacking));
+        let mut next = asked(&rig.say(source, Message::Unchoke), source);
+        while let Some((piece, begin, length)) = next.pop() {
+            let sent = rig.say(source, Message::Piece { piece, begin, length });
+            next.extend(asked(&sent, source));
+        }
+        let neighbour = rig.join(2, all_from(1));
+        rig.say(neighbour, Message::Have { piece: 0 });
+        assert_eq!(rig.conns.contains_key(&neighbour), stays, "{drop} {lacking}");
+    }
+}
+
 #[test]
 fn leaving_closes_everything_and_nothing_happens_after() {
     let mut rig = Rig::new(peer(profile(), Role::Seed));

@@ -97,7 +97,7 @@ fn op() -> impl Strategy<Value = Op> {
 
 /// The client of today, with some of what it has switched off.
 fn today() -> impl Strategy<Value = Option<Profile>> {
-    prop::option::of(any::<[bool; 14]>()).prop_map(|switch| {
+    prop::option::of(any::<[bool; 15]>()).prop_map(|switch| {
         let switch = switch?;
         let mut profile = named("libtorrent").unwrap();
         profile.fast.enabled = switch[0];
@@ -107,6 +107,7 @@ fn today() -> impl Strategy<Value = Option<Profile>> {
         profile.limiter.quota.whole_requests = switch[4];
         profile.requests.strict_end_game = switch[5];
         profile.requests.cancel_doubles = switch[13];
+        profile.connections.drop_new_seeds = switch[14];
         profile.picker.finish_first = switch[6];
         if switch[7] {
             profile.picker.whole_pieces_ns = Span::from_secs(2);
