@@ -109,6 +109,17 @@ def test_lines_come_at_the_start_every_ten_seconds_and_at_the_end():
     ]
 
 
+def test_the_first_seconds_of_a_run_do_not_say_how_long_the_rest_will_take():
+    told: list[str] = []
+    now = [0.0]
+    lines = Lines(None, tell=told.append, clock=lambda: now[0])
+    with shown("A title", 0, 4, True, lines) as watch:
+        assert watch is not None
+        for now[0], work in ((10.0, 0.001), (20.0, 0.5)):
+            watch(0, work)
+    assert told[1:3] == ["0 of 4 runs done", "0 of 4 runs done, 1.5 a minute, about 2.3 min left"]
+
+
 def test_runs_done_before_are_named_and_not_counted_for_the_time():
     told: list[str] = []
     need = StudyNeed([Need(1, 1, 60.0, 5_000_000)], repeats=4, jobs=2)

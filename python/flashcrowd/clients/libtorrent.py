@@ -58,6 +58,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     connections, announce = rules["connections"], rules["announce"]
     requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
     kinds, algorithms = lt.alert.category_t, lt.bandwidth_mixed_algo_t
+    late_s = (requests.get("request_timeout_ns") or requests["snub_after_ns"]) / 1e9
     mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
     mask |= kinds.tracker_notification
     if have:
@@ -96,14 +97,13 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "max_allowed_in_request_queue": int(requests["max_queue"]),
         "max_out_request_queue": settings.max_requests or 500,
         "request_queue_time": round(queue_s) if queue_s else 3,
-        "request_timeout": round(requests["snub_after_ns"] / 1e9),
+        "request_timeout": round(late_s),
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
         "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
         # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
-        "request_timeout": round((requests.get("request_timeout_ns") or 60e9) / 1e9),
         "piece_timeout": round((requests.get("block_timeout_ns") or 20e9) / 1e9),
         "allowed_fast_set_size": settings.allowed_fast,
         "suggest_mode": int(settings.suggests),

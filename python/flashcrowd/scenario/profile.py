@@ -38,7 +38,7 @@ class Connections(Table):
     drop_seed_to_seed: bool
     """A peer that is complete closes its connections to complete peers."""
     drop_new_seeds: bool
-    """Whether a neighbour in whom the peer is not interested is left when a HAVE makes it complete."""
+    """Whether a neighbour that was not interesting is left when a HAVE makes it complete."""
     keepalive: PositiveSpan
     """A keep-alive goes out on every connection this often."""
     timeout: PositiveSpan
@@ -201,13 +201,14 @@ class Requests(Table):
     """Who owes blocks and sends none for so long has one request at a time, and its last one may be
     given up for others to make; "none": never."""
     request_timeout: MaybePositiveSpan
-    """The same for whose next block takes longer than the last ones let expect, this at most; "none": never."""
+    """The same for whose next block takes longer than the last ones let expect, this at most;
+    "none": never."""
     end_game: bool
     """Whether the last blocks are asked of every peer that has them, with CANCEL on arrival."""
     strict_end_game: bool
     """Only somebody of whom nothing else can be asked is asked for one block that another owes."""
     cancel_doubles: bool
-    """Whether a block that two were asked for is cancelled at the other when it is here, in a strict end game."""
+    """Whether a block that two were asked for in a strict end game is cancelled at the other."""
     interest: Literal["free-blocks", "missing-pieces"]
     """In whom: those with blocks that nobody was asked for, or with any piece that is lacking."""
     reoffer: bool

@@ -25,6 +25,8 @@ from flashcrowd.study.pool import Watch
 
 BEAT_S = 10.0
 """Time between two lines, in seconds of wall-clock time."""
+ENOUGH = 0.05
+"""So much of a run has to be done before it says how long the rest will take."""
 
 
 def say(line: str) -> None:
@@ -86,7 +88,7 @@ class Lines:
 
     def _beat(self, seconds: float, done: int, finished: int, work: float, total: int) -> str:
         parts = [f"{done + finished} of {total} runs done"]
-        if work > 0:
+        if work >= ENOUGH:
             minutes = 60 * work / seconds
             rate = f"{minutes / 60:.3g} a second" if minutes >= 60 else f"{minutes:.2g} a minute"
             parts.append(rate)
