@@ -83,7 +83,8 @@ def test_five_peers_from_the_command_line_to_the_report(
     for row in (of_seed, of_crowd):
         # The path takes 40 ms, and a queue of 20 Mbit/s is on it. Segments bring 1448 B at most.
         assert 0.0395 < row["min_s"] <= row["mean_s"] <= row["max_s"] < 2
-    assert of_seed["samples"] > 0.5 * seed["uploaded_bytes"] / 1448
+    # An acknowledgement for two segments, or for more that came together: each is one sample.
+    assert of_seed["samples"] > 0.25 * seed["uploaded_bytes"] / 1448
     series = {row["what"] for row in results.tables["series"].to_pylist()}
     assert series == {"online", "swarm-rate"}
     links = {row["link"]: row for row in results.tables["links"].to_pylist()}

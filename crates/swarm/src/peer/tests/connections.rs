@@ -183,9 +183,7 @@ fn a_lost_neighbour_is_tried_again_later_and_later() {
 /// The blocks that one neighbour is asked for: piece, first byte, bytes.
 fn asked(sent: &[(ConnId, Message)], of: ConnId) -> Vec<(u32, u32, u32)> {
     let requests = sent.iter().filter_map(|(conn, message)| match message {
-        Message::Request { piece, begin, length } if *conn == of => {
-            Some((*piece, *begin, *length))
-        }
+        Message::Request { piece, begin, length } if *conn == of => Some((*piece, *begin, *length)),
         _ => None,
     });
     requests.collect()
