@@ -9,13 +9,14 @@ const MAX_LOOPS: u32 = 500;
 
 /// The pieces, `count` of them or all that there are, that a peer may request while choked.
 ///
-/// A torrent's geometry stands for its info-hash. libtorrent hashes the whole [address](PeerId::address), where
-/// BEP 6 masks it to its first 24 bits.
+/// A torrent's geometry and the number of its content stand for its info-hash. libtorrent hashes the whole
+/// [address](PeerId::address), where BEP 6 masks it to its first 24 bits.
 pub fn allowed_fast_set(peer: PeerId, torrent: &Torrent, count: u32) -> Vec<u32> {
-    let mut geometry = Sha1::new();
-    geometry.update(&torrent.bytes().to_be_bytes());
-    geometry.update(&torrent.piece_bytes(0).to_be_bytes());
-    canonical_set(peer.address(), geometry.digest().bytes(), torrent.pieces(), count)
+    let mut info = Sha1::new();
+    info.update(&torrent.bytes().to_be_bytes());
+    info.update(&torrent.piece_bytes(0).to_be_bytes());
+    info.update(&torrent.content().to_be_bytes());
+    canonical_set(peer.address(), info.digest().bytes(), torrent.pieces(), count)
 }
 
 /// BEP 6: numbers from a chain of hashes of address and info-hash. `address` as it enters the hash.
@@ -82,5 +83,7 @@ mod tests {
         assert_eq!((set(1).len(), set(1)), (5, set(1)));
         let sets: std::collections::BTreeSet<_> = (0..50).map(set).collect();
         assert_eq!(sets.len(), 50);
+        let other = torrent.clone().of_content(1);
+        assert_ne!(allowed_fast_set(PeerId(1), &other, 5), set(1));
     }
 }

@@ -1,4 +1,4 @@
-//! The geometry of the file that is shared.
+//! The file that is shared: its geometry, and which content it has.
 
 use std::num::NonZeroU64;
 use thiserror::Error;
@@ -10,6 +10,7 @@ pub struct Torrent {
     piece_bytes: u32,
     block_bytes: u32,
     pieces: u32,
+    content: u64,
 }
 
 /// A geometry that no torrent has.
@@ -47,7 +48,15 @@ impl Torrent {
             .ok()
             .filter(|pieces| *pieces <= MAX_PIECES)
             .ok_or(GeometryError::TooManyPieces)?;
-        Ok(Torrent { bytes, piece_bytes, block_bytes, pieces })
+        Ok(Torrent { bytes, piece_bytes, block_bytes, pieces, content: 0 })
+    }
+    /// The same with another content, which has another info-hash: what it is does not matter.
+    pub fn of_content(self, content: u64) -> Torrent {
+        Torrent { content, ..self }
+    }
+    /// Which content it has.
+    pub fn content(&self) -> u64 {
+        self.content
     }
     /// Bytes of the file.
     pub fn bytes(&self) -> u64 {

@@ -300,6 +300,8 @@ impl<'p> Swarms<'p> {
             else {
                 continue; // The check has refused it.
             };
+            let content = RandomStream::new(world.seed, "content", index as u64).bits();
+            let torrent = torrent.of_content(content);
             let number = swarms.all.len() as u32;
             let mut all = Swarm {
                 workload: index as u32,
