@@ -33,6 +33,11 @@ struct Part {
     bits: Vec<u64>,
 }
 
+/// The word in which a block has its bit, and the bit.
+fn bit_of(index: u16) -> (usize, u64) {
+    (usize::from(index) / 64, 1 << (index % 64))
+}
+
 /// The file as far as it is here.
 #[derive(Clone, Debug)]
 pub struct BlockMap {
@@ -127,7 +132,8 @@ impl BlockMap {
     pub fn take_this(&mut self, block: Block) -> bool {
         let free = self.is_free(block);
         if free && let Some(part) = self.parts.get_mut(block.piece as usize) {
-            part.bits[usize::from(block.index) / 64] &= !(1 << (block.index % 64));
+            let (word, bit) = bit_of(block.index);
+            part.bits[word] &= !bit;
             part.free -= 1;
             self.free -= 1;
         }
@@ -136,13 +142,13 @@ impl BlockMap {
     /// Whether a block of a piece that was begun is free.
     pub fn is_free(&self, block: Block) -> bool {
         let Some(part) = self.parts.get(block.piece as usize) else { return false };
-        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let (word, bit) = bit_of(block.index);
         word < part.bits.len() / 2 && part.bits[word] & bit != 0
     }
     /// A block that was asked for will not come: it is free again. False if it was not taken.
     pub fn give_back(&mut self, block: Block) -> bool {
         let Some(part) = self.parts.get_mut(block.piece as usize) else { return false };
-        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let (word, bit) = bit_of(block.index);
         let words = part.bits.len() / 2;
         if word >= words || (part.bits[word] | part.bits[words + word]) & bit != 0 {
             return false;
@@ -157,7 +163,7 @@ impl BlockMap {
         let Some(part) = self.parts.get_mut(block.piece as usize) else {
             return Arrival::Duplicate;
         };
-        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let (word, bit) = bit_of(block.index);
         let words = part.bits.len() / 2;
         if word >= words || (part.bits[word] | part.bits[words + word]) & bit != 0 {
             return Arrival::Duplicate;
@@ -174,7 +180,7 @@ impl BlockMap {
     /// Whether a block is here.
     pub fn has_block(&self, block: Block) -> bool {
         let Some(part) = self.parts.get(block.piece as usize) else { return false };
-        let (word, bit) = (usize::from(block.index) / 64, 1 << (block.index % 64));
+        let (word, bit) = bit_of(block.index);
         let here = &part.bits[part.bits.len() / 2..];
         self.have.has(block.piece) || here.get(word).is_some_and(|bits| bits & bit != 0)
     }
@@ -183,10 +189,10 @@ impl BlockMap {
         self.parts.iter().zip(0..).flat_map(|(part, piece)| {
             let words = part.bits.len() / 2;
             let blocks = if words == 0 { 0 } else { self.torrent.blocks(piece) };
-            (0..blocks).filter_map(move |index| {
-                let (word, bit) = (index as usize / 64, 1 << (index % 64));
+            (0..blocks as u16).filter_map(move |index| {
+                let (word, bit) = bit_of(index);
                 let idle = (part.bits[word] | part.bits[words + word]) & bit != 0;
-                (!idle).then_some(Block { piece, index: index as u16 })
+                (!idle).then_some(Block { piece, index })
             })
         })
     }

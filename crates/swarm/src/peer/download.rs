@@ -126,7 +126,7 @@ impl Peer {
         self.bytes_wasted += u64::from(length);
         let Some(c) = self.conns.get_mut(id) else { return };
         let Some(block) = self.block_map.block_at(piece, begin, length) else { return };
-        // Late blocks of a request that was given up are thrown away.
+        // What is not owed is thrown away.
         let Some(work) = &mut c.work else { return };
         let Some(position) = work.active.iter().position(|other| *other == block) else { return };
         work.active.remove(position);
@@ -142,8 +142,7 @@ impl Peer {
             if owes {
                 extras.owes_since = now;
             }
-            let place = extras.given_up.iter().position(|other| *other == block);
-            given_up = place.map(|place| extras.given_up.swap_remove(place)).is_some();
+            given_up = extras.settle(block);
             extras.downloaded += u64::from(length);
             extras.queue_size += u32::from(!extras.slow_start_over);
         }
@@ -295,8 +294,7 @@ impl Peer {
                 let request = request(stamped, piece, begin, length, unchoke);
                 c.send(id, request, behind, &mut self.actions);
             }
-            exhausted |= !self.block_map.has_free(piece);
-            self.exhausted(piece);
+            exhausted |= self.exhausted(piece);
         }
         if self.conns.get(id).is_some_and(|c| self.wants_nothing_of(c)) {
             self.show_interest(id, false);
@@ -309,12 +307,15 @@ impl Peer {
         }
     }
     /// Blocks of a piece have been asked for: if they were the last free ones, it counts for nobody any more.
-    pub(super) fn exhausted(&mut self, piece: u32) {
-        if !self.block_map.has_free(piece) {
+    /// Whether they were.
+    pub(super) fn exhausted(&mut self, piece: u32) -> bool {
+        let exhausted = !self.block_map.has_free(piece);
+        if exhausted {
             for (_, c) in self.conns.iter_mut() {
                 c.requestable_pieces -= u32::from(c.have.has(piece));
             }
         }
+        exhausted
     }
     /// It owes nothing and has nothing that could be asked for, where interest follows that.
     fn wants_nothing_of(&self, c: &Conn) -> bool {

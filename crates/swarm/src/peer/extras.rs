@@ -114,6 +114,11 @@ impl Extras {
             Box::new(extras)
         })
     }
+    /// A block that it owed came or was rejected; whether it had been given up.
+    pub(super) fn settle(&mut self, block: Block) -> bool {
+        let place = self.given_up.iter().position(|other| *other == block);
+        place.map(|place| self.given_up.swap_remove(place)).is_some()
+    }
     /// Makes up for the seconds that are over. `unchoked`: the neighbour did not choke us in them.
     pub(super) fn roll(&mut self, second: u64, unchoked: bool) {
         let over = &mut self.slow_start_over;

@@ -60,11 +60,8 @@ impl Peer {
         let place = active.as_ref().and_then(|it| it.iter().position(|other| *other == block));
         if let (Some(active), Some(place)) = (active, place) {
             active.remove(place);
-            let given_up = c.extras.as_mut().map(|extras| &mut extras.given_up);
-            let place = given_up.as_ref().and_then(|all| all.iter().position(|it| *it == block));
-            match (given_up, place) {
-                (Some(given_up), Some(place)) => drop(given_up.swap_remove(place)),
-                _ => self.release_requests(now, vec![block]),
+            if !c.extras.as_mut().is_some_and(|extras| extras.settle(block)) {
+                self.release_requests(now, vec![block]);
             }
         }
         let Some(c) = self.conns.get_mut(id) else { return };

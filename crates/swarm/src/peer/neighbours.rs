@@ -32,24 +32,23 @@ impl Peer {
     }
     /// These were named, all at once.
     pub(super) fn connect_to_all(&mut self, now: Time, named: &[PeerId], sources: Sources) {
-        match self.profile.connections.candidates {
-            CandidateOrder::LastNamed => {
-                named.iter().for_each(|remote| self.connect(now, *remote, sources));
+        let order = self.profile.connections.candidates;
+        for &remote in named {
+            let known = remote == self.id || self.conns.to(remote).is_some();
+            if known || self.lost_is_named(remote, sources) {
+                continue;
             }
-            CandidateOrder::Canonical => {
-                named.iter().for_each(|remote| self.remember(*remote, sources));
-                self.connect_to_candidates(now);
+            match order {
+                CandidateOrder::LastNamed => self.connect(now, remote, sources),
+                CandidateOrder::Canonical => self.remember(remote, sources),
             }
+        }
+        if order == CandidateOrder::Canonical {
+            self.connect_to_candidates(now);
         }
     }
-    /// Somebody was named.
+    /// Somebody new was named.
     fn connect(&mut self, now: Time, remote: PeerId, sources: Sources) {
-        if remote == self.id || self.conns.to(remote).is_some() {
-            return;
-        }
-        if self.lost_is_named(remote, sources) {
-            return;
-        }
         let full = self.conns.live() >= self.profile.connections.max_initiate;
         if full || !self.opens_now() {
             self.remember(remote, sources);
@@ -62,12 +61,9 @@ impl Peer {
     }
     /// It may be connected to later.
     fn remember(&mut self, remote: PeerId, sources: Sources) {
-        let known = remote == self.id || self.conns.to(remote).is_some();
-        if !known && !self.lost_is_named(remote, sources) {
-            let rules = &self.profile.connections;
-            let most = rules.max_candidates.unwrap_or(rules.max_initiate);
-            self.candidates.add(remote, sources, most);
-        }
+        let rules = &self.profile.connections;
+        let most = rules.max_candidates.unwrap_or(rules.max_initiate);
+        self.candidates.add(remote, sources, most);
     }
     /// Opens what may be opened now; the others wait for a tick.
     fn connect_to_candidates(&mut self, now: Time) {

@@ -18,6 +18,17 @@ pub(super) struct Lost {
     failures: u32,
 }
 
+impl Lost {
+    /// When it may be tried again, a pause for each failure and one after the loss (`min_reconnect_time`).
+    fn due(&self, pause: Span, max_failures: u32) -> Time {
+        if self.failures < max_failures {
+            self.at + pause * u64::from(self.failures + 1)
+        } else {
+            Time::NEVER
+        }
+    }
+}
+
 impl Peer {
     /// How many of those that were lost will be tried again.
     pub(super) fn lost_candidates(&self) -> usize {
@@ -36,11 +47,7 @@ impl Peer {
         let lost = &mut self.lost[place];
         lost.at = now;
         lost.failures = if opened { 0 } else { lost.failures.saturating_add(1) };
-        lost.retry_at = if lost.failures < rules.max_failures {
-            now + pause * u64::from(lost.failures + 1)
-        } else {
-            Time::NEVER
-        };
+        lost.retry_at = lost.due(pause, rules.max_failures);
         self.reconnect_at = self.reconnect_at.min(lost.retry_at);
         self.set_slow_timer();
     }
@@ -53,8 +60,8 @@ impl Peer {
         if sources.tracker && lost.failures > 0 {
             let given_up = lost.failures >= rules.max_failures;
             lost.failures -= 1;
-            if given_up && lost.failures < rules.max_failures {
-                lost.retry_at = lost.at + pause * u64::from(lost.failures + 1);
+            if given_up {
+                lost.retry_at = lost.due(pause, rules.max_failures);
                 self.reconnect_at = self.reconnect_at.min(lost.retry_at);
                 self.set_slow_timer();
             }
