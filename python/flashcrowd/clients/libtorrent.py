@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -31,6 +31,8 @@ STOP_S = 5.0
 """A tracker that has not answered for so long is not waited for by a peer that leaves."""
 
 SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
+_PIECE_TIMEOUT_NS = 20 * 10**9
+"""`piece_timeout` as it ships."""
 _QUARTER = datetime.timedelta(minutes=15)
 
 
@@ -58,7 +60,6 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     connections, announce = rules["connections"], rules["announce"]
     requests, picker, choker = rules["requests"], rules["picker"], rules["choker"]
     kinds, algorithms = lt.alert.category_t, lt.bandwidth_mixed_algo_t
-    late_s = (requests.get("request_timeout_ns") or requests["snub_after_ns"]) / 1e9
     mask = kinds.error_notification | kinds.status_notification | kinds.storage_notification
     mask |= kinds.tracker_notification
     if have:
@@ -97,14 +98,14 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "max_allowed_in_request_queue": int(requests["max_queue"]),
         "max_out_request_queue": settings.max_requests or 500,
         "request_queue_time": round(queue_s) if queue_s else 3,
-        "request_timeout": round(late_s),
+        "request_timeout": _timeouts_s(requests)["request"],
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
         "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
         # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
-        "piece_timeout": round((requests.get("block_timeout_ns") or 20e9) / 1e9),
+        "piece_timeout": _timeouts_s(requests)["block"],
         "allowed_fast_set_size": settings.allowed_fast,
         "suggest_mode": int(settings.suggests),
         "max_suggest_pieces": settings.max_suggested,
@@ -133,6 +134,15 @@ def _whole_s(span_ns: int | None) -> int:
     return 10**6 if span_ns is None else max(round(span_ns / 1e9), 1)
 
 
+def _timeouts_s(requests: Mapping[str, Any]) -> dict[str, int]:
+    """After how many seconds who owes a block is late; neither rule can be switched off."""
+    request = requests.get("request_timeout_ns") or requests["snub_after_ns"]
+    return {
+        "request": round(request / 1e9),
+        "block": round((requests.get("block_timeout_ns") or _PIECE_TIMEOUT_NS) / 1e9),
+    }
+
+
 def _unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and libtorrent has no setting for."""
     rules = settings.rules
@@ -154,7 +164,7 @@ def _unmet(settings: Settings) -> Iterator[Unmet]:
     if requests["end_game"] and not requests.get("strict_end_game", True):
         given = "one that another owes, of whoever has nothing else to be asked for"
         yield Unmet("requests.strict_end_game", "every last block of everybody", given)
-    for name, given in (("request", 60), ("block", 20)):
+    for name, given in _timeouts_s(requests).items():
         if requests.get(f"{name}_timeout_ns") is None:
             yield Unmet(f"requests.{name}_timeout", "none", f"{given} s")
     if choker["round_ns"] % 10**9:
