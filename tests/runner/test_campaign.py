@@ -8,19 +8,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.runner.bytes import tables
 from tests.runner.fake import FakeEngine, campaign
 
+from flashcrowd import signals
+from flashcrowd.cli.ending import stopped, terminable
 from flashcrowd.engines import EngineFault
 from flashcrowd.store import ResultsDiffer, ResultsError
 from flashcrowd.store import open as open_results
 from flashcrowd.store.batch import Batch, files
 from flashcrowd.store.manifest import Run
 from flashcrowd.study.campaign import conduct
-from flashcrowd.study.pool import Interrupted, Job
+from flashcrowd.study.pool import Done, Interrupted, Job
 from flashcrowd.study.threads import Threads
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +92,22 @@ def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     assert [child.wait(60) for child in children] == [0, 0]
     conduct(campaign(repeats=8), FakeEngine(), tmp_path / "c", Threads(2))
     assert tables(tmp_path / "a") == tables(tmp_path / "b") == tables(tmp_path / "c")
+
+
+def test_a_signal_that_a_library_drops_stops_all_the_same() -> None:
+    def keep(batch: Sequence[Done]) -> None:
+        with suppress(KeyboardInterrupt):
+            signals.ask(signal.SIGTERM)
+
+    engine = FakeEngine()
+    jobs = [Job(run, '{"rtt": 1}') for run in campaign(repeats=500).manifest.runs]
+    with terminable():
+        with pytest.raises(Interrupted):
+            Threads(1, 0.0).execute(engine, jobs, keep)
+        assert stopped() == 143
+    assert 0 < len(engine.ran) < len(jobs)
+    with terminable():
+        signals.heed()
 
 
 def test_killed_and_started_again(tmp_path: Path) -> None:

@@ -9,41 +9,32 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TextIO
 
-
-class _Ended:
-    """By which signal this command was stopped last."""
-
-    by = signal.SIGINT
+from flashcrowd import signals
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Lets SIGTERM do what Ctrl-C does, until the block ends."""
-    _Ended.by = signal.SIGINT
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
+    """Lets Ctrl-C and SIGTERM stop what runs in the block, and keeps that they came."""
+    signals.forget()
+    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    if threading.current_thread() is not threading.main_thread():
+        ours = {}
+    # Whoever has set a handler of their own keeps it.
+    before = {number: was for number, was in ours.items() if signal.getsignal(number) is was}
+    for number in before:
+        signal.signal(number, signals.ask)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    _Ended.by = signal.SIGTERM
-    raise KeyboardInterrupt
+        for number, was in before.items():
+            signal.signal(number, was)
 
 
 def stopped() -> int:
     """The exit status of a command that was stopped: 130 after Ctrl-C, 143 after SIGTERM."""
-    return 128 + _Ended.by
+    return 128 + (signals.asked() or signal.SIGINT)
 
 
 def again() -> str:

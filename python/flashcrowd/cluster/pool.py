@@ -19,6 +19,7 @@ from flashcrowd.cluster.identity import own
 from flashcrowd.cluster.memory import at_once, nothing
 from flashcrowd.cluster.task import Outcome, Task
 from flashcrowd.engines import Engine
+from flashcrowd.signals import heed
 from flashcrowd.study.need import needs_of, size
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 from flashcrowd.study.progress import say
@@ -147,6 +148,7 @@ class _Execution:
     def execute(self, watch: Watch | None) -> None:
         try:
             while self.groups or self.under_way:
+                heed()
                 with self._reached():
                     self._look()
                     self._feed()

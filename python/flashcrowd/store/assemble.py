@@ -124,7 +124,7 @@ class _Table:
     def __init__(self, writer: pq.ParquetWriter, layout: pa.Schema) -> None:
         self._writer = writer
         self._layout = layout
-        self._rest = layout.empty_table()
+        self._rest = schema.no_rows(layout)
         self._waiting: list[pa.Table] = []
         self._numbers: list[int] = []
         self._rows = 0

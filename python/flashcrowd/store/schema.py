@@ -99,7 +99,12 @@ class Layout:
 
     def empty(self) -> pa.Table:
         """No rows of one run."""
-        return self.schema.empty_table()
+        return no_rows(self.schema)
+
+
+def no_rows(layout: pa.Schema) -> pa.Table:
+    """As `Schema.empty_table`, which however imports pandas where that is installed."""
+    return pa.Table.from_batches([], schema=layout)
 
 
 def metadata(table: str) -> dict[str, str]:

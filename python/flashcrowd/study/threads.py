@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, Engine, RunHandle
+from flashcrowd.signals import heed
 from flashcrowd.study.execution import carry_out
 from flashcrowd.study.pool import Done, Interrupted, Job, Keep, Watch
 
@@ -77,6 +78,7 @@ class _Execution:
             ).start()
         try:
             while self.alive:
+                heed()
                 self._take()
                 if watch is not None:
                     watch(*self._state())
