@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from tests.autolimit.fakes import DELUGE, FAKES, Fake, FakeTransmission, served
@@ -29,12 +29,15 @@ PATIENCE = 30
 class Running:
     """`flashcrowd autolimit --json`, running; probes go to a closed port of this machine."""
 
-    def __init__(self, url: str, state: Path, *arguments: str, password: str = "secret") -> None:
+    def __init__(
+        self, url: str, state: Path, *arguments: str, password: str = "secret",
+        stdout: IO[str] | int = subprocess.PIPE,
+    ) -> None:  # fmt: skip
         words = [sys.executable, "-m", "flashcrowd", "autolimit", url, "--json"]
         words += ["--reflector", "127.0.0.1:9", "--reflector", "127.0.0.2:9", "--probe", "tcp"]
         environment = {**os.environ, "STATE_DIRECTORY": str(state), VARIABLE: password}
         self.process = subprocess.Popen(
-            [*words, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [*words, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
             env=environment,
         )  # fmt: skip
 
@@ -49,8 +52,13 @@ class Running:
 
     def limited(self) -> Any:
         """Waits until a limit of its own is in force."""
-        return self.until("status", lambda said: said["limit"] == said["wanted"] // 1000 * 1000
-                          or said["limit"] == said["wanted"] // 1024 * 1024)  # fmt: skip
+        return self.until(
+            "status",
+            lambda said: (
+                said["phase"] != "waiting"
+                and said["limit"] in (said["wanted"] // 1000 * 1000, said["wanted"] // 1024 * 1024)
+            ),
+        )
 
     def end(self, number: int) -> int:
         self.process.send_signal(number)
@@ -58,7 +66,7 @@ class Running:
 
 
 @contextmanager
-def running(url: str, state: Path, *arguments: str, **options: str) -> Iterator[Running]:
+def running(url: str, state: Path, *arguments: str, **options: Any) -> Iterator[Running]:
     found = Running(url, state, *arguments, **options)
     try:
         yield found
@@ -228,6 +236,35 @@ def test_a_client_that_is_gone_at_the_end_is_given_back_later(tmp_path: Path) ->
             assert again.process.wait(PATIENCE) == 0
         assert fake.session["speed-limit-up-enabled"] is False
         assert fake.session["speed-limit-up"] == 100
+
+
+def test_the_limit_is_given_back_when_nobody_reads_any_more(tmp_path: Path) -> None:
+    fake = FakeTransmission()
+    with served(fake), running(fake.url, tmp_path) as autolimit:
+        autolimit.limited()
+        assert autolimit.process.stdout is not None
+        autolimit.process.stdout.close()
+        assert autolimit.process.wait(PATIENCE) == 1
+        assert fake.session["speed-limit-up-enabled"] is False
+        assert fake.session["speed-limit-up"] == 100
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_below_the_log_is_no_reason_to_end(tmp_path: Path) -> None:
+    with served(FakeTransmission()) as fake, open("/dev/full", "w") as full:
+        begin = time.monotonic()
+        with running(fake.url, tmp_path, "--seconds", "3", stdout=full) as autolimit:
+            autolimit.process.wait(PATIENCE)
+        assert time.monotonic() - begin >= 3
+        assert [each["speed-limit-up-enabled"] for each in fake.writes] == [True, False]
+
+
+def test_for_ever_is_no_number_of_seconds() -> None:
+    from flashcrowd.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["autolimit", "transmission://127.0.0.1:1", "--seconds", "inf"])
+    assert ended.value.code == 2
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Setting
+from flashcrowd.autolimit.client import Gone, OwnLimits, Reading, Refused, Setting
 from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.restore import restore
 from flashcrowd.autolimit.session import Session
-from flashcrowd.autolimit.turn import turn
+from flashcrowd.autolimit.turn import Said, turn
 
 SECOND = 10**9
 
@@ -93,7 +93,9 @@ steps = st.one_of(
 
 @given(
     limit=st.none() | odd,
-    control=st.sampled_from(["autolimit-baseline", "autolimit-gradient", "adaptive-drc-mimd"]),
+    control=st.sampled_from(
+        ["autolimit", "autolimit-baseline", "autolimit-gradient", "adaptive-drc-mimd"]
+    ),
     happens=st.lists(steps, max_size=60),
 )
 def test_whatever_happens_the_user_has_the_last_word(
@@ -214,3 +216,50 @@ def test_a_client_that_comes_back_with_an_old_limit_of_ours_is_no_user(
     restore(client, world.memory)
     world.memory.close()
     assert world.limit == 500_001
+
+
+def test_without_answers_the_users_limit_is_in_force(tmp_path: Path) -> None:
+    world = World(500_001)
+    client: Any = world
+    session = Session(0, world.read(), control="autolimit", reflectors=2, rounded=world.rounded)
+
+    def pass_by(seconds: range, rtt: int | None) -> list[int | None]:
+        """The limits that the client was told."""
+        orders = []
+        for second in seconds:
+            now = second * SECOND
+            if (order := session.order()) is not None:
+                orders.append(order.limit)
+                world.limit = world.user if order.limit is None else order.limit
+            session.on_said(now, Said(client.read(), done=order is not None), order)
+            while session.probe(now) is not None:
+                session.on_answer(now, second % 2, rtt)
+        return orders
+
+    assert pass_by(range(1, 100), None) == []
+    assert session.status().phase == "suspended"
+    assert pass_by(range(100, 110), 20_000_000)[0] is not None
+    assert None not in pass_by(range(110, 165), None), "a minute's silence changes nothing"
+    assert pass_by(range(165, 180), None) == [None]
+    assert world.limit == 500_001
+    assert pass_by(range(180, 190), 20_000_000)[0] is not None
+    assert (
+        session.remarks
+        == [
+            "no probe is answered: only watching, with your own limit",
+            "probes are answered again: autolimit goes on",
+        ]
+        * 2
+    )
+
+
+def test_one_client_has_one_file_whatever_its_host_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
+    held = Memory("transmission://localhost:9091")
+    for place in ("transmission://127.0.0.1:9091", "transmission://[::1]:9091"):
+        with pytest.raises(Refused, match="another autolimit"):
+            Memory(place)
+    Memory("transmission://127.0.0.11:9091").close()
+    held.close()

@@ -180,10 +180,8 @@ class Loop:
                 self._next_turn = now + min(PERIOD_NS << min(self._failures, 10), BACK_OFF_NS)
                 return
             except OSError as error:
-                # Not the client's: the state file cannot be written, so nothing may be changed.
-                raise Refused(
-                    f"the state file cannot be written: {error.strerror or error}"
-                ) from error
+                # Not the client's: the state file's, so nothing may be changed.
+                raise _unwritten(error) from error
             self._failures = 0
             self._session.on_said(now, said, under_way.order)
             if self._memory is not None and self._memory.had is not None:
@@ -203,10 +201,13 @@ class Loop:
     def _remember(self, memory: Memory) -> None:
         """The state file follows a user who changed the limit."""
         session = self._session
-        if not session.written:
-            memory.forget()
-        elif memory.had != session.user.kept:
-            memory.keep(session.user.kept, list(session.past))
+        try:
+            if not session.written:
+                memory.forget()
+            elif memory.had != session.user.kept:
+                memory.keep(session.user.kept, list(session.past))
+        except OSError as error:
+            raise _unwritten(error) from error
 
     def _say_own(self, now: int, own: OwnLimits) -> None:
         if own == self._own:
@@ -254,6 +255,10 @@ class Loop:
             elif isinstance(key.fileobj, socket.socket):
                 for heard in self._sounder.ready(arrived, key.fileobj):
                     self._session.on_answer(arrived, heard.reflector, heard.rtt)
+
+
+def _unwritten(error: OSError) -> Refused:
+    return Refused(f"the state file cannot be written: {error.strerror or error}")
 
 
 @contextmanager

@@ -17,6 +17,10 @@ from typing import Any
 
 from flashcrowd.autolimit.client import Refused
 
+_HERE = re.compile(r"://(127\.0\.0\.1|\[::1\])(?=[:/]|$)")
+"""This machine, by other names than `localhost`. Names of others are not looked up: what they stand
+for may change until the file is needed again."""
+
 
 def folder() -> Path:
     """Where state is kept: STATE_DIRECTORY (systemd), else XDG_STATE_HOME, else below home."""
@@ -40,7 +44,7 @@ class Memory:
         Raises:
             Refused: another process has it, or it cannot be written.
         """
-        name = re.sub(r"[^a-z0-9.]+", "-", place.lower())
+        name = re.sub(r"[^a-z0-9.]+", "-", _HERE.sub("://localhost", place.lower()))
         self.path = folder() / f"{name}.json"
         self.had: dict[str, Any] | None = None
         self.ours: list[int] = []

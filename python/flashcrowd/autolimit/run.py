@@ -16,7 +16,7 @@ from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Reflector, Sounder
 from flashcrowd.autolimit.restore import restore, told
 from flashcrowd.autolimit.session import Session, Status
-from flashcrowd.autolimit.voice import Voice
+from flashcrowd.autolimit.voice import Unheard, Voice
 
 if TYPE_CHECKING:
     from flashcrowd.autolimit.history import History
@@ -191,25 +191,26 @@ def _until_stopped(loop: Loop) -> Refused | None:
         loop.run()
     except Refused as refused:
         return refused
-    except OSError as error:
-        return Refused(f"the state file cannot be written: {error.strerror or error}")
+    except Unheard:
+        return Refused("nobody reads any more what is said here")
     return None
 
 
 def _give_back(client: Client, memory: Memory | None, voice: Voice, why: Refused | None) -> int:
-    """The end: what the user had."""
+    """The end: what the user had. It is told afterwards, since nobody may be there to be told."""
+    if memory is None:
+        event, text, restored = "", "", True
+    else:
+        try:
+            event, text, restored = "restored", restore(client, memory), True
+        except (Gone, Refused) as error:
+            event, restored = "not-restored", False
+            text = (
+                f"Could not restore what the client had: {error} "
+                f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
+            )
     if why is not None:
         voice.say(str(why), event="refused", text=str(why))
-    if memory is None:
-        return 0 if why is None else 1
-    try:
-        said = restore(client, memory)
-    except (Gone, Refused) as error:
-        text = (
-            f"Could not restore what the client had: {error} "
-            f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
-        )
-        voice.say(text, event="not-restored", text=text)
-        return 1
-    voice.say(said, event="restored", text=said)
-    return 0 if why is None else 1
+    if event:
+        voice.say(text, event=event, text=text)
+    return 0 if why is None and restored else 1

@@ -14,6 +14,8 @@ CONTROL = "autolimit"
 """The controller unless another one is named."""
 GONE_NS = 10 * 10**9
 """A client that was silent for longer was down, and its line with it, for all that is known."""
+MUTE_NS = 60 * 10**9
+"""Without any answer to a probe for so long, nothing is known of the line any more."""
 STUBBORN = 3
 """A client that did not keep our limit so often in a row does not take limits."""
 PAST = 20
@@ -102,6 +104,11 @@ class Session:
         self._kept = True
         self._base: dict[int, int] = {}
         self._delay: int | None = None
+        # A controller that probes knows nothing before the first answer: without a way to any
+        # reflector its first limit, of a few kB/s, would stay for ever.
+        self._blind = self._control.deadline_ns is not None
+        self._mute_since: int | None = None
+        self._mute = False
         self._take(now, reading)
 
     # What happens.
@@ -139,6 +146,7 @@ class Session:
         if rtt is not None:
             base = self._base[reflector] = min(self._base.get(reflector, rtt), rtt)
             self._delay = rtt - base
+        self._hear(now, rtt is not None)
         if self.active:
             self._control.on_answer(now, reflector, rtt)
 
@@ -149,6 +157,8 @@ class Session:
             self._delay = None
         if event == "resumed":
             self._counted.clear()
+        if event != "down":
+            self._mute_since = None
         self._control.on_event(now, event)
 
     # What is to be done.
@@ -173,7 +183,7 @@ class Session:
         seen = self._reading.setting.limit
         if not self.active or self.user.limit == 0 or not self._kept:
             return None
-        wanted = self._wanted()
+        wanted = None if self._blind else self._wanted()
         if wanted is None or (self.user.limit is not None and wanted >= self.user.limit):
             if seen == self.user.limit:
                 return None
@@ -196,11 +206,28 @@ class Session:
             phase, reason = "suspended", "your client is set to upload nothing"
         elif not self._kept:
             phase, reason = "suspended", "the client does not keep the limits that it is given"
+        elif self._mute:
+            phase, reason = "suspended", "no probe is answered, and nothing is known of the line"
+        elif self._blind:
+            phase, reason = "waiting", "for the first answer to a probe"
         up, down = self._rates()
         limit = self._reading.setting.limit
-        return Status(
-            up, down, limit, self._wanted(), self._delay, decided, threshold, phase, reason
-        )
+        wanted = self.user.limit if self._blind else self._wanted()
+        return Status(up, down, limit, wanted, self._delay, decided, threshold, phase, reason)
+
+    def _hear(self, now: int, answered: bool) -> None:
+        """Whether anything is known of the line."""
+        if answered:
+            if self._mute:
+                self.remarks.append("probes are answered again: autolimit goes on")
+            self._blind = self._mute = False
+            self._mute_since = None
+            return
+        if self._mute_since is None:
+            self._mute_since = now
+        if now - self._mute_since >= MUTE_NS and not self._mute:
+            self._blind = self._mute = True
+            self.remarks.append("no probe is answered: only watching, with your own limit")
 
     def _wanted(self) -> int | None:
         bps = self._control.limit_bps

@@ -18,8 +18,16 @@ QUIET_NS = 60 * 10**9
 """... and lines for people, which a log keeps, when the state changed and once a minute."""
 
 
+class Unheard(BrokenPipeError):
+    """Nobody reads any more what is said; said once, and nothing is written afterwards."""
+
+
 class Voice:
-    """Tells a person or a machine."""
+    """Tells a person or a machine.
+
+    A stream that takes nothing for now, as on a full disk, is no reason to end: what is said
+    meanwhile is lost.
+    """
 
     def __init__(self, as_json: bool, dry: bool = False) -> None:
         """In JSON, or for people; `dry` if nothing is changed."""
@@ -28,14 +36,19 @@ class Voice:
         self._shown: int | None = None
         self._state = ("", "")
         self._line = False
+        self._unheard = False
 
     def say(self, text: str, /, **event: Any) -> None:
-        """A sentence for people, an event for machines."""
+        """A sentence for people, an event for machines.
+
+        Raises:
+            Unheard: the reader has gone, as it turns out now.
+        """
         if self._json:
-            print(json.dumps({"at": time.time(), **event}), flush=True)
+            self._write(f"{json.dumps({'at': time.time(), **event})}\n")
         else:
-            self._end_line()
-            print(text, flush=True)
+            ended, self._line = "\n" if self._line else "", False
+            self._write(f"{ended}{text}\n")
 
     def remark(self, now: int, text: str) -> None:
         """Something that a person should know."""
@@ -57,16 +70,22 @@ class Voice:
         if self._json:
             self.say("", event="status", **asdict(status))
         elif self._live:
-            sys.stdout.write(f"\r\x1b[K{line(status, self._dry)}")
-            sys.stdout.flush()
+            self._write(f"\r\x1b[K{line(status, self._dry)}")
             self._line = True
         else:
-            print(f"{time.strftime('%H:%M:%S')}  {line(status, self._dry)}", flush=True)
+            self._write(f"{time.strftime('%H:%M:%S')}  {line(status, self._dry)}\n")
 
-    def _end_line(self) -> None:
-        if self._line:
-            print()
-            self._line = False
+    def _write(self, text: str) -> None:
+        if self._unheard:
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            self._unheard = True
+            raise Unheard(*error.args) from None
+        except OSError:
+            pass
 
 
 def line(status: Status, dry: bool = False) -> str:

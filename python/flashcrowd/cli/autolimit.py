@@ -21,6 +21,9 @@ from flashcrowd.autolimit.session import CONTROL
 from flashcrowd.autolimit.voice import Voice
 from flashcrowd.errors import did_you_mean, one_of
 
+_LONGEST_S = 10 * 365 * 86_400
+"""Who wants longer wants no end."""
+
 
 def autolimit(
     client: Annotated[
@@ -63,7 +66,8 @@ def autolimit(
     seconds: Annotated[
         float | None,
         Parameter(
-            help="For how long; until Ctrl-C if not given.", validator=validators.Number(gt=0)
+            help="For how long; until Ctrl-C if not given.",
+            validator=validators.Number(gt=0, lte=_LONGEST_S),
         ),
     ] = None,
     json: Annotated[

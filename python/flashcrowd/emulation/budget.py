@@ -93,6 +93,15 @@ def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[N
             budget.end(packets_per_s)
 
 
+def stops(plan: Mapping[str, Any]) -> dict[int, float]:
+    """When the timeline stops workloads, in seconds of the run, by their numbers."""
+    return {
+        change["workload"]: change["at_ns"] / 1e9
+        for change in plan["timeline"]
+        if change["kind"] == "stop"
+    }
+
+
 def expected_s(plan: Mapping[str, Any]) -> float:
     """How long a run is expected to last, in seconds: at most until its horizon.
 
@@ -101,12 +110,8 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     plan whose peers have no limit at all, or with a transfer, and that nothing stops may last to
     its horizon for all that is known.
     """
-    horizon_s = plan["stop"]["horizon_ns"] / 1e9
-    stops_s = {
-        change["workload"]: change["at_ns"] / 1e9
-        for change in plan["timeline"]
-        if change["kind"] == "stop"
-    }
+    horizon_s: float = plan["stop"]["horizon_ns"] / 1e9
+    stops_s = stops(plan)
     needed = 0.0
     for index, workload in enumerate(plan["workloads"]):
         if workload["kind"] in ("ping", "call", "web"):

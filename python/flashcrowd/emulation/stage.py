@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
+from flashcrowd.emulation.budget import stops
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
@@ -53,6 +54,7 @@ class Stage:
         self._hosts = hosts
         self._folder = folder
         self._over = False
+        self._stops_s = stops(plan)
         self._window = _window(plan, "transfers")
         self._begin: dict[tuple[int, int], Counts] = {}
         self._end: dict[tuple[int, int], Counts] = {}
@@ -275,7 +277,10 @@ class Stage:
             return flow.received / flow.spec["size_bytes"]
 
         finite = [share(flow) for flow in self._all() if flow.is_finite]
-        finite += [swarm.part for swarm in self.swarms.values()]
+        finite += [
+            max(swarm.part, now_s / self._stops_s.get(index, float("inf")))
+            for index, swarm in self.swarms.items()
+        ]
         time = now_s / horizon_s
         return max(0.0, min(1.0, max(time, min(finite)) if finite else time))
 
