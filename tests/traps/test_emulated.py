@@ -151,7 +151,7 @@ def test_a_short_trap_from_the_command_line(
     printed = capsys.readouterr()
     assert ended.value.code == 0, printed.err
     assert "Up to 2 emulated runs" in printed.err
-    assert "by transmission beside the real controllers" in printed.out
+    assert "by transmission beside the real controllers" in " ".join(printed.out.split())
     page = (tmp_path / "emulation" / "traps.md").read_text(encoding="utf-8")
     assert "| 40 % | simulated |" in page
     assert "| autolimit | simulated |" in page

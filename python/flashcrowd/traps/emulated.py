@@ -75,9 +75,13 @@ def study(
     one: Trap, limits: Sequence[float], controllers: Sequence[str], repeats: int, program: str
 ) -> Study:
     """A trap as a study for real programs."""
+    return one.study(controllers, repeats, limits, document(one, program))
+
+
+def document(one: Trap, program: str) -> dict[str, Any]:
+    """The study file of a trap for real programs, but for what varies."""
     swarm = {"size": _SIZE, "populations": {"home": {"program": program}}}
-    real = laid_over(one.document, {"workloads": {"seeding": swarm}})
-    return one.study(controllers, repeats, limits, real)
+    return laid_over(one.document, {"workloads": {"seeding": swarm}})
 
 
 def program_of(one: Trap, wanted: str | None = None) -> str:
