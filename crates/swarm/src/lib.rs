@@ -65,6 +65,7 @@ pub mod peer_exchange;
 pub mod picker;
 pub mod pipeline;
 pub mod profile;
+pub mod rate_window;
 pub mod request_time;
 pub mod statistics;
 mod torrent;

@@ -3,6 +3,7 @@
 
 use crate::ConnId;
 use crate::profile::LimiterRules;
+use crate::rate_window::RateWindow;
 use flashcrowd_base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -13,6 +14,8 @@ pub struct Limiter {
     rules: LimiterRules,
     /// In bits times nanoseconds, so that no rounding accumulates.
     debt: i64,
+    /// In its place, if the limit is one on a mean.
+    window: Option<Box<RateWindow>>,
     settled: Time,
     wake: Time,
     /// Ticks fall this long after the multiples of their period.
@@ -28,7 +31,17 @@ impl Limiter {
     pub fn new(rate: Option<Rate>, rules: LimiterRules, now: Time) -> Limiter {
         let round_robin = VecDeque::new();
         let phase = Span::ZERO;
-        Limiter { rate, rules, debt: 0, settled: now, wake: Time::NEVER, phase, round_robin }
+        let window = rules.window_ns.map(|length| Box::new(RateWindow::new(length)));
+        Limiter {
+            rate,
+            rules,
+            debt: 0,
+            window,
+            settled: now,
+            wake: Time::NEVER,
+            phase,
+            round_robin,
+        }
     }
     /// Lets the ticks fall a part (0 to 1) of their period later, so that the peers of a swarm do
     /// not all write at one instant.
@@ -91,12 +104,20 @@ impl Limiter {
     /// Grants a quantum to the connection whose turn it is, if the debt allows; it leaves the round
     /// robin. Answer with [`Limiter::wrote`].
     pub fn grant(&mut self) -> Option<ConnId> {
-        if self.debt > 0 && self.rate.is_some() { None } else { self.round_robin.pop_front() }
+        let waits = match (self.rate, &mut self.window) {
+            (Some(rate), Some(window)) => window.within(self.settled, rate) > self.settled,
+            (Some(_), None) => self.debt > 0,
+            (None, _) => false,
+        };
+        if waits { None } else { self.round_robin.pop_front() }
     }
     /// The connection whose turn it was wrote so much, and comes back to the end of the round
     /// robin if it `stays`.
     pub fn wrote(&mut self, conn: ConnId, bytes: u32, stays: bool) {
-        self.debt = self.debt.saturating_add(i64::from(bytes) * BYTE);
+        match &mut self.window {
+            Some(window) => window.add(self.settled, bytes),
+            None => self.debt = self.debt.saturating_add(i64::from(bytes) * BYTE),
+        }
         if stays {
             self.round_robin.push_back(conn);
         }
@@ -105,8 +126,10 @@ impl Limiter {
     pub fn arm(&mut self, now: Time) {
         self.wake = match self.rate {
             Some(rate) if !self.round_robin.is_empty() => {
-                let pause = (self.debt.max(0) as u64).div_ceil(rate.bps());
-                let due = now + Span::from_nanos(pause);
+                let due = match &mut self.window {
+                    Some(window) => window.within(now, rate),
+                    None => now + Span::from_nanos((self.debt.max(0) as u64).div_ceil(rate.bps())),
+                };
                 match self.rules.tick_ns {
                     Some(tick) if !tick.is_zero() => self.next_tick(due, tick),
                     _ => due,
@@ -267,6 +290,37 @@ mod tests {
         let late = log.iter().filter(|(when, _)| *when > Time::START);
         let phases = late.map(|(when, _)| when.nanos() % 500_000_000);
         assert!(phases.eq(std::iter::repeat_n(250_000_000, 49)));
+    }
+
+    #[test]
+    fn a_limit_on_a_mean_is_silent_when_it_falls() {
+        let mut rules = named("modern").unwrap().limiter;
+        (rules.write_unit, rules.tick_ns, rules.window_ns) =
+            (16_384, None, Some(Span::from_secs(10)));
+        let mut limiter = Limiter::new(Rate::from_bps(4_000_000), rules, Time::START);
+        limiter.queue(Time::START, ConnId(0));
+        let mut now = Time::START;
+        let mut write_until = |limiter: &mut Limiter, end: Time| {
+            let mut sent = 0;
+            let mut silent = (now, Span::ZERO);
+            while now < end {
+                limiter.settle(now);
+                while let Some(conn) = limiter.grant() {
+                    limiter.wrote(conn, 16_384, true);
+                    sent += 16_384;
+                    silent = (now, silent.1.max(now.since(silent.0)));
+                }
+                limiter.arm(now);
+                now = limiter.wake();
+            }
+            (sent, silent.1)
+        };
+        let (sent, _) = write_until(&mut limiter, Time::START + Span::from_secs(30));
+        assert!((14_500_000..=16_000_000).contains(&sent), "{sent} B in half a minute at 500 kB/s");
+        // aria2 1.36 had 8 s of silence after such a step (`autolimit.md` C.1).
+        limiter.set_rate(Time::START + Span::from_secs(30), Rate::from_bps(800_000));
+        let (_, silent) = write_until(&mut limiter, Time::START + Span::from_secs(60));
+        assert!((7.0..10.5).contains(&silent.seconds()), "{silent:?}");
     }
 
     #[test]

@@ -562,6 +562,9 @@ pub struct LimiterRules {
     pub tick_ns: Option<Span>,
     /// Idle time that may be saved up as credit. Mainline none, libtorrent 3 s.
     pub credit_ns: Span,
+    /// `null`: a debt of bytes, which tick and credit are about. Otherwise the limit is one on the mean rate of so long, and turns are
+    /// given while that is not above it; only with [`Sharing::Turns`]. aria2 10 s (`SpeedCalc`, `sendMessagesInternal`).
+    pub window_ns: Option<Span>,
     /// When the transport is handed the next block for a neighbour.
     pub hand_over: HandOver,
     /// How the limit is shared among the connections.

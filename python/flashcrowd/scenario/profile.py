@@ -396,6 +396,8 @@ class Limiter(Table):
     """Wake only at multiples of this; "none" to wake exactly when the debt is paid."""
     credit: Span
     """Idle time that may be saved up."""
+    window: MaybePositiveSpan
+    """The limit is one on the mean rate of so long; "none" for a debt. With sharing "turns"."""
     hand_over: Literal["room", "sent", "acknowledged"]
     """The transport gets the next block when it has room, or all is sent, or acknowledged."""
     sharing: Literal["turns", "quota"]

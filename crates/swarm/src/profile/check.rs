@@ -1,6 +1,6 @@
 //! Which profiles make sense.
 
-use super::{Profile, RequestPipeline, Slots, SuggestMode};
+use super::{Profile, RequestPipeline, Sharing, Slots, SuggestMode};
 use flashcrowd_base::Span;
 use thiserror::Error;
 
@@ -41,6 +41,7 @@ impl Profile {
             ("web_seeds.timeout_ns", self.web_seeds.timeout_ns),
             ("web_seeds.retry_ns", self.web_seeds.retry_ns),
             ("limiter.tick_ns", self.limiter.tick_ns.unwrap_or(Span::MAX)),
+            ("limiter.window_ns", self.limiter.window_ns.unwrap_or(Span::MAX)),
         ];
         for (path, span) in spans {
             if span < Span::from_millis(1) {
@@ -120,6 +121,10 @@ impl Profile {
             if !(factor >= 0.0 && factor.is_finite()) {
                 return Err(refuse(path, factor, "at least 0"));
             }
+        }
+        if let (Some(window), Sharing::Quota) = (self.limiter.window_ns, self.limiter.sharing) {
+            let allowed = "null, or sharing \"turns\"";
+            return Err(refuse("limiter.window_ns", window.nanos(), allowed));
         }
         let quota = &self.limiter.quota;
         if quota.watermark < quota.low_watermark {
@@ -246,6 +251,7 @@ mod tests {
             "choker.round_ns",
             "choker.tick_ns",
             "limiter.tick_ns",
+            "limiter.window_ns",
             "connections.reconnect_ns",
             "requests.block_timeout_ns",
             "requests.request_timeout_ns",

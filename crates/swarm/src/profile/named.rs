@@ -139,6 +139,7 @@ fn mainline() -> Profile {
             unlimited_write_unit: 17000,
             tick_ns: None,
             credit_ns: Span::ZERO,
+            window_ns: None,
             hand_over: HandOver::Room,
             sharing: Sharing::Turns,
             quota: Quota {
@@ -206,6 +207,7 @@ fn modern() -> Profile {
             write_unit: 1460,
             tick_ns: Some(Span::from_millis(500)),
             credit_ns: Span::from_secs(3),
+            window_ns: None,
             ..mainline.limiter
         },
     }
