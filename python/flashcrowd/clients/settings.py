@@ -174,6 +174,7 @@ RULES = (
     "choker.leech",
     "choker.seed",
     "limiter.tick",
+    "limiter.window",
     "limiter.sharing",
     "limiter.mixed_mode_algorithm",
 )
