@@ -16,6 +16,7 @@ mod discipline;
 mod framing;
 mod packet;
 mod queue;
+mod refusal;
 mod trace;
 
 pub use conditions::{Conditions, Jitter, JitterShape, Loss, LossModel, Side};
@@ -28,5 +29,6 @@ pub use discipline::pie::Pie;
 pub use discipline::red::Red;
 pub use framing::Framing;
 pub use packet::{Ack, Ecn, Flow, Frame, Packet};
-pub use queue::{Queue, QueueLimit, Refusal};
+pub use queue::{Queue, QueueLimit};
+pub use refusal::Refusal;
 pub use trace::{Invalid, MAX_ENTRIES, Trace};

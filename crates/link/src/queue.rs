@@ -1,3 +1,4 @@
+use crate::refusal::{Refusal, require};
 use crate::{Cake, CoDel, FqCoDel, Pie, Red};
 use serde::{Deserialize, Serialize};
 
@@ -37,9 +38,6 @@ pub struct QueueLimit {
     /// The most bytes, framing included.
     pub bytes: Option<u64>,
 }
-
-/// A parameter of a queue that cannot be, and why.
-pub type Refusal = (&'static str, &'static str);
 
 impl Default for Queue {
     /// A drop-tail queue without limits.
@@ -91,12 +89,4 @@ impl Queue {
             Queue::Cake(cake) => cake.check(),
         }
     }
-}
-
-pub(crate) fn require(
-    holds: bool,
-    field: &'static str,
-    allowed: &'static str,
-) -> Result<(), Refusal> {
-    if holds { Ok(()) } else { Err((field, allowed)) }
 }

@@ -1,6 +1,6 @@
 use crate::connection_state::ConnectionState;
 use crate::gso_batch::TransmitQueue;
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_transport::utp::{Config, Connection, Endpoint, Limits, Packet, Route, State, wire};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
@@ -87,7 +87,10 @@ impl Mux {
         Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text))
     }
 
-    fn insert(&mut self, conn: ConnectionState) -> usize {
+    fn insert(&mut self, mut conn: ConnectionState) -> usize {
+        if let Some(stream) = conn.machine.random_stream() {
+            *stream = RandomStream::new(random().into(), "congestion", 0);
+        }
         let (remote, half_open) = (conn.remote, !conn.offered);
         let (receive_id, send_id) = (conn.machine.receive_id(), conn.machine.send_id());
         let key = self.connections.insert(conn);
@@ -331,7 +334,8 @@ impl Mux {
     }
 }
 
-/// Randomness that need not be secret: the sequence number of a RESET, the choice of an eviction.
+/// Randomness that need not be secret: the sequence number of a RESET, the choice of an eviction, the seed
+/// of a controller that draws (BBR: when to probe, which connections should not do together).
 fn random() -> u32 {
     getrandom::u32().unwrap_or_default()
 }
@@ -355,7 +359,28 @@ fn every_port_of(address: IpAddr) -> impl Iterator<Item = (SocketAddr, SocketAdd
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashcrowd_transport::congestion::Kind;
     use flashcrowd_transport::utp::profiles;
+
+    #[test]
+    fn connections_draw_from_streams_of_their_own() {
+        let config = Config { controller: Kind::Bbr, ledbat: None, ..profiles::libutp() };
+        let config = Arc::new(config);
+        let mut mux = Mux::new(Arc::clone(&config), Limits::LIBUTP);
+        for port in 1..=8 {
+            let remote = SocketAddr::from(([192, 0, 2, 1], port));
+            mux.connect(Time::START, remote, &config).expect("entropy");
+            let mut caller = Connection::connect(&config, Time::START, 100, 1);
+            let syn = caller.poll_transmit(Time::START).expect("a SYN");
+            let mut datagram = Vec::new();
+            wire::encode(&syn, &mut datagram);
+            let caller = SocketAddr::from(([192, 0, 2, 2], port));
+            assert!(mux.receive(Time::START, caller, &datagram));
+        }
+        let streams = mux.connections.iter_mut().filter_map(|(_, it)| it.machine.random_stream());
+        let drawn: BTreeSet<u64> = streams.map(RandomStream::bits).collect();
+        assert_eq!(drawn.len(), 16);
+    }
 
     #[test]
     fn an_icmp_message_ends_openings_to_its_address_and_no_other() {

@@ -1,7 +1,6 @@
-use crate::{Layout, Scheduling};
+use crate::{Layout, Refusal, Scheduling};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// What an origin is made with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,35 +35,6 @@ impl Default for Settings {
         }
     }
 }
-
-/// A setting that cannot be.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
-    /// Which one.
-    pub setting: &'static str,
-    /// What it was.
-    pub value: String,
-    /// What is allowed.
-    pub allowed: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(
-        setting: &'static str,
-        value: impl ToString,
-        allowed: impl ToString,
-    ) -> Refusal {
-        Refusal { setting, value: value.to_string(), allowed: allowed.to_string() }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { setting, value, allowed } = self;
-        write!(f, "{setting} is {value}; it may be {allowed}")
-    }
-}
-impl std::error::Error for Refusal {}
 
 impl Settings {
     /// Whether an origin can be made with these.

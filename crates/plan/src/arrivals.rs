@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::check::require;
-use crate::rate_clock::RateClock;
+use crate::rate_clock::{RateClock, RateStep};
 use flashcrowd_base::{RandomStream, Span};
 use serde::{Deserialize, Serialize};
 
@@ -43,17 +43,6 @@ pub enum Arrivals {
         /// After this time the steps begin again; none if the last rate holds for ever.
         period_ns: Option<Span>,
     },
-}
-
-/// A rate of arrivals, from an instant on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct RateStep {
-    /// From here on.
-    pub at_ns: Span,
-    /// So many peers come in a second, on average.
-    pub per_s: f64,
 }
 
 /// Fewer arrivals than this in a period, or in a second at the rate that holds for ever, are a mistake:

@@ -23,7 +23,7 @@ mod transfer;
 mod upload_control;
 mod web;
 
-pub use arrivals::{Arrivals, RateStep};
+pub use arrivals::Arrivals;
 pub use call::Call;
 pub use capture::Capture;
 pub use check::Error;
@@ -39,7 +39,7 @@ pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
 pub use origin::{Clients, Files, Origin, Visit};
 use outlook::Outlook;
 pub use ping::Ping;
-pub use rate_clock::RateClock;
+pub use rate_clock::{RateClock, RateStep};
 use serde::{Deserialize, Serialize};
 pub use storage::Storage;
 pub use swarm::{Departure, Population, Swarm, Tracker, WebSeed};

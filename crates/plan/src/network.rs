@@ -1,9 +1,8 @@
 use crate::Error;
 use crate::check::{index, require};
 use crate::load::Own;
-use crate::outlook::losses;
 use flashcrowd_base::{Quantiles, Span};
-use flashcrowd_link::{Conditions, Queue, Trace};
+use flashcrowd_link::{Conditions, LossModel, Queue, Trace};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -227,6 +226,22 @@ impl Core {
         let draws = jitter.is_some() || loss.is_some() || self.draw.is_some() || changes;
         if draws { Own::Draws } else { Own::Nothing }
     }
+}
+
+/// Mean share of packets that conditions lose, and of those that begin a burst of losses.
+pub(crate) fn losses(conditions: &Conditions) -> (f64, f64) {
+    conditions.loss.map_or((0.0, 0.0), |loss| match loss.model {
+        LossModel::Bernoulli { probability } => (probability.value(), probability.value()),
+        LossModel::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+            let (to_bad, to_good) = (to_bad.value(), to_good.value());
+            let (in_good, in_bad) = (loss_good.value(), loss_bad.value());
+            // Where neither state is ever left, the first one is the good one.
+            let sum = to_bad + to_good;
+            let bad = if sum > 0.0 { to_bad / sum } else { 0.0 };
+            let loss = bad * in_bad + (1.0 - bad) * in_good;
+            (loss, loss.min((1.0 - bad) * (to_bad + in_good)))
+        }
+    })
 }
 
 fn check_conditions(

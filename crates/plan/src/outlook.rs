@@ -3,9 +3,10 @@
 //! no engine reads them.
 
 use crate::load::{Load, Own};
+use crate::network::losses;
 use crate::{Plan, TransportChoice, What};
 use flashcrowd_base::Span;
-use flashcrowd_link::{Conditions, LossModel, Queue};
+use flashcrowd_link::{Conditions, Queue};
 
 /// In place of "no limit": more than any line has, and far from the end of the numbers.
 pub(crate) const ENDLESS_BPS: f64 = 1e13;
@@ -473,22 +474,6 @@ pub(crate) fn mean(first: f64, changes: impl Iterator<Item = (Span, f64)>, end_s
         (since, value) = (at, next);
     }
     (sum + value * (end_s - since)) / end_s
-}
-
-/// Mean share of packets that conditions lose, and of those that begin a burst of losses.
-pub(crate) fn losses(conditions: &Conditions) -> (f64, f64) {
-    conditions.loss.map_or((0.0, 0.0), |loss| match loss.model {
-        LossModel::Bernoulli { probability } => (probability.value(), probability.value()),
-        LossModel::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
-            let (to_bad, to_good) = (to_bad.value(), to_good.value());
-            let (in_good, in_bad) = (loss_good.value(), loss_bad.value());
-            // Where neither state is ever left, the first one is the good one.
-            let sum = to_bad + to_good;
-            let bad = if sum > 0.0 { to_bad / sum } else { 0.0 };
-            let loss = bad * in_bad + (1.0 - bad) * in_good;
-            (loss, loss.min((1.0 - bad) * (to_bad + in_good)))
-        }
-    })
 }
 
 /// How many packets of the usual length a queue holds.

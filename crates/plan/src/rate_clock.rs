@@ -1,5 +1,16 @@
-use crate::RateStep;
 use flashcrowd_base::Span;
+use serde::{Deserialize, Serialize};
+
+/// A rate of arrivals, from an instant on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// From here on.
+    pub at_ns: Span,
+    /// So many peers come in a second, on average.
+    pub per_s: f64,
+}
 
 /// Later than this nothing happens: a century.
 const LATEST_S: f64 = 3e9;

@@ -1,9 +1,7 @@
+use crate::Error;
 use crate::check::require;
-use crate::{Error, Plan, Population, Swarm};
 use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{InOrder, Refusal, Replacement, Scheduling, Settings};
-use flashcrowd_swarm::Role;
-use flashcrowd_swarm::profile::Sharing;
 use serde::{Deserialize, Serialize};
 
 /// What each seed of a population reads blocks from: a disk with the file at its beginning, and memory before it. A block
@@ -36,36 +34,18 @@ impl Storage {
         }
     }
 
-    pub(crate) fn check(
-        &self,
-        swarm: &Swarm,
-        population: &Population,
-        plan: &Plan,
-        path: &str,
-    ) -> Result<(), Error> {
-        let seed = population.role == Role::Seed;
-        require(seed, path, "must be a population of seeds: leechers have all in memory")?;
-        let profile = &plan.profiles[population.profile as usize];
-        let buffers = profile.limiter.sharing == Sharing::Quota;
-        let allowed = format_args!(
-            "must be of clients that read into a send buffer (limiter.sharing quota), which {} has not",
-            profile.name
-        );
-        require(buffers, path, allowed)?;
-        let block = swarm.block_bytes;
-        let whole = block.is_power_of_two() && swarm.piece_bytes.is_multiple_of(block);
-        let allowed = "must be of a swarm whose blocks are a power of two, and pieces whole blocks";
-        require(whole, path, allowed)?;
+    /// Refuses what no server's disk and memory can be, and a disk without room for a file of this size.
+    pub(crate) fn check(&self, size_bytes: u64, block_bytes: u32, path: &str) -> Result<(), Error> {
         let refused = |place: &'static str| {
             move |refusal: Refusal| {
                 let message = format!("is {}; it may be {}", refusal.value, refusal.allowed);
                 Error::new(format!("{path}{place}.{}", refusal.setting), message)
             }
         };
-        self.settings(block).check().map_err(refused(""))?;
+        self.settings(block_bytes).check().map_err(refused(""))?;
         self.disk.check().map_err(refused(".disk"))?;
         if let Medium::HardDisk(disk) = &self.disk {
-            let fits = swarm.size_bytes <= disk.size_bytes;
+            let fits = size_bytes <= disk.size_bytes;
             require(fits, format_args!("{path}.disk.size_bytes"), "must be at least the file's")?;
         }
         Ok(())

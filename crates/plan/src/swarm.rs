@@ -5,6 +5,7 @@ use crate::{
     Arrivals, ControlledUpload, Error, Origin, Plan, Storage, TransportChoice, What, Workload,
 };
 use flashcrowd_base::{Quantiles, Span};
+use flashcrowd_swarm::profile::Sharing;
 use flashcrowd_swarm::{Role, Torrent, TrackerRules, UploadLimit, choker};
 use serde::{Deserialize, Serialize};
 
@@ -170,10 +171,11 @@ impl Swarm {
                 index(*host, hosts, format_args!("{path}.hosts"))?;
             }
             if let Some(control) = &population.upload_control {
-                control.check(population, hosts, &format!("{path}.upload_control"))?;
+                let Population { hosts: own, upload_bps, .. } = population;
+                control.check(own, *upload_bps, hosts, &format!("{path}.upload_control"))?;
             }
             if let Some(storage) = &population.storage {
-                storage.check(self, population, plan, &format!("{path}.storage"))?;
+                self.check_storage(storage, population, plan, &format!("{path}.storage"))?;
             }
             population.arrivals.check(population.hosts.len(), &format!("{path}.arrivals"))?;
             if let Departure::AfterShare { share } = population.departure {
@@ -186,6 +188,30 @@ impl Swarm {
             }
         }
         Ok(())
+    }
+
+    /// Refuses storage for peers that would not read from it.
+    fn check_storage(
+        &self,
+        storage: &Storage,
+        population: &Population,
+        plan: &Plan,
+        path: &str,
+    ) -> Result<(), Error> {
+        let seed = population.role == Role::Seed;
+        require(seed, path, "must be a population of seeds: leechers have all in memory")?;
+        let profile = &plan.profiles[population.profile as usize];
+        let buffers = profile.limiter.sharing == Sharing::Quota;
+        let allowed = format_args!(
+            "must be of clients that read into a send buffer (limiter.sharing quota), which {} has not",
+            profile.name
+        );
+        require(buffers, path, allowed)?;
+        let whole =
+            self.block_bytes.is_power_of_two() && self.piece_bytes.is_multiple_of(self.block_bytes);
+        let allowed = "must be of a swarm whose blocks are a power of two, and pieces whole blocks";
+        require(whole, path, allowed)?;
+        storage.check(self.size_bytes, self.block_bytes, path)
     }
 
     fn check_web_seed(&self, plan: &Plan, web_seed: WebSeed, path: &str) -> Result<(), Error> {

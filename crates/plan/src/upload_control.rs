@@ -1,7 +1,7 @@
+use crate::Error;
 use crate::check::{index, require};
 use crate::load::{Load, ROW_BYTES};
 use crate::outlook::{ENDLESS_BPS, Path};
-use crate::{Error, Population};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_swarm::UploadLimit;
 use flashcrowd_upload::{Limit, Setup, UploadControl};
@@ -51,9 +51,11 @@ const COUNTED: Span = Span::from_secs(60);
 const LONGEST_WINDOW: Span = Span::from_secs(600);
 
 impl ControlledUpload {
+    /// Refuses what cannot control clients on these hosts, of so many, that begin with this limit.
     pub(crate) fn check(
         &self,
-        population: &Population,
+        clients: &[u32],
+        upload_bps: UploadLimit,
         hosts: usize,
         path: &str,
     ) -> Result<(), Error> {
@@ -63,7 +65,7 @@ impl ControlledUpload {
         require(!self.reflectors.is_empty(), &place, "must not be empty: something has to answer")?;
         for host in &self.reflectors {
             index(*host, hosts, &place)?;
-            let elsewhere = !population.hosts.contains(host);
+            let elsewhere = !clients.contains(host);
             require(elsewhere, &place, format_args!("{host} is a host of the population"))?;
         }
         let datagram = (28..=65_535).contains(&self.probe_bytes);
@@ -85,7 +87,7 @@ impl ControlledUpload {
             format_args!("{path}.interface.step_bytes"),
             "must be more than zero",
         )?;
-        let uploads = population.upload_bps != UploadLimit::Nothing;
+        let uploads = upload_bps != UploadLimit::Nothing;
         require(uploads, path, "must not stand beside a limit of zero: such clients upload nothing")
     }
 

@@ -570,7 +570,7 @@ ENGINE_TABLES: dict[str, Layout] = {
         TCP_CA_Loss), BBR's own
     trigger | text? | | why a packet counts as lost: `time_threshold` (RACK), `reordering_threshold`
         (duplicates, SACK), `rto_expired`; why a connection closed: `clean`, `aborted`, `reset`,
-        `timed_out`; `ecn` where marks reduce the window; of the loss timer `set`, `expired`,
+        `timed_out`; `ecn` where marks are answered; of the loss timer `set`, `expired`,
         `cancelled`
     timer | text? | | what the loss timer is for: `handshake`, `rto`, `tail_loss_probe`,
         `reordering`, `persist`

@@ -3,7 +3,7 @@ use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
 use super::{Context, bucket};
 use crate::Cause;
-use crate::queue::{Refusal, require};
+use crate::refusal::{Refusal, require};
 use flashcrowd_base::Span;
 use serde::{Deserialize, Serialize};
 

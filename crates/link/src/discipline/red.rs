@@ -1,7 +1,7 @@
 use super::Context;
 use super::pool::{Held, List, Pool};
 use crate::Cause;
-use crate::queue::{Refusal, require};
+use crate::refusal::{Refusal, require};
 use flashcrowd_base::{Probability, Span};
 use serde::{Deserialize, Serialize};
 

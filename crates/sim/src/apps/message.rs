@@ -31,9 +31,12 @@ impl RangeRequest {
     }
 }
 
+/// The role of who waits for connections that ask for ranges, and of their end at the server.
+pub(super) const LISTENER: u8 = 2;
+
 /// What a connection is opened to that asks the origin of this index among the plan's workloads for ranges.
 pub(crate) fn content_server(workload: u32) -> Owner {
-    Owner { app: ORIGIN, role: super::origin::LISTENER, index: workload, part: 0 }
+    Owner { app: ORIGIN, role: LISTENER, index: workload, part: 0 }
 }
 
 #[cfg(test)]

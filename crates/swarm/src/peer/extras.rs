@@ -1,6 +1,5 @@
 //! What a connection of today's client needs besides: libtorrent's `peer_connection`.
 
-use super::mixed_mode::ReadQuota;
 use super::send_buffer::SendBuffer;
 use crate::PeerId;
 use crate::block_map::Block;
@@ -57,6 +56,14 @@ pub(super) struct Extras {
     pub(super) slow_start_over: bool,
     /// How many requests, while it grows (`m_desired_queue_size`).
     pub(super) queue_size: u32,
+}
+
+/// What one connection may read, while TCP has a limit (`m_quota[download_channel]`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadQuota {
+    pub(super) bytes: u32,
+    /// A request for more has not been answered.
+    pub(super) waits: bool,
 }
 
 /// What peer exchange keeps of one neighbour (`ut_pex_peer_plugin`).

@@ -4,6 +4,7 @@
 
 use super::Peer;
 use super::connection::{Conn, Stage};
+use super::extras::ReadQuota;
 use crate::bandwidth::{Bandwidth, PeerClass};
 use crate::mixed_mode::{Busy, LEAST_DOWNLOAD, LEAST_UPLOAD, Rates};
 use crate::profile::{MixedModeAlgorithm, Profile, Sharing};
@@ -18,14 +19,6 @@ pub(super) struct MixedMode {
     reads: Bandwidth,
     /// When it counts next: while it has connections of both kinds, or a limit from then.
     pub(super) tick_at: Time,
-}
-
-/// What one connection may read, while TCP has a limit (`m_quota[download_channel]`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReadQuota {
-    bytes: u32,
-    /// A request for more has not been answered.
-    waits: bool,
 }
 
 /// Quota is asked for so much more than what is outstanding (`peer_connection::wanted_transfer`).

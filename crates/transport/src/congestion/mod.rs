@@ -29,7 +29,7 @@
 //! the window fall below a segment, since it has no timer for a window that holds nothing.
 //!
 //! A congestion mark (ECN) counts as a loss for those without an [`on_ecn`](Controller::on_ecn) of their own,
-//! once for the data in flight.
+//! once for the data in flight. To [`Bbr`] and [`BbrV3`] it is nothing.
 //!
 //! # What a controller that goes by delay makes of TCP's events
 //!
@@ -212,7 +212,8 @@ pub trait Controller {
     /// A loss was found in a window of data that has not had one before: fast recovery begins.
     fn on_loss(&mut self, loss: &Loss);
     /// Packets arrived marked. Without an answer of its own a controller does what it does for a loss, once
-    /// a window (RFC 3168, section 6.1.2): NewReno halves, CUBIC takes 0.7, as in Linux.
+    /// a window (RFC 3168, section 6.1.2): NewReno halves, CUBIC takes 0.7, as in Linux. The transport tells
+    /// the other end that it has reacted (CWR), whatever the answer.
     fn on_ecn(&mut self, marks: &EcnFeedback) {
         if marks.first {
             let EcnFeedback { now, window, in_flight, una, nxt, .. } = *marks;

@@ -6,7 +6,8 @@ pub enum Phase {
     /// Nothing is known to be lost.
     #[default]
     Open,
-    /// The window comes down for congestion marks; nothing is known to be lost (Linux: TCP_CA_CWR).
+    /// Congestion marks are being answered, and the window comes down if the controller reduces it for
+    /// marks; nothing is known to be lost (Linux: TCP_CA_CWR).
     Cwr,
     /// Fast recovery: a loss was found from acknowledgements.
     Recovery,

@@ -138,7 +138,14 @@ impl Connection {
     /// The stream from which a controller draws that draws at all (BBR: when to probe); to be
     /// given before anything else is done. Without, all connections draw the same.
     pub fn draw_from(&mut self, stream: RandomStream) {
-        self.sender.draw_from(stream);
+        if let Some(own) = self.random_stream() {
+            *own = stream;
+        }
+    }
+
+    /// The stream from which the controller draws; `None` if it does not draw.
+    pub fn random_stream(&mut self) -> Option<&mut RandomStream> {
+        self.sender.random_stream()
     }
 
     /// The id in packets for this end.

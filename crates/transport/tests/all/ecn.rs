@@ -1,9 +1,9 @@
 //! Explicit congestion notification: the handshake, what is marked, who answers, and how often the window
 //! comes down.
 
-use crate::pipe::{Fate, Network, Pair};
+use crate::pipe::{Fate, Network, Pair, Path};
 use crate::script::{full, linux};
-use flashcrowd_base::{Span, Time};
+use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_transport::congestion::Kind;
 use flashcrowd_transport::tcp::{Config, Connection, Ecn, Flags, Segment, profiles};
 use std::sync::Arc;
@@ -152,6 +152,27 @@ fn a_sender_reduces_once_a_window() {
     }
 }
 
+/// RFC 3168, section 6.1.2, and Linux' tcp_enter_cwr: CWR once a window, also of a sender whose window is the least
+/// that CUBIC knows and cannot come down.
+#[test]
+fn a_sender_at_its_least_window_confirms_marks() {
+    for controller in [Kind::Cubic, Kind::CubicLinux] {
+        let config = Config { controller, initial_window_segments: 2, ..with(Ecn::Passive) };
+        let (mut server, _) = server(config, ASKS | Flags::CWR, Flags::default());
+        server.write(40_000);
+        assert_eq!(server.poll().len(), 2);
+        server.wait(100);
+        let confirms = [1, 2, 3, 4, 5, 6].map(|acked| {
+            server.ack(acked * 1000, Flags::ECE);
+            let sent = server.poll();
+            assert_eq!(sent.len(), 1, "{controller:?}");
+            sent[0].flags.contains(Flags::CWR)
+        });
+        assert_eq!(confirms, [true, false, true, false, true, false], "{controller:?}");
+        assert_eq!(server.cwnd(), 2, "{controller:?}");
+    }
+}
+
 /// A loss within the window that a mark has reduced costs nothing more (Linux: tcp_in_cwnd_reduction).
 #[test]
 fn a_loss_after_a_mark_is_of_the_same_window() {
@@ -256,4 +277,84 @@ fn the_reduction_begins_at_once() {
     server.wait(100);
     server.ack(1000, Flags::ECE);
     assert_eq!((server.cwnd(), server.tcp.stats().ssthresh), (4, 7000));
+}
+
+/// 10 Mbit/s and 20 ms, of whose data segments one in so many is marked.
+struct MarkingLine {
+    line: Path,
+    one_in: u64,
+    seen: u64,
+}
+
+impl MarkingLine {
+    fn new(one_in: u64) -> MarkingLine {
+        let (delay, queue) = (Span::from_millis(20), Span::from_millis(100));
+        let line = Path::over_line(delay, 1, Rate::from_bps(10_000_000), queue);
+        MarkingLine { line, one_in, seen: 0 }
+    }
+}
+
+impl Network for MarkingLine {
+    fn carry(&mut self, now: Time, segment: &Segment) -> Fate {
+        self.seen += u64::from(segment.len > 0);
+        let marks = segment.len > 0 && self.seen.is_multiple_of(self.one_in);
+        match self.line.carry(now, segment) {
+            Fate::Arrives(delay) if marks => Fate::Marked(delay),
+            fate => fate,
+        }
+    }
+}
+
+/// Linux' BBR makes nothing of marks, and TCP answers them all the same: CWR once for each, so that the receiver stops
+/// echoing, and the rate is that of a line that marks nothing.
+#[test]
+fn bbr_keeps_its_rate_and_confirms_marks() {
+    for controller in [Kind::Bbr, Kind::BbrV3] {
+        let [plain, marked] = [u64::MAX, 1000].map(|one_in| {
+            let config = Config { controller, ecn: Ecn::On, tso_bytes: 0, ..profiles::linux_6() };
+            let lines = [MarkingLine::new(one_in), MarkingLine::new(u64::MAX)];
+            let mut pair = Pair::new(&config, &config, lines);
+            pair.log = Some(Vec::new());
+            pair.bulk_until(Time::START + Span::from_secs(10));
+            pair
+        });
+        let log = marked.log.as_ref().expect("kept");
+        let count = |who, flag| {
+            let established = log.iter().filter(|(_, _, it)| !it.flags.contains(Flags::SYN));
+            established.filter(|(_, by, it)| *by == who && it.flags.contains(flag)).count() as u64
+        };
+        let marks = marked.networks[0].seen / 1000;
+        let (confirmed, echoes, all) =
+            (count(0, Flags::CWR), count(1, Flags::ECE), count(1, Flags::ACK));
+        assert!(
+            marks > 5 && (marks - 1..=marks).contains(&confirmed),
+            "{controller:?}: {confirmed}"
+        );
+        assert!(echoes * 5 < all, "{controller:?}: {echoes} echoes in {all} acknowledgements");
+        let ratio = marked.read[1] as f64 / plain.read[1] as f64;
+        assert!((0.98..1.02).contains(&ratio), "{controller:?}: {ratio}");
+    }
+}
+
+/// A loss after a mark begins recovery, and BBR is told, since the mark was nothing to it: the first round sends what
+/// arrives (Linux: bbr_set_cwnd_to_recover_or_restore).
+#[test]
+fn bbr_hears_of_a_loss_after_a_mark() {
+    let config = Config { controller: Kind::Bbr, ..with(Ecn::Passive) };
+    let (mut server, _) = server(config, ASKS | Flags::CWR, Flags::default());
+    server.write(40_000);
+    let mut sent = 0;
+    while sent < 10 {
+        sent += server.poll().len();
+        server.wait(1);
+        server.tcp.on_timer(server.now);
+    }
+    server.wait(100);
+    server.ack(1000, Flags::ECE);
+    assert_eq!(server.cwnd(), 11);
+    let mut segment = Segment { ack: 1000, flags: Flags::ACK, ..server.ack };
+    assert!(segment.push_sack(2000, 6000));
+    server.receive(segment);
+    assert_eq!(server.tcp.stats().recoveries, 1);
+    assert_eq!(server.cwnd(), 8);
 }

@@ -10,7 +10,7 @@ mod hash;
 use super::flows::{Flows, Rounds};
 use super::pool::{Held, List, Pool};
 use super::{Context, mix};
-use crate::queue::{Refusal, require};
+use crate::refusal::{Refusal, require};
 use crate::{Cause, Framing};
 use cobalt::{Cobalt, CobaltParams};
 use flashcrowd_base::{Rate, Span, Time};

@@ -12,6 +12,7 @@ mod server;
 mod visitor;
 mod visits;
 
+use super::message::LISTENER;
 use super::storage::MAX_READS;
 use super::writing::write;
 use super::{App, ConnectionContent, Content, ORIGIN, Sample, World};
@@ -40,11 +41,9 @@ pub(crate) struct Origins<'p> {
     on_host: Vec<u32>,
 }
 
-/// The ends of a connection.
+/// The ends of a connection; [`LISTENER`] is a visitor's end at the server.
 const CLIENT: u8 = 0;
 const SERVER: u8 = 1;
-/// Waits for visitors, and is a visitor's end at the server.
-pub(super) const LISTENER: u8 = 2;
 const VISITOR: u8 = 3;
 
 /// The events of this application.

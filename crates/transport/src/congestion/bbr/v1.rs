@@ -5,7 +5,7 @@ use super::{
     Rounds, USED_PER_CENT, bytes_in, gained,
 };
 use crate::congestion::windowed_max::WindowedMax;
-use crate::congestion::{Ack, Build, Controller, Loss, Params, RateSample, SentData};
+use crate::congestion::{Ack, Build, Controller, EcnFeedback, Loss, Params, RateSample, SentData};
 use crate::rate::{as_rate, per_second};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 
@@ -382,6 +382,10 @@ impl Controller for Bbr {
         self.recovering = true;
         self.just_entered = true;
     }
+
+    /// Nothing: the model knows rates, round trips and losses (Linux: `tcp_bbr.c` has no `in_ack_event`, and no
+    /// case for TCP_CA_CWR).
+    fn on_ecn(&mut self, _: &EcnFeedback) {}
 
     fn on_recovered(&mut self, _: u64) {
         self.recovering = false;

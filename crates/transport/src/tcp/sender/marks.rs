@@ -42,7 +42,9 @@ impl Sender {
     }
 
     /// Takes the ECN feedback of a segment that is not older than the last one. The window is reduced
-    /// at most once per window of data (RFC 3168, section 6.1.2; Linux: tcp_enter_cwr).
+    /// at most once per window of data (RFC 3168, section 6.1.2; Linux: tcp_enter_cwr). CWR is due once
+    /// per window, too, whatever the controller did: BBR keeps its window, CUBIC does at the least that
+    /// it knows, and a receiver that gets no CWR echoes for ever.
     #[cold]
     pub(super) fn on_marks(
         &mut self,
@@ -78,8 +80,8 @@ impl Sender {
             una: self.snd_una,
             nxt: self.snd_nxt,
         });
-        let target = self.controller.window();
-        if self.phase == Phase::Open && target < prior {
+        if self.phase == Phase::Open {
+            let target = self.controller.window();
             self.phase = Phase::Cwr;
             self.repairs.recovery.begin(config.reduction, prior, target, self.snd_nxt);
             // A mark is never spurious.

@@ -179,7 +179,10 @@ impl Sender {
         self.repairs.counters.recoveries += 1;
         self.tlp_end_seq = NO_TLP;
         if self.phase == Phase::Cwr {
-            // The window is on its way down already.
+            // The window is on its way down already, unless the controller governs it.
+            if self.controller.governs_recovery() {
+                self.controller.on_loss(&self.loss(config));
+            }
             self.phase = Phase::Recovery;
             (self.repairs.recovery.recover, self.repairs.recovery.force) = (self.snd_nxt, true);
             return;
@@ -215,7 +218,9 @@ impl Sender {
 
     pub(super) fn recovered(&mut self, config: &Config) {
         let mss = u64::from(self.mss);
-        if self.is_reducing() {
+        if self.phase == Phase::Cwr && self.controller.governs_recovery() {
+            // The controller was told of no loss, so of no recovery that is over.
+        } else if self.is_reducing() {
             let limit = match config.reduction {
                 // RFC 6582, section 3.2, step 3, option 1: no burst.
                 Reduction::Classic => self.in_flight().max(mss) + mss,

@@ -6,11 +6,9 @@ use flashcrowd_base::{RandomStream, Rate, Time};
 /// Pacing, and samples of the delivery rate, for the connections that have either. The key of a
 /// packet is its number.
 impl Sender {
-    /// The controller draws from this stream.
-    pub(in super::super) fn draw_from(&mut self, stream: RandomStream) {
-        if let Some(own) = self.controller.stream() {
-            *own = stream;
-        }
+    /// The random stream of the controller, if it draws.
+    pub(in super::super) fn random_stream(&mut self) -> Option<&mut RandomStream> {
+        self.controller.stream()
     }
 
     /// Whether there is something to send, and pacing holds it back. Where the rate is the window

@@ -4,7 +4,9 @@ mod states;
 use super::aggregation::Epoch;
 use super::{ASSUMED_ROUND_TRIP, MIN_PIPE_PACKETS, Rounds, USED_PER_CENT, bytes_in, gained};
 use crate::congestion::windowed_max::WindowedMax;
-use crate::congestion::{Ack, Build, Controller, Loss, LostData, Params, RateSample, SentData};
+use crate::congestion::{
+    Ack, Build, Controller, EcnFeedback, Loss, LostData, Params, RateSample, SentData,
+};
 use crate::rate::{as_rate, per_second};
 use flashcrowd_base::{RandomStream, Rate, Span, Time};
 use model::Model;
@@ -292,6 +294,10 @@ impl Controller for BbrV3 {
         self.save_state();
         self.recovering = true;
     }
+
+    /// Nothing: section 3.7 specifies no response, and leaves it to future work. That a sender of ECN-capable
+    /// packets has to treat marks as congestion, as it says, too, is not met.
+    fn on_ecn(&mut self, _: &EcnFeedback) {}
 
     fn on_recovered(&mut self, _: u64) {
         self.recovering = false;
