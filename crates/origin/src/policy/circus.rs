@@ -249,6 +249,11 @@ impl Policy for Control {
         }
     }
 
+    /// By the queue alone: a choice beyond it may move the region, which is for the time when the socket has room.
+    fn is_next(&self, _world: &World, client: u32, block: u32) -> bool {
+        self.members[client as usize].queue.front() == Some(&block)
+    }
+
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let member = &mut self.members[client as usize];
         if member.queue.front() == Some(&block) {

@@ -34,6 +34,11 @@ pub trait Policy: Debug + Send {
     fn left(&mut self, world: &World, client: u32);
     /// What a client does whose socket has room for a block. Asked again after an extent has come.
     fn choose(&mut self, world: &mut World, client: u32) -> Choice;
+    /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is being handed:
+    /// it is handed both at once then. Looking must not change what comes next; who says no serves block by block.
+    fn is_next(&self, _world: &World, _client: u32, _block: u32) -> bool {
+        false
+    }
     /// A client was handed a block, which it needs no more, out of a slot.
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32);
     /// An extent that a client will need soon, and that is to be asked of the disk because the disk has nothing else
