@@ -70,6 +70,8 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
             assert answer.read() == content
         with urllib.request.urlopen(metrics, timeout=20) as answer:
             assert f"flashcrowd_served_bytes_total {len(content)}" in answer.read().decode()
+        with urllib.request.urlopen(metrics.replace("/metrics", "/live"), timeout=20) as answer:
+            assert "<h2>a b.bin</h2>" in answer.read().decode()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
         assert server.stderr.read().startswith("Ended: 1 answers, 768 kB sent, 768 kB read.")

@@ -329,6 +329,19 @@ impl Origin {
     pub fn world(&self) -> &World {
         &self.world
     }
+    /// The bytes of a file, by its number, that the policy keeps in memory as a stretch, if it has one. What of it lies beyond the
+    /// file's end is at its beginning.
+    pub fn region(&self, file: u32) -> Option<Range<u64>> {
+        let layout = self.world.file(file).layout;
+        let blocks = self.policy.region(&self.world, file).filter(|blocks| !blocks.is_empty())?;
+        let begin = layout.block_bytes(blocks.start).start;
+        let last = blocks.end - 1;
+        let end = match last.checked_sub(layout.blocks()) {
+            None => layout.block_bytes(last).end,
+            Some(around) => layout.length() + layout.block_bytes(around).end,
+        };
+        Some(begin..end)
+    }
     /// What a client's socket has accepted so far; nothing if it is gone.
     pub fn progress(&self, client: ClientId) -> Option<u64> {
         Some(self.world.clients[self.place(client)? as usize].accepted)

@@ -4,6 +4,7 @@ use crate::connection;
 use crate::desk::Desk;
 use crate::hall::{FAREWELLS, Hall};
 use crate::handle::ServerHandle;
+use crate::live::Live;
 use crate::meters::Snapshot;
 use crate::open_file::{ALIGNMENT, OpenFile};
 use crate::service::Service;
@@ -149,6 +150,7 @@ impl Server {
         let hall = Hall {
             service: Service::new(&settings, desk, root, direct),
             meters: Arc::default(),
+            live: Live::new(),
             log,
             admission: Admission::new(limits.connections, limits.connections_per_address),
             tls,
@@ -234,7 +236,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Answers whoever asks for metrics, on any path.
+/// Answers whoever asks for metrics, on any path but that of the live page.
 async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
@@ -245,11 +247,18 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
         }
         let hall = Arc::clone(hall);
         connections.spawn(async move {
-            let service = service_fn(|_: Request<Incoming>| {
-                let lost = hall.log.as_ref().map_or(0, |log| log.lost());
-                let text = hall.meters.exposition(&hall.service.desk.overview(), lost);
+            let service = service_fn(|request: Request<Incoming>| {
+                let overview = hall.service.desk.overview();
+                let (text, kind) = if request.uri().path() == "/live" {
+                    let now = hall.meters.snapshot(&overview);
+                    (hall.live.page(&now, &hall.service.desk.maps()), "text/html; charset=utf-8")
+                } else {
+                    let lost = hall.log.as_ref().map_or(0, |log| log.lost());
+                    let text = hall.meters.exposition(&overview, lost);
+                    (text, "text/plain; version=0.0.4; charset=utf-8")
+                };
                 let mut answer = Response::new(text);
-                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                let kind = HeaderValue::from_static(kind);
                 answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
                 async move { Ok::<_, Infallible>(answer) }
             });

@@ -52,7 +52,8 @@ def serve(
         Path | None, Parameter(help="The certificate's key, in PEM, without a password.")
     ] = None,
     metrics: Annotated[
-        str | None, Parameter(help="Where Prometheus asks, as in 127.0.0.1:9100.")
+        str | None,
+        Parameter(help="Where Prometheus asks, and people at /live, as in 127.0.0.1:9100."),
     ] = None,
     access_log: Annotated[
         Path | None, Parameter(help="A line for each answer; - for standard output.")
@@ -143,7 +144,8 @@ def serve(
     if trial_disk is not None:
         print(f"Reads take as long as on a disk of {trial_disk}: a trial.", file=sys.stderr)
     if server.metrics is not None:
-        print(f"Metrics at http://{server.metrics}/metrics.", file=sys.stderr)
+        at = f"http://{server.metrics}"
+        print(f"Metrics at {at}/metrics and a live page at {at}/live.", file=sys.stderr)
     if (few := raise_descriptors(connections)) is not None:
         print(few, file=sys.stderr)
     sys.stderr.flush()

@@ -6,6 +6,7 @@ use crate::world::{Choice, World};
 use crate::{Refusal, State};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*, which
 /// trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. Who has most of the file
@@ -288,6 +289,11 @@ impl Policy for Control {
         Some(layout.extent_of(block)).filter(absent)
     }
 
+    fn region(&self, world: &World, file: u32) -> Option<Range<u32>> {
+        let region = self.regions.of(world, file);
+        Some(region.begin..region.begin + region.length)
+    }
+
     fn loaded(&mut self, world: &World, slot: u32) {
         debug_assert_eq!(world.cache().slot(slot).state, State::Resident);
         self.store.loaded(world, slot);
@@ -322,6 +328,7 @@ mod tests {
         let (mut origin, file) = origin(|_| {});
         let leader = origin.join(Time::START, file, Request::ANY_ORDER);
         assert_eq!(get(&mut origin, leader, 50, true), blocks(0..50));
+        assert_eq!(origin.region(0), Some(40 * BLOCK..50 * BLOCK));
         let reads = origin.counters().reads;
         // The region is what the leader read last. Nothing of it is read again.
         let follower = origin.join(Time::START, file, Request::ANY_ORDER);

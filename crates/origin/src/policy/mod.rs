@@ -18,6 +18,7 @@ pub use scheduling::Scheduling;
 
 use crate::world::{Choice, World};
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A policy. It is asked what a client whose socket has room takes next, what to read before anybody waits for it, and
 /// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
@@ -44,6 +45,11 @@ pub trait Policy: Debug + Send {
     /// An extent that a client will need soon, and that is to be asked of the disk because the disk has nothing else
     /// to do.
     fn ahead(&mut self, _world: &World, _client: u32) -> Option<u32> {
+        None
+    }
+    /// The blocks of a file that are kept in memory as a stretch, if the policy has one; those beyond the end of the file count from
+    /// its beginning on.
+    fn region(&self, _world: &World, _file: u32) -> Option<Range<u32>> {
         None
     }
     /// An extent was put into the queue for the disk.
