@@ -16,6 +16,7 @@ from flashcrowd.units import Rate, Size, Span, UnitError
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
 MOST_STREAMS = (1 << 31) - 1
+MOST_REQUESTS = (1 << 63) - 1
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))]
 
 
@@ -60,6 +61,10 @@ def serve(
     ] = None,
     connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
     per_address: Annotated[Count, Parameter(help="Connections at once of one address.")] = 1_000,
+    requests_per_connection: Annotated[
+        Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
+        Parameter(help="After so many, a connection is closed."),
+    ] = 100_000,
     streams: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_STREAMS))],
         Parameter(help="Requests at once on a connection of HTTP/2."),
@@ -127,6 +132,7 @@ def serve(
             "limits": {
                 "connections": connections,
                 "connections_per_address": per_address,
+                "requests_per_connection": requests_per_connection,
                 "streams": streams,
                 "ranges": ranges,
                 "header_s": header_timeout,
