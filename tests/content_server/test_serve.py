@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import signal
@@ -70,10 +71,25 @@ def test_a_file_goes_over_and_the_end_is_told(tmp_path: Path) -> None:
             assert answer.read() == content
         with urllib.request.urlopen(metrics, timeout=20) as answer:
             assert f"flashcrowd_served_bytes_total {len(content)}" in answer.read().decode()
+        with urllib.request.urlopen(metrics.replace("/metrics", "/live"), timeout=20) as answer:
+            assert "<h2>a b.bin</h2>" in answer.read().decode()
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 0
         assert server.stderr.read().startswith("Ended: 1 answers, 768 kB sent, 768 kB read.")
     assert '"GET /a%20b.bin HTTP/1.1" 200 ' in log.read_text()
+
+
+def test_a_connection_is_closed_after_its_requests(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with served(tmp_path, "--requests-per-connection", "2") as (_, url):
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+        said = []
+        for _ in range(2):
+            connection.request("GET", "/file")
+            answer = connection.getresponse()
+            assert answer.read() == b"x"
+            said.append(answer.getheader("Connection"))
+    assert said == [None, "close"]
 
 
 def test_a_disk_for_trials_keeps_its_pace_and_says_so(tmp_path: Path) -> None:

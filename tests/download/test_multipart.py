@@ -62,6 +62,16 @@ def test_a_preamble_and_bytes_that_look_like_a_boundary_are_no_parts():
     assert read([body([(7, inside)], preamble=b"hello\nworld\r\n")]) == ([(7, inside)], True)
 
 
+def test_a_part_of_any_length_is_handed_on_as_it_comes_and_nothing_of_it_is_kept():
+    parser, chunk = ByteRanges(BOUNDARY), bytes(1 << 18)
+    head = b"--" + BOUNDARY + b"\r\nContent-Range: bytes 0-%d/*\r\n\r\n" % ((1 << 30) - 1)
+    assert list(parser.feed(head)) == []
+    for start in range(0, 1 << 30, len(chunk)):
+        [(at, piece)] = parser.feed(chunk)
+        assert (at, len(piece)) == (start, len(chunk))
+        assert piece.obj is chunk
+
+
 @given(st.binary(max_size=2000), st.integers())
 def test_any_bytes_are_refused_or_read_the_same_way(text, seed):
     _same_however_cut(b"--" + BOUNDARY + b"\r\n" + text, seed)

@@ -98,6 +98,11 @@ impl Cache {
     pub fn used(&self) -> u64 {
         self.used
     }
+    /// Extents in memory.
+    pub fn residents(&self) -> impl Iterator<Item = &Slot> {
+        let slots = (0..self.slots.places() as u32).filter_map(|slot| self.slots.get(slot));
+        slots.filter(|slot| slot.state == State::Resident)
+    }
     /// Pieces of memory that no extent has: a driver may give back what it keeps for them.
     pub fn free_memory(&self) -> &[u32] {
         &self.free

@@ -191,21 +191,24 @@ impl Origin {
         }
     }
 
-    /// Adds the next block to the one that the client was handed, and says its length: if the client takes them in order, that
-    /// block begins at `offset` of the file, and it lies in the same extent. So a socket that has room for more is given several
-    /// blocks at a time; they are accepted as one, and hold no more memory than one does.
+    /// Adds the block that begins at `offset` of the file to the one that the client was handed, and says its length in bytes: if
+    /// it lies in the same extent, and is the one that the client would be handed next, by the order of the file or by the policy.
+    /// So a socket that has room for more is given several blocks at a time; they are accepted as one, and hold no more memory
+    /// than one does.
     pub fn lengthen(&mut self, now: Time, client: ClientId, offset: u64) -> Option<u32> {
         let place = self.place(client)?;
         let entry = &self.world.clients[place as usize];
         let Doing::Sending { slot, bytes, released: false } = entry.doing else { return None };
-        if !entry.in_order {
-            return None;
-        }
         let layout = self.world.layout(place);
-        let block = entry.needs.next(0)?;
+        let block = layout.blocks_of(&(offset..u64::MAX)).next()?;
         let of_file = layout.block_bytes(block);
         let there = self.world.slot_of(entry.file, layout.extent_of(block));
-        if of_file.start != offset || there != Some(slot) {
+        let is_next = if entry.in_order {
+            entry.needs.next(0) == Some(block)
+        } else {
+            self.policy.is_next(&self.world, place, block)
+        };
+        if of_file.start != offset || there != Some(slot) || !is_next {
             return None;
         }
         let length = (of_file.end - of_file.start) as u32;
@@ -325,6 +328,19 @@ impl Origin {
     /// Files, clients and memory, to be looked at.
     pub fn world(&self) -> &World {
         &self.world
+    }
+    /// The bytes of a file, by its number, that the policy keeps in memory as a stretch, if it has one. What of it lies beyond the
+    /// file's end is at its beginning.
+    pub fn region(&self, file: u32) -> Option<Range<u64>> {
+        let layout = self.world.file(file).layout;
+        let blocks = self.policy.region(&self.world, file).filter(|blocks| !blocks.is_empty())?;
+        let begin = layout.block_bytes(blocks.start).start;
+        let last = blocks.end - 1;
+        let end = match last.checked_sub(layout.blocks()) {
+            None => layout.block_bytes(last).end,
+            Some(around) => layout.length() + layout.block_bytes(around).end,
+        };
+        Some(begin..end)
     }
     /// What a client's socket has accepted so far; nothing if it is gone.
     pub fn progress(&self, client: ClientId) -> Option<u64> {

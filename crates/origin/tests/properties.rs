@@ -306,7 +306,6 @@ impl Driver {
     fn lengthen(&mut self, client: ClientId) {
         let member = self.members.get_mut(&client).unwrap();
         let Some(length) = self.origin.lengthen(self.now, client, member.end) else { return };
-        assert!(member.in_order);
         let (slot, left, refers) = member.block.as_mut().unwrap();
         let (file, at, bytes, brought) = self.slots[slot];
         assert!(*refers && brought && file == member.file);
@@ -314,6 +313,7 @@ impl Driver {
         let rest = self.lengths[file.number()] - member.end;
         assert_eq!(u64::from(length), rest.min(u64::from(BLOCK)));
         let block = member.end / u64::from(BLOCK);
+        assert!(!member.in_order || member.got.iter().all(|other| *other < block));
         assert!(member.wanted.contains(&block) && member.got.insert(block));
         *left += length;
         member.end += u64::from(length);
@@ -336,6 +336,64 @@ impl Driver {
         let (_, slot) = self.reads.remove(&read).unwrap();
         self.slots.get_mut(&slot).unwrap().3 = brought;
         self.origin.completed(self.now, read, brought);
+    }
+}
+
+/// The blocks of a file of 40 extents in the order in which a client gets them that takes any, after another one has got a part of the
+/// file; and how many were added to others. The disk answers at once.
+fn order(scheduling: &Scheduling, lengthens: bool) -> (Vec<u64>, usize) {
+    let extent = 16 * u64::from(BLOCK);
+    let settings = Settings {
+        block_bytes: BLOCK,
+        extent_bytes: extent as u32,
+        memory_bytes: 10 * extent,
+        scheduling: scheduling.clone(),
+        ..Settings::default()
+    };
+    let mut origin = Origin::new(&settings).unwrap();
+    let file = origin.open(40 * extent).unwrap();
+    let holes = [5_000..9_000, 40_000..20 * extent, 21 * extent + 3..39 * extent];
+    let (mut blocks, mut added) = (Vec::new(), 0);
+    for ranges in [std::slice::from_ref(&(12 * extent..17 * extent)), &holes] {
+        blocks.clear();
+        let request = Request { ranges: Some(ranges), in_order: false };
+        let client = origin.join(Time::START, file, request);
+        let mut is_there = true;
+        while is_there {
+            origin.writable(Time::START, client);
+            while let Some(output) = origin.poll() {
+                match output {
+                    Output::Read { read, .. } => origin.completed(Time::START, read, true),
+                    Output::Send { offset, length, .. } => {
+                        blocks.push(offset / u64::from(BLOCK));
+                        let mut end = offset + u64::from(length);
+                        for _ in 1..4 {
+                            let next = lengthens.then(|| origin.lengthen(Time::START, client, end));
+                            let Some(more) = next.flatten() else { break };
+                            blocks.push(end / u64::from(BLOCK));
+                            end += u64::from(more);
+                            added += 1;
+                        }
+                        origin.accepted(Time::START, client, (end - offset) as u32);
+                    }
+                    Output::Done { .. } => is_there = false,
+                    Output::Failed { failure, .. } => panic!("{failure:?}"),
+                }
+            }
+        }
+    }
+    (blocks, added)
+}
+
+/// What is added to a block is what would have come next.
+#[test]
+fn several_blocks_at_a_time_come_in_the_order_of_the_policy() {
+    for name in Scheduling::NAMES {
+        let scheduling = Scheduling::named(name).unwrap();
+        let ((several, added), (single, none)) =
+            (order(&scheduling, true), order(&scheduling, false));
+        assert_eq!(several, single, "{name}");
+        assert!(none == 0 && added > several.len() / 2, "{name}: {added}");
     }
 }
 

@@ -1,6 +1,7 @@
 use crate::buffer::{self, Buffer};
 use crate::clock::Clock;
 use crate::disk::{Disk, Job, Requester};
+use crate::map::FileMap;
 use crate::memory_file::MemoryFile;
 use crate::open_file::{OpenFile, ReadOutcome, Version};
 use crate::pace::PaceReport;
@@ -10,9 +11,11 @@ use flashcrowd_origin::{
     ClientId, Counters, Failure, FileId, Origin, Output, ReadId, Refusal, Request,
     Settings as OriginSettings, State as Place,
 };
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
 
@@ -21,10 +24,10 @@ use std::task::{Poll, Waker};
 ///
 /// Blocks are copied out of the memory under the lock (64 KiB, some microseconds), and released there: so nothing outside refers
 /// to memory of extents, whatever sockets do, and a slot is read into only when nobody reads from it. A copy costs as much as
-/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies, and, in order, more and more
-/// blocks at a time of what lies in a row, since the way to the socket costs as much for one as for several. Of few buffers
-/// something is [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to others: who
-/// takes nothing any more holds one until its connection is given up.
+/// the socket's own; so whoever has taken the block before at once is lent the next one where it lies, and more and more blocks at
+/// a time as long as those that it gets next lie in a row, since the way to the socket costs as much for one as for several. Of few
+/// buffers something is [lent](buffer::loans), and the memory has room for them even if they stay lent while their slots go to
+/// others: who takes nothing any more holds one until its connection is given up.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
@@ -47,13 +50,21 @@ struct State {
     /// Bytes of all buffers, those that are away included, and how many there may be.
     allocated: usize,
     most_allocated: usize,
-    /// By number of the origin. A file that nobody downloads is closed by the system; the origin may keep what it has of it.
-    files: Vec<Weak<OpenFile>>,
+    /// By number of the origin.
+    files: Vec<Known>,
     /// The newest of each device and inode.
     catalogue: BTreeMap<(u64, u64), (Version, FileId)>,
     clients: BTreeMap<ClientId, Client>,
     /// Reads ahead that nobody needed any more when their turn came; the origin counts them as failed.
     unread: u64,
+}
+
+/// A file that was asked for. While nobody downloads it, it is closed by the system; the origin may keep what it has of it.
+#[derive(Debug)]
+struct Known {
+    /// The path by which it was opened last.
+    name: Arc<Path>,
+    open: Weak<OpenFile>,
 }
 
 /// A download as its task sees it.
@@ -196,7 +207,7 @@ impl Desk {
                 Output::Read { read, file, offset, length, slot } => {
                     let length = length as usize;
                     let buffer = state.buffer(slot as usize, length);
-                    match state.files[file.number()].upgrade() {
+                    match state.files[file.number()].open.upgrade() {
                         Some(file) => {
                             let requester = Arc::clone(self);
                             self.disk.read(Job { requester, read, file, offset, slot, buffer });
@@ -226,6 +237,7 @@ impl Desk {
     pub(crate) fn open(
         self: &Arc<Self>,
         file: File,
+        name: &Path,
         version: Version,
         direct: bool,
     ) -> Result<Arc<OpenFile>, Refusal> {
@@ -239,20 +251,20 @@ impl Desk {
                     state.forget(now, id);
                 }
             }
-            if let Some(open) = known.and_then(|id| state.files[id.number()].upgrade()) {
+            if let Some(open) = known.and_then(|id| state.files[id.number()].open.upgrade()) {
                 return Ok(open);
             }
             let id = match known {
                 Some(id) => id,
                 None => {
                     let id = state.origin.open(version.length)?;
-                    state.files.push(Weak::new());
+                    state.files.push(Known { name: name.into(), open: Weak::new() });
                     state.catalogue.insert(key, (version, id));
                     id
                 }
             };
             let open = Arc::new(OpenFile::new(file, version, id, direct));
-            state.files[id.number()] = Arc::downgrade(&open);
+            state.files[id.number()] = Known { name: name.into(), open: Arc::downgrade(&open) };
             Ok(open)
         })
     }
@@ -376,6 +388,31 @@ impl Desk {
         let layout = state.origin.world().file(file.id.number() as u32).layout;
         let block = (byte / layout.block_size()) as u32;
         layout.extent_bytes(layout.extent_of(block))
+    }
+
+    /// What is in memory of each file that somebody downloads or of which something is there: those with most downloads first,
+    /// then those of which most is there.
+    pub(crate) fn maps(&self) -> Vec<FileMap> {
+        let state = self.lock();
+        let world = state.origin.world();
+        let mut maps = BTreeMap::new();
+        let blank = |number: u32| {
+            let file = world.file(number);
+            let region = state.origin.region(number).filter(|_| file.clients > 0);
+            FileMap::new(&state.files[number as usize].name, file.layout, file.clients, region)
+        };
+        for number in 0..state.files.len() as u32 {
+            if world.file(number).clients > 0 {
+                maps.insert(number, blank(number));
+            }
+        }
+        for extent in world.cache().residents() {
+            let map = maps.entry(extent.file).or_insert_with(|| blank(extent.file));
+            map.fill(extent.extent);
+        }
+        let mut maps: Vec<FileMap> = maps.into_values().collect();
+        maps.sort_by_key(|map| Reverse((map.clients, map.resident)));
+        maps
     }
 
     pub(crate) fn overview(&self) -> Overview {
@@ -511,7 +548,7 @@ mod tests {
 
     fn open(desk: &Arc<Desk>, file: File, length: u64) -> Arc<OpenFile> {
         let version = Version { length, ..Version::of(&file.metadata().unwrap()) };
-        desk.open(file, version, false).unwrap()
+        desk.open(file, Path::new("f"), version, false).unwrap()
     }
 
     /// Reading a directory fails (`EISDIR`), as a bad sector does.
@@ -600,19 +637,20 @@ mod tests {
         assert!(kept <= state.most_allocated);
     }
 
-    /// Who takes them at once gets more and more at a time: in order, of one extent, and of no other order.
+    /// Who takes them at once gets more and more at a time, of one extent.
     #[tokio::test]
-    async fn several_blocks_at_a_time_in_order() {
+    async fn several_blocks_at_a_time() {
         let desk = desk(5 << 20);
         let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 14) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&content).unwrap();
         let file = open(&desk, file, content.len() as u64);
         let whole = 0..content.len() as u64;
-        for (in_order, most, times) in [(true, MOST_LENDS << 14, 1000), (false, 1 << 14, 10)] {
+        let most = MOST_LENDS << 14;
+        for in_order in [true, false] {
             let mut longest = 0;
             // A machine that is slow for a moment is lent less.
-            for _ in 0..times {
+            for _ in 0..1000 {
                 let all = std::slice::from_ref(&whole);
                 let mut download = Download::begin(&desk, &file, all, in_order, None);
                 let mut got = 0;
@@ -625,7 +663,7 @@ mod tests {
                     longest = longest.max(piece.bytes.len());
                 }
                 assert_eq!(got, whole.end);
-                if in_order && longest == most {
+                if longest == most {
                     break;
                 }
             }

@@ -1,5 +1,6 @@
 use crate::access_log::AccessLog;
 use crate::admission::{Admission, Full};
+use crate::live::Live;
 use crate::meters::Meters;
 use crate::service::Service;
 use crate::tls::Tls;
@@ -20,6 +21,7 @@ pub(crate) const FAREWELLS: usize = 64;
 pub(crate) struct Hall {
     pub(crate) service: Service,
     pub(crate) meters: Arc<Meters>,
+    pub(crate) live: Live,
     pub(crate) log: Option<Arc<AccessLog>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) tls: Option<Tls>,

@@ -16,6 +16,7 @@
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
 //! | `exchange`, `outcome`, `access_log`, `meters` | what is told of it |
+//! | `live`, `map` | a page of what goes on: rates, and what of each file is in memory |
 //!
 //! # Memory
 //!
@@ -47,6 +48,8 @@ mod exchange;
 mod hall;
 mod handle;
 mod listing;
+mod live;
+mod map;
 mod memory_file;
 mod metered;
 mod meters;

@@ -76,7 +76,8 @@ pub(crate) fn target(path: &Path) -> String {
     target
 }
 
-fn escaped(text: &str) -> String {
+/// As text in HTML.
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
         match character {

@@ -4,6 +4,7 @@ use crate::connection;
 use crate::desk::Desk;
 use crate::hall::{FAREWELLS, Hall};
 use crate::handle::ServerHandle;
+use crate::live::Live;
 use crate::meters::Snapshot;
 use crate::open_file::{ALIGNMENT, OpenFile};
 use crate::service::Service;
@@ -149,6 +150,7 @@ impl Server {
         let hall = Hall {
             service: Service::new(&settings, desk, root, direct),
             meters: Arc::default(),
+            live: Live::new(),
             log,
             admission: Admission::new(limits.connections, limits.connections_per_address),
             tls,
@@ -234,7 +236,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Answers whoever asks for metrics, on any path.
+/// Answers whoever asks for metrics, on any path but that of the live page.
 async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
@@ -245,11 +247,18 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
         }
         let hall = Arc::clone(hall);
         connections.spawn(async move {
-            let service = service_fn(|_: Request<Incoming>| {
-                let lost = hall.log.as_ref().map_or(0, |log| log.lost());
-                let text = hall.meters.exposition(&hall.service.desk.overview(), lost);
+            let service = service_fn(|request: Request<Incoming>| {
+                let overview = hall.service.desk.overview();
+                let (text, kind) = if request.uri().path() == "/live" {
+                    let now = hall.meters.snapshot(&overview);
+                    (hall.live.page(&now, &hall.service.desk.maps()), "text/html; charset=utf-8")
+                } else {
+                    let lost = hall.log.as_ref().map_or(0, |log| log.lost());
+                    let text = hall.meters.exposition(&overview, lost);
+                    (text, "text/plain; version=0.0.4; charset=utf-8")
+                };
                 let mut answer = Response::new(text);
-                let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                let kind = HeaderValue::from_static(kind);
                 answer.headers_mut().insert(http::header::CONTENT_TYPE, kind);
                 async move { Ok::<_, Infallible>(answer) }
             });
@@ -313,4 +322,74 @@ fn try_direct(root: &Root, path: &Path) -> Reading {
         }
     }
     Reading::Untried
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::download::Download;
+    use crate::open_file::Version;
+    use std::fs::{self, File};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    /// What comes of a request on a connection of its own.
+    async fn get(address: SocketAddr, target: &str, fields: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{fields}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // A body that is cut may end with a reset.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    /// Two files whose reads fail as those of a bad sector do, since their descriptors are a directory's (`EISDIR`): of one of them the
+    /// first extent was read before.
+    #[tokio::test]
+    async fn a_disk_that_cannot_read_has_a_status_or_cuts_the_body_and_others_go_on() {
+        const LENGTH: usize = 3 << 20;
+        const ANY: &str = "Range: bytes=0-65535,65536-\r\nPrefer: part-order=any\r\n";
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["bad", "half", "good"] {
+            fs::write(directory.path().join(name), vec![b'x'; LENGTH]).unwrap();
+        }
+        let settings = serde_json::json!({
+            "root": directory.path(), "listen": "127.0.0.1:0", "direct": false,
+        });
+        let server = Server::bind(serde_json::from_value(settings).unwrap()).unwrap();
+        let (address, desk) = (server.local_addr().unwrap(), Arc::clone(&server.hall.service.desk));
+        let open = |name: &str, read: &Path| {
+            let path = directory.path().join(name);
+            let version = Version::of(&fs::metadata(path).unwrap());
+            desk.open(File::open(read).unwrap(), Path::new(name), version, false).unwrap()
+        };
+        let half = open("half", &directory.path().join("half"));
+        let mut first = Download::begin(&desk, &half, &[0..1], true, None);
+        first.next().await.unwrap();
+        drop(first);
+        // The disk's thread lets go of it a moment later.
+        while Arc::strong_count(&half) > 1 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        drop(half);
+        let spoiled = ["bad", "half"].map(|name| open(name, directory.path()));
+        let handle = ServerHandle::default();
+        let running = tokio::spawn({
+            let handle = handle.clone();
+            async move { server.run(&handle).await }
+        });
+        for (fields, status) in [("", "200"), (ANY, "206")] {
+            let answer = get(address, "/bad", fields).await;
+            assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+            let cut = get(address, "/half", fields).await;
+            assert!(cut.starts_with(&format!("HTTP/1.1 {status} ")), "{}", &cut[..300]);
+            assert!(cut.len() < LENGTH && !cut.ends_with("0\r\n\r\n"));
+            let whole = get(address, "/good", "").await;
+            assert!(whole.starts_with("HTTP/1.1 200 ") && whole.len() > LENGTH);
+        }
+        assert!(desk.overview().counters.errors >= 4);
+        handle.stop();
+        assert!(running.await.unwrap());
+        drop(spoiled);
+    }
 }

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
@@ -117,7 +117,7 @@ impl Service {
             Rejection::Malformed => Refused(StatusCode::BAD_REQUEST, "malformed target"),
             Rejection::Missing => Refused(StatusCode::NOT_FOUND, "no such file"),
         })?;
-        let file = match self.find(path.clone()).await? {
+        let file = match self.find(&path).await? {
             Found::File(_) if target.ends_with('/') => {
                 return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
             }
@@ -149,11 +149,17 @@ impl Service {
         Ok(answer)
     }
 
-    /// The file or directory of a path. The system may have to read from the disk for it, which others need not wait for.
-    async fn find(&self, path: PathBuf) -> Result<Found, Refused> {
-        let root = Arc::clone(&self.root);
-        let opened = spawn_blocking(move || root.open_file(&path)).await;
-        let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error)));
+    /// The file or directory of a path. What the kernel has not in its cache it may have to read from the disk, which others need
+    /// not wait for.
+    async fn find(&self, path: &Path) -> Result<Found, Refused> {
+        let opened = match self.root.open_cached(path) {
+            Some(opened) => Ok(opened),
+            None => {
+                let (root, path) = (Arc::clone(&self.root), path.to_owned());
+                let opened = spawn_blocking(move || root.open_file(&path)).await;
+                opened.unwrap_or_else(|error| Err(io::Error::other(error)))
+            }
+        };
         let (file, metadata) = opened.map_err(|error| refusal(&error))?;
         if metadata.is_dir() {
             return Ok(Found::Directory(file));
@@ -161,7 +167,7 @@ impl Service {
         if !metadata.is_file() {
             return Err(Refused(StatusCode::NOT_FOUND, "no such file"));
         }
-        let open = self.desk.open(file, Version::of(&metadata), self.direct);
+        let open = self.desk.open(file, path, Version::of(&metadata), self.direct);
         let open =
             open.map_err(|_| Refused(StatusCode::INTERNAL_SERVER_ERROR, "too long a file"))?;
         Ok(Found::File(open))
@@ -225,7 +231,7 @@ impl Service {
         request: &Request<B>,
         file: &Arc<OpenFile>,
         validators: &Validators,
-        path: &std::path::Path,
+        path: &Path,
         exchange: &Arc<Exchange>,
     ) -> Result<Response<Body>, Refused> {
         let headers = request.headers();

@@ -16,6 +16,7 @@ from flashcrowd.units import Rate, Size, Span, UnitError
 
 Count = Annotated[int, Parameter(validator=validators.Number(gte=1), converter=whole)]
 MOST_STREAMS = (1 << 31) - 1
+MOST_REQUESTS = (1 << 63) - 1
 Seconds = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=1e9))]
 
 
@@ -52,13 +53,18 @@ def serve(
         Path | None, Parameter(help="The certificate's key, in PEM, without a password.")
     ] = None,
     metrics: Annotated[
-        str | None, Parameter(help="Where Prometheus asks, as in 127.0.0.1:9100.")
+        str | None,
+        Parameter(help="Where Prometheus asks, and people at /live, as in 127.0.0.1:9100."),
     ] = None,
     access_log: Annotated[
         Path | None, Parameter(help="A line for each answer; - for standard output.")
     ] = None,
     connections: Annotated[Count, Parameter(help="At once.")] = 10_000,
     per_address: Annotated[Count, Parameter(help="Connections at once of one address.")] = 1_000,
+    requests_per_connection: Annotated[
+        Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_REQUESTS))],
+        Parameter(help="After so many, a connection is closed."),
+    ] = 100_000,
     streams: Annotated[
         Annotated[Count, Parameter(validator=validators.Number(gte=1, lte=MOST_STREAMS))],
         Parameter(help="Requests at once on a connection of HTTP/2."),
@@ -126,6 +132,7 @@ def serve(
             "limits": {
                 "connections": connections,
                 "connections_per_address": per_address,
+                "requests_per_connection": requests_per_connection,
                 "streams": streams,
                 "ranges": ranges,
                 "header_s": header_timeout,
@@ -143,7 +150,8 @@ def serve(
     if trial_disk is not None:
         print(f"Reads take as long as on a disk of {trial_disk}: a trial.", file=sys.stderr)
     if server.metrics is not None:
-        print(f"Metrics at http://{server.metrics}/metrics.", file=sys.stderr)
+        at = f"http://{server.metrics}"
+        print(f"Metrics at {at}/metrics and a live page at {at}/live.", file=sys.stderr)
     if (few := raise_descriptors(connections)) is not None:
         print(few, file=sys.stderr)
     sys.stderr.flush()

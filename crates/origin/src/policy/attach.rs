@@ -55,6 +55,9 @@ impl Policy for Control {
             None => Choice::Nothing,
         }
     }
+    fn is_next(&self, world: &World, client: u32, block: u32) -> bool {
+        world.needs(client).next_around(self.cursors[client as usize]) == Some(block)
+    }
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         self.cursors[client as usize] = block;
         self.store.touch(slot, world.begins_extent(client, block));

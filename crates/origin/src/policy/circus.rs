@@ -6,6 +6,7 @@ use crate::world::{Choice, World};
 use crate::{Refusal, State};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Circus (Anastasiadis, Wickremesinghe and Chase, FAST 2004): what is in memory of a file is its *active region*, which
 /// trails the fastest client, the *frontrunner*. *Followers* get what they miss of the region. Who has most of the file
@@ -249,6 +250,11 @@ impl Policy for Control {
         }
     }
 
+    /// By the queue alone: a choice beyond it may move the region, which is for the time when the socket has room.
+    fn is_next(&self, _world: &World, client: u32, block: u32) -> bool {
+        self.members[client as usize].queue.front() == Some(&block)
+    }
+
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let member = &mut self.members[client as usize];
         if member.queue.front() == Some(&block) {
@@ -281,6 +287,11 @@ impl Policy for Control {
         let behind = layout.first_block(layout.extent_of(cursor) + 1);
         let block = world.needs(client).next_around(behind.min(layout.blocks()))?;
         Some(layout.extent_of(block)).filter(absent)
+    }
+
+    fn region(&self, world: &World, file: u32) -> Option<Range<u32>> {
+        let region = self.regions.of(world, file);
+        Some(region.begin..region.begin + region.length)
     }
 
     fn loaded(&mut self, world: &World, slot: u32) {
@@ -317,6 +328,7 @@ mod tests {
         let (mut origin, file) = origin(|_| {});
         let leader = origin.join(Time::START, file, Request::ANY_ORDER);
         assert_eq!(get(&mut origin, leader, 50, true), blocks(0..50));
+        assert_eq!(origin.region(0), Some(40 * BLOCK..50 * BLOCK));
         let reads = origin.counters().reads;
         // The region is what the leader read last. Nothing of it is read again.
         let follower = origin.join(Time::START, file, Request::ANY_ORDER);

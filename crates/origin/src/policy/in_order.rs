@@ -59,6 +59,9 @@ impl Policy for Control {
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {
         next(world, client)
     }
+    fn is_next(&self, world: &World, client: u32, block: u32) -> bool {
+        world.needs(client).next(0) == Some(block)
+    }
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         self.store.touch(slot, world.begins_extent(client, block));
     }

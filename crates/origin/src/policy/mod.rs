@@ -18,6 +18,7 @@ pub use scheduling::Scheduling;
 
 use crate::world::{Choice, World};
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// A policy. It is asked what a client whose socket has room takes next, what to read before anybody waits for it, and
 /// which extent gives up its memory; it is told all that happens. Numbers of clients, files and slots are small, and
@@ -34,11 +35,21 @@ pub trait Policy: Debug + Send {
     fn left(&mut self, world: &World, client: u32);
     /// What a client does whose socket has room for a block. Asked again after an extent has come.
     fn choose(&mut self, world: &mut World, client: u32) -> Choice;
+    /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is being handed:
+    /// it is handed both at once then. Looking must not change what comes next; who says no serves block by block.
+    fn is_next(&self, _world: &World, _client: u32, _block: u32) -> bool {
+        false
+    }
     /// A client was handed a block, which it needs no more, out of a slot.
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32);
     /// An extent that a client will need soon, and that is to be asked of the disk because the disk has nothing else
     /// to do.
     fn ahead(&mut self, _world: &World, _client: u32) -> Option<u32> {
+        None
+    }
+    /// The blocks of a file that are kept in memory as a stretch, if the policy has one; those beyond the end of the file count from
+    /// its beginning on.
+    fn region(&self, _world: &World, _file: u32) -> Option<Range<u32>> {
         None
     }
     /// An extent was put into the queue for the disk.

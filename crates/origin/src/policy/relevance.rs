@@ -263,6 +263,12 @@ impl Policy for Control {
         }
     }
 
+    fn is_next(&self, world: &World, client: u32, block: u32) -> bool {
+        let current = self.members[client as usize].current;
+        world.layout(client).extent_of(block) == current
+            && world.needs(client).first_in(current) == Some(block)
+    }
+
     fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
         let extent = world.layout(client).extent_of(block);
         if world.needs(client).bits(extent) != 0 {

@@ -6,6 +6,7 @@
 mod client;
 mod http_2;
 mod limits;
+mod live;
 mod paths;
 mod programs;
 mod semantics;

@@ -38,6 +38,19 @@ fn a_stream_has_every_byte_once() {
     }
 }
 
+/// Who takes them at once gets up to four blocks in a part, which are of 16 KiB here; there is memory of which some may be lent.
+#[test]
+fn quick_clients_get_several_blocks_in_a_part() {
+    let file = contents(1_000_000, 11);
+    let stand = Stand::with(&[("f", &file)], json!({"origin": {"memory_bytes": 8 << 20}}));
+    let longest = |_| {
+        let answer = get(stand.address, "/f", &[ALL, STREAM]);
+        assert!(assembled(&answer, file.len()) == (file.clone(), file.len() as u64));
+        answer.parts().iter().map(|part| part.bytes.len()).max()
+    };
+    assert!((0..300).map(longest).any(|longest| longest == Some(65_536)));
+}
+
 /// Ranges that overlap are merged, parts are cut to them, several within one block too.
 #[test]
 fn a_stream_of_holes_has_those() {

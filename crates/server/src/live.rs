@@ -1,0 +1,166 @@
+use crate::clock::Clock;
+use crate::listing::escaped;
+use crate::map::{Cell, FileMap};
+use crate::meters::Snapshot;
+use flashcrowd_base::{Span, Time};
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+/// Rates are of so long at least: those who look at the same time see the same.
+const LEAST: Span = Span::from_secs(1);
+/// Files that are shown.
+const MOST_FILES: usize = 50;
+/// Cells in a row.
+const ROW: usize = 16;
+
+/// Without anything from elsewhere; loaded again every two seconds. Cells have one hue, are the darker the more of them is in memory,
+/// and say so as a number too; those of the active region have a frame.
+const HEAD: &str = "<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<meta http-equiv=\"refresh\" content=\"2\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">
+<title>flashcrowd serve</title>
+<style>
+body { font: 15px/1.4 sans-serif; margin: 1.5em; color: #000; background: #fff }
+h2 { font-size: 1.1em; margin: 1.5em 0 0 }
+p { margin: 0.2em 0 }
+th { text-align: left; font-weight: normal; padding-right: 2em }
+.map { border-spacing: 2px }
+.map td { width: 3em; padding: 2px; text-align: right; font-size: 12px; border: 2px solid transparent }
+.map .region { border-color: #000 }
+.map .full { color: #fff }
+</style>
+<h1>flashcrowd serve</h1>
+";
+
+/// What was done up to an instant, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    at: Time,
+    sent: u64,
+    served: u64,
+    read: u64,
+}
+
+/// What goes on, as a page for people. Rates are of the time between the last two looks at it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    clock: Clock,
+    looks: Mutex<[Look; 2]>,
+}
+
+impl Live {
+    pub(crate) fn new() -> Live {
+        Live { clock: Clock::started(), looks: Mutex::default() }
+    }
+
+    /// The page in HTML.
+    pub(crate) fn page(&self, now: &Snapshot, maps: &[FileMap]) -> String {
+        let [before, after] = self.look(now);
+        let span_s = after.at.since(before.at).seconds();
+        let rate = |amount: u64, unit: &str| {
+            if span_s > 0.0 { scaled(amount as f64 / span_s, unit) } else { "-".into() }
+        };
+        let sent = after.sent.saturating_sub(before.sent);
+        let served = after.served.saturating_sub(before.served);
+        let read = after.read.saturating_sub(before.read);
+        let ratio =
+            if served > 0 { format!("{:.2}", read as f64 / served as f64) } else { "-".into() };
+        let mut page = HEAD.to_owned();
+        page.push_str("<table>\n");
+        for (name, value) in [
+            ("downloads", now.clients.to_string()),
+            ("of these wait for the disk", now.waiting.to_string()),
+            ("connections", now.connections.to_string()),
+            ("network", rate(8 * sent, "bit/s")),
+            ("disk", rate(read, "B/s")),
+            ("miss ratio", ratio),
+            ("disk queue", now.queued_reads.to_string()),
+            ("disk errors so far", now.disk_errors.to_string()),
+            ("contents in memory", scaled(now.memory_bytes as f64, "B")),
+        ] {
+            // Writing into a string does not fail.
+            let _ = writeln!(page, "<tr><th>{name}<td>{value}");
+        }
+        let _ = writeln!(page, "</table>\n<p>Rates are of {span_s:.1} s.");
+        for map in maps.iter().take(MOST_FILES) {
+            put_map(&mut page, map);
+        }
+        if maps.len() > MOST_FILES {
+            let _ = writeln!(page, "<p>And {} files more.", maps.len() - MOST_FILES);
+        }
+        page
+    }
+
+    /// The last two looks, of which the later one is now, unless the one before was just now.
+    fn look(&self, now: &Snapshot) -> [Look; 2] {
+        let at = self.clock.now();
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if at.since(looks[1].at) >= LEAST {
+            let Snapshot { sent_bytes: sent, served_bytes: served, read_bytes: read, .. } = *now;
+            *looks = [looks[1], Look { at, sent, served, read }];
+        }
+        *looks
+    }
+}
+
+fn put_map(page: &mut String, map: &FileMap) {
+    let name = escaped(&map.name.to_string_lossy());
+    let bytes = |count: u64| scaled(count as f64, "B");
+    let _ = write!(
+        page,
+        "<h2>{name}</h2>\n<p>{}, downloads: {}, in memory: {}",
+        bytes(map.length()),
+        map.clients,
+        bytes(map.resident)
+    );
+    if let Some(region) = &map.region {
+        let end = if region.end > map.length() { region.end - map.length() } else { region.end };
+        let _ = write!(page, ", active region: from {} to {}", bytes(region.start), bytes(end));
+    }
+    page.push_str("\n<table class=\"map\">\n");
+    for (place, Cell { bytes: range, percent, is_active }) in map.cells().enumerate() {
+        let row = if place % ROW == 0 { "<tr>" } else { "" };
+        let lightness = 95 - 60 * percent / 100;
+        // From there on white is read better than black.
+        let full = if lightness < 47 { "full" } else { "" };
+        let region = if is_active { "region" } else { "" };
+        let _ = writeln!(
+            page,
+            "{row}<td class=\"{region} {full}\" style=\"background: hsl(210 80% {lightness}%)\" \
+             title=\"from {} to {}\">{percent}%",
+            bytes(range.start),
+            bytes(range.end)
+        );
+    }
+    page.push_str("</table>\n");
+}
+
+/// Three digits, and a prefix for each thousand.
+fn scaled(mut value: f64, unit: &str) -> String {
+    let mut prefix = "";
+    for greater in ["k", "M", "G", "T"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, prefix) = (value / 1000.0, greater);
+    }
+    let digits = match value {
+        _ if prefix.is_empty() || value >= 99.95 => 0,
+        _ if value >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {prefix}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_three_digits() {
+        let texts = [0.0, 999.0, 1000.0, 12_345.0, 999_600.0, 2e14].map(|it| scaled(it, "B"));
+        assert_eq!(texts, ["0 B", "999 B", "1.00 kB", "12.3 kB", "1.00 MB", "200 TB"]);
+    }
+}
