@@ -1,19 +1,24 @@
 """What the content server costs, beside nginx where it is there.
 
     python benches/content_server.py memory [ROUNDS] [SECONDS]
+    python benches/content_server.py protocols [ROUNDS] [FILES]
     python benches/content_server.py clients [COUNT]
-    python benches/content_server.py crowd [CASE...]
+    python benches/content_server.py crowd [80|95|T1] [CASE...]
     python benches/content_server.py disk [CLIENTS]
 
 `memory`: a file that is in memory, over the loopback, by the same clients (`wrk`) in turn: bytes a
 processor second of the server. The server is bound to one processor, the clients to another one.
 
+`protocols`: the same by curls, which fetch so many files each over HTTP/1.1 and HTTP/2, with TLS
+and without: what TLS costs, and what frames of HTTP/2 do.
+
 `clients`: so many clients at once, each as slow as it may be, and what memory the server and the
 kernel take for them. Both ends are on this machine: what the kernel holds is told for both.
 
 `crowd`: the headline of circus2004 at a sixteenth of its size, on a disk for trials: the study
-`origin-crowd` with half the memory and twice the load, by the simulation and by a real server with
-real clients (`--engine loopback`), and how far they are from each other. About five minutes.
+`origin-crowd` with half the memory, by the simulation and by a real server with real clients
+(`--engine loopback`), and how far they are from each other. 10T and T3 ask for 80 or 95 % of
+1 Gbit/s (twice the study's load and more), about five minutes, or T1 and T3 for 80 %, twenty.
 
 `disk`: a crowd of plain clients (10T and T3, in order) and one that takes any order, on the disk of
 this machine past the page cache, with data four times the memory: nginx with `directio`, and ours.
@@ -35,8 +40,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +51,13 @@ import psutil
 
 from flashcrowd import _core
 from flashcrowd.content_server.visitor import Visit, Visitor
+from flashcrowd.engines.registry import engine
+from flashcrowd.study import Study
+from flashcrowd.study.runner import prepare
 
 FILE = 64 << 20
 CONNECTIONS = 8
+CURLS = 4
 SERVER_CORE, CLIENT_CORE = 0, 1
 
 NGINX = """
@@ -56,7 +67,7 @@ events {{ worker_connections 9000; }}
 http {{
     access_log off; sendfile {sendfile}; {extra}
     output_buffers {buffers};
-    server {{ listen 127.0.0.1:{port} sndbuf=64k; root {root}; }}
+    server {{ listen 127.0.0.1:{port} sndbuf=64k{listen}; root {root}; }}
 }}
 """
 """Ordinary settings; the send buffers are as long as ours."""
@@ -81,14 +92,15 @@ def wait_for(port: int) -> None:
 
 @contextmanager
 def nginx(
-    root: Path, sendfile: bool, extra: str = "", buffers: str = "2 128k"
+    root: Path, sendfile: bool, extra: str = "", buffers: str = "2 128k", listen: str = ""
 ) -> Iterator[tuple[int, psutil.Process]]:
     """A server of one worker; its port and its worker."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         values = {"folder": folder, "root": root, "port": port, "extra": extra, "buffers": buffers}
+        values |= {"sendfile": "on" if sendfile else "off", "listen": listen}
         config = Path(folder) / "nginx.conf"
-        config.write_text(NGINX.format(sendfile="on" if sendfile else "off", **values))
+        config.write_text(NGINX.format(**values))
         if os.geteuid() == 0:
             config.write_text("user root;\n" + config.read_text())
         with subprocess.Popen(["nginx", "-p", folder, "-c", str(config)]) as process:
@@ -123,6 +135,12 @@ def used(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+def bind(process: psutil.Process) -> None:
+    """Keep all threads of a server on its processor."""
+    for thread in process.threads():
+        psutil.Process(thread.id).cpu_affinity([SERVER_CORE])
+
+
 def pull(port: int, seconds: int, any_order: bool) -> int:
     """Bytes that `wrk` reads of the file in so many seconds."""
     command = ["taskset", "-c", str(CLIENT_CORE), "wrk", "-t1", f"-c{CONNECTIONS}"]
@@ -155,8 +173,7 @@ def memory(rounds: int = 5, seconds: int = 4) -> None:
             print("nginx is not there: ours alone")
         found: dict[str, list[float]] = {name: [] for name, _, _ in rows}
         for _, (_, process), _ in rows:
-            for thread in process.threads():
-                psutil.Process(thread.id).cpu_affinity([SERVER_CORE])
+            bind(process)
         for turn in range(rounds + 1):
             for name, (port, process), any_order in rows:
                 before = used(process)
@@ -164,10 +181,80 @@ def memory(rounds: int = 5, seconds: int = 4) -> None:
                 count = pull(port, seconds if turn else 1, any_order)
                 if turn:
                     found[name].append(count / 1e9 / max(used(process) - before, 1e-9))
+    table(found)
+
+
+def table(found: Mapping[str, Sequence[float]]) -> None:
+    """What came of all turns, a line each."""
     print(f"{'GB a processor second':28}  median   least    most")
     for name, values in found.items():
         median = statistics.median(values)
         print(f"{name:28} {median:7.2f} {min(values):7.2f} {max(values):7.2f}")
+
+
+def certificate(folder: Path) -> tuple[str, str]:
+    """A certificate that nobody has signed, and its key: of P-256, as most have."""
+    crt, key = folder / "crt", folder / "key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-keyout", str(key), "-out", str(crt), "-subj", "/CN=localhost"]
+    subprocess.run(command, capture_output=True, check=True)
+    return str(crt), str(key)
+
+
+def curls(url: str, options: Sequence[str], version: str, files: int) -> int:
+    """Bytes that curls get, each so many files one after the other on one connection."""
+    command = ["taskset", "-c", str(CLIENT_CORE), "curl", "-sSfk", *options, "-o", os.devnull]
+    # Each number makes a transfer of its own; a fragment is not sent.
+    command += ["-w", "%{http_version} %{size_download}\n", f"{url}#[1-{files}]"]
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            for _ in range(CURLS)
+        ]
+        said = [line.split() for it in started for line in it.communicate()[0].splitlines()]
+    if any(it.returncode for it in started) or {spoken for spoken, _ in said} != {version}:
+        raise SystemExit(f"curl {' '.join(options)} {url}: {said}")
+    return sum(int(size) for _, size in said)
+
+
+def protocols(rounds: int = 5, files: int = 8) -> None:
+    """Bytes a processor second over each protocol, in turn."""
+    first, second = (["--http1.1"], "1.1"), (["--http2"], "2")
+    prior = (["--http2-prior-knowledge"], "2")
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        crt, key = certificate(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        (root / "file").write_bytes(random.Random(1).randbytes(FILE))
+        memory = ["--memory", "256MiB", "--no-digests"]
+        plain = stack.enter_context(ours(root, *memory))
+        tls = stack.enter_context(ours(root, *memory, "--tls-cert", crt, "--tls-key", key))
+        rows = [
+            ("HTTP/1.1", "http", plain, first),
+            ("HTTP/2, prior knowledge", "http", plain, prior),
+            ("TLS, HTTP/1.1", "https", tls, first),
+            ("TLS, HTTP/2", "https", tls, second),
+        ]
+        if shutil.which("nginx"):
+            extra = f"ssl_certificate {crt}; ssl_certificate_key {key}; ssl_protocols TLSv1.3;"
+            bare = stack.enter_context(nginx(root, True))
+            other = stack.enter_context(nginx(root, True, extra, listen=" ssl http2"))
+            rows += [
+                ("nginx, HTTP/1.1", "http", bare, first),
+                ("nginx, TLS, HTTP/1.1", "https", other, first),
+                ("nginx, TLS, HTTP/2", "https", other, second),
+            ]
+        found: dict[str, list[float]] = {name: [] for name, *_ in rows}
+        for _, _, (_, process), _ in rows:
+            bind(process)
+        for turn in range(rounds + 1):
+            for name, scheme, (port, process), (options, version) in rows:
+                before = used(process)
+                url = f"{scheme}://127.0.0.1:{port}/file"
+                # The first turn brings the file into memory.
+                count = curls(url, options, version, files if turn else 1)
+                if turn:
+                    found[name].append(count / 1e9 / max(used(process) - before, 1e-9))
+    table(found)
 
 
 def get(port: int, any_order: bool, receive: int) -> socket.socket:
@@ -226,18 +313,51 @@ def clients(count: int = 5000, seconds: float = 15.0) -> None:
     print(f"processor: {spent / seconds:.2f} of one")
 
 
-LOADED = {
-    "workloads.origin.memory": "4 MiB",
-    "network.groups.slow.hosts": 90,
-    "network.groups.fast.hosts": 90,
-    "workloads.origin.populations.T10.arrivals.gap": "0.671 s",
-    "workloads.origin.populations.T3.arrivals.gap": "0.671 s",
-    "measures.windows.origins.from": "20 s",
-    "measures.windows.origins.to": "60 s",
-    "stop.horizon": "61 s",
+LINES = {"T1": 1.544e6, "T10": 10e6, "T3": 44.736e6}
+CONTENT = 32 << 20
+"""The length of the study's file."""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Slow lines and T3 before the study's server, each asking for half of the load."""
+
+    slow: str
+    load: float
+    """Share of 1 Gbit/s, in bytes of files: packets' headers take 3.6 % more."""
+    window_s: tuple[int, int]
+    """What counts. Before it the slow ones come for most of the time that a download takes."""
+
+    def study(self, more: Mapping[str, object]) -> Study:
+        """The study `origin-crowd` with this crowd."""
+        path = Path(__file__).parents[1] / "studies" / "origin-crowd.toml"
+        document = tomllib.loads(path.read_text())
+        origin = document["workloads"]["origin"]
+        names = {"T10": self.slow, "T3": "T3"}
+        origin["populations"] = {names[it]: has for it, has in origin["populations"].items()}
+        gap_s = 2 * CONTENT * 8 / (self.load * 1e9)
+        begin, end = self.window_s
+        values: dict[str, object] = {
+            "workloads.origin.memory": "4 MiB",
+            "stop.horizon": f"{end + 1} s",
+        }
+        values |= {"measures.windows.origins.from": f"{begin} s"}
+        values |= {"measures.windows.origins.to": f"{end} s"}
+        for group, name in (("slow", self.slow), ("fast", "T3")):
+            values[f"network.groups.{group}.hosts"] = int((end + 1) / gap_s)
+            values[f"network.groups.{group}.access.down"] = f"{LINES[name] / 1e6} Mbit/s"
+            values[f"network.groups.{group}.access.up"] = f"{LINES[name] / 1e6} Mbit/s"
+            values[f"workloads.origin.populations.{name}.arrivals.gap"] = f"{gap_s:.3f} s"
+        return Study.from_dict(document, set={**values, **more}, place=str(path))
+
+
+CROWDS = {
+    "80": Crowd("T10", 0.8, (20, 60)),
+    "95": Crowd("T10", 0.95, (20, 60)),
+    "T1": Crowd("T1", 0.8, (150, 190)),
 }
-"""80 % of 1 Gbit/s, and data eight times the memory: of 40 % a server in order sends most."""
-LINES = {"T10": 10e6, "T3": 44.736e6}
+"""With data eight times the memory. A server in order sends 40 % of 1 Gbit/s from this disk, so no
+ratio to it is more than 2 at a load of 80 %, and as the crowd still grows in the window, less."""
 
 
 BARE = {"workloads.origin.memory": "512 KiB"}
@@ -245,30 +365,24 @@ BARE = {"workloads.origin.memory": "512 KiB"}
 `directio`, which cannot be put on a disk for trials: no device mapper is here)."""
 
 
-def crowd(*cases: str) -> None:
+def crowd(*words: str) -> None:
     """The same crowd, simulated and real."""
-    from flashcrowd.engines.registry import engine
-    from flashcrowd.study import Study
-    from flashcrowd.study.runner import prepare
-
-    path = Path(__file__).parents[1] / "studies" / "origin-crowd.toml"
+    chosen = CROWDS[words[0] if words and words[0] in CROWDS else "80"]
+    cases = words[1:] if words and words[0] in CROWDS else words
     engines = {name: engine(name) for name in ("simulation", "loopback")}
-    bare, full = (
-        prepare(Study.load(path, set=values), engines["loopback"])
-        for values in ({**LOADED, **BARE}, LOADED)
-    )
+    bare, full = (prepare(chosen.study(values), engines["loopback"]) for values in (BARE, {}))
     seed = full.manifest.runs[0].seed
     plans = {"no cache": bare.plans[0]}
     plans |= dict(zip(_core.content_policies(), full.plans, strict=True))
     print(
-        "case        by           10T s   T3 s  network  disk MB/s  busy  miss   completed"
-        f"  (lines alone: {line_s('T10'):.2f} and {line_s('T3'):.2f} s)"
+        f"case        by         {chosen.slow:>5} s   T3 s  network  disk MB/s  busy  miss   "
+        f"completed  (lines alone: {line_s(chosen.slow):.2f} and {line_s('T3'):.2f} s)"
     )
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for case in cases or plans:
         for by, player in engines.items():
             tables = player.run(plans[case], seed, player.control())
-            row, found[case, by] = told(tables)
+            row, found[case, by] = told(tables, (chosen.slow, "T3"))
             pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
             print(f"{case:11} {by:10} {row}  {pace}", flush=True)
     for (case, by), (network, fast) in found.items():
@@ -281,15 +395,17 @@ def crowd(*cases: str) -> None:
 
 def line_s(population: str) -> float:
     """Seconds that a line alone takes for the file, headers of packets included."""
-    return (32 << 20) * 8 / LINES[population] * 1500 / 1448
+    return CONTENT * 8 / LINES[population] * 1500 / 1448
 
 
-def told(tables: Mapping[str, Any]) -> tuple[str, tuple[float, float]]:
+def told(
+    tables: Mapping[str, Any], populations: tuple[str, str]
+) -> tuple[str, tuple[float, float]]:
     """What came of a crowd; network throughput in MB/s, and the mean time of the fast."""
     (server,) = tables["origins"].to_pylist()
     downloads = tables["downloads"].to_pylist()
     means = []
-    for population in LINES:
+    for population in populations:
         rows = [it["duration_s"] for it in downloads if it["population"] == population]
         took = [it for it in rows if it is not None]
         means.append(statistics.mean(took) if took else math.nan)
@@ -343,7 +459,7 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
             print(
                 f"{name:16} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
                 f"{statistics.mean(took) if took else math.nan:6.2f} ({len(took)}; the line alone "
-                f"{line_s('T3') * FILE / (32 << 20):.2f}), {used(process) - before:.1f} s"
+                f"{line_s('T3') * FILE / CONTENT:.2f}), {used(process) - before:.1f} s"
             )
 
 
@@ -372,7 +488,12 @@ def come(port: int, content: bytes, count: int, seconds: float, in_order: bool) 
 def main() -> None:
     """Run what was asked for."""
     what, *numbers = sys.argv[1:] or ["memory"]
-    known: dict[str, Callable[..., None]] = {"memory": memory, "clients": clients, "disk": disk}
+    known: dict[str, Callable[..., None]] = {
+        "memory": memory,
+        "protocols": protocols,
+        "clients": clients,
+        "disk": disk,
+    }
     if what == "crowd":
         return crowd(*numbers)
     if what not in known:

@@ -8,6 +8,7 @@ import pytest
 import flashcrowd
 from flashcrowd.cli import _status
 from flashcrowd.engines import registry
+from flashcrowd.papers import paper
 from flashcrowd.store import open as open_results
 
 ROOT = Path(flashcrowd.__file__).parent
@@ -25,6 +26,15 @@ def test_an_unknown_name_is_refused_with_the_list() -> None:
     known = ", ".join(registry.ENGINES)
     with pytest.raises(registry.UnknownEngine, match=f"'simulator'; there are {known}; did you"):
         registry.engine("simulator")
+
+
+def test_real_is_another_name_for_the_engine_that_plays_it() -> None:
+    assert registry.meant("real", ["origin"]) == "loopback"
+    assert registry.meant("real", ["origin", "ping"]) == "emulation"
+    assert registry.meant("simulation", ["origin"]) == "simulation"
+    assert paper.load("circus2004").meant("real") == "loopback"
+    assert paper.load("rao2010").meant("real") == "emulation"
+    assert paper.load("rao2010").meant("simulation") == "simulation"
 
 
 @pytest.mark.parametrize("command", ["run", "check"])

@@ -77,6 +77,8 @@ def test_the_page_tells_of_disk_and_downloads(results: Results, tmp_path: Path) 
     assert "The origin" in page
     assert "The disk of origin was busy" in page
     assert "mean download time in T3" in page
+    assert "mean residence (s)" in page
+    assert "the most popular is number 0" in page
     for what in ("origin-rate", "disk-rate", "disk-waiting", "origin-clients"):
         assert f"series-{what}" in page, what
     assert len(distinct(results.tables["series"], "what")) == 4

@@ -46,7 +46,8 @@ def check(
     """
     loaded = load(study, set, seed, repeats)
     try:
-        need = _ask_engine(loaded, registry.engine(engine), jobs or cores())
+        meant = registry.meant(engine, loaded.kinds)
+        need = _ask_engine(loaded, registry.engine(meant), jobs or cores())
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flashcrowd.cli.ending import again, stopped
-from flashcrowd.cli.options import Jobs, RepeatInvalid
+from flashcrowd.cli.options import ENGINE_NAMES, Jobs, RepeatInvalid
 from flashcrowd.cli.output import console
 from flashcrowd.engines import EngineError, PlanRejected, registry
 from flashcrowd.papers import Reproduction
@@ -40,9 +40,8 @@ def reproduce(
     engine: Annotated[
         str,
         Parameter(
-            help="What runs the studies: "
-            + ", ".join(registry.ENGINES)
-            + ". Beside real programs the simulation runs the same studies."
+            help=f"What runs the studies: {ENGINE_NAMES}. Beside real programs the simulation runs "
+            "the same studies."
         ),
     ] = registry.DEFAULT,
     repeat_invalid: RepeatInvalid = 0,

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from flashcrowd.cli.ending import again, stopped
 from flashcrowd.cli.options import (
+    ENGINE_NAMES,
     Across,
     Jobs,
     On,
@@ -63,8 +64,8 @@ def run(
     engine: Annotated[
         str,
         Parameter(
-            help="What runs the study: "
-            + ", ".join((*registry.ENGINES, f"or {BOTH}, one after the other, and then compared."))
+            help=f"What runs the study: {ENGINE_NAMES}; {BOTH} is the simulation and that one, "
+            "compared."
         ),
     ] = registry.DEFAULT,
     seed: Seed = None,
@@ -116,7 +117,7 @@ def run(
     undecided, 130 after Ctrl-C, 143 after SIGTERM.
     """
     loaded = load(study, set, seed, repeats)
-    both = engine == BOTH
+    both, engine = engine == BOTH, registry.meant(engine, loaded.kinds)
     try:
         split = None if shard is None else Shard.parse(shard)
     except ValueError as error:
@@ -143,8 +144,7 @@ def run(
                 _report(done)
             names = []
         else:
-            kinds = [it.kind for it in loaded.scenario.workloads.values()]
-            names = [registry.DEFAULT, registry.beside(kinds)] if both else [engine]
+            names = [registry.DEFAULT, registry.beside(loaded.kinds)] if both else [engine]
         parts = [
             _part(loaded, name, base / name if both else base, jobs, place, force, fresh, across)
             for name in names

@@ -18,6 +18,9 @@ ENGINES = {
 REAL_TIME = ("emulation", "loopback")
 """Those whose clock is a real one: they want a machine for themselves."""
 
+REAL = "real"
+"""Another name for the one of these two that plays what is asked for; results have its own name."""
+
 DEFAULT = "simulation"
 """What runs a study if nobody says otherwise."""
 
@@ -40,6 +43,11 @@ def known(name: str) -> None:
 def beside(kinds: Iterable[str]) -> str:
     """The engine of real programs that plays workloads of these kinds beside the simulation."""
     return "loopback" if set(kinds) == {"origin"} else "emulation"
+
+
+def meant(name: str, kinds: Iterable[str]) -> str:
+    """The engine that a name means for workloads of these kinds: `real` is what is `beside`."""
+    return beside(kinds) if name == REAL else name
 
 
 def engine(name: str = DEFAULT) -> Engine:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from flashcrowd.engines import registry
 from flashcrowd.papers import claim as claims_module
 from flashcrowd.papers.claim import Claim, Judge
 from flashcrowd.papers.evidence import Evidence
@@ -168,6 +169,12 @@ class Paper:
     def played(self, real: str) -> tuple[str, ...]:
         """Names of the studies that an engine of real programs can play; none of most papers."""
         return tuple(self.about.get(real, {}).get("studies", ()))
+
+    def meant(self, engine: str) -> str:
+        """The engine that a name means: `real` is the one of real programs that plays it."""
+        if engine != registry.REAL:
+            return engine
+        return next(filter(self.played, registry.REAL_TIME), registry.REAL_TIME[0])
 
     def at_a_time(self, real: str) -> int | None:
         """How many runs the engine `real` bears side by side, if the paper says so."""

@@ -65,7 +65,7 @@ def reproduce(
         again: as for `study.runner.run`.
         engine: what runs the studies. With one of real programs these run those that they can, as
             the paper's folder says, and the simulation the same beside them: `out` has a folder for
-            each engine.
+            each engine. `real` is the one that the paper's folder has.
         repeat_invalid: so many times an invalid run of real programs is played again.
         missing: told of a study that is left out because this machine lacks its program, and why.
 
@@ -77,6 +77,7 @@ def reproduce(
         EngineError: a run failed.
     """
     chosen = paper.load(name)
+    engine = chosen.meant(engine)
     registry.known(engine)
     real = engine if engine != registry.DEFAULT else ""
     if real and not chosen.played(real):

@@ -24,8 +24,8 @@ _MOST_ROWS = 25
 #: What is said of how observations spread.
 _SPREAD = ("mean", "median", "p5", "p95", "p99")
 
-#: The busiest links are shown up to this many.
-_MOST_LINKS = 12
+#: Of links and files so many are shown at each point.
+_MOST_NAMES = 12
 
 
 def of_headline(headline: Headline, points: Points, measures: Sequence[Measure]) -> Table:
@@ -230,7 +230,7 @@ def rtts(rows: pa.Table, points: Points) -> Table:
 
 def links(rows: pa.Table, points: Points) -> Table:
     """The busiest links, a row for each point and link."""
-    runs, names = source.integers(rows, "run"), source.strings(rows, "link")
+    names = source.strings(rows, "link")
     columns = [
         (source.numbers(rows, "utilisation") * 100, "utilisation (%)"),
         (source.numbers(rows, "mean_queue_delay_s") * 1e3, "queueing delay (ms)"),
@@ -238,22 +238,85 @@ def links(rows: pa.Table, points: Points) -> Table:
         (source.numbers(rows, "dropped"), "packets dropped"),
         (source.numbers(rows, "lost"), "packets lost"),
     ]
-    load = np.nan_to_num(columns[0][0])
-    distinct = list(dict.fromkeys(names.tolist()))
-    busiest = sorted(distinct, key=lambda name: -float(load[names == name].mean()))[:_MOST_LINKS]
+    busiest, kept = _first(names, columns[0][0], "busiest")
+    caption = f"Links with a rate; means over runs with 95 % intervals.{kept}"
+    return _named(rows, points, "link", (names, busiest), columns, caption)
+
+
+def origins(rows: pa.Table, points: Points) -> Table:
+    """What content servers had in memory, a row for each point and server."""
+    names = source.strings(rows, "origin")
+    blocks, hits = source.numbers(rows, "blocks"), source.numbers(rows, "hits")
+    columns = [
+        (source.numbers(rows, "downloads"), "downloads"),
+        (source.numbers(rows, "sent_bytes") / 1e6, "sent (MB)"),
+        (source.numbers(rows, "read_bytes") / 1e6, "read (MB)"),
+        (hits, "hits (blocks)"),
+        (blocks - hits, "misses (blocks)"),
+        (source.numbers(rows, "evictions"), "extents evicted"),
+        (source.numbers(rows, "residence_s"), "mean residence (s)"),
+    ]
+    caption = (
+        "Hits: blocks that were in memory when their client could take one; it waited for the "
+        "others. Residence: how long an extent had been in memory when it gave it to another one. "
+        "Means over runs with 95 % intervals."
+    )
+    return _named(
+        rows, points, "server", (names, list(dict.fromkeys(names.tolist()))), columns, caption
+    )
+
+
+def origin_files(rows: pa.Table, points: Points) -> Table:
+    """What was asked for, sent and read of each file, a row for each point and file."""
+    servers = source.strings(rows, "origin")
+    apart = len(set(servers)) > 1
+    numbers = source.integers(rows, "file")
+    names = np.array(
+        [f"{of} {it}" if apart else f"{it}" for of, it in zip(servers, numbers, strict=True)]
+    )
+    sent, read = source.numbers(rows, "sent_bytes"), source.numbers(rows, "read_bytes")
+    ratio = np.divide(100 * read, sent, out=np.full(len(sent), np.nan), where=sent > 0)
+    columns = [
+        (source.numbers(rows, "downloads"), "downloads"),
+        (sent / 1e6, "sent (MB)"),
+        (read / 1e6, "read (MB)"),
+        (ratio, "miss ratio (%)"),
+    ]
+    hottest, kept = _first(names, sent, "most sent")
+    caption = (
+        "Files, the most popular is number 0. Miss ratio: bytes read for each byte sent. "
+        f"Means over runs with 95 % intervals.{kept}"
+    )
+    return _named(rows, points, "file", (names, hottest), columns, caption)
+
+
+def _first(names: np.ndarray, by: np.ndarray, called: str) -> tuple[list[str], str]:
+    """The names with the largest means, so many as a table bears, and what is said if some lack."""
+    by, distinct = np.nan_to_num(by), list(dict.fromkeys(names.tolist()))
+    first = sorted(distinct, key=lambda name: -float(by[names == name].mean()))[:_MOST_NAMES]
+    lack = len(distinct) > len(first)
+    return first, f" The {len(first)} {called} of {len(distinct)}." if lack else ""
+
+
+def _named(
+    rows: pa.Table,
+    points: Points,
+    what: str,
+    named: tuple[np.ndarray, Sequence[str]],
+    columns: Sequence[tuple[np.ndarray, str]],
+    caption: str,
+) -> Table:
+    """Means over runs, a row for each point and each name; folded. Nulls are left out."""
+    runs, (names, shown_names) = source.integers(rows, "run"), named
     body: list[list[str | Cell]] = []
     for point in points.points:
         good = [run.run for run in point.good_runs]
-        for name in busiest:
+        for name in shown_names:
             chosen = np.isin(runs, good) & (names == name)
             cells = [_cell(values[chosen & ~np.isnan(values)]) for values, _ in columns]
             body.append([*_values(points, point), name, f"n = {int(chosen.sum())}", *cells])
-    header = [*_headings(points), "link", "runs", *(title for _, title in columns)]
-    kept = (
-        f" The {len(busiest)} busiest of {len(distinct)}." if len(distinct) > len(busiest) else ""
-    )
-    caption = f"Links with a rate; means over runs with 95 % intervals.{kept}"
-    words = _words(points) | {len(points.axes)}
+    header = [*_headings(points), what, "runs", *(title for _, title in columns)]
+    words = _words(points) | {len(points.axes) or 1}
     return Table(header, body, caption, frozenset(words), folded=True)
 
 

@@ -184,6 +184,15 @@ def _results(
     if shown is not None:
         yield Section("Playback", "playback", [shown])
     yield from _swarms(results, points)
+    servers = [
+        listing(rows, points)
+        for name, listing in (
+            ("origins", listings.origins),
+            ("origin_files", listings.origin_files),
+        )
+        if (rows := source.table(results, name)) is not None
+    ]
+    yield Section("Content servers", "origins", servers)
     echoes = [
         *pings.over_time(results, points, instants(results.study)),
         *histograms.ping_times(results, points),

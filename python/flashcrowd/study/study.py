@@ -164,6 +164,11 @@ class Study(Scenario):
         fields = {name: getattr(self, name) for name in Scenario.model_fields}
         return Scenario.model_construct(**fields)
 
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its workloads."""
+        return [it.kind for it in self.workloads.values()]
+
     def points(self) -> list[Point]:
         """All combinations of sweep values, the last axis varying fastest.
 
