@@ -105,6 +105,8 @@ pub(crate) struct Pool {
     stride: usize,
     chunks: Vec<Box<[u8]>>,
     packets: Vec<Passing>,
+    /// Free places. A [`flashcrowd_base::Slab`] has no place before it has the packet, which the bytes need, so that each
+    /// packet is written twice: the pool then takes half as long again.
     free: Vec<u32>,
     /// Super-segments, by place.
     long: BTreeMap<u32, Vec<u8>>,
