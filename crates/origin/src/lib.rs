@@ -61,7 +61,8 @@
 //! neither whole nor gone, so an extent costs 1 bit at most, and a file of ten million blocks some kilobytes a client
 //! while most of it is still missing. Policies that keep something by rank (`relevance`) pay a step in a tree of the
 //! extents in memory when a client is done with an extent; which extent to read is asked once a read.
-//! Reading one extent of a file of *n* looks at *n*/4096 counts.
+//! Reading one extent of a file of *n* looks at *n*/4096 counts. So does a client that begins or ends, whatever is in memory
+//! of the file, and beside that at what it has been sent a part of.
 
 mod cache;
 mod client;

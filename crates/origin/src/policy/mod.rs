@@ -3,6 +3,7 @@
 mod attach;
 mod circus;
 pub(crate) mod in_order;
+mod ranking;
 mod region;
 mod relevance;
 mod scheduling;
