@@ -1,5 +1,6 @@
 //! What a choice costs: a client's socket has room, the origin says which block, the socket accepts it. Clients take turns
-//! in an order that is shuffled once, so that each one's state has to come from main memory.
+//! in an order that is shuffled once, so that each one's state has to come from main memory. And what a visit costs: a client
+//! begins, takes one block, and ends.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashcrowd_base::{RandomStream, Time};
@@ -104,5 +105,57 @@ fn choices(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, choices);
+/// Clients that come and go, one after the other, while 1000 extents of their file are in memory and another client downloads it.
+fn visits(criterion: &mut Criterion) {
+    const EXTENT: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+    let mut group = criterion.benchmark_group("visits");
+    group.sample_size(10);
+    let now = Time::START;
+    for (what, length, range) in [
+        ("a file of 8 GiB", 8 * GIB, None),
+        ("8 GiB but the first extent", 8 * GIB, Some(EXTENT..8 * GIB)),
+        ("1 TiB but the first extent", 1024 * GIB, Some(EXTENT..1024 * GIB)),
+    ] {
+        let request = Request { ranges: range.as_ref().map(std::slice::from_ref), in_order: false };
+        for name in Scheduling::NAMES {
+            let mut made = None;
+            group.bench_function(format!("{name}, {what}"), |b| {
+                let (origin, file) = made.get_or_insert_with(|| {
+                    let settings = Settings {
+                        memory_bytes: 1000 * EXTENT,
+                        scheduling: Scheduling::named(name).expect("a name of the list"),
+                        ..Settings::default()
+                    };
+                    let mut origin = Origin::new(&settings).expect("settings within their bounds");
+                    let file = origin.open(length).expect("not too long");
+                    let reader = origin.join(now, file, Request::ANY_ORDER);
+                    (0..17_000).for_each(|_| take(&mut origin, reader));
+                    (origin, file)
+                });
+                b.iter(|| {
+                    let client = origin.join(now, *file, request);
+                    take(origin, client);
+                    origin.leave(now, client);
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+/// A client takes a block; the disk answers at once.
+fn take(origin: &mut Origin, client: ClientId) {
+    let now = Time::START;
+    origin.writable(now, client);
+    while let Some(output) = origin.poll() {
+        match output {
+            Output::Read { read, .. } => origin.completed(now, read, true),
+            Output::Send { client, length, .. } => origin.accepted(now, client, length),
+            Output::Done { .. } | Output::Failed { .. } => {}
+        }
+    }
+}
+
+criterion_group!(benches, choices, visits);
 criterion_main!(benches);
