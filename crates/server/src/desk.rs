@@ -352,8 +352,8 @@ impl Desk {
         });
     }
 
-    /// What is in memory of a file, ascending, as ranges that do not touch.
-    pub(crate) fn resident(&self, file: &OpenFile) -> Vec<Range<u64>> {
+    /// What is in memory of a file, ascending, as ranges that do not touch: so many at most, and no more is looked for.
+    pub(crate) fn resident(&self, file: &OpenFile, most: usize) -> Vec<Range<u64>> {
         let state = self.lock();
         let (world, number) = (state.origin.world(), file.id.number() as u32);
         let layout = world.file(number).layout;
@@ -363,6 +363,7 @@ impl Desk {
                 let bytes = layout.extent_bytes(extent);
                 match ranges.last_mut() {
                     Some(last) if last.end == bytes.start => last.end = bytes.end,
+                    _ if ranges.len() == most => break,
                     _ => ranges.push(bytes),
                 }
             }
