@@ -42,7 +42,8 @@
 //!   and the socket's too (`SO_SNDBUF`, `TCP_NOTSENT_LOWAT`), since what lies in them was chosen too early.
 //!   [`Origin::accepted`] when the socket has *taken* bytes, not when a library has: by a counting writer beneath it.
 //!   What leads a policy counts these bytes alone, so that a client which takes nothing leads nobody.
-//!   Whoever takes blocks in order, and quickly, may be given several at a time: [`Origin::lengthen`].
+//!   Whoever takes blocks in order, and quickly, may be given several at a time: [`Origin::lengthen`]. A driver whose poller
+//!   names many sockets at once passes them on before it sees to the first: [`Origin::expect`].
 //! - **Memory.** [`Output::Send`] refers to a slot until the block is accepted whole; the slot is not read into before
 //!   that. If a socket took a part and then stops, copy the rest and say [`Origin::release`]. With `sendfile` the
 //!   kernel refers to the page until the peer has acknowledged it: say `accepted` no sooner, or read into other pages

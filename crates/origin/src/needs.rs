@@ -147,6 +147,15 @@ impl Needs {
         }
     }
 
+    /// The extent that a client is in the midst of, or else the next one.
+    pub(crate) fn likely(&self) -> Option<u32> {
+        match self.near {
+            Near { extent: NOWHERE, .. } => there(self.first),
+            Near { bits: 0, next, .. } => there(next),
+            Near { extent, .. } => Some(extent),
+        }
+    }
+
     /// Whether this block is missing.
     pub fn has(&self, block: u32) -> bool {
         self.bits(self.layout.extent_of(block)) >> self.layout.place_of(block) & 1 != 0

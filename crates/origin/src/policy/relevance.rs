@@ -4,6 +4,7 @@ use super::ranking::{Ranking, Worth};
 use super::wanted::Wanted;
 use crate::world::{Choice, World};
 use crate::{Refusal, State};
+use flashcrowd_base::prefetch;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -48,7 +49,9 @@ struct Shelf {
     there: usize,
 }
 
+/// A line of the processor's cache.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Member {
     /// The extent that it is being sent.
     current: u32,
@@ -179,6 +182,10 @@ impl Policy for Control {
     fn left(&mut self, world: &World, client: u32) {
         self.hold(world, client, None);
         self.count(world, client, -1);
+    }
+
+    fn expect(&self, client: u32) {
+        prefetch(&self.members[client as usize]);
     }
 
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {
