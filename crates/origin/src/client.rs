@@ -1,10 +1,15 @@
 use crate::Needs;
-use flashcrowd_base::Time;
+use flashcrowd_base::{CacheLines, Time};
+use std::ops::Range;
 
-/// A download. It begins with a line of the processor's cache, and a choice needs the first two.
+/// Of the lines of the processor's cache that a client lies in, those that a choice needs.
+pub(crate) const CHOICE: Range<usize> = 0..2;
+
+/// A download. It begins with a line of the processor's cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Client {
+    pub(crate) lines: CacheLines,
     pub(crate) generation: u32,
     pub(crate) file: u32,
     pub(crate) doing: Doing,

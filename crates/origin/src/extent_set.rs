@@ -32,6 +32,12 @@ fn bit(index: u32) -> u64 {
 fn from(index: u32) -> u64 {
     u64::MAX << (index % 64)
 }
+/// Those of 64 extents from `64 * word` on that are in a range, as bits.
+fn within(word: u32, extents: &Range<u32>) -> u64 {
+    let places = |end: u32| end.saturating_sub(64 * word);
+    let below = |end: u32| 1u64.checked_shl(places(end)).map_or(u64::MAX, |bit| bit - 1);
+    below(extents.end) & !below(extents.start)
+}
 
 impl ExtentSet {
     /// No extent of `size`.
@@ -61,7 +67,7 @@ impl ExtentSet {
     }
 
     /// Word `word` of all that are in a chunk that is full.
-    fn full_word(&self, word: u32) -> u64 {
+    pub(crate) fn full_word(&self, word: u32) -> u64 {
         match self.size.saturating_sub(64 * word) {
             0 => 0,
             left if left < 64 => u64::MAX >> (64 - left),
@@ -129,21 +135,22 @@ impl ExtentSet {
             let chunk = at / CHUNK;
             let last = (CHUNK * (chunk + 1)).min(self.size);
             self.occupied[(chunk / 64) as usize] |= bit(chunk);
-            if at.is_multiple_of(CHUNK)
-                && end >= last
-                && matches!(self.chunks[chunk as usize], Chunk::Empty)
-            {
+            let is_empty = matches!(self.chunks[chunk as usize], Chunk::Empty);
+            if is_empty && at.is_multiple_of(CHUNK) && end >= last {
                 self.chunks[chunk as usize] = Chunk::Full;
                 self.count += last - at;
-            } else {
-                for extent in
-                    (at..end.min(last)).filter(|extent| !self.contains(*extent)).collect::<Vec<_>>()
-                {
-                    let bits = self.bits(chunk);
-                    bits[1 + (extent / 64 % WORDS) as usize] |= bit(extent);
-                    bits[0] |= bit(extent / 64 % WORDS);
-                    self.count += 1;
+            } else if !self.is_full(chunk) {
+                let extents = at..end.min(last);
+                let bits = self.bits(chunk);
+                let mut more = 0;
+                for word in extents.start / 64..extents.end.div_ceil(64) {
+                    let place = 1 + (word % WORDS) as usize;
+                    let new = within(word, &extents) & !bits[place];
+                    bits[place] |= new;
+                    bits[0] |= bit(word % WORDS);
+                    more += new.count_ones();
                 }
+                self.count += more;
             }
             at = last;
         }
@@ -199,15 +206,35 @@ impl ExtentSet {
         Some(64 * word + here.trailing_zeros())
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(self.next(0), |extent| self.next(extent + 1))
+    /// Whether every extent of a chunk is in it. One that was put in and taken out in parts may not know.
+    pub(crate) fn is_full(&self, chunk: u32) -> bool {
+        matches!(self.chunks.get(chunk as usize), Some(Chunk::Full))
     }
 
-    /// The extents that are not in it.
-    pub(crate) fn complement(&self) -> impl Iterator<Item = u32> + '_ {
-        let open = (0..).zip(&self.chunks).filter(|(_, chunk)| !matches!(chunk, Chunk::Full));
-        open.flat_map(|(chunk, _)| CHUNK * chunk..(CHUNK * (chunk + 1)).min(self.size))
-            .filter(|extent| !self.contains(*extent))
+    /// Whether it has these extents: all, none, or, which is nothing, a part of them. What is behind the last extent of the file
+    /// does not count.
+    pub(crate) fn has(&self, extents: Range<u32>) -> Option<bool> {
+        let end = extents.end.min(self.size);
+        match self.next(extents.start) {
+            Some(first) if first < end => {
+                (first == extents.start && self.has_all(extents.start..end)).then_some(true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    fn has_all(&self, extents: Range<u32>) -> bool {
+        let mut at = extents.start;
+        while at < extents.end {
+            if self.is_full(at / CHUNK) {
+                at = CHUNK * (at / CHUNK + 1);
+            } else if within(at / 64, &extents) & !self.word(at / 64) == 0 {
+                at = 64 * (at / 64 + 1);
+            } else {
+                return false;
+            }
+        }
+        true
     }
 
     /// Bytes of memory beside the structure itself.
@@ -252,9 +279,15 @@ mod tests {
                 prop_assert_eq!(set.len() as usize, wanted.len());
                 prop_assert_eq!(set.next(at), wanted.range(at..).next().copied());
                 prop_assert_eq!(set.contains(at), wanted.contains(&at));
+                let end = at.saturating_add(many + 1);
+                let has = match wanted.range(at..end).count() as u32 {
+                    0 => Some(false),
+                    count => (count == end.min(size) - at).then_some(true),
+                };
+                prop_assert_eq!(set.has(at..end), has);
             }
-            prop_assert!(set.iter().eq(wanted.iter().copied()));
-            prop_assert!(set.complement().eq((0..size).filter(|extent| !wanted.contains(extent))));
+            let walk = std::iter::successors(set.next(0), |extent| set.next(extent + 1));
+            prop_assert!(walk.eq(wanted.iter().copied()));
             prop_assert_eq!(set.next(size), None);
         }
     }

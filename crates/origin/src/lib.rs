@@ -42,7 +42,8 @@
 //!   and the socket's too (`SO_SNDBUF`, `TCP_NOTSENT_LOWAT`), since what lies in them was chosen too early.
 //!   [`Origin::accepted`] when the socket has *taken* bytes, not when a library has: by a counting writer beneath it.
 //!   What leads a policy counts these bytes alone, so that a client which takes nothing leads nobody.
-//!   Whoever takes blocks quickly may be given several at a time, if they follow each other: [`Origin::lengthen`].
+//!   Whoever takes blocks quickly may be given several at a time, if they follow each other: [`Origin::lengthen`]. A driver whose
+//!   poller names many sockets at once passes them on before it sees to the first: [`Origin::expect`].
 //! - **Memory.** [`Output::Send`] refers to a slot until the block is accepted whole; the slot is not read into before
 //!   that. If a socket took a part and then stops, copy the rest and say [`Origin::release`]. With `sendfile` the
 //!   kernel refers to the page until the peer has acknowledged it: say `accepted` no sooner, or read into other pages
@@ -61,7 +62,8 @@
 //! neither whole nor gone, so an extent costs 1 bit at most, and a file of ten million blocks some kilobytes a client
 //! while most of it is still missing. Policies that keep something by rank (`relevance`) pay a step in a tree of the
 //! extents in memory when a client is done with an extent; which extent to read is asked once a read.
-//! Reading one extent of a file of *n* looks at *n*/4096 counts.
+//! Reading one extent of a file of *n* looks at *n*/4096 counts. So does a client that begins or ends, whatever is in memory
+//! of the file, and beside that at what it has been sent a part of.
 
 mod cache;
 mod client;

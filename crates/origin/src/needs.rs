@@ -6,7 +6,7 @@ use std::ops::Range;
 /// The blocks that a client still needs, as its server knows them or as it knows them itself: extents of which something is
 /// missing, and the exact blocks of those few of which something has been sent.
 ///
-/// What a choice asks for lies side by side (`near` to `whole`), the rest in memory of its own: a server asks for one client after
+/// What a choice asks for lies side by side (`near` to `blocks`), the rest in memory of its own: a server asks for one client after
 /// the other, and each way to main memory takes as long as all that is done with what comes from there.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -16,8 +16,6 @@ pub struct Needs {
     /// The first extent of which something is missing, or [`NOWHERE`].
     first: u32,
     blocks: u32,
-    /// Whether the whole file was asked for.
-    whole: bool,
     extents: ExtentSet,
     /// Extents that are missing in part, by number, with the missing blocks as bits; `near` apart. All others are missing whole.
     partial: Vec<(u32, u64)>,
@@ -44,12 +42,12 @@ impl Needs {
     /// Every block of a file.
     pub fn whole(layout: Layout) -> Needs {
         let extents = ExtentSet::full(layout.extents());
-        Needs { blocks: layout.blocks(), whole: true, ..Needs::of(layout, extents) }
+        Needs { blocks: layout.blocks(), ..Needs::of(layout, extents) }
     }
 
     fn of(layout: Layout, extents: ExtentSet) -> Needs {
         let first = extents.next(0).unwrap_or(NOWHERE);
-        Needs { layout, near: FAR, first, blocks: 0, whole: false, extents, partial: Vec::new() }
+        Needs { layout, near: FAR, first, blocks: 0, extents, partial: Vec::new() }
     }
 
     /// The blocks that these ranges of bytes touch.
@@ -111,10 +109,6 @@ impl Needs {
     pub fn is_empty(&self) -> bool {
         self.blocks == 0
     }
-    /// Whether every block of the file was missing at first.
-    pub fn was_whole(&self) -> bool {
-        self.whole
-    }
     pub(crate) fn set(&self) -> &ExtentSet {
         &self.extents
     }
@@ -150,6 +144,15 @@ impl Needs {
             there(self.near.next)
         } else {
             self.extents.next(extent + 1)
+        }
+    }
+
+    /// The extent that a client is in the midst of, or else the next one.
+    pub(crate) fn likely(&self) -> Option<u32> {
+        match self.near {
+            Near { extent: NOWHERE, .. } => there(self.first),
+            Near { bits: 0, next, .. } => there(next),
+            Near { extent, .. } => Some(extent),
         }
     }
 

@@ -75,6 +75,7 @@ enum Step {
     Join { file: usize, ranges: Option<Vec<Range<u64>>>, in_order: bool },
     Leave(usize),
     Writable(usize),
+    Expect(usize),
     Lengthen(usize),
     Accept(usize, u32),
     Release(usize),
@@ -92,6 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(file, ranges, in_order)| Step::Join { file, ranges, in_order }),
         1 => at.clone().prop_map(Step::Leave),
         20 => at.clone().prop_map(Step::Writable),
+        2 => at.clone().prop_map(Step::Expect),
         10 => at.clone().prop_map(Step::Lengthen),
         20 => (at.clone(), 1u32..2 * BLOCK).prop_map(|(client, bytes)| Step::Accept(client, bytes)),
         1 => at.clone().prop_map(Step::Release),
@@ -251,6 +253,12 @@ impl Driver {
             Step::Writable(client) => {
                 let Some(client) = self.at(*client) else { return };
                 self.writable(client);
+            }
+            Step::Expect(first) => {
+                // Those who are gone as well.
+                let gone = self.ended.iter().map(|(client, _)| *client);
+                let clients: Vec<ClientId> = self.members.keys().copied().chain(gone).collect();
+                self.origin.expect(&clients[first % (clients.len() + 1)..]);
             }
             Step::Lengthen(client) => {
                 let Some(client) = self.at(*client) else { return };

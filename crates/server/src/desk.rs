@@ -364,8 +364,8 @@ impl Desk {
         });
     }
 
-    /// What is in memory of a file, ascending, as ranges that do not touch.
-    pub(crate) fn resident(&self, file: &OpenFile) -> Vec<Range<u64>> {
+    /// What is in memory of a file, ascending, as ranges that do not touch: so many at most, and no more is looked for.
+    pub(crate) fn resident(&self, file: &OpenFile, most: usize) -> Vec<Range<u64>> {
         let state = self.lock();
         let (world, number) = (state.origin.world(), file.id.number() as u32);
         let layout = world.file(number).layout;
@@ -373,8 +373,10 @@ impl Desk {
         for extent in 0..layout.extents() {
             if world.state(number, extent) == Some(Place::Resident) {
                 let bytes = layout.extent_bytes(extent);
+                let full = ranges.len() == most;
                 match ranges.last_mut() {
                     Some(last) if last.end == bytes.start => last.end = bytes.end,
+                    _ if full => break,
                     _ => ranges.push(bytes),
                 }
             }

@@ -378,12 +378,9 @@ impl Service {
     }
 
     fn hint(&self, file: &OpenFile) -> Option<String> {
-        let ranges = self.desk.resident(file);
-        let texts: Vec<String> = ranges
-            .iter()
-            .take(HINTS)
-            .map(|range| format!("{}-{}", range.start, range.end - 1))
-            .collect();
+        let ranges = self.desk.resident(file, HINTS);
+        let texts: Vec<String> =
+            ranges.iter().map(|range| format!("{}-{}", range.start, range.end - 1)).collect();
         (!texts.is_empty()).then(|| format!("bytes={}", texts.join(",")))
     }
 }

@@ -4,6 +4,7 @@ use super::region::Region;
 use crate::replacement::{Replacement, Store};
 use crate::world::{Choice, World};
 use crate::{Refusal, State};
+use flashcrowd_base::prefetch;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -233,6 +234,10 @@ impl Policy for Control {
     }
     fn left(&mut self, _world: &World, client: u32) {
         self.members[client as usize].queue.clear();
+    }
+
+    fn expect(&self, client: u32) {
+        prefetch(&self.members[client as usize]);
     }
 
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {

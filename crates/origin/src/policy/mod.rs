@@ -3,6 +3,7 @@
 mod attach;
 mod circus;
 pub(crate) mod in_order;
+mod ranking;
 mod region;
 mod relevance;
 mod scheduling;
@@ -33,6 +34,9 @@ pub trait Policy: Debug + Send {
     fn joined(&mut self, world: &World, client: u32);
     /// A client ends, whatever it still needs.
     fn left(&mut self, world: &World, client: u32);
+    /// A client's socket is about to have room: asks for the memory of the policy's own that the choice needs, if that is
+    /// much ([`prefetch`](flashcrowd_base::prefetch)).
+    fn expect(&self, _client: u32) {}
     /// What a client does whose socket has room for a block. Asked again after an extent has come.
     fn choose(&mut self, world: &mut World, client: u32) -> Choice;
     /// Whether [`choose`](Policy::choose) would give a client this block, which lies in the extent that the client is being handed:

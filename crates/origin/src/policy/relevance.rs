@@ -1,10 +1,12 @@
 use super::Policy;
 use super::in_order::after_next;
+use super::ranking::{Ranking, Worth};
 use super::wanted::Wanted;
 use crate::world::{Choice, World};
 use crate::{Refusal, State};
+use flashcrowd_base::prefetch;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Choice by relevance: the disk reads what most clients miss, and memory keeps it. A client takes what it misses of what
 /// is in memory; else it waits for something that is asked of the disk already; only else is something read for it. So a
@@ -47,7 +49,9 @@ struct Shelf {
     there: usize,
 }
 
+/// A line of the processor's cache.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Member {
     /// The extent that it is being sent.
     current: u32,
@@ -59,19 +63,13 @@ struct Member {
     holds: Option<(u32, u64)>,
 }
 
-/// How much an extent in memory is worth: one that a client is in the midst of more than any other, since what is left
-/// of it would have to be read for that client alone; then by the number of clients that miss something of it.
-type Worth = (bool, i32);
-
 #[derive(Debug)]
 pub(super) struct Control {
     ahead: u32,
     shelves: Vec<Shelf>,
     members: Vec<Member>,
-    /// What is in memory, what is worth least first, oldest first among equals: the worth, the load and the slot.
-    ranks: BTreeSet<(Worth, u64, u32)>,
-    /// For each slot the worth under which it stands there.
-    worths: Vec<Worth>,
+    /// What is in memory.
+    ranking: Ranking,
     /// For each slot the clients that are in the midst of it.
     holders: Vec<u32>,
 }
@@ -82,21 +80,8 @@ impl Control {
             ahead: settings.ahead,
             shelves: Vec::new(),
             members: Vec::new(),
-            ranks: BTreeSet::new(),
-            worths: Vec::new(),
+            ranking: Ranking::new(),
             holders: Vec::new(),
-        }
-    }
-
-    /// Puts an extent in memory where its count belongs.
-    fn rank(&mut self, world: &World, slot: u32) {
-        let entry = world.cache().slot(slot);
-        let count = self.shelves[entry.file as usize].wanted.of(entry.extent);
-        let worth = (self.holders[slot as usize] > 0, count);
-        let old = std::mem::replace(&mut self.worths[slot as usize], worth);
-        if old != worth {
-            self.ranks.remove(&(old, entry.load, slot));
-            self.ranks.insert((worth, entry.load, slot));
         }
     }
 
@@ -109,32 +94,26 @@ impl Control {
         if let Some((slot, load)) = old
             && is_there(world, load, slot)
         {
-            self.holders[slot as usize] -= 1;
-            self.rank(world, slot);
+            let holders = &mut self.holders[slot as usize];
+            *holders -= 1;
+            if *holders == 0 {
+                self.ranking.hold(slot, false);
+            }
         }
         if let Some((slot, _)) = holds {
-            self.holders[slot as usize] += 1;
-            self.rank(world, slot);
-        }
-    }
-
-    /// The same for all that is in memory of a file.
-    fn rank_all(&mut self, world: &World, file: u32) {
-        for place in 0..self.shelves[file as usize].loads.len() {
-            let (load, slot) = self.shelves[file as usize].loads[place];
-            if is_there(world, load, slot) {
-                self.rank(world, slot);
+            let holders = &mut self.holders[slot as usize];
+            *holders += 1;
+            if *holders == 1 {
+                self.ranking.hold(slot, true);
             }
         }
     }
 
-    /// The same for an extent, if it is in memory.
-    fn rank_extent(&mut self, world: &World, file: u32, extent: u32) {
-        if world.state(file, extent) == Some(State::Resident)
-            && let Some(slot) = world.slot_of(file, extent)
-        {
-            self.rank(world, slot);
-        }
+    /// A client more, or fewer, misses what this one does.
+    fn count(&mut self, world: &World, client: u32, clients: i32) {
+        let (file, missing) = (world.file_of(client), world.needs(client).set());
+        self.shelves[file as usize].wanted.add(missing, clients);
+        self.ranking.add(file, missing, clients);
     }
 
     /// The oldest extent in memory that a client misses something of, beside the one that it is being sent.
@@ -197,36 +176,16 @@ impl Policy for Control {
         let place = client as usize;
         self.members.resize(self.members.len().max(place + 1), Member::default());
         self.members[place] = Member { current: u32::MAX, seen: 0, coming: None, holds: None };
-        let file = world.file_of(client);
-        let needs = world.needs(client);
-        if needs.was_whole() {
-            self.shelves[file as usize].wanted.add_whole(1);
-            self.rank_all(world, file);
-        } else {
-            for extent in needs.set().iter() {
-                self.shelves[file as usize].wanted.raise(extent);
-                self.rank_extent(world, file, extent);
-            }
-        }
+        self.count(world, client, 1);
     }
 
     fn left(&mut self, world: &World, client: u32) {
         self.hold(world, client, None);
-        let file = world.file_of(client);
-        let needs = world.needs(client);
-        let wanted = &mut self.shelves[file as usize].wanted;
-        if needs.was_whole() {
-            wanted.add_whole(-1);
-            needs.set().complement().for_each(|extent| wanted.raise(extent));
-            if !needs.is_empty() {
-                self.rank_all(world, file);
-            }
-        } else {
-            for extent in needs.set().iter() {
-                self.shelves[file as usize].wanted.lower(extent);
-                self.rank_extent(world, file, extent);
-            }
-        }
+        self.count(world, client, -1);
+    }
+
+    fn expect(&self, client: u32) {
+        prefetch(&self.members[client as usize]);
     }
 
     fn choose(&mut self, world: &mut World, client: u32) -> Choice {
@@ -275,8 +234,8 @@ impl Policy for Control {
             self.hold(world, client, Some((slot, world.cache().slot(slot).load)));
         } else {
             self.shelves[world.file_of(client) as usize].wanted.lower(extent);
+            self.ranking.lower(slot);
             self.hold(world, client, None);
-            self.rank(world, slot);
         }
     }
 
@@ -311,15 +270,13 @@ impl Policy for Control {
     fn loaded(&mut self, world: &World, slot: u32) {
         let entry = world.cache().slot(slot);
         let shelf = &mut self.shelves[entry.file as usize];
-        let count = shelf.wanted.of(entry.extent);
+        let clients = shelf.wanted.of(entry.extent);
         shelf.loads.push_back((entry.load, slot));
         shelf.there += 1;
-        let places = self.worths.len().max(slot as usize + 1);
-        self.worths.resize(places, (false, 0));
-        self.holders.resize(places, 0);
-        self.worths[slot as usize] = (false, count);
+        self.holders.resize(self.holders.len().max(slot as usize + 1), 0);
         self.holders[slot as usize] = 0;
-        self.ranks.insert(((false, count), entry.load, slot));
+        let worth = Worth { held: false, clients, load: entry.load, slot };
+        self.ranking.insert(entry.file, entry.extent, worth);
     }
 
     fn gone(&mut self, world: &World, slot: u32) {
@@ -329,7 +286,7 @@ impl Policy for Control {
         if entry.state != State::Resident {
             return;
         }
-        self.ranks.remove(&(self.worths[slot as usize], entry.load, slot));
+        self.ranking.remove(slot);
         shelf.there -= 1;
         if shelf.loads.len() > 2 * shelf.there + 16 {
             let (load, gone) = (entry.load, slot);
@@ -340,16 +297,18 @@ impl Policy for Control {
     }
 
     fn victim(&mut self, world: &World) -> Option<u32> {
-        self.ranks.iter().map(|(_, _, slot)| *slot).find(|slot| world.cache().evictable(*slot))
+        self.ranking.first(|slot| world.cache().evictable(slot))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::testing::{blocks, get, join, origin};
-    use crate::{Origin, Output, Request, Scheduling};
+    use crate::client::Doing;
+    use crate::policy::testing::{BLOCK, blocks, get, join, origin};
+    use crate::{ClientId, FileId, Origin, Output, Request, Scheduling, Settings};
     use flashcrowd_base::Time;
+    use proptest::prelude::*;
     use std::slice;
 
     fn relevance() -> Scheduling {
@@ -411,5 +370,117 @@ mod tests {
         get(&mut origin, reader, 28, true);
         assert!((0..10).all(|block| has(&origin, block)));
         assert!((10..18).all(|block| !has(&origin, block)));
+    }
+
+    /// The policy, and beside it what is in memory sorted anew by what all clients miss.
+    #[derive(Debug)]
+    struct Sorted(Control);
+
+    impl Sorted {
+        fn check(&self, world: &World) {
+            let missing = |file: u32, extent: u32| {
+                let clients = world.clients.iter().filter(|client| client.doing != Doing::Gone);
+                let of_file = clients.filter(|client| client.file == file);
+                of_file.filter(|client| client.needs.has_extent(extent)).count() as i32
+            };
+            let mut worths = vec![];
+            for (number, file) in (0..).zip(&world.files) {
+                for extent in 0..file.layout.extents() {
+                    if world.state(number, extent) == Some(State::Resident)
+                        && let Some(slot) = world.slot_of(number, extent)
+                    {
+                        let load = world.cache().slot(slot).load;
+                        let holds = Some((slot, load));
+                        let held = self.0.members.iter().any(|member| member.holds == holds);
+                        worths.push((held, missing(number, extent), load, slot));
+                    }
+                }
+            }
+            worths.sort();
+            let sorted: Vec<u32> = worths.iter().map(|(.., slot)| *slot).collect();
+            for rank in 0..=sorted.len() {
+                let first = self.0.ranking.first(|slot| !sorted[..rank].contains(&slot));
+                assert_eq!(first, sorted.get(rank).copied());
+            }
+        }
+    }
+
+    impl Policy for Sorted {
+        fn opened(&mut self, world: &World, file: u32) {
+            self.0.opened(world, file);
+        }
+        fn joined(&mut self, world: &World, client: u32) {
+            self.0.joined(world, client);
+            self.check(world);
+        }
+        fn left(&mut self, world: &World, client: u32) {
+            self.0.left(world, client);
+        }
+        fn choose(&mut self, world: &mut World, client: u32) -> Choice {
+            self.check(world);
+            self.0.choose(world, client)
+        }
+        fn sent(&mut self, world: &World, client: u32, block: u32, slot: u32) {
+            self.0.sent(world, client, block, slot);
+            self.check(world);
+        }
+        fn ahead(&mut self, world: &World, client: u32) -> Option<u32> {
+            self.0.ahead(world, client)
+        }
+        fn asked(&mut self, world: &World, slot: u32) {
+            self.0.asked(world, slot);
+        }
+        fn loaded(&mut self, world: &World, slot: u32) {
+            self.0.loaded(world, slot);
+            self.check(world);
+        }
+        fn gone(&mut self, world: &World, slot: u32) {
+            self.0.gone(world, slot);
+        }
+        fn victim(&mut self, world: &World) -> Option<u32> {
+            self.check(world);
+            self.0.victim(world)
+        }
+    }
+
+    proptest! {
+        /// Whoever comes, takes something and goes, on several files: what gives up its memory is what it would be if the worth of
+        /// all that is in memory were counted anew each time.
+        #[test]
+        fn what_goes_is_what_is_worth_least(
+            ahead in 0u32..20,
+            memory in 8u64..40,
+            steps in prop::collection::vec((0u8..8, 0usize..100, 0u64..200, 0u64..100), 1..150),
+        ) {
+            let settings = Settings {
+                extent_bytes: 4 * BLOCK as u32,
+                memory_bytes: 4 * memory * BLOCK,
+                ..Settings::default()
+            };
+            let policy = Sorted(Control::new(&Relevance { ahead }));
+            let mut origin = Origin::with_policy(&settings, Box::new(policy)).unwrap();
+            let files = [201, 90, 3].map(|blocks| origin.open(blocks * BLOCK).unwrap());
+            let mut clients: Vec<ClientId> = vec![];
+            for (step, at, begin, many) in steps {
+                let file: FileId = files[at % 3];
+                match step {
+                    0 => clients.push(origin.join(Time::START, file, Request::ANY_ORDER)),
+                    1 => clients.push(origin.join(Time::START, file, Request::IN_ORDER)),
+                    2 => {
+                        let ranges = [begin..begin + many, begin / 2..begin / 2 + 2];
+                        clients.push(join(&mut origin, file, &ranges));
+                    }
+                    3 if !clients.is_empty() => {
+                        let client = clients.swap_remove(at % clients.len());
+                        origin.leave(Time::START, client);
+                    }
+                    _ if !clients.is_empty() => {
+                        let client = clients[at % clients.len()];
+                        get(&mut origin, client, many as usize, many % 8 != 0);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 }
