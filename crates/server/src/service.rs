@@ -149,17 +149,11 @@ impl Service {
         Ok(answer)
     }
 
-    /// The file or directory of a path. What the kernel has not in its cache it may have to read from the disk, which others need
-    /// not wait for.
+    /// The file or directory of a path. The system may have to read from the disk for it, which others need not wait for.
     async fn find(&self, path: &Path) -> Result<Found, Refused> {
-        let opened = match self.root.open_cached(path) {
-            Some(opened) => Ok(opened),
-            None => {
-                let (root, path) = (Arc::clone(&self.root), path.to_owned());
-                let opened = spawn_blocking(move || root.open_file(&path)).await;
-                opened.unwrap_or_else(|error| Err(io::Error::other(error)))
-            }
-        };
+        let (root, of) = (Arc::clone(&self.root), path.to_owned());
+        let opened = spawn_blocking(move || root.open_file(&of)).await;
+        let opened = opened.unwrap_or_else(|error| Err(io::Error::other(error)));
         let (file, metadata) = opened.map_err(|error| refusal(&error))?;
         if metadata.is_dir() {
             return Ok(Found::Directory(file));

@@ -70,24 +70,6 @@ impl Root {
 
     /// What a relative path names. It never waits for the other end of a pipe.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Metadata)> {
-        let mut tries = 0;
-        let fd = loop {
-            match self.resolve(path, ResolveFlags::empty()) {
-                // Something was renamed under way, and the kernel cannot tell whether the path has stayed inside.
-                Err(Errno::AGAIN | Errno::INTR) if tries < 16 => tries += 1,
-                other => break other?,
-            }
-        };
-        described(fd)
-    }
-
-    /// The same if the kernel has every name of the path in its cache (`RESOLVE_CACHED`, Linux 5.12), so that no directory is read.
-    /// Nothing, if not, or if there is another reason: [`open_file`](Root::open_file) says which.
-    pub(crate) fn open_cached(&self, path: &Path) -> Option<(File, Metadata)> {
-        described(self.resolve(path, ResolveFlags::CACHED).ok()?).ok()
-    }
-
-    fn resolve(&self, path: &Path, how: ResolveFlags) -> rustix::io::Result<OwnedFd> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = match self.symlinks {
@@ -95,14 +77,18 @@ impl Root {
             Symlinks::Refuse => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
             Symlinks::Follow => ResolveFlags::NO_MAGICLINKS,
         };
-        rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), resolve | how)
+        let mut tries = 0;
+        let fd = loop {
+            match rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), resolve) {
+                // Something was renamed under way, and the kernel cannot tell whether the path has stayed inside.
+                Err(Errno::AGAIN | Errno::INTR) if tries < 16 => tries += 1,
+                other => break other?,
+            }
+        };
+        let file = File::from(fd);
+        let metadata = file.metadata()?;
+        Ok((file, metadata))
     }
-}
-
-fn described(fd: OwnedFd) -> io::Result<(File, Metadata)> {
-    let file = File::from(fd);
-    let metadata = file.metadata()?;
-    Ok((file, metadata))
 }
 
 #[cfg(test)]
@@ -158,11 +144,7 @@ mod tests {
         link(Path::new("sub/file"), "relative");
         link(Path::new("../../../../../../etc/passwd"), "up");
         let opens = |symlinks, path: &str| {
-            let root = Root::open(inside.path(), symlinks).unwrap();
-            let opens = root.open_file(Path::new(path)).is_ok();
-            // From the cache it may open less, and nothing else.
-            assert!(opens || root.open_cached(Path::new(path)).is_none());
-            opens
+            Root::open(inside.path(), symlinks).unwrap().open_file(Path::new(path)).is_ok()
         };
         for (path, expected) in [
             ("sub/file", [true, true, true]),
