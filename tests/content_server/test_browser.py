@@ -100,5 +100,5 @@ def test_the_browser_gets_the_file_whole_and_by_range(
         f"spoken: {spoken}",
     ):
         assert f"<p>{said}</p>" in document, document[-2000:]
-    asked = [line for line in log.read_text().splitlines() if "/a%20file HTTP/" in line]
+    asked = [line for line in log.read_text().splitlines() if '"GET /a%20file HTTP/' in line]
     assert [line.split('"')[2].split()[0] for line in asked] == ["200", "206"]

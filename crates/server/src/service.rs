@@ -19,6 +19,7 @@ use http::header::{
     self, ACCEPT_RANGES, ALLOW, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderName,
     HeaderValue, LAST_MODIFIED, LINK, LOCATION, RETRY_AFTER, VARY,
 };
+use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Version as HttpVersion};
 use rustix::io::Errno;
 use std::fs::File;
@@ -385,8 +386,10 @@ pub(crate) fn said<B>(request: &Request<B>) -> LoggedRequest {
         let value = request.headers().get(name).map(HeaderValue::as_bytes);
         value.map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
     };
+    // HTTP/2 says scheme and host, too (RFC 9113 8.3.1); a log has one form.
+    let target = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
     LoggedRequest {
-        request: format!("{} {} {:?}", request.method(), request.uri(), request.version()),
+        request: format!("{} {target} {:?}", request.method(), request.version()),
         referer: field(header::REFERER),
         agent: field(header::USER_AGENT),
     }
