@@ -15,11 +15,12 @@ pub struct Request {
     pub bytes: u32,
 }
 
-/// Where a packet says which request it belongs to, and whether it is the answer.
-const NUMBER: usize = 0;
-const ANSWER: usize = 8;
+/// Where a packet says which request it belongs to, and whether it is the answer: behind its IP header, in which queues look for flows and
+/// write marks.
+const NUMBER: usize = 20;
+const ANSWER: usize = NUMBER + 8;
 /// What that takes.
-const MIN_BYTES: u32 = 9;
+const MIN_BYTES: u32 = ANSWER as u32 + 1;
 
 /// How long the answers to echo requests take over a plan's network with nothing else on it, if every host
 /// answers at once: what probes have to find. `None` for what the model loses.
@@ -62,6 +63,8 @@ pub fn echo_times(plan: &Plan, seed: u64, requests: &[Request]) -> Vec<Option<Sp
 
 fn send(network: &mut Network, now: Time, number: usize, request: Request, answer: u8) {
     let buffer = network.buffer();
+    // Of no flow in particular, and not to be marked; an earlier packet may have stood here.
+    buffer[..NUMBER].fill(0);
     buffer[NUMBER..ANSWER].copy_from_slice(&(number as u64).to_ne_bytes());
     buffer[ANSWER] = answer;
     let bytes = (request.bytes.max(MIN_BYTES) as usize).min(buffer.len());
