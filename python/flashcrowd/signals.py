@@ -1,9 +1,32 @@
-"""Signals that ask a command to stop, kept until the command has heeded them."""
+"""Who hears of signals; and those that ask a command to stop, kept until it has heeded them."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+
+@contextmanager
+def handled(
+    numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
+    """Has these signals call `handler` until the block ends, and then whoever heard of them before.
+
+    Raises:
+        ValueError: this is not the main thread.
+    """
+    before: dict[signal.Signals, Any] = {}
+    try:
+        for number in numbers:
+            before[number] = signal.signal(number, handler)
+        yield
+    finally:
+        for number, was in before.items():
+            # None: it was not set by Python, which cannot set it again.
+            signal.signal(number, was or signal.SIG_DFL)
 
 
 class _Asked:

@@ -317,7 +317,7 @@ mod tests {
         };
         let (sent, _) = write_until(&mut limiter, Time::START + Span::from_secs(30));
         assert!((14_500_000..=16_000_000).contains(&sent), "{sent} B in half a minute at 500 kB/s");
-        // aria2 1.36 had 8 s of silence after such a step (`autolimit.md` C.1).
+        // aria2 1.36 had 8 s of silence after such a step.
         limiter.set_rate(Time::START + Span::from_secs(30), Rate::from_bps(800_000));
         let (_, silent) = write_until(&mut limiter, Time::START + Span::from_secs(60));
         assert!((7.0..10.5).contains(&silent.seconds()), "{silent:?}");

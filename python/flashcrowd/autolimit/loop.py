@@ -6,12 +6,11 @@ import contextlib
 import selectors
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from types import FrameType
 from typing import Protocol
 
 from flashcrowd.autolimit import route
@@ -21,6 +20,7 @@ from flashcrowd.autolimit.memory import Memory
 from flashcrowd.autolimit.probes import Sounder
 from flashcrowd.autolimit.session import Session, Status
 from flashcrowd.autolimit.turn import Order, Said, turn
+from flashcrowd.signals import handled
 
 PERIOD_NS = 10**9
 """How often the client is asked: `RATES_PERIOD` of the controllers."""
@@ -261,19 +261,9 @@ def _unwritten(error: OSError) -> Refused:
     return Refused(f"the state file cannot be written: {error.strerror or error}")
 
 
-@contextmanager
-def stoppable(stop: Callable[[], None], signals: Sequence[signal.Signals]) -> Iterator[None]:
-    """Has signals call `stop` until the block ends."""
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop()
-
-    before = {number: signal.getsignal(number) for number in signals}
-    taken = [number for number, was in before.items() if was is not signal.SIG_IGN]
-    for number in taken:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, before[number] or signal.SIG_DFL)
+def stoppable(
+    stop: Callable[[], None], numbers: Sequence[signal.Signals]
+) -> AbstractContextManager[None]:
+    """Has signals call `stop` until the block ends, but for those that nobody is to hear."""
+    taken = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    return handled(taken, lambda number, frame: stop())

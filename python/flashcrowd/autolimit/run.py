@@ -198,19 +198,21 @@ def _until_stopped(loop: Loop) -> Refused | None:
 
 def _give_back(client: Client, memory: Memory | None, voice: Voice, why: Refused | None) -> int:
     """The end: what the user had. It is told afterwards, since nobody may be there to be told."""
-    if memory is None:
-        event, text, restored = "", "", True
-    else:
-        try:
-            event, text, restored = "restored", restore(client, memory), True
-        except (Gone, Refused) as error:
-            event, restored = "not-restored", False
-            text = (
-                f"Could not restore what the client had: {error} "
-                f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
-            )
+    end = None if memory is None else _restored(client, memory)
     if why is not None:
         voice.say(str(why), event="refused", text=str(why))
-    if event:
+    if end is not None:
+        event, text = end
         voice.say(text, event=event, text=text)
-    return 0 if why is None and restored else 1
+    return 0 if why is None and (end is None or end[0] == "restored") else 1
+
+
+def _restored(client: Client, memory: Memory) -> tuple[str, str]:
+    """What came of giving it back: an event, and a line for people."""
+    try:
+        return "restored", restore(client, memory)
+    except (Gone, Refused) as error:
+        return "not-restored", (
+            f"Could not restore what the client had: {error} "
+            f"When it is back, do it with: flashcrowd autolimit --restore {client.place}"
+        )

@@ -18,18 +18,13 @@ from flashcrowd import signals
 def terminable() -> Iterator[None]:
     """Lets Ctrl-C and SIGTERM stop what runs in the block, and keeps that they came."""
     signals.forget()
-    ours = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     if threading.current_thread() is not threading.main_thread():
-        ours = {}
+        usual = {}
     # Whoever has set a handler of their own keeps it.
-    before = {number: was for number, was in ours.items() if signal.getsignal(number) is was}
-    for number in before:
-        signal.signal(number, signals.ask)
-    try:
+    ours = [number for number, was in usual.items() if signal.getsignal(number) is was]
+    with signals.handled(ours, signals.ask):
         yield
-    finally:
-        for number, was in before.items():
-            signal.signal(number, was)
 
 
 def stopped() -> int:

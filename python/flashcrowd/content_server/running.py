@@ -14,6 +14,7 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.amounts import scaled
+from flashcrowd.signals import handled
 from flashcrowd.utp.stopping import attend
 
 LOG_EVERY = 60.0
@@ -147,12 +148,9 @@ def run(server: _core.ContentServer, interval: float | None, reloaded: Sequence[
             print(line(before, snapshot, now - then), file=sys.stderr, flush=True)
         before, then = snapshot, now
 
-    previous = signal.signal(signal.SIGHUP, hang_up)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
-    try:
+    with handled(HANGUP, hang_up):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANGUP)
         attend(server, tick)
-    finally:
-        signal.signal(signal.SIGHUP, previous)
     if live:
         print("\r\x1b[K", end="", file=sys.stderr)
     whole = json.loads(server.result())

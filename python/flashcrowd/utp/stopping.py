@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from flashcrowd import _core
+from flashcrowd.signals import handled
 
 SLICE = 0.05
 """Seconds between two looks at what goes on."""
@@ -26,11 +27,7 @@ def attend(
         if pressed == 1 and sys.stderr.isatty():
             print("\nStopping; once more to stop at once.", file=sys.stderr)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with handled((signal.SIGINT, signal.SIGTERM), stop):
         while not task.wait(SLICE):
             tick()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     return pressed
