@@ -251,7 +251,12 @@ def protocols(rounds: int = 5, files: int = 8) -> None:
                 before = used(process)
                 url = f"{scheme}://127.0.0.1:{port}/file"
                 # The first turn brings the file into memory.
-                count = curls(url, options, version, files if turn else 1)
+                number = files if turn else 1
+                # By prior knowledge curl 7.88 asks once a connection: its second try fails before
+                # it is sent, at nginx as well.
+                each = 1 if options == prior[0] else number
+                repeats = range(number // each)
+                count = sum(curls(url, options, version, each) for _ in repeats)
                 if turn:
                     found[name].append(count / 1e9 / max(used(process) - before, 1e-9))
     table(found)

@@ -386,8 +386,12 @@ class Lab:
         """
     def has_ended(self) -> bool:
         """Whether the network has ended, by itself or as it was told."""
-    def stop(self) -> str:
-        """End the network; what it did (JSON)."""
+    def stop(self) -> tuple[str, Table, Table]:
+        """End the network.
+
+        Gives what it did (JSON), the table `captures`, and what is to become the table `packets`,
+        with a column `port` for the flow.
+        """
 
 @final
 class WebUser:

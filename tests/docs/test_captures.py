@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "docs" / "captures.md").read_text(encoding="utf-8")
+WHOLE = (Path(__file__).parents[2] / "docs" / "captures.md").read_text(encoding="utf-8")
+PAGE, _REAL = WHOLE.split("## Of real programs")
+"""The rest takes its time, in tests/emulation/test_taps.py."""
 
 
 def test_every_step_of_the_page_works(tmp_path: Path) -> None:

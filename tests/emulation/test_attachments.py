@@ -1,11 +1,7 @@
-"""Hosts without TUN: attached by veth and a raw socket, as root and as an ordinary user."""
+"""Hosts without TUN: attached by veth and a raw socket."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +9,6 @@ import pytest
 from flashcrowd.emulation.launch import LabHandle, in_lab
 from flashcrowd.emulation.self_test import failures
 from flashcrowd.engines.emulation import SELF_TESTS
-from flashcrowd.store import open as open_results
 from flashcrowd.study import Study
 
 pytestmark = pytest.mark.clocked
@@ -43,39 +38,3 @@ def test_the_network_is_the_same_by_veth(study: Path) -> None:
     assert link["max_queue_packets"] == 50, "packets of the MTU, no super-segments"
     assert sum(row["unmodelled_drops"] for row in tables["emulation"]) == 0
     assert any(row["rtt_s"] for row in tables["pings"])
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide /dev/net/tun")
-@pytest.mark.skipif(
-    not (shutil.which("setpriv") and shutil.which("unshare")),
-    reason="unshare and setpriv are not there",
-)
-def test_an_ordinary_user_without_tun_runs_by_veth(study: Path, tmp_path: Path) -> None:
-    study.write_text(study.read_text().replace("4 MB", "1 MB"))
-    out = tmp_path / "user"
-    out.mkdir()
-    os.chown(out, 65534, 65534)
-    reading = "-all,+dac_read_search"
-    rights = f"--inh-caps={reading} --ambient-caps=+dac_read_search --bounding-set={reading}"
-    become = f"setpriv --reuid=65534 --regid=65534 --clear-groups {rights}"
-    script = f"mount --bind /dev/null /dev/net/tun && exec {become} {sys.executable} -m flashcrowd "
-
-    def flashcrowd(words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["unshare", "--mount", "sh", "-c", script + words],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd="/",
-            env={**os.environ, "HOME": str(out), "PYTHONDONTWRITEBYTECODE": "1"},
-        )
-
-    said = flashcrowd(f"doctor {study}")
-    assert said.returncode == 0, said.stderr
-    (line,) = [line for line in said.stdout.splitlines() if "TUN device" in line]
-    assert line.startswith("limited")
-    assert "veth" in line
-    done = flashcrowd(f"run {study} --engine emulation --out {out / 'e'} --quiet")
-    assert done.returncode == 0, done.stderr
-    (row,) = open_results(out / "e").tables["transfers"].to_pylist()
-    assert row["bytes"] == 1_000_000

@@ -18,7 +18,14 @@ def test_it_says_that_a_study_can_be_emulated(
     assert _status(["doctor", str(study)]) == 0
     said = capsys.readouterr().out
     assert "can be emulated here." in said
-    for name in ("kernel", "namespaces", "TUN device", "real-time priority", "cores"):
+    for name in (
+        "kernel",
+        "namespaces",
+        "TUN device",
+        "real-time priority",
+        "queue disciplines",
+        "cores",
+    ):
         assert f" {name}: " in said
 
 
@@ -27,7 +34,9 @@ def test_every_program_of_others_is_there_or_how_to_get_it_is_said(
 ) -> None:
     assert _status(["doctor"]) == 0
     _, clients = capsys.readouterr().out.split("Clients of swarms:\n")
-    swarms, flows = clients.split("Flows of uTP:\n")
+    swarms, rest = clients.split("Flows of uTP:\n")
+    flows, trackers = rest.split("Trackers:\n")
+    assert "opentracker" in trackers
     for names, lines in ((PROGRAMS, swarms), (("libtorrent", "libutp"), flows)):
         said = {line.split()[0].rstrip(":"): line for line in lines.splitlines()}
         assert said.keys() == {*names}

@@ -1,14 +1,19 @@
-"""The self-test has time for what a slow line holds."""
+"""The self-test has time for what a slow line holds, and finds a network that is not the plan's."""
 
 from __future__ import annotations
 
+import copy
 import json
+import tomllib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from flashcrowd import _core
 from flashcrowd.emulation import self_test
 from flashcrowd.emulation.tracker_host import with_tracker_host
+from flashcrowd.study import Study
 from flashcrowd.traps import trap
 
 
@@ -31,3 +36,123 @@ def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) 
         assert over < min([*later, probes["stop"]["horizon_ns"]])
         longest.append(over - flood["stop_ns"])
     assert max(longest) > 1e9 * longest_s
+
+
+def plan_of(rate_bps: int = 10_000_000, loss: float = 0.0) -> dict[str, Any]:
+    """Two hosts, 40 ms apart, and a bottleneck with a queue of 50 packets on the way forth."""
+    study = Study.from_dict(
+        tomllib.loads(f"""
+format = 1
+title = "Two hosts"
+seed = 1
+
+[network]
+rtt = "0 ms"
+
+[network.groups.left]
+hosts = 1
+
+[network.groups.right]
+hosts = 1
+
+[network.links.bottleneck]
+rate = "{rate_bps} bit/s"
+queue = "50 packets"
+loss = "{100 * loss:g} %"
+back = {{ rate = "100 Mbit/s" }}
+
+[network.paths.across]
+between = ["left", "right"]
+through = ["bottleneck"]
+rtt = "40 ms"
+
+[workloads.bulk]
+kind = "transfer"
+from = "left"
+to = "right"
+size = "1 MB"
+""")
+    )
+    (point,) = study.points()
+    return json.loads(point.plan().to_json())
+
+
+def found_over(real: dict[str, Any], plan: dict[str, Any], seed: int = 1) -> list[dict[str, Any]]:
+    """What the probes of a plan find on a network that another plan says, as exactly as can be."""
+    probes = self_test.probe_plan(plan)
+    there = json.dumps({**probes, "network": real["network"]})
+    echoes = {}
+    for index, spec in enumerate(probes["workloads"]):
+        sent = range(spec["start_ns"], spec["stop_ns"], spec["interval_ns"])
+        ends = spec["from"], spec["to"], spec["size_bytes"]
+        times = _core.echo_times(there, seed, [(at, *ends) for at in sent])
+        echoes[index] = [
+            (at / 1e9, None if time is None else time / 1e9)
+            for at, time in zip(sent, times, strict=True)
+        ]
+    return self_test.judged(json.dumps(probes), 1, echoes)
+
+
+def test_the_network_of_the_plan_is_found() -> None:
+    plan = plan_of()
+    rows = {row["probe"]: row for row in found_over(plan, plan)}
+    assert not self_test.failures([*rows.values()])
+    assert rows["least round trip on the idle path"]["measured"] == pytest.approx(0.040, rel=0.01)
+    # Of 1428 B with their IP and ICMP headers 1400 are counted.
+    assert rows["rate of the full path"]["measured"] == pytest.approx(10e6, rel=0.01)
+    # 50 packets of 1400 B at 10 Mbit/s.
+    assert rows["wait on the full path"]["measured"] == pytest.approx(0.056, rel=0.03)
+
+
+def slower(network: dict[str, Any]) -> None:
+    for link in network["links"]:
+        if link["conditions"]["rate_bps"]:
+            link["conditions"]["rate_bps"] = link["conditions"]["rate_bps"] * 9 // 10
+
+
+def farther(network: dict[str, Any]) -> None:
+    for core in network["cores"]:
+        core["conditions"]["delay_ns"] += 3_000_000
+
+
+def shorter(network: dict[str, Any]) -> None:
+    for link in network["links"]:
+        link["conditions"]["queue"]["packets"] = 40
+
+
+def lossy(network: dict[str, Any]) -> None:
+    for link in network["links"]:
+        model = {"kind": "bernoulli", "probability": 0.15}
+        link["conditions"]["loss"] = {"side": "receiver", "model": model}
+
+
+@pytest.mark.parametrize(
+    ("change", "probe"),
+    [
+        (slower, "rate of the full path"),
+        (farther, "least round trip on the idle path"),
+        (shorter, "wait on the full path"),
+        (lossy, "answers on the full path"),
+    ],
+)
+def test_another_network_than_the_plan_s_is_told(
+    change: Callable[[dict[str, Any]], None], probe: str
+) -> None:
+    plan = plan_of()
+    real = copy.deepcopy(plan)
+    change(real["network"])
+    said = self_test.failures(found_over(real, plan))
+    assert any(f"self-test: {probe} " in line for line in said), said
+
+
+def test_random_loss_is_told_with_its_interval() -> None:
+    plan = plan_of(loss=0.05)
+    rows = {row["probe"]: row for row in found_over(plan, plan)}
+    loss = rows["loss on the idle path, both ways"]
+    assert loss["planned"] == pytest.approx(0.05)
+    assert loss["low"] < loss["measured"] < loss["high"]
+    assert loss["low"] < 0.05 < loss["high"] < 0.12
+    assert loss["within"]
+    half = plan_of(loss=0.005)
+    said = self_test.failures(found_over(plan_of(loss=0.2), half))
+    assert any("loss on the idle path" in line for line in said), said

@@ -5,6 +5,11 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// The longest TCP header without options.
 const TCP_HEADER_BYTES: usize = 20;
+/// Flags of TCP (RFC 9293, 3.1).
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
 /// Kinds of TCP options: the end of the list, padding, SACK ranges (RFC 9293, RFC 2018).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -15,6 +20,18 @@ const SACK: u8 = 5;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header<'a> {
     bytes: &'a [u8],
+}
+
+/// Where a segment of TCP stands in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpSegment {
+    /// Of the sender and the receiver.
+    pub(crate) ports: [u16; 2],
+    pub(crate) sequence: u32,
+    pub(crate) payload_bytes: u32,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) ack: bool,
 }
 
 impl<'a> Header<'a> {
@@ -64,8 +81,7 @@ impl<'a> Header<'a> {
             return None;
         }
         let (flags, header_bytes) = (segment[13], usize::from(segment[12] >> 4) * 4);
-        let (fin, syn, rst, ack) = (1, 2, 4, 16);
-        if flags & (fin | syn | rst) != 0 || flags & ack == 0 {
+        if flags & (FIN | SYN | RST) != 0 || flags & ACK == 0 {
             return None;
         }
         let options = segment.get(TCP_HEADER_BYTES..header_bytes)?;
@@ -90,6 +106,22 @@ impl<'a> Header<'a> {
         (TCP_HEADER_BYTES..=segment.len())
             .contains(&header_bytes)
             .then_some((begin, begin + header_bytes))
+    }
+
+    /// What of a segment of TCP says where it stands in its stream; `None` if it is something else.
+    pub(crate) fn tcp_segment(&self) -> Option<TcpSegment> {
+        let (begin, end) = self.tcp_headers()?;
+        let segment = self.payload();
+        let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
+        let flags = segment[13];
+        Some(TcpSegment {
+            ports: [word(0), word(2)],
+            sequence: u32::from(word(4)) << 16 | u32::from(word(6)),
+            payload_bytes: (begin + segment.len() - end) as u32,
+            syn: flags & SYN != 0,
+            fin: flags & FIN != 0,
+            ack: flags & ACK != 0,
+        })
     }
 
     /// Bytes of TCP's payload; `None` if it is no segment of TCP.

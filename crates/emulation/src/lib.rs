@@ -22,6 +22,7 @@ mod offset;
 mod pool;
 mod prediction;
 mod record;
+mod tap;
 
 pub use crossing::{Crossing, Place};
 pub use division::{Division, Indivisible};
@@ -29,3 +30,4 @@ pub use network::{Delivery, Network, Totals, most_bytes};
 pub use offload::Offload;
 pub use prediction::{Request, echo_times};
 pub use record::{LinkRow, PayloadRow, QueueRow, Report, SeriesRow};
+pub use tap::{Captured, Seen, Traced};

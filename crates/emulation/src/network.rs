@@ -5,6 +5,7 @@ use crate::in_flight::{InFlight, Turn};
 use crate::offload::Offload;
 use crate::pool::{Passing, Pool};
 use crate::record::{Recorder, Report};
+use crate::tap::{Seen, Taps};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_link::Queue;
 use flashcrowd_plan::{Plan, What, Windowed};
@@ -42,6 +43,7 @@ pub struct Network {
     inspects: bool,
     totals: Totals,
     recorder: Recorder,
+    taps: Taps,
     now: Time,
     /// What of the plan is played here, if it is divided; and the number of this node.
     share: Option<(Division, u32)>,
@@ -140,6 +142,7 @@ impl Network {
             inspects: queues.chain(changed).any(managed),
             totals: Totals::default(),
             recorder: Recorder::new(plan, plays),
+            taps: Taps::new(plan),
             now: Time::START,
             topology,
             plan: plan.clone(),
@@ -223,11 +226,14 @@ impl Network {
     ) {
         self.now = self.now.max(now);
         let Some(long) = self.long.take() else {
-            self.recorder.sent(from, self.pool.next_bytes().get(..bytes).unwrap_or_default());
+            let packet = self.pool.next_bytes().get(..bytes).unwrap_or_default();
+            self.recorder.sent(from, packet);
+            self.taps.sent(now, (from, to), packet, &offload);
             return self.launch(now, (from, to), bytes, offload, 1);
         };
         let packet = &long[..bytes];
         self.recorder.sent(from, packet);
+        self.taps.sent(now, (from, to), packet, &offload);
         let mut frames = offload.frames(packet);
         if frames > 1 {
             let route = self.topology.route(from, to);
@@ -394,6 +400,8 @@ impl Network {
         if packet.arrives {
             self.totals.delivered += u64::from(packet.frames);
             let bytes = self.pool.bytes(&packet);
+            let ends = (packet.source, packet.target);
+            self.taps.received(self.now, ends, bytes, &packet.offload);
             let (host, due, late, offload) = (packet.target, self.now, packet.late, packet.offload);
             let delivery = Delivery { host, due, late, offload, packet: bytes };
             deliver(delivery);
@@ -541,6 +549,11 @@ impl Network {
             What::Core { core, conditions } => self.topology.change_core(*core, conditions),
             What::Stop { .. } | What::Upload { .. } | What::TransferRate { .. } => {}
         }
+    }
+
+    /// What the taps saw since the last call.
+    pub fn seen(&mut self) -> Seen {
+        self.taps.take()
     }
 
     /// What was recorded until the last instant that the network has run for.

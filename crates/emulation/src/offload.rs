@@ -9,8 +9,9 @@ const GSO_ECN: u8 = 0x80;
 const FIN: u8 = 1;
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
-/// Where the checksum stands in a TCP header.
+/// Where the checksum stands in a TCP header, and in one of UDP.
 const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
 
 /// What a host leaves to its network card, as a device with offloads has it before each packet (struct
 /// virtio_net_hdr of linux/virtio_net.h, in the order of this machine's bytes): to complete the checksum,
@@ -118,6 +119,20 @@ impl Offload {
         Some((length, left))
     }
 
+    /// Completes the checksum of a packet, if that was left to the network card.
+    pub(crate) fn complete(&self, packet: &mut [u8]) {
+        let (from, at) = (usize::from(self.checksum_from), usize::from(self.checksum_at));
+        if self.flags & NEEDS_CSUM == 0 || from + at + 2 > packet.len() {
+            return;
+        }
+        let covered = &packet[from..];
+        let odd = covered.chunks_exact(2).remainder().first();
+        let sum = !folded(words(covered) + odd.map_or(0, |byte| u64::from(*byte) << 8));
+        // In UDP 0 says that there is none (RFC 768).
+        let sum = if sum == 0 && at == UDP_CHECKSUM { u16::MAX } else { sum };
+        packet[from + at..from + at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+
     /// Where things are in a super-segment; `None` if this is none, or contradicts itself.
     fn layout(&self, packet: &[u8]) -> Option<Layout> {
         if self.kind & !GSO_ECN != GSO_TCPV4 || self.segment_bytes == 0 {
@@ -139,7 +154,7 @@ struct Layout {
     segment: usize,
 }
 
-/// The sum of 16-bit words (RFC 1071), of an even number of bytes.
+/// The sum of whole 16-bit words (RFC 1071).
 fn words(bytes: &[u8]) -> u64 {
     bytes.chunks_exact(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum()
 }
@@ -171,18 +186,6 @@ mod tests {
         [ip.to_bytes().as_slice(), &tcp.to_bytes(), payload].concat()
     }
 
-    /// As a kernel that completes checksums receives it.
-    fn completed(frame: &[u8], offload: Offload) -> Vec<u8> {
-        let mut frame = frame.to_vec();
-        assert_eq!(offload.flags, NEEDS_CSUM);
-        let (from, at) = (usize::from(offload.checksum_from), usize::from(offload.checksum_at));
-        let mut covered = frame[from..].to_vec();
-        covered.resize(covered.len().next_multiple_of(2), 0);
-        let sum = !folded(words(&covered));
-        frame[from + at..from + at + 2].copy_from_slice(&sum.to_be_bytes());
-        frame
-    }
-
     proptest! {
         #[test]
         fn frames_have_all_of_a_super_segment_once(
@@ -198,8 +201,9 @@ mod tests {
             for index in 0..frames {
                 let mut room = [0; 1600];
                 let (length, left) = offload.frame(&packet, index, &mut room).expect("there is one");
-                let frame = completed(&room[..length], left);
-                let read = SlicedPacket::from_ip(&frame).expect("it is a packet");
+                let frame = &mut room[..length];
+                left.complete(frame);
+                let read = SlicedPacket::from_ip(frame).expect("it is a packet");
                 let Some(TransportSlice::Tcp(tcp)) = read.transport else { panic!("of TCP") };
                 let Some(NetSlice::Ipv4(ip)) = read.net else { panic!("of IPv4") };
                 let header = ip.header().to_header();
@@ -220,7 +224,7 @@ mod tests {
 
         #[test]
         fn anything_can_stand_before_anything(
-            packet in prop::collection::vec(any::<u8>(), 0..200),
+            mut packet in prop::collection::vec(any::<u8>(), 0..200),
             mut bytes in any::<[u8; Offload::BYTES]>(),
             own in any::<bool>(),
         ) {
@@ -230,6 +234,7 @@ mod tests {
             for index in 0..offload.frames(&packet) {
                 let _ = offload.frame(&packet, index, &mut [0; 1600]);
             }
+            offload.complete(&mut packet);
         }
     }
 

@@ -8,13 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flashcrowd_base::{RandomStream, Span, Time};
 use flashcrowd_emulation::linux::{self, Attachment, Company, HostSettings};
-use flashcrowd_emulation::{Division, Request};
+use flashcrowd_emulation::{Captured, Division, Request, Seen, Traced};
 use flashcrowd_plan::{Plan, Web, Workload};
+use flashcrowd_sim::Column;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
 use crate::faults::{EngineFault, PlanError};
+use crate::table::Table;
 
 /// A host's settings as Python gives them.
 #[derive(Deserialize)]
@@ -29,11 +31,15 @@ struct Settings {
 
 /// An emulated network. Everything of it is gone with this process.
 #[pyclass(module = "flashcrowd._core", frozen)]
-pub(crate) struct Lab(Mutex<linux::Lab>);
+pub(crate) struct Lab {
+    lab: Mutex<linux::Lab>,
+    /// Names of the plan's hosts.
+    hosts: Vec<String>,
+}
 
 impl Lab {
     fn lab(&self) -> MutexGuard<'_, linux::Lab> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lab.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -85,7 +91,8 @@ impl Lab {
             }
             None => linux::Lab::new(&plan, seed, &hosts, attachment),
         })?;
-        Ok(Lab(Mutex::new(lab)))
+        let hosts = plan.network.hosts.into_iter().map(|host| host.name).collect();
+        Ok(Lab { lab: Mutex::new(lab), hosts })
     }
 
     /// Say how the other nodes are reached, for a share: the file descriptor of a UDP socket, the number
@@ -135,11 +142,44 @@ impl Lab {
         self.lab().has_ended()
     }
 
-    /// End the network; what it did (JSON).
-    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+    /// End the network; what it did (JSON), the table `captures`, and what is to become `packets`, with a
+    /// column `port` for the flow.
+    fn stop(&self, py: Python<'_>) -> PyResult<(String, Table, Table)> {
         let report = py.detach(|| self.lab().stop())?;
-        serde_json::to_string(&report).map_err(|error| EngineFault::new_err(error.to_string()))
+        let json = serde_json::to_string(&report)
+            .map_err(|error| EngineFault::new_err(error.to_string()))?;
+        let (captures, packets) = seen(report.seen, &self.hosts);
+        Ok((json, Table::new(captures)?, Table::new(packets)?))
     }
+}
+
+/// What taps saw, as tables.
+fn seen(seen: Seen, hosts: &[String]) -> (flashcrowd_sim::Table, flashcrowd_sim::Table) {
+    let Seen { captured, bytes, traced } = seen;
+    let names =
+        |of: fn(&Captured) -> u32| Column::Text(captured.iter().map(of).collect(), hosts.to_vec());
+    let directions = ["received", "sent"].map(str::to_owned).to_vec();
+    let captures = vec![
+        ("host", names(|it| it.host)),
+        ("peer", names(|it| it.peer)),
+        ("t_ns", Column::U64(captured.iter().map(|it| it.at.nanos()).collect())),
+        (
+            "direction",
+            Column::Text(captured.iter().map(|it| u32::from(it.sent)).collect(), directions),
+        ),
+        ("ip_bytes", Column::U32(captured.iter().map(|it| it.ip_bytes).collect())),
+        ("packet", Column::Bytes(bytes, captured.iter().map(|it| it.end).collect())),
+    ];
+    let count = |of: fn(&Traced) -> u32| Column::U32(traced.iter().map(of).collect());
+    let packets = vec![
+        ("port", count(|it| u32::from(it.port))),
+        ("t_s", Column::F64(traced.iter().map(|it| it.at.seconds()).collect())),
+        ("ip_bytes", count(|it| it.ip_bytes)),
+        ("payload_bytes", count(|it| it.payload_bytes)),
+        ("retransmission", count(|it| u32::from(it.again))),
+    ];
+    let table = |name, columns| flashcrowd_sim::Table { name, columns };
+    (table("captures", captures), table("packets", packets))
 }
 
 /// A division of this plan.

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flashcrowd.cli.options import Repeats, Seed, Settings, load
-from flashcrowd.clients import PROGRAMS
+from flashcrowd.clients import PROGRAMS, opentracker
 from flashcrowd.clients.programs import Program
 from flashcrowd.emulation.capabilities import capabilities, missing
 from flashcrowd.emulation.players import OURS, PLAYERS, Player
@@ -44,6 +44,8 @@ def doctor(
         _say(PROGRAMS.values())
         print("Flows of uTP:")
         _say(it for it in PLAYERS.values() if it.name not in OURS)
+        print("Trackers:\n  flashcrowd's own")
+        print(f"  {opentracker.why_not() or opentracker.NAME}")
         return LACKING if lacking else 0
     problems: dict[str, None] = {}
     for point in load(study, set, seed, repeats).points():

@@ -17,11 +17,25 @@ stacks, the emulator and the programs, at half of its time."""
 IDLE_HOST = 100
 """What a host costs whose client waits, in packets per second: 20 libtorrent peers at 20 kB/s took
 5 % of a core (2 of them for packets), on a machine with other work beside."""
+_PEER_BYTES = 100_000
+_PEER_PACKETS = _PEER_BYTES / 1448 * 1.5
+"""Packets per second that a peer sends who uploads and downloads so many bytes: segments of
+1448 bytes, and an acknowledgement for every second one that comes."""
 FREE = 0.3
 """The share of the processors' time that has to be free before one more run begins. A run costs
 most at its start, and what its clients do besides packets is not predicted: 16 runs of six clients
 that fitted by their packets, and began together, took all of two cores for minutes."""
 _LOOK_S = 0.1
+
+
+def capacity() -> int:
+    """Packets per second that this machine is expected to carry."""
+    return PACKETS_PER_CORE * cores()
+
+
+def peers() -> int:
+    """How many peers at 100 kB/s each that is."""
+    return int(capacity() / (_PEER_PACKETS + IDLE_HOST))
 
 
 class _Cancellable(Protocol):
@@ -77,7 +91,7 @@ def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[N
     Raises:
         Cancelled: the run was cancelled while it waited.
     """
-    most = PACKETS_PER_CORE * cores()
+    most = capacity()
     budget = _BUDGET
     packets_per_s += IDLE_HOST * hosts
     with budget.condition:

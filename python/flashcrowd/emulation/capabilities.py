@@ -12,12 +12,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from flashcrowd import _core
 from flashcrowd.clients import refusals
 from flashcrowd.cores import cores
-from flashcrowd.emulation import players, stack
+from flashcrowd.emulation import budget, players, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
@@ -93,12 +94,13 @@ def capabilities() -> Iterator[Capability]:
         if few
         else "",
     )
-    # 20 us of a core for each packet, half of the cores' time (see `budget`).
-    rate = 25_000 * cores()
+    yield _queues()
+    rate = budget.capacity()
     yield Capability(
         "cores",
         "limited" if cores() < 2 else "works",
-        f"{cores()}; about {rate:,} packets/s in all, {rate * 12e-3:,.0f} Mbit/s if they are full",
+        f"{cores()}; about {rate:,} packets/s in all, {rate * 12e-3:,.0f} Mbit/s if they are full, "
+        f"or a swarm of {round(budget.peers(), -1)} peers at 100 kB/s",
         "one for the emulator and one for the programs keep runs valid" if cores() < 2 else "",
     )
 
@@ -175,6 +177,16 @@ def _tun(tried: Mapping[str, Any]) -> Capability:
         said = f"{tried['tun']}; hosts are attached by veth and a raw socket instead, with one MTU"
         return Capability("TUN device", "limited", said, f"as root: {remedy}")
     return Capability("TUN device", "works", "/dev/net/tun, to which hosts are attached")
+
+
+def _queues() -> Capability:
+    """The model brings its own disciplines; the kernel's hold what the emulator has not read."""
+    try:
+        kernels = Path("/proc/sys/net/core/default_qdisc").read_text().strip()
+    except OSError:
+        kernels = "none that is known"
+    said = f"the model's own on all links; the kernel's default, {kernels}, only before they begin"
+    return Capability("queue disciplines", "works", said)
 
 
 def _real_time(tried: Mapping[str, Any]) -> Capability:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd import _core
-from flashcrowd.emulation import payloads, self_test
+from flashcrowd.emulation import payloads, self_test, taps
 from flashcrowd.emulation.addresses import address
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.joined import ARRIVALS
@@ -237,7 +237,9 @@ def perform(
         end_s = table.now()
         # What programs still say as they close is no part of the run: nothing carries it any more.
         stage.cut_off()
-        report = json.loads(lab.stop())
+        report_json, captures, packets = lab.stop()
+        report = json.loads(report_json)
+        taps.keep(folder, captures, packets, stage.ports())
         stage.finish()
         if stage.failure:
             outcome, reason = "failed", stage.failure

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal
 
+from flashcrowd.emulation import taps
 from flashcrowd.emulation.scratch import scratch
 from flashcrowd.errors import Cancelled, EngineError
 
@@ -49,8 +50,8 @@ def in_lab(
     handle: LabHandle,
     probe: bool = False,
     attachment: Literal["tun", "veth"] | None = None,
-) -> Mapping[str, list[dict[str, Any]]]:
-    """One run's tables, as lists of rows by name, from a process of its own.
+) -> dict[str, Any]:
+    """One run's tables, from a process of its own: lists of rows, but of `taps` Arrow's.
 
     Args:
         plan_json: the plan.
@@ -66,7 +67,7 @@ def in_lab(
     with scratch() as folder:
         asked = {"plan": plan_json, "seed": seed, "probe": probe, "folder": str(folder)}
         asked["attachment"] = attachment
-        return in_process(LAB, asked, handle)["tables"]
+        return {**in_process(LAB, asked, handle)["tables"], **taps.kept(folder)}
 
 
 def in_process(module: str, asked: Mapping[str, Any], handle: LabHandle) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from flashcrowd.emulation.web import LEAST_REQUEST
 KINDS = ("transfer", "ping", "call", "web", "swarm")
 """Workloads that real programs play so far."""
 
-_MEASURES = ("capture", "connections", "packets_ns", "send_gaps", "unchokes")
-"""What the programs do not tell."""
+_MEASURES = ("connections", "send_gaps", "unchokes")
+"""What the programs do not tell, and packets do not show."""
 _LEAST_BYTES = {"ping": echo.LEAST_BYTES, "call": call.LEAST_BYTES}
 _TELLS_PIECES = "libtorrent"
 """The client that tells of every piece when it has it."""
@@ -62,7 +62,14 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
     yield from stack.conflicts(plan)
     for name in _MEASURES:
         if plan["measures"].get(name):
-            yield f"measures: {name.removesuffix('_ns')} is not recorded of real programs yet"
+            yield f"measures: {name} is not recorded of real programs yet"
+    if plan["measures"].get("packets_ns"):
+        for index, workload in enumerate(plan["workloads"]):
+            if workload["kind"] == "transfer" and "utp" in (workload["transport"] or {}):
+                yield (
+                    f"measures: packets are those of the kernel's TCP; workloads[{index}] "
+                    f"({workload['name']}) goes over uTP; take measures.capture in its place"
+                )
 
 
 def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> Iterator[str]:

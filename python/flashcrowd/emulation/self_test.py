@@ -1,13 +1,14 @@
 """The self-test: each kind of path between hosts that talk, measured from outside with echoes.
 
 The probes run over the plan's network with nothing else on it. What they have to find is what the
-model says for the instants at which they were sent: a few on the idle path for its delay, then more
-than its bottleneck carries, for its rate and the length of its queue.
+model says for the instants at which they were sent: some on the idle path for its delay and loss,
+then more than its bottleneck carries, for its rate and the length of its queue.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +16,13 @@ from flashcrowd import _core
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""
-_IDLE = {"size_bytes": 84, "interval_ns": 25_000_000}
-_IDLE_NS, _FLOOD_NS = 500_000_000, 500_000_000
+_IDLE_BYTES = 84
+_IDLE_EVERY_NS, _IDLE_NS = 25_000_000, 500_000_000
+_LOSSY_EVERY_NS, _LOSSY_NS = 5_000_000, 2_000_000_000
+"""A path that loses at random needs more echoes on it, …"""
+_IDLE_LOAD = 0.2
+"""… which take at most this share of its bottleneck."""
+_FLOOD_NS = 500_000_000
 _FLOOD_BYTES = 1400
 _LOAD = 1.5
 """A flood is so many times what the bottleneck carries."""
@@ -26,6 +32,17 @@ DELAY_S, DELAY_SHARE = 0.001, 0.02
 """Delays may differ by so much, or by this share of what the model says."""
 ANSWERS, ANSWERS_SHARE = 3, 0.05
 """So may the number of answers."""
+RATE_SHARE = 0.05
+"""So may the rate."""
+LEAST_OF_RATE = 12
+"""A rate is told of so many answers at least."""
+LOSS_Z = 3.29
+"""The planned loss lies within the 99.9 % interval of the measured one."""
+
+Echo = tuple[float, float | None]
+"""When it was sent, and how long its answer took; None for one that was not answered."""
+Pair = tuple[float, float]
+"""What the model says, and what was found; or the ends of an interval."""
 
 
 def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> dict[str, Any]:
@@ -36,11 +53,20 @@ def probe_plan(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> d
     workloads, begin = [], 0
     for number, (one, other) in enumerate(paths(plan, nodes)):
         ends = {"kind": "ping", "from": one, "to": other}
-        stop = begin + _IDLE_NS
-        idle = {"name": f"idle-{number}", "start_ns": begin, "stop_ns": stop, **_IDLE}
-        workloads.append({**ends, **idle})
         rate = _bottleneck_bps(plan, one, other)
-        settle = begin + _IDLE_NS + _SETTLE_NS + _base_rtt_ns(plan, one, other)
+        every, span = _IDLE_EVERY_NS, _IDLE_NS
+        if _loss(plan, one, other):
+            least = _IDLE_BYTES * 8e9 / (_IDLE_LOAD * rate) if rate else 0
+            every, span = max(_LOSSY_EVERY_NS, int(least)), _LOSSY_NS
+        idle = {
+            "name": f"idle-{number}",
+            "start_ns": begin,
+            "stop_ns": begin + span,
+            "interval_ns": every,
+            "size_bytes": _IDLE_BYTES,
+        }
+        workloads.append({**ends, **idle})
+        settle = begin + span + _SETTLE_NS + _base_rtt_ns(plan, one, other)
         begin = settle
         if rate is not None:
             per_s = min(_MOST_FLOOD_PER_S, _LOAD * rate / 8 / _FLOOD_BYTES)
@@ -69,9 +95,7 @@ def _longest_ns(plan: Mapping[str, Any], flood: Mapping[str, Any]) -> int:
     return max((time for time in times if time is not None), default=0)
 
 
-def judged(
-    plan_json: str, seed: int, echoes: Mapping[int, list[tuple[float, float | None]]]
-) -> list[dict[str, Any]]:
+def judged(plan_json: str, seed: int, echoes: Mapping[int, list[Echo]]) -> list[dict[str, Any]]:
     """What the probes found beside what the model says, as rows of the table `probes`.
 
     Args:
@@ -88,14 +112,14 @@ def judged(
             asked.append((request, index, number))
     asked.sort()
     times = _core.echo_times(plan_json, seed, [request for request, _, _ in asked])
-    said: dict[int, list[float]] = {index: [] for index in echoes}
-    for (_, index, _), time in zip(asked, times, strict=True):
-        if time is not None:
-            said[index].append(time / 1e9)
+    said: dict[int, list[Echo]] = {index: [] for index in echoes}
+    for (request, index, _), time in zip(asked, times, strict=True):
+        said[index].append((request[0] / 1e9, None if time is None else time / 1e9))
     rows = []
+    least: dict[tuple[str, str], Pair] = {}
     for index, found in echoes.items():
-        measured = [rtt for _, rtt in found if rtt is not None]
-        rows += _rows(plan, plan["workloads"][index], said[index], measured)
+        spec = plan["workloads"][index]
+        rows += _rows(plan, spec, (said[index], found), least)
     return rows
 
 
@@ -110,22 +134,72 @@ def failures(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _rows(
-    plan: Mapping[str, Any], spec: Mapping[str, Any], said: list[float], measured: list[float]
+    plan: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    echoes: tuple[list[Echo], list[Echo]],
+    least: dict[tuple[str, str], Pair],
 ) -> Iterator[dict[str, Any]]:
+    """What one kind of probes found on one path; the idle path comes before the full one.
+
+    Args:
+        plan: the plan of the probes.
+        spec: the probes.
+        echoes: by the model, and as measured.
+        least: the least round trips of the idle paths so far.
+    """
     hosts = plan["network"]["hosts"]
     ends = {"from": hosts[spec["from"]]["name"], "to": hosts[spec["to"]]["name"]}
-    few = ANSWERS + ANSWERS_SHARE * len(said)
-    idle = spec["name"].startswith("idle")
-    name = "answers on the idle path" if idle else "answers on the full path"
-    counts = (len(said), len(measured))
-    yield _row(name, ends, counts, abs(counts[0] - counts[1]) <= few)
-    if said and measured:
-        typical = min if idle else _nine_tenths
-        pair = (typical(said), typical(measured))
-        name = "least round trip on the idle path"
-        name = name if idle else "90th percentile of round trips on the full path"
-        near = abs(pair[1] - pair[0]) <= DELAY_S + DELAY_SHARE * pair[0]
-        yield _row(name, ends, pair, near)
+    key = ends["from"], ends["to"]
+    trips = [[rtt for _, rtt in found if rtt is not None] for found in echoes]
+    counts = len(trips[0]), len(trips[1])
+    few = ANSWERS + ANSWERS_SHARE * counts[0]
+    path = "idle" if spec["name"].startswith("idle") else "full"
+    yield _row(f"answers on the {path} path", ends, counts, abs(counts[0] - counts[1]) <= few)
+    if not all(counts):
+        return
+    if path == "idle":
+        pair = least[key] = min(trips[0]), min(trips[1])
+        yield _row("least round trip on the idle path", ends, pair, _near(pair))
+        loss = _loss(plan, spec["from"], spec["to"])
+        if loss:
+            interval = _interval(len(echoes[1]) - counts[1], len(echoes[1]))
+            share = 1 - counts[1] / len(echoes[1])
+            within = interval[0] <= loss <= interval[1]
+            yield _row("loss on the idle path, both ways", ends, (loss, share), within, interval)
+        return
+    pair = _nine_tenths(trips[0]), _nine_tenths(trips[1])
+    yield _row("90th percentile of round trips on the full path", ends, pair, _near(pair))
+    if key in least:
+        waits = pair[0] - least[key][0], pair[1] - least[key][1]
+        # It is late by no more than both of what it is the difference of.
+        within = _near(pair) and _near(least[key])
+        yield _row("wait on the full path", ends, waits, within)
+    if min(counts) >= LEAST_OF_RATE:
+        rates = _rate_bps(echoes[0]), _rate_bps(echoes[1])
+        within = abs(rates[1] - rates[0]) <= RATE_SHARE * rates[0]
+        yield _row("rate of the full path", ends, rates, within)
+
+
+def _near(pair: Pair) -> bool:
+    """Whether two delays differ by no more than they may."""
+    return abs(pair[1] - pair[0]) <= DELAY_S + DELAY_SHARE * pair[0]
+
+
+def _rate_bps(echoes: list[Echo]) -> float:
+    """At what rate answers came, from the time on when the bottleneck was surely busy."""
+    came = sorted(sent + rtt for sent, rtt in echoes if rtt is not None)
+    later = came[len(came) // 4 :]
+    span = later[-1] - later[0]
+    return (len(later) - 1) * _FLOOD_BYTES * 8 / span if span > 0 else math.inf
+
+
+def _interval(lost: int, sent: int) -> Pair:
+    """The interval of a share by Wilson (1927), which Brown, Cai and DasGupta (2001) recommend."""
+    share, square = lost / sent, LOSS_Z**2
+    middle = (share + square / (2 * sent)) / (1 + square / sent)
+    spread = math.sqrt(share * (1 - share) / sent + square / (4 * sent**2))
+    half = LOSS_Z * spread / (1 + square / sent)
+    return middle - half, middle + half
 
 
 def _nine_tenths(values: list[float]) -> float:
@@ -133,10 +207,12 @@ def _nine_tenths(values: list[float]) -> float:
 
 
 def _row(
-    probe: str, ends: Mapping[str, str], pair: tuple[float, float], within: bool
+    probe: str, ends: Mapping[str, str], pair: Pair, within: bool, interval: Pair | None = None
 ) -> dict[str, Any]:
     planned, measured = map(float, pair)
-    return {"probe": probe, **ends, "planned": planned, "measured": measured, "within": int(within)}
+    low, high = interval or (None, None)
+    found = {"planned": planned, "measured": measured, "low": low, "high": high}
+    return {"probe": probe, **ends, **found, "within": int(within)}
 
 
 def paths(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[tuple[int, int]]:
@@ -221,6 +297,25 @@ def _bottleneck_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None
         return None
     rates = [link["conditions"]["rate_bps"] for link in links]
     return min((rate for rate in rates if rate is not None), default=None)
+
+
+def _loss(plan: Mapping[str, Any], one: int, other: int) -> float | None:
+    """What share of echoes the path loses at random, both ways; `None` if none or not known.
+
+    A loss that is drawn for each pair is not known, and one that comes in bursts has no interval.
+    """
+    steps = [*_way(plan, one, other), *_way(plan, other, one)]
+    if any(step.get("draw") is not None for step in steps):
+        return None
+    kept = 1.0
+    for step in steps:
+        loss = step["conditions"].get("loss")
+        if loss is None:
+            continue
+        if loss["model"]["kind"] != "bernoulli":
+            return None
+        kept *= 1 - loss["model"]["probability"]
+    return 1 - kept if kept < 1 else None
 
 
 def _base_rtt_ns(plan: Mapping[str, Any], one: int, other: int) -> int:

@@ -216,6 +216,10 @@ class Stage:
             },
         )
 
+    def ports(self) -> dict[int, tuple[str, int]]:
+        """The transfer and the number of the flow at each port of transfers."""
+        return {flow.job.port: (flow.spec["name"], flow.number) for flow in self._all()}
+
     def _all(self) -> list[Flow]:
         return [flow for flows in self.flows.values() for flow in flows]
 

@@ -69,6 +69,12 @@ class Emulator:
         )
         asked = frozenset(programs(plan))
         if self.across:
+            asked_for = [name for name in ("capture", "packets_ns") if plan["measures"].get(name)]
+            if asked_for:
+                raise PlanRejected(
+                    f"cannot be emulated:\n  measures: {asked_for[0].removesuffix('_ns')} is not "
+                    "brought together from several nodes; leave it out, or play the run on one"
+                )
             if offloads(plan):
                 raise PlanRejected(
                     "cannot be emulated:\n  stacks: super-segments (tso) are not carried between "
@@ -119,12 +125,14 @@ class Emulator:
         if unknown:
             raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
         return {
-            name: pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
+            name: found.cast(ENGINE_TABLES[name].schema)
+            if isinstance(found, pa.Table)
+            else pa.Table.from_pylist(found, schema=ENGINE_TABLES[name].schema)
             for name, found in rows.items()
         }
 
-    def _played(self, plan_json: str, seed: int, control: Any) -> dict[str, list[dict[str, Any]]]:
-        """The tables of a run as rows, by name, once it fits beside the others."""
+    def _played(self, plan_json: str, seed: int, control: Any) -> dict[str, Any]:
+        """The tables of a run by name, once it fits beside the others: rows, or Arrow's."""
         need = self._need(plan_json)
         hosts = len(json.loads(plan_json)["network"]["hosts"])
         with share(need.packets / max(need.seconds, 1.0), hosts, control):
@@ -142,7 +150,7 @@ class Emulator:
 
     def _in_labs(
         self, plan_json: str, seed: int, control: Any, probe: bool = False
-    ) -> Mapping[str, list[dict[str, Any]]]:
+    ) -> Mapping[str, Any]:
         """The tables of a run, or of the self-test, by this machine or by all nodes."""
         if self.across:
             return in_labs(plan_json, seed, control, self.across, probe=probe)

@@ -23,6 +23,7 @@ def blocks(results: Source) -> Iterator[Block]:
     probes = source.table(results, "probes")
     if probes is not None:
         yield Text(_self_test(probes))
+        yield _paths(probes)
     after = [it["self_test_after"] for it in _sessions(results) if "self_test_after" in it]
     if after:
         yield Text(_self_test_after(after))
@@ -50,6 +51,33 @@ def _self_test(probes: pa.Table) -> str:
         f"{within} of {wording.count(probes.num_rows, 'probe')} of the paths found what the model "
         "says, within the limits of the self-test."
     )
+
+
+def _paths(probes: pa.Table) -> Table:
+    """What was measured on each path, once: networks of several runs may be the same."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in probes.to_pylist():
+        found.setdefault((row["from"], row["to"], row["probe"]), row)
+    rows = [
+        [f"{one} → {other}", probe, *_beside(row), "yes" if row["within"] else "no"]
+        for (one, other, probe), row in found.items()
+    ]
+    caption = "The network as echoes found it from outside, with nothing else on it."
+    columns = ["path", "what", "model", "measured", "within the limits"]
+    return Table(columns, rows, caption, frozenset({0, 1}), folded=True)
+
+
+def _beside(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What the model says, and what was found, with units."""
+    probe = row["probe"]
+    if probe.startswith("answers"):
+        return f"{row['planned']:.0f}", f"{row['measured']:.0f}"
+    if probe.startswith("rate"):
+        return f"{row['planned'] / 1e6:.4g} Mbit/s", f"{row['measured'] / 1e6:.4g} Mbit/s"
+    if probe.startswith("loss"):
+        measured = f"{row['measured']:.2%} [{max(row['low'], 0):.2%}, {row['high']:.2%}]"
+        return f"{row['planned']:.2%}", measured
+    return f"{1e3 * row['planned']:.1f} ms", f"{1e3 * row['measured']:.1f} ms"
 
 
 def _sessions(results: Source) -> Sequence[Mapping[str, Any]]:

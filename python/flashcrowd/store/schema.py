@@ -618,12 +618,16 @@ ENGINE_TABLES: dict[str, Layout] = {
             "one thing that the self-test of an emulation measured before its first run over a "
             "network; empty for a simulation",
             _columns("""
-    probe | text | | what was measured, with echoes: their least round trip on the idle path (s),
-        the 90th percentile while they ask for more than it carries (s), how many were answered
+    probe | text | | what was measured, with echoes: how many were answered, their least round trip
+        on the idle path (s), its loss both ways if it loses at random; while they ask for more than
+        it carries the 90th percentile of round trips (s), what of it is waiting (s), and the rate
+        at which answers came (bit/s)
     from | text | | asking host
     to | text | | answering host
-    planned | real | s, or 1 | what the model says for the instants at which they were sent
-    measured | real | s, or 1 | what was found
+    planned | real | s, bit/s, or 1 | what the model says for the instants at which they were sent
+    measured | real | s, bit/s, or 1 | what was found
+    low | real? | 1 | of a loss, the lower end of its 99.9 % interval
+    high | real? | 1 | its upper end
     within | count | | 1 if the difference is within the limits of the self-test, else 0
 """),
         ),

@@ -8,6 +8,7 @@ use crate::header::Header;
 use crate::lateness::Lateness;
 use crate::network::{Delivery, Network, Totals};
 use crate::record::Report;
+use crate::tap::Seen;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_plan::Plan;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
@@ -110,6 +111,9 @@ pub struct LabReport {
     /// Rows of the tables about links.
     #[serde(flatten)]
     pub report: Report,
+    /// What the taps saw.
+    #[serde(skip)]
+    pub seen: Seen,
     /// How punctual it was.
     pub seconds: Vec<Second>,
     /// Whether the emulator had real-time priority at the end.
@@ -273,6 +277,7 @@ impl Lab {
             attachment: self.attachment,
             totals: driven.network.totals(),
             report: driven.network.report(),
+            seen: driven.network.seen(),
             seconds: driven.seconds,
             real_time: driven.real_time,
             interface_drops,
