@@ -82,9 +82,7 @@ def _held_against_tshark(results: Path, folder: Path) -> None:
 
 
 @pytest.mark.clocked
-def test_the_swarm_of_the_page_is_captured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_swarm_of_the_page_is_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[2] / "docs" / "captures.md").read_text(encoding="utf-8")
     (study,) = re.findall(r"<!-- file: homes.toml -->\n```toml\n(.*?)```", page, re.S)
     (tmp_path / "homes.toml").write_text(study)
