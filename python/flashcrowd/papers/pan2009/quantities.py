@@ -84,8 +84,8 @@ def round_trips(study: StudyEvidence, given: Given) -> dict[int, np.ndarray]:
     from_s, to_s = _stretch(study, given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
-    runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
-    return {int(run): 1e3 * rtt[runs == run] for run in np.unique(runs)}
+    runs = tables.integers(rows, "run")
+    return {run: 1e3 * rtt[mine] for run, mine in tables.by_run(runs, chosen)}
 
 
 def _of_pings(

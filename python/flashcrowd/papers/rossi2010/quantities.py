@@ -70,9 +70,8 @@ def ping(study: StudyEvidence, given: Given) -> Measure:
     from_s, to_s = curves.stretch(given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
-    runs = tables.integers(rows, "run")[chosen]
-    rtt = rtt[chosen]
-    of_run = {int(run): 1e3 * float(rtt[runs == run].mean()) for run in np.unique(runs)}
+    runs = tables.integers(rows, "run")
+    of_run = {run: 1e3 * float(rtt[mine].mean()) for run, mine in tables.by_run(runs, chosen)}
     return Measure("bystander's ping", "ms", of_run, "Mean of the answered echo requests.")
 
 
@@ -82,8 +81,8 @@ def ping_peak(study: StudyEvidence, given: Given) -> Measure:
     from_s, to_s = curves.stretch(given)
     sent, rtt = tables.numbers(rows, "sent_s"), tables.numbers(rows, "rtt_s")
     chosen = (sent >= from_s) & (sent < to_s) & ~np.isnan(rtt)
-    runs, rtt = tables.integers(rows, "run")[chosen], rtt[chosen]
-    of_run = {int(run): 1e3 * float(rtt[runs == run].max()) for run in np.unique(runs)}
+    runs = tables.integers(rows, "run")
+    of_run = {run: 1e3 * float(rtt[mine].max()) for run, mine in tables.by_run(runs, chosen)}
     return Measure("longest ping", "ms", of_run, "Of the answered echo requests.")
 
 
