@@ -6,7 +6,7 @@ const UDP: u8 = 17;
 /// The longest TCP header without options.
 const TCP_HEADER_BYTES: usize = 20;
 /// Flags of TCP (RFC 9293, 3.1).
-const FIN: u8 = 1;
+pub(crate) const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
@@ -110,14 +110,14 @@ impl<'a> Header<'a> {
 
     /// What of a segment of TCP says where it stands in its stream; `None` if it is something else.
     pub(crate) fn tcp_segment(&self) -> Option<TcpSegment> {
-        let (begin, end) = self.tcp_headers()?;
+        let payload_bytes = self.tcp_payload()?;
         let segment = self.payload();
         let word = |at: usize| u16::from_be_bytes([segment[at], segment[at + 1]]);
         let flags = segment[13];
         Some(TcpSegment {
             ports: [word(0), word(2)],
             sequence: u32::from(word(4)) << 16 | u32::from(word(6)),
-            payload_bytes: (begin + segment.len() - end) as u32,
+            payload_bytes,
             syn: flags & SYN != 0,
             fin: flags & FIN != 0,
             ack: flags & ACK != 0,

@@ -1,4 +1,4 @@
-use crate::header::Header;
+use crate::header::{FIN, Header};
 
 /// Flags and kinds of linux/virtio_net.h.
 const NEEDS_CSUM: u8 = 1;
@@ -6,7 +6,6 @@ const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_ECN: u8 = 0x80;
 /// Flags of TCP (RFC 9293, RFC 3168).
-const FIN: u8 = 1;
 const PSH: u8 = 8;
 const CWR: u8 = 0x80;
 /// Where the checksum stands in a TCP header, and in one of UDP.

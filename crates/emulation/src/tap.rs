@@ -62,12 +62,7 @@ pub struct Traced {
 
 #[derive(Debug)]
 struct CaptureTap {
-    /// Whether each host is captured.
-    hosts: Vec<bool>,
-    from: Time,
-    to: Time,
-    /// How many bytes of each packet are kept.
-    snap: usize,
+    spec: Capture,
     seen: Vec<Captured>,
     bytes: Vec<u8>,
 }
@@ -98,7 +93,7 @@ impl Taps {
             _ => None,
         });
         Taps {
-            capture: capture.as_ref().map(|it| CaptureTap::new(it, plan.network.hosts.len())),
+            capture: capture.clone().map(CaptureTap::new),
             trace: packets_ns.map(|until| Trace {
                 until: Time::START + until,
                 senders: senders.collect(),
@@ -110,16 +105,18 @@ impl Taps {
     }
 
     /// A host has sent a packet to another.
-    pub(crate) fn sent(&mut self, at: Time, ends: (u32, u32), packet: &[u8], offload: &Offload) {
-        if self.capture.is_some() || self.trace.is_some() {
-            self.each_frame(packet, offload, |taps, frame| {
-                if let Some(capture) = &mut taps.0 {
-                    capture.see(at, ends, true, frame);
-                }
-                if let Some(trace) = &mut taps.1 {
-                    trace.see(at, ends, frame);
-                }
-            });
+    pub(crate) fn sent(
+        &mut self,
+        at: Time,
+        (from, to): (u32, u32),
+        packet: &[u8],
+        offload: &Offload,
+    ) {
+        let capture = self.capture.as_mut().filter(|it| it.watches(at, from));
+        let trace = self.trace.as_mut().filter(|it| it.watches(at, from));
+        if capture.is_some() || trace.is_some() {
+            let pass = Pass { at, host: from, peer: to, sent: true };
+            show(capture, trace, &mut self.frame, pass, packet, offload);
         }
     }
 
@@ -131,40 +128,10 @@ impl Taps {
         packet: &[u8],
         offload: &Offload,
     ) {
-        if self.capture.is_some() {
-            self.each_frame(packet, offload, |taps, frame| {
-                if let Some(capture) = &mut taps.0 {
-                    capture.see(at, (to, from), false, frame);
-                }
-            });
-        }
-    }
-
-    /// Shows both taps the frames of a packet, checksums complete.
-    #[cold]
-    fn each_frame(
-        &mut self,
-        packet: &[u8],
-        offload: &Offload,
-        mut show: impl FnMut(&mut (&mut Option<CaptureTap>, &mut Option<Trace>), &[u8]),
-    ) {
-        let mut taps = (&mut self.capture, &mut self.trace);
-        let frames = offload.frames(packet);
-        for index in 0..frames {
-            let left = if frames == 1 {
-                self.frame.clear();
-                self.frame.extend_from_slice(packet);
-                *offload
-            } else {
-                self.frame.resize(packet.len(), 0);
-                let Some((bytes, left)) = offload.frame(packet, index, &mut self.frame) else {
-                    break;
-                };
-                self.frame.truncate(bytes);
-                left
-            };
-            left.complete(&mut self.frame);
-            show(&mut taps, &self.frame);
+        let capture = self.capture.as_mut().filter(|it| it.watches(at, to));
+        if capture.is_some() {
+            let pass = Pass { at, host: to, peer: from, sent: false };
+            show(capture, None, &mut self.frame, pass, packet, offload);
         }
     }
 
@@ -179,41 +146,76 @@ impl Taps {
     }
 }
 
-impl CaptureTap {
-    fn new(capture: &Capture, hosts: usize) -> CaptureTap {
-        let mut captured = vec![false; hosts];
-        for &host in &capture.hosts {
-            captured[host as usize] = true;
-        }
-        CaptureTap {
-            hosts: captured,
-            from: capture.begin(),
-            to: capture.end(),
-            snap: capture.snap_bytes.map_or(usize::MAX, |snap| snap as usize),
-            seen: Vec::new(),
-            bytes: Vec::new(),
-        }
-    }
+/// A packet passes the interface of a host.
+#[derive(Clone, Copy)]
+struct Pass {
+    at: Time,
+    host: u32,
+    peer: u32,
+    sent: bool,
+}
 
-    fn see(&mut self, at: Time, (host, peer): (u32, u32), sent: bool, packet: &[u8]) {
-        if self.hosts[host as usize] && (self.from..self.to).contains(&at) {
-            self.bytes.extend_from_slice(&packet[..packet.len().min(self.snap)]);
-            let (ip_bytes, end) = (packet.len() as u32, self.bytes.len() as u64);
-            self.seen.push(Captured { at, host, peer, sent, ip_bytes, end });
+/// Shows taps the frames of a packet, checksums complete.
+#[cold]
+fn show(
+    mut capture: Option<&mut CaptureTap>,
+    mut trace: Option<&mut Trace>,
+    frame: &mut Vec<u8>,
+    pass: Pass,
+    packet: &[u8],
+    offload: &Offload,
+) {
+    frame.clear();
+    frame.extend_from_slice(packet);
+    let frames = offload.frames(packet);
+    for index in 0..frames {
+        // Each is written over the one before.
+        let cut = if frames == 1 {
+            Some((packet.len(), *offload))
+        } else {
+            offload.frame(packet, index, frame)
+        };
+        let Some((bytes, left)) = cut else { break };
+        let whole = &mut frame[..bytes];
+        left.complete(whole);
+        if let Some(capture) = &mut capture {
+            capture.see(pass, whole);
+        }
+        if let Some(trace) = &mut trace {
+            trace.see(pass, whole);
         }
     }
 }
 
+impl CaptureTap {
+    fn new(spec: Capture) -> CaptureTap {
+        CaptureTap { spec, seen: Vec::new(), bytes: Vec::new() }
+    }
+
+    fn watches(&self, at: Time, host: u32) -> bool {
+        (self.spec.begin()..self.spec.end()).contains(&at)
+            && self.spec.hosts.binary_search(&host).is_ok()
+    }
+
+    fn see(&mut self, Pass { at, host, peer, sent }: Pass, packet: &[u8]) {
+        let snap = self.spec.snap_bytes.map_or(usize::MAX, |snap| snap as usize);
+        self.bytes.extend_from_slice(&packet[..packet.len().min(snap)]);
+        let (ip_bytes, end) = (packet.len() as u32, self.bytes.len() as u64);
+        self.seen.push(Captured { at, host, peer, sent, ip_bytes, end });
+    }
+}
+
 impl Trace {
-    fn see(&mut self, at: Time, (from, to): (u32, u32), packet: &[u8]) {
-        if at >= self.until || !self.senders.contains(&from) {
-            return;
-        }
+    fn watches(&self, at: Time, host: u32) -> bool {
+        at < self.until && self.senders.contains(&host)
+    }
+
+    fn see(&mut self, Pass { at, host, peer, .. }: Pass, packet: &[u8]) {
         let Some(segment) = Header::of(packet).and_then(|header| header.tcp_segment()) else {
             return;
         };
         let [own, port] = segment.ports;
-        let key = (from, to, own, port);
+        let key = (host, peer, own, port);
         if segment.syn && !segment.ack {
             let fresh = Reached { initial: segment.sequence, end: 0 };
             let known = self.reached.entry(key).or_insert(fresh);
@@ -245,19 +247,18 @@ impl Trace {
 mod tests {
     use super::*;
     use etherparse::{IpNumber, Ipv4Header, TcpHeader};
+    use flashcrowd_base::Span;
     use proptest::prelude::*;
 
     const ENDS: (u32, u32) = (0, 1);
 
-    fn taps(snap: usize) -> Taps {
-        let capture = CaptureTap {
-            hosts: vec![true, false],
-            from: Time::from_nanos(10),
-            to: Time::from_nanos(1000),
-            snap,
-            seen: Vec::new(),
-            bytes: Vec::new(),
-        };
+    fn taps(snap: u32) -> Taps {
+        let capture = CaptureTap::new(Capture {
+            hosts: vec![0],
+            from_ns: Span::from_nanos(10),
+            to_ns: Some(Span::from_nanos(1000)),
+            snap_bytes: Some(snap),
+        });
         let trace = Trace {
             until: Time::from_nanos(1000),
             senders: BTreeSet::from([0]),

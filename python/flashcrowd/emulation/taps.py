@@ -59,12 +59,11 @@ def _named(table: pa.Table, flows: Mapping[int, tuple[str, int]]) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    ports = np.array(sorted(flows))
     port = table["port"].to_numpy()
-    place = np.searchsorted(ports, port)
-    known = np.append(ports, 0)[place] == port
-    names, numbers = zip(*(flows[it] for it in sorted(flows)), strict=True) if flows else ((), ())
-    chosen = pa.array(place[known])
+    known = np.isin(port, [*flows])
+    named = [flows[it] for it in port[known].tolist()]
+    transfers = pa.array([transfer for transfer, _ in named], pa.string())
+    numbers = pa.array([number for _, number in named], pa.int64())
     rest = table.filter(pa.array(known)).drop_columns(["port"])
-    named = [pa.array(names, pa.string()).take(chosen), pa.array(numbers, pa.int64()).take(chosen)]
-    return pa.table([*named, *rest.columns], names=["transfer", "flow", *rest.column_names])
+    names = ["transfer", "flow", *rest.column_names]
+    return pa.table([transfers, numbers, *rest.columns], names=names)

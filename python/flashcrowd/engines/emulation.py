@@ -69,12 +69,12 @@ class Emulator:
         )
         asked = frozenset(programs(plan))
         if self.across:
-            asked_for = [name for name in ("capture", "packets_ns") if plan["measures"].get(name)]
-            if asked_for:
-                raise PlanRejected(
-                    f"cannot be emulated:\n  measures: {asked_for[0].removesuffix('_ns')} is not "
-                    "brought together from several nodes; leave it out, or play the run on one"
-                )
+            for name in ("capture", "packets_ns"):
+                if plan["measures"].get(name):
+                    raise PlanRejected(
+                        f"cannot be emulated:\n  measures: {name.removesuffix('_ns')} is not "
+                        "brought together from several nodes; leave it out, or play the run on one"
+                    )
             if offloads(plan):
                 raise PlanRejected(
                     "cannot be emulated:\n  stacks: super-segments (tso) are not carried between "

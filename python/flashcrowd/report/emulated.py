@@ -54,13 +54,17 @@ def _self_test(probes: pa.Table) -> str:
 
 
 def _paths(probes: pa.Table) -> Table:
-    """What was measured on each path, once: networks of several runs may be the same."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in probes.to_pylist():
-        found.setdefault((row["from"], row["to"], row["probe"]), row)
+    """What was measured on each path; what several runs share stands once."""
+    measured = [{**row, "run": None} for row in probes.to_pylist()]
+    found = {tuple(row.values()): row for row in measured}.values()
     rows = [
-        [f"{one} → {other}", probe, *_beside(row), "yes" if row["within"] else "no"]
-        for (one, other, probe), row in found.items()
+        [
+            f"{row['from']} → {row['to']}",
+            row["probe"],
+            *_beside(row),
+            "yes" if row["within"] else "no",
+        ]
+        for row in found
     ]
     caption = "The network as echoes found it from outside, with nothing else on it."
     columns = ["path", "what", "model", "measured", "within the limits"]
