@@ -8,7 +8,7 @@
 //! that the uplink is full. Which of both it is tells the delay that stands while our upload rests.
 
 use super::occupancy::Occupancy;
-use super::senses::{Sensed, Senses, Window, answers_of_senses};
+use super::senses::{Sensed, Senses, WINDOW, Window, answers_of_senses};
 use super::{BLAMED, BOUND, CUT, FIRST, SEARCH, bounded, threshold};
 use crate::parameter::parameters;
 use crate::{Controller, Event, Phase, Rates, Setup, State};
@@ -40,8 +40,14 @@ const SWING: f64 = 0.3;
 /// Of the capacity while the upload rests: a queue drains at the other half, and peers still get something.
 const REST: f64 = 0.5;
 
-/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
+/// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling; later, by as many
+/// again at most, if the delay rose first, as what stood in the sockets came to the modem.
 const MOST_DRAIN: usize = 5;
+const MOST_RISE: usize = 10;
+
+/// A queue drains at the half of the line that rests ([`REST`]) in twice the time that it takes to pass, and as much again may stand
+/// in the sockets before it.
+const DRAINS: f64 = 4.0;
 
 /// A search is over when the limits that did harm and that did none are so close: a step of less is lost in the meter's own error.
 const CLOSE: f64 = 1.1;
@@ -76,7 +82,7 @@ struct Suspect {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     /// The upload runs low until the delay falls no more.
-    Drain { windows: usize, last: f64, suspect: Option<Suspect> },
+    Drain { windows: usize, risen: usize, last: f64, peak: f64, suspect: Option<Suspect> },
     /// It stays low for a reference; windows so far.
     Rest { windows: usize, suspect: Option<Suspect> },
     /// The limit is raised from window to window: no limit is known that does harm.
@@ -160,16 +166,8 @@ impl Control {
             }
         };
         match self.mode {
-            Mode::Drain { windows, last, suspect } => {
-                let fallen = last - sensed.standing;
-                let falling = fallen > self.bound(&sensed, CYCLE);
-                let windows = windows + 1;
-                self.mode = if windows < 2 || (falling && windows < MOST_DRAIN) {
-                    Mode::Drain { windows, last: sensed.standing, suspect }
-                } else {
-                    // The delay of this window was the one before: it was at rest already.
-                    Mode::Rest { windows: usize::from(!falling), suspect }
-                };
+            Mode::Drain { windows, risen, last, peak, suspect } => {
+                self.drain(&sensed, (windows + 1, risen), (last, peak), suspect);
             }
             Mode::Rest { windows, suspect } => self.rest(now, &sensed, windows + 1, suspect),
             _ => self.control(now, &sensed),
@@ -201,8 +199,43 @@ impl Control {
     fn lower(&mut self, suspect: Option<Suspect>, reason: &'static str) {
         let used = suspect.map_or(self.good, |suspect| suspect.upload.min(self.good));
         self.limit = bounded(REST * used);
-        self.mode = Mode::Drain { windows: 0, last: f64::INFINITY, suspect };
+        let (last, peak) = (f64::INFINITY, 0.0);
+        self.mode = Mode::Drain { windows: 0, risen: 0, last, peak, suspect };
         self.state = State::new(Phase::Draining, reason);
+    }
+
+    /// The upload is low, and what was sent before leaves the sockets and the modem.
+    fn drain(
+        &mut self,
+        sensed: &Sensed,
+        (windows, risen): (usize, usize),
+        (last, peak): (f64, f64),
+        mut suspect: Option<Suspect>,
+    ) {
+        let standing = sensed.standing;
+        let peak = peak.max(standing);
+        let bound = self.bound(sensed, CYCLE);
+        // What we had sent already goes on filling the queue: all that it adds is suspect. A download's own queue swings by less.
+        let added = if self.shared {
+            self.senses.mean(1).unwrap_or(standing) - self.reference.mean
+        } else {
+            standing - self.reference.standing
+        };
+        let rises = suspect.as_mut().is_some_and(|suspect| {
+            let rises = added > suspect.added + bound.max(SWING * self.reference.mean);
+            suspect.added = if rises { added } else { suspect.added };
+            rises
+        });
+        let falling = last - standing > bound;
+        let enough = 2.max(libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize).min(MOST_DRAIN);
+        self.mode = if rises && risen < MOST_RISE {
+            Mode::Drain { windows: 0, risen: risen + 1, last: standing, peak, suspect }
+        } else if windows < enough || (falling && windows < MOST_DRAIN) {
+            Mode::Drain { windows, risen, last: standing, peak, suspect }
+        } else {
+            // The delay of this window was the one before: it was at rest already.
+            Mode::Rest { windows: usize::from(!falling), suspect }
+        };
     }
 
     fn hold(&mut self, left: u32) {
@@ -258,8 +291,9 @@ impl Control {
             self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
         } else if !self.found {
             if let Some(suspect) = suspect {
-                // The limit was innocent: the next one is twice as high, as in the search that was interrupted.
-                self.good = self.good.max(bounded(suspect.limit * DOUBLE / SEARCH));
+                // The limit was innocent, as far as it was used: the next one is twice as high, as in the search that was interrupted.
+                let innocent = suspect.limit.min(suspect.upload / BOUND);
+                self.good = self.good.max(bounded(innocent * DOUBLE / SEARCH));
             } else {
                 self.idle = self.senses.peak(1);
             }
@@ -538,6 +572,33 @@ mod tests {
         let mut searching = Line::with_trial(false, None);
         searching.windows(&[200; SETTLE + 2]);
         assert!(searching.accepted());
+    }
+
+    /// Beside a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows since.
+    fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> Control {
+        let mut line = Line::with_trial(false, None);
+        line.control.lower(Some(Suspect { added: 0.3, upload, limit }), "");
+        line.windows(delays_ms);
+        line.control
+    }
+
+    #[test]
+    fn a_queue_that_sockets_go_on_filling_while_the_upload_rests_was_ours() {
+        // It is as long at the end as when it was suspected, and was three times as long between.
+        let delays = [800, 1100, 1400, 1400, 1400, 1200, 800, 550, 540, 545, 550];
+        let control = suspected(TRIED, TRIED, &delays);
+        assert_eq!((control.found, control.bad), (true, Some(TRIED)));
+        assert!(control.limit < TRIED);
+        // A download's queue that swings is not ours.
+        let control = suspected(TRIED, TRIED, &[560, 580, 550, 560, 550]);
+        assert_eq!((control.found, control.bad), (false, None));
+    }
+
+    #[test]
+    fn a_limit_is_innocent_as_far_as_it_was_used() {
+        let limit = |upload, limit| suspected(upload, limit, &[550; 6]).limit;
+        assert!((limit(TRIED, TRIED) - DOUBLE * TRIED).abs() < 1.0);
+        assert!((limit(TRIED, 4.0 * TRIED) - DOUBLE * TRIED / BOUND).abs() < 1.0);
     }
 
     #[test]

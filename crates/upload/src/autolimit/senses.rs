@@ -11,7 +11,7 @@ const PROBE_PERIOD: Span = Span::from_millis(400);
 const PROBE_TIMEOUT: Span = Span::from_secs(10);
 
 /// Windows hold four ticks of the usual limiter (0.5 s), whose bursts make a queue that comes and goes.
-const WINDOW: Span = Span::from_secs(2);
+pub(super) const WINDOW: Span = Span::from_secs(2);
 
 /// The upload is a mean over two of them, as meters and limiters lag.
 const RATED: Span = Span::from_secs(4);
