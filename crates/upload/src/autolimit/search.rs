@@ -227,9 +227,11 @@ impl Control {
             rises
         });
         let falling = last - standing > bound;
-        let enough = 2.max(libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize).min(MOST_DRAIN);
+        let least = if risen > 0 { 1 } else { 2 };
+        let drained = libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize;
+        let enough = drained.clamp(least, MOST_DRAIN);
         self.mode = if rises && risen < MOST_RISE {
-            Mode::Drain { windows: 1, risen: risen + 1, last: standing, peak, suspect }
+            Mode::Drain { windows: 0, risen: risen + 1, last: standing, peak, suspect }
         } else if windows < enough || (falling && windows < MOST_DRAIN) {
             Mode::Drain { windows, risen, last: standing, peak, suspect }
         } else {
