@@ -145,7 +145,7 @@ class ContentServer:
         """Where the metrics are; None if nowhere."""
     @property
     def reading(self) -> str:
-        """How the directory is read, in words."""
+        """How the directory is read, and by what, in words."""
     def wait(self, seconds: float) -> bool:
         """Wait at most this long; whether it has ended. Other Python threads go on."""
     def snapshot(self) -> str:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flashcrowd_base::Span;
 use flashcrowd_origin::Scheduling;
 use flashcrowd_plan::{Visit, Workload};
-use flashcrowd_server::{Reading, Server, ServerHandle, Settings, StartError, Watch};
+use flashcrowd_server::{ReadBy, Reading, Server, ServerHandle, Settings, StartError, Watch};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use tokio::runtime::Builder;
@@ -46,6 +46,7 @@ pub(crate) struct ContentServer {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
     reading: Reading,
+    read_by: ReadBy,
 }
 
 #[pymethods]
@@ -69,11 +70,12 @@ impl ContentServer {
         };
         let (address, metrics) = (server.local_addr()?, server.metrics_addr());
         let (watch, reading) = (server.watch(), server.reading().clone());
+        let read_by = server.read_by().clone();
         let handle = ServerHandle::default();
         let theirs = handle.clone();
         let work = async move { io::Result::Ok(server.run(&theirs).await) };
         let task = Task::start("flashcrowd-serve", runtime, work)?;
-        Ok(ContentServer { handle, task, watch, address, metrics, reading })
+        Ok(ContentServer { handle, task, watch, address, metrics, reading, read_by })
     }
 
     /// Where it listens.
@@ -88,19 +90,18 @@ impl ContentServer {
         self.metrics.map(|address| address.to_string())
     }
 
-    /// How the directory is read, in words.
+    /// How the directory is read, and by what, in words.
     #[getter]
     fn reading(&self) -> String {
-        match &self.reading {
-            Reading::Direct => "past the page cache (O_DIRECT), by threads with pread".into(),
-            Reading::PageCache(why) => {
-                format!("through the page cache ({why}), by threads with pread")
-            }
+        let way: String = match &self.reading {
+            Reading::Direct => "past the page cache (O_DIRECT)".into(),
+            Reading::PageCache(why) => format!("through the page cache ({why})"),
             Reading::Untried => {
-                "past the page cache (O_DIRECT) if the file system can: no file to try it with"
+                "past the page cache (O_DIRECT) if the file system can (no file to try it with)"
                     .into()
             }
-        }
+        };
+        format!("{way}, {}", self.read_by)
     }
 
     /// Wait at most this long; whether it has ended. Other Python threads go on.

@@ -1,10 +1,11 @@
 use crate::buffer::{self, Buffer};
 use crate::clock::Clock;
-use crate::disk::{Disk, Job, Requester};
+use crate::disk::{Disk, Job, ReadBy, Requester};
 use crate::map::FileMap;
 use crate::memory_file::MemoryFile;
 use crate::open_file::{OpenFile, ReadOutcome, Version};
 use crate::pace::PaceReport;
+use crate::settings::Reader;
 use flashcrowd_base::{Span, Time};
 use flashcrowd_origin::disk::Medium;
 use flashcrowd_origin::{
@@ -134,9 +135,10 @@ pub(crate) struct Overview {
 }
 
 impl Desk {
-    /// The threads of the disk begin at once. With `trial`, reads take as long as they would on such a disk.
+    /// The disk begins at once. With `trial`, reads take as long as they would on such a disk.
     pub(crate) fn new(
         settings: &OriginSettings,
+        reader: Reader,
         trial: Option<&Medium>,
     ) -> Result<Arc<Desk>, Refusal> {
         let OriginSettings { memory_bytes, extent_bytes, reads, .. } = *settings;
@@ -180,11 +182,7 @@ impl Desk {
             unread: 0,
         };
         let clock = Clock::started();
-        let disk = Disk::start(reads, extent_bytes, trial, clock).map_err(|error| Refusal {
-            setting: "reads",
-            value: reads.to_string(),
-            allowed: format!("as many as the system has threads ({error})"),
-        })?;
+        let disk = Disk::start(reader, reads, extent_bytes, trial, clock)?;
         Ok(Arc::new(Desk { clock, disk, memory_file, state: Mutex::new(state) }))
     }
 
@@ -417,6 +415,11 @@ impl Desk {
         maps
     }
 
+    /// By what extents are read.
+    pub(crate) fn read_by(&self) -> &ReadBy {
+        self.disk.read_by()
+    }
+
     pub(crate) fn overview(&self) -> Overview {
         let state = self.lock();
         let world = state.origin.world();
@@ -534,18 +537,19 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::tests::ways;
     use crate::download::Download;
     use crate::open_file::Version;
     use std::io::Write;
 
-    fn desk(memory_bytes: u64) -> Arc<Desk> {
+    fn desk(memory_bytes: u64, reader: Reader) -> Arc<Desk> {
         let settings = OriginSettings {
             memory_bytes,
             extent_bytes: 1 << 17,
             block_bytes: 1 << 14,
             ..OriginSettings::default()
         };
-        Desk::new(&settings, None).unwrap()
+        Desk::new(&settings, reader, None).unwrap()
     }
 
     fn open(desk: &Arc<Desk>, file: File, length: u64) -> Arc<OpenFile> {
@@ -556,123 +560,134 @@ mod tests {
     /// Reading a directory fails (`EISDIR`), as a bad sector does.
     #[tokio::test]
     async fn a_disk_that_cannot_read_ends_those_who_wait() {
-        let directory = tempfile::tempdir().unwrap();
-        let desk = desk(1 << 20);
-        let bad = open(&desk, File::open(directory.path()).unwrap(), 1 << 20);
-        let mut good = tempfile::tempfile().unwrap();
-        good.write_all(&[7; 100_000]).unwrap();
-        let good = open(&desk, good, 100_000);
-        let begin =
-            |file| Download::begin(&desk, file, std::slice::from_ref(&(0..100_000)), false, None);
-        let (mut first, mut second, mut third) = (begin(&bad), begin(&bad), begin(&good));
-        assert_eq!(first.next().await.unwrap_err(), Failure::Disk);
-        assert_eq!(second.next().await.unwrap_err(), Failure::Disk);
-        let piece = third.next().await.unwrap().unwrap();
-        assert_eq!((piece.offset, &piece.bytes[..]), (0, &[7; 1 << 14][..]));
-        drop((piece, first, second, third));
-        let overview = desk.overview();
-        assert_eq!((overview.counters.errors > 0, overview.clients), (true, 0));
+        for reader in ways() {
+            let directory = tempfile::tempdir().unwrap();
+            let desk = desk(1 << 20, reader);
+            let bad = open(&desk, File::open(directory.path()).unwrap(), 1 << 20);
+            let mut good = tempfile::tempfile().unwrap();
+            good.write_all(&[7; 100_000]).unwrap();
+            let good = open(&desk, good, 100_000);
+            let begin = |file| {
+                Download::begin(&desk, file, std::slice::from_ref(&(0..100_000)), false, None)
+            };
+            let (mut first, mut second, mut third) = (begin(&bad), begin(&bad), begin(&good));
+            assert_eq!(first.next().await.unwrap_err(), Failure::Disk);
+            assert_eq!(second.next().await.unwrap_err(), Failure::Disk);
+            let piece = third.next().await.unwrap().unwrap();
+            assert_eq!((piece.offset, &piece.bytes[..]), (0, &[7; 1 << 14][..]));
+            drop((piece, first, second, third));
+            let overview = desk.overview();
+            assert_eq!((overview.counters.errors > 0, overview.clients), (true, 0));
+        }
     }
 
     /// One that is not as long as was said ends as one that has changed.
     #[tokio::test]
     async fn a_file_that_is_cut_is_another_one() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&[7; 100_000]).unwrap();
-        let desk = desk(1 << 20);
-        let file = open(&desk, file, 200_000);
-        let all = std::slice::from_ref(&(150_000..200_000));
-        let mut download = Download::begin(&desk, &file, all, true, None);
-        assert_eq!(download.next().await.unwrap_err(), Failure::Closed);
+        for reader in ways() {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[7; 100_000]).unwrap();
+            let desk = desk(1 << 20, reader);
+            let file = open(&desk, file, 200_000);
+            let all = std::slice::from_ref(&(150_000..200_000));
+            let mut download = Download::begin(&desk, &file, all, true, None);
+            assert_eq!(download.next().await.unwrap_err(), Failure::Closed);
+        }
     }
 
     /// A block is handed out when the one before was accepted, which is when nothing refers to it.
     #[tokio::test]
     async fn a_block_at_a_time() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&[7; 100_000]).unwrap();
-        let desk = desk(1 << 20);
-        let file = open(&desk, file, 100_000);
-        let all = std::slice::from_ref(&(0..100_000));
-        let mut download = Download::begin(&desk, &file, all, true, None);
-        let piece = download.next().await.unwrap().unwrap();
-        let rest = piece.bytes.slice(5..);
-        drop(piece);
-        let soon = std::time::Duration::from_millis(20);
-        assert!(tokio::time::timeout(soon, download.next()).await.is_err());
-        drop(rest);
-        assert_eq!(download.next().await.unwrap().unwrap().offset, 1 << 14);
+        for reader in ways() {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[7; 100_000]).unwrap();
+            let desk = desk(1 << 20, reader);
+            let file = open(&desk, file, 100_000);
+            let all = std::slice::from_ref(&(0..100_000));
+            let mut download = Download::begin(&desk, &file, all, true, None);
+            let piece = download.next().await.unwrap().unwrap();
+            let rest = piece.bytes.slice(5..);
+            drop(piece);
+            let soon = std::time::Duration::from_millis(20);
+            assert!(tokio::time::timeout(soon, download.next()).await.is_err());
+            drop(rest);
+            assert_eq!(download.next().await.unwrap().unwrap().offset, 1 << 14);
+        }
     }
 
     /// A block that is lent while its file changes, and its memory goes to others.
     #[tokio::test]
     async fn what_is_lent_stays_as_it_was() {
-        let desk = desk(5 << 20);
-        let length = 8 << 20;
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&vec![7; length]).unwrap();
-        let before = open(&desk, file.try_clone().unwrap(), length as u64);
-        let whole = 0..length as u64;
-        let all = std::slice::from_ref(&whole);
-        let mut download = Download::begin(&desk, &before, all, true, None);
-        let lent = loop {
-            // Whoever takes a block at once is lent the next one, soon.
-            let piece = download.next().await.unwrap().unwrap();
-            if desk.lock().lent == 1 {
-                break piece;
+        for reader in ways() {
+            let desk = desk(5 << 20, reader);
+            let length = 8 << 20;
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&vec![7; length]).unwrap();
+            let before = open(&desk, file.try_clone().unwrap(), length as u64);
+            let whole = 0..length as u64;
+            let all = std::slice::from_ref(&whole);
+            let mut download = Download::begin(&desk, &before, all, true, None);
+            let lent = loop {
+                // Whoever takes a block at once is lent the next one, soon.
+                let piece = download.next().await.unwrap().unwrap();
+                if desk.lock().lent == 1 {
+                    break piece;
+                }
+            };
+            std::os::unix::fs::FileExt::write_all_at(&file, &vec![8; length], 0).unwrap();
+            let after = open(&desk, file, length as u64);
+            let mut next = Download::begin(&desk, &after, all, true, None);
+            let mut got = 0;
+            while let Some(piece) = next.next().await.unwrap() {
+                assert!(piece.bytes.iter().all(|byte| *byte == 8));
+                got += piece.bytes.len();
             }
-        };
-        std::os::unix::fs::FileExt::write_all_at(&file, &vec![8; length], 0).unwrap();
-        let after = open(&desk, file, length as u64);
-        let mut next = Download::begin(&desk, &after, all, true, None);
-        let mut got = 0;
-        while let Some(piece) = next.next().await.unwrap() {
-            assert!(piece.bytes.iter().all(|byte| *byte == 8));
-            got += piece.bytes.len();
+            assert_eq!(got, length);
+            assert!(lent.bytes.iter().all(|byte| *byte == 7));
+            drop((lent, download, next));
+            let state = desk.lock();
+            let kept: usize = state.memory.iter().map(|buffer| buffer.memory()).sum();
+            assert_eq!((state.lent, state.allocated), (0, kept));
+            assert!(kept <= state.most_allocated);
         }
-        assert_eq!(got, length);
-        assert!(lent.bytes.iter().all(|byte| *byte == 7));
-        drop((lent, download, next));
-        let state = desk.lock();
-        let kept: usize = state.memory.iter().map(|buffer| buffer.memory()).sum();
-        assert_eq!((state.lent, state.allocated), (0, kept));
-        assert!(kept <= state.most_allocated);
     }
 
     /// Who takes them at once gets more and more at a time, of one extent.
     #[tokio::test]
     async fn several_blocks_at_a_time() {
-        let desk = desk(5 << 20);
-        let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 14) as u8).collect();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&content).unwrap();
-        let file = open(&desk, file, content.len() as u64);
-        let whole = 0..content.len() as u64;
-        let most = MOST_LENDS << 14;
-        for in_order in [true, false] {
-            let mut longest = 0;
-            // A machine that is slow for a moment is lent less.
-            for _ in 0..1000 {
-                let all = std::slice::from_ref(&whole);
-                let mut download = Download::begin(&desk, &file, all, in_order, None);
-                let mut got = 0;
-                while let Some(piece) = download.next().await.unwrap() {
-                    let range = piece.range();
-                    assert_eq!(piece.bytes, content[range.start as usize..range.end as usize]);
-                    assert_eq!(range.start >> 17, (range.end - 1) >> 17);
-                    assert!(!in_order || range.start == got);
-                    got += range.end - range.start;
-                    longest = longest.max(piece.bytes.len());
+        for reader in ways() {
+            let desk = desk(5 << 20, reader);
+            let content: Vec<u8> = (0..1 << 20).map(|at: u32| (at >> 14) as u8).collect();
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&content).unwrap();
+            let file = open(&desk, file, content.len() as u64);
+            let whole = 0..content.len() as u64;
+            let most = MOST_LENDS << 14;
+            for in_order in [true, false] {
+                let mut longest = 0;
+                // A machine that is slow for a moment is lent less.
+                for _ in 0..1000 {
+                    let all = std::slice::from_ref(&whole);
+                    let mut download = Download::begin(&desk, &file, all, in_order, None);
+                    let mut got = 0;
+                    while let Some(piece) = download.next().await.unwrap() {
+                        let range = piece.range();
+                        assert_eq!(piece.bytes, content[range.start as usize..range.end as usize]);
+                        assert_eq!(range.start >> 17, (range.end - 1) >> 17);
+                        assert!(!in_order || range.start == got);
+                        got += range.end - range.start;
+                        longest = longest.max(piece.bytes.len());
+                    }
+                    assert_eq!(got, whole.end);
+                    if longest == most {
+                        break;
+                    }
                 }
-                assert_eq!(got, whole.end);
-                if longest == most {
-                    break;
-                }
+                assert_eq!(longest, most, "in order: {in_order}");
             }
-            assert_eq!(longest, most, "in order: {in_order}");
+            let lent = desk.lock().lent;
+            assert_eq!((lent, desk.overview().clients), (0, 0));
         }
-        let lent = desk.lock().lent;
-        assert_eq!((lent, desk.overview().clients), (0, 0));
     }
 
     #[test]
@@ -685,11 +700,12 @@ mod tests {
                 reads,
                 ..OriginSettings::default()
             };
-            let refusal = Desk::new(&few, None).unwrap_err();
+            let refusal = Desk::new(&few, Reader::Auto, None).unwrap_err();
             assert_eq!(refusal.setting, "memory");
             // "at least N bytes, for 2 reads at once"
             let enough = refusal.allowed.split(' ').nth(2).unwrap().parse().unwrap();
-            Desk::new(&OriginSettings { memory_bytes: enough, ..few }, None).unwrap();
+            let enough = OriginSettings { memory_bytes: enough, ..few };
+            Desk::new(&enough, Reader::Auto, None).unwrap();
         }
     }
 }

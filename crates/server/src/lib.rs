@@ -10,7 +10,7 @@
 //! | [`ranges`], [`preference`], [`conditional`](Validators), [`target`], [`multipart`](Framing) | fields and bodies of HTTP. Pure |
 //! | `body`, `download` | contents on their way |
 //! | `desk` | the origin, its memory and who waits, behind a lock |
-//! | `disk`, `open_file` | reading |
+//! | [`disk`](ReadBy), `open_file` | reading, by io_uring or threads |
 //! | `memory_file`, `buffer` | memory for contents |
 //! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
@@ -67,10 +67,11 @@ pub mod target;
 mod tls;
 
 pub use conditional::{Precondition, Validators};
+pub use disk::ReadBy;
 pub use handle::ServerHandle;
 pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};
 pub use pace::PaceReport;
 pub use server::{Reading, Server, StartError, Watch};
-pub use settings::{Limits, Settings, Symlinks};
+pub use settings::{Limits, Reader, Settings, Symlinks};
 pub use tls::{TlsError, TlsFiles};

@@ -1,8 +1,10 @@
 use crate::Validators;
 use flashcrowd_origin::FileId;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,7 +46,7 @@ pub(crate) struct OpenFile {
 }
 
 /// What came of a read.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// All bytes are there.
     Whole,
@@ -79,29 +81,70 @@ impl OpenFile {
         self.direct.load(Ordering::Relaxed)
     }
 
-    /// Fills `buffer`, whose address and length are multiples of [`ALIGNMENT`], with at least `length` bytes from `offset` on.
-    pub(crate) fn read(&self, buffer: &mut [u8], offset: u64, length: usize) -> ReadOutcome {
-        let mut done = 0;
-        while done < length {
-            match rustix::io::pread(&self.file, &mut buffer[done..], offset + done as u64) {
-                Ok(0) => return ReadOutcome::Changed,
-                Ok(read) => done += read,
-                Err(rustix::io::Errno::INTR) => {}
-                // The file system has taken the flag and does not read like that (or not at this place).
-                Err(rustix::io::Errno::INVAL) if self.is_direct() => {
-                    if set_direct(&self.file, false).is_err() {
-                        return ReadOutcome::Failed;
-                    }
-                    self.direct.store(false, Ordering::Relaxed);
+    /// What the system's answer to a step of a read means: what came of the read, or nothing if the rest is to be asked for.
+    pub(crate) fn answered(
+        &self,
+        progress: &mut Progress,
+        answer: Result<usize, Errno>,
+    ) -> Option<ReadOutcome> {
+        match answer {
+            Ok(0) if progress.done < progress.length => return Some(ReadOutcome::Changed),
+            Ok(read) => progress.done += read,
+            Err(Errno::INTR) => {}
+            // The file system has taken the flag and does not read like that (or not at this place). Each read that it was on for hears
+            // so, also when another one has taken it away meanwhile.
+            Err(Errno::INVAL) if !progress.refused => {
+                progress.refused = true;
+                if self.is_direct() && set_direct(&self.file, false).is_err() {
+                    return Some(ReadOutcome::Failed);
                 }
-                Err(_) => return ReadOutcome::Failed,
+                self.direct.store(false, Ordering::Relaxed);
             }
+            Err(_) => return Some(ReadOutcome::Failed),
         }
+        (progress.done >= progress.length).then(|| self.check())
+    }
+
+    /// Whether what was read is of the file that was opened.
+    fn check(&self) -> ReadOutcome {
         match self.file.metadata() {
             Ok(metadata) if Version::of(&metadata) == self.version => ReadOutcome::Whole,
             Ok(_) => ReadOutcome::Changed,
             Err(_) => ReadOutcome::Failed,
         }
+    }
+}
+
+impl AsFd for OpenFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// How far a read is. The system may give less than it is asked for, so that one takes several steps.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    offset: u64,
+    length: usize,
+    done: usize,
+    /// The system has said that it does not read like that.
+    refused: bool,
+}
+
+impl Progress {
+    /// A read of so many bytes of a file.
+    pub(crate) fn new(offset: u64, length: usize) -> Progress {
+        Progress { offset, length, done: 0, refused: false }
+    }
+
+    /// How many bytes are there.
+    pub(crate) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Where in the file the next step begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.offset + self.done as u64
     }
 }
 

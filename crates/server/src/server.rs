@@ -2,6 +2,7 @@ use crate::access_log::AccessLog;
 use crate::admission::Admission;
 use crate::connection;
 use crate::desk::Desk;
+use crate::disk::ReadBy;
 use crate::hall::{FAREWELLS, Hall};
 use crate::handle::ServerHandle;
 use crate::live::Live;
@@ -145,7 +146,7 @@ impl Server {
             Some(address) => Some(listen(address, limits.send_buffer_bytes)?),
             None => None,
         };
-        let desk = Desk::new(&settings.origin, settings.trial_disk.as_ref())?;
+        let desk = Desk::new(&settings.origin, settings.reader, settings.trial_disk.as_ref())?;
         let direct = settings.direct && !matches!(reading, Reading::PageCache(_));
         let hall = Hall {
             service: Service::new(&settings, desk, root, direct),
@@ -172,6 +173,11 @@ impl Server {
     /// How the directory is read.
     pub fn reading(&self) -> &Reading {
         &self.reading
+    }
+
+    /// By what extents are read.
+    pub fn read_by(&self) -> &ReadBy {
+        self.hall.service.desk.read_by()
     }
 
     /// To read what it does from another thread.
@@ -327,8 +333,10 @@ fn try_direct(root: &Root, path: &Path) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::tests::ways;
     use crate::download::Download;
     use crate::open_file::Version;
+    use crate::settings::Reader;
     use std::fs::{self, File};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -347,6 +355,12 @@ mod tests {
     /// first extent was read before.
     #[tokio::test]
     async fn a_disk_that_cannot_read_has_a_status_or_cuts_the_body_and_others_go_on() {
+        for reader in ways() {
+            has_a_status_or_cuts_the_body_and_others_go_on(reader).await;
+        }
+    }
+
+    async fn has_a_status_or_cuts_the_body_and_others_go_on(reader: Reader) {
         const LENGTH: usize = 3 << 20;
         const ANY: &str = "Range: bytes=0-65535,65536-\r\nPrefer: part-order=any\r\n";
         let directory = tempfile::tempdir().unwrap();
@@ -354,7 +368,7 @@ mod tests {
             fs::write(directory.path().join(name), vec![b'x'; LENGTH]).unwrap();
         }
         let settings = serde_json::json!({
-            "root": directory.path(), "listen": "127.0.0.1:0", "direct": false,
+            "root": directory.path(), "listen": "127.0.0.1:0", "direct": false, "reader": reader,
         });
         let server = Server::bind(serde_json::from_value(settings).unwrap()).unwrap();
         let (address, desk) = (server.local_addr().unwrap(), Arc::clone(&server.hall.service.desk));
@@ -367,7 +381,7 @@ mod tests {
         let mut first = Download::begin(&desk, &half, &[0..1], true, None);
         first.next().await.unwrap();
         drop(first);
-        // The disk's thread lets go of it a moment later.
+        // The disk lets go of it a moment later.
         while Arc::strong_count(&half) > 1 {
             sleep(Duration::from_millis(1)).await;
         }

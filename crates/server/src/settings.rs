@@ -27,6 +27,9 @@ pub struct Settings {
     /// Past the page cache (`O_DIRECT`), where the file system allows it.
     #[serde(default = "yes")]
     pub direct: bool,
+    /// By what extents are read.
+    #[serde(default)]
+    pub reader: Reader,
     /// For trials: reads take as long as they would on this disk, which is only thought of, if the real one is faster.
     #[serde(default)]
     pub trial_disk: Option<Medium>,
@@ -49,6 +52,19 @@ pub struct Settings {
 
 fn yes() -> bool {
     true
+}
+
+/// By what extents are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// `io_uring` where the kernel allows it, else threads.
+    #[default]
+    Auto,
+    /// One thread that has the kernel read (`io_uring`).
+    IoUring,
+    /// A thread for each read at once, with `pread`.
+    Threads,
 }
 
 /// What becomes of symbolic links in the directory.

@@ -39,6 +39,10 @@ def serve(
     direct: Annotated[
         bool, Parameter(help="Read past the page cache where the file system can.")
     ] = True,
+    reader: Annotated[
+        Literal["auto", "io_uring", "threads"],
+        Parameter(help="By what: io_uring, threads, or (auto) io_uring if the kernel allows it."),
+    ] = "auto",
     symlinks: Annotated[
         Literal["within", "refuse", "follow"],
         Parameter(help="Symbolic links: those that stay inside, none, or wherever they lead."),
@@ -124,6 +128,7 @@ def serve(
                 "scheduling": {"kind": policy},
             },
             "direct": direct,
+            "reader": reader,
             "trial_disk": None if trial_disk is None else _disk("--trial-disk", trial_disk),
             "symlinks": symlinks,
             "listing": listing,

@@ -77,6 +77,7 @@ def _setting(text: str) -> str:
         "memory_bytes": "--memory",
         "memory": "--memory",
         "reads": "--reads",
+        "reader": "--reader",
         "header_s": "--header-timeout",
         "stall_s": "--stall-timeout",
         "drain_s": "--drain",
