@@ -230,7 +230,8 @@ impl Control {
         let least = if risen > 0 { 1 } else { 2 };
         let drained = libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize;
         let enough = drained.clamp(least, MOST_DRAIN);
-        self.mode = if rises && risen < MOST_RISE {
+        // A short one leaves within a window of rest, whatever it rose to.
+        self.mode = if rises && drained > 1 && risen < MOST_RISE {
             Mode::Drain { windows: 0, risen: risen + 1, last: standing, peak, suspect }
         } else if windows < enough || (falling && windows < MOST_DRAIN) {
             Mode::Drain { windows, risen, last: standing, peak, suspect }
