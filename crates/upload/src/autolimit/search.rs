@@ -74,9 +74,10 @@ const FIRST_REFRESH: Span = Span::from_secs(30);
 struct Suspect {
     /// By how much it is above the reference, in seconds.
     added: f64,
-    /// The upload under which it came, and the limit.
+    /// The upload under which it came, the limit, and what of it was used.
     upload: f64,
     limit: f64,
+    used: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -230,8 +231,7 @@ impl Control {
         let least = if risen > 0 { 1 } else { 2 };
         let drained = libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize;
         let enough = drained.clamp(least, MOST_DRAIN);
-        // A short one leaves within a window of rest, whatever it rose to.
-        self.mode = if rises && drained > 1 && risen < MOST_RISE {
+        self.mode = if rises && risen < MOST_RISE {
             Mode::Drain { windows: 0, risen: risen + 1, last: standing, peak, suspect }
         } else if windows < enough || (falling && windows < MOST_DRAIN) {
             Mode::Drain { windows, risen, last: standing, peak, suspect }
@@ -294,8 +294,8 @@ impl Control {
             self.state = state(Phase::Lowering, "the delay went with our upload: it was ours");
         } else if !self.found {
             if let Some(suspect) = suspect {
-                // The limit was innocent: the next one is twice as high, as in the search that was interrupted.
-                self.good = self.good.max(bounded(suspect.limit * DOUBLE / SEARCH));
+                // It was innocent, as far as it was used: the next limit is twice as high, as in the search that was interrupted.
+                self.good = self.good.max(bounded(suspect.used * DOUBLE / SEARCH));
             } else {
                 self.idle = self.senses.peak(1);
             }
@@ -360,7 +360,10 @@ impl Control {
             added = self.senses.fresh() - self.reference.standing;
         }
         let state = |phase, reason| State::new(phase, reason).with(added.max(0.0), bound);
-        let suspect = Suspect { added, upload, limit: self.limit };
+        // A search doubles the limit, and the upload's mean is behind.
+        let latest = if searching { sensed.latest.unwrap_or(0.0) } else { 0.0 };
+        let used = self.limit.min(upload.max(latest) / BOUND);
+        let suspect = Suspect { added, upload, limit: self.limit, used };
         if added > bound {
             return self.harm(suspect, state);
         }
@@ -461,12 +464,7 @@ impl Control {
                 self.patience = (2 * self.patience).min(MOST_PATIENCE);
                 self.state = state(Phase::Lowering, "the trial did harm");
             }
-            _ => {
-                // What is tested is what was used. (A search doubles the limit, and the upload's mean is behind.)
-                let limit = suspect.limit.min(suspect.upload / BOUND);
-                let suspect = Some(Suspect { limit, ..suspect });
-                self.lower(suspect, "a delay came: does it go when the upload rests?");
-            }
+            _ => self.lower(Some(suspect), "a delay came: does it go when the upload rests?"),
         }
     }
 
@@ -584,7 +582,7 @@ mod tests {
     /// Beside a download a delay of 550 ms, 300 of them added, is suspect, and the upload rests; the delays of the windows since.
     fn suspected(upload: f64, limit: f64, delays_ms: &[u64]) -> Control {
         let mut line = Line::with_trial(false, None);
-        line.control.lower(Some(Suspect { added: 0.3, upload, limit }), "");
+        line.control.lower(Some(Suspect { added: 0.3, upload, limit, used: limit }), "");
         line.windows(delays_ms);
         line.control
     }
