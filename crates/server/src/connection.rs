@@ -32,9 +32,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// The head of a request at most, and what the HTTP library keeps of an answer.
 const HEAD_BYTES: usize = 1 << 16;
-/// Bytes that the kernel keeps unsent before a socket has room again: what lies there was chosen too early.
-const NOTSENT_LOWAT: u32 = 1 << 16;
-/// Bytes that TLS keeps encrypted before the socket takes them, for the same reason: a record.
+/// Bytes that TLS keeps encrypted before the socket takes them, a record: what lies there was chosen too early, too.
 const TLS_BYTES: usize = 1 << 14;
 /// Bytes of requests' bodies that a client of HTTP/2 may send; nobody reads them. No less is allowed (RFC 9113, 6.9.2).
 const WINDOW: u32 = (1 << 16) - 1;
@@ -72,7 +70,7 @@ pub(crate) async fn attend(
     let _count = Countdown(&meters.connections);
     let _ = stream.set_nodelay(true);
     // Not there on every system; then the send buffer alone bounds what was chosen too early.
-    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(NOTSENT_LOWAT);
+    let _ = SockRef::from(&stream).set_tcp_notsent_lowat(limits.unsent_bytes);
     let patience = seconds(limits.header_s);
     let tls = hall.tls.as_ref().map(|tls| tls.config());
     let speaks_http_2 = if tls.is_none() {

@@ -277,16 +277,18 @@ async fn expose(hall: &Arc<Hall>, listener: TcpListener) {
     }
 }
 
-/// A listener whose sockets have bounded send buffers: a large one would hide a slow client from the scheduler, and memory
-/// of thousands of them would be the kernel's.
-fn listen(address: SocketAddr, send_buffer: u32) -> Result<TcpListener, StartError> {
+/// A listener whose sockets have bounded send buffers, unless they are left to the kernel: a large one would hide a slow client from the
+/// scheduler, and memory of thousands of them would be the kernel's.
+fn listen(address: SocketAddr, send_buffer: Option<u32>) -> Result<TcpListener, StartError> {
     let open = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        socket.set_send_buffer_size(send_buffer as usize)?;
+        if let Some(bytes) = send_buffer {
+            socket.set_send_buffer_size(bytes as usize)?;
+        }
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;

@@ -101,8 +101,12 @@ pub struct Limits {
     pub stall_s: f64,
     /// Seconds that answers under way have when the server is stopped.
     pub drain_s: f64,
-    /// Bytes of a connection's send buffer in the kernel, which doubles it for its own needs.
-    pub send_buffer_bytes: u32,
+    /// Bytes of a connection's send buffer in the kernel, which doubles it for its own needs; none for what the kernel makes of it
+    /// (`tcp_wmem`): it grows with the window then, as far-away clients need it.
+    pub send_buffer_bytes: Option<u32>,
+    /// Bytes that may be unsent in a connection's socket before it has room again (`TCP_NOTSENT_LOWAT`): what lies there was chosen too
+    /// early.
+    pub unsent_bytes: u32,
 }
 
 impl Default for Limits {
@@ -116,7 +120,8 @@ impl Default for Limits {
             header_s: 15.0,
             stall_s: 60.0,
             drain_s: 30.0,
-            send_buffer_bytes: 1 << 16,
+            send_buffer_bytes: Some(1 << 16),
+            unsent_bytes: 1 << 16,
         }
     }
 }
@@ -148,9 +153,13 @@ impl Limits {
         if self.requests_per_connection == 0 {
             return refuse("requests_per_connection", 0.0, "1 or more");
         }
-        if !(4096..=1 << 26).contains(&self.send_buffer_bytes) {
-            let value = f64::from(self.send_buffer_bytes);
-            return refuse("send_buffer_bytes", value, "from 4096 to 67108864");
+        if let Some(bytes) = self.send_buffer_bytes
+            && !(4096..=1 << 26).contains(&bytes)
+        {
+            return refuse("send_buffer_bytes", f64::from(bytes), "from 4096 to 67108864");
+        }
+        if !(1..=1 << 30).contains(&self.unsent_bytes) {
+            return refuse("unsent_bytes", f64::from(self.unsent_bytes), "from 1 to 1073741824");
         }
         Ok(())
     }

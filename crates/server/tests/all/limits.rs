@@ -2,7 +2,7 @@
 
 use crate::client::{Client, get};
 use crate::stand::{Stand, contents};
-use serde_json::json;
+use serde_json::{Value, json};
 use socket2::SockRef;
 use std::io::{Read, Write};
 use std::thread;
@@ -55,6 +55,35 @@ fn sockets_that_take_nothing_hold_nothing() {
     assert!(answer.whole && answer.body == file);
     stand.until(|now| now.connections == 0 && now.clients == 0);
     drop(dead);
+}
+
+/// What a server has written for a client that reads nothing, once it writes no more: what the client's socket takes, and what may wait in
+/// its own.
+#[test]
+fn what_waits_in_a_socket_is_bounded_as_it_is_set() {
+    let file = contents(3_000_000, 1);
+    let written = |limits: Value| {
+        let stand = Stand::with(&[("f", &file)], json!({"limits": limits}));
+        let mut client = Client::connect(stand.address);
+        SockRef::from(client.stream.get_ref()).set_recv_buffer_size(4096).unwrap();
+        client.send("GET", "/f", &[]);
+        let mut before = 0;
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = stand.snapshot().sent_bytes;
+            if now > 0 && now == before {
+                return now;
+            }
+            before = now;
+        }
+    };
+    let of_the_kernel = |unsent: u32| json!({"send_buffer_bytes": null, "unsent_bytes": unsent});
+    let most = written(of_the_kernel(1 << 20));
+    assert!(most > 500_000, "{most}");
+    for bounded in [of_the_kernel(4096), json!({"unsent_bytes": 1 << 20})] {
+        let less = written(bounded);
+        assert!(less < 400_000, "{less}");
+    }
 }
 
 #[test]
