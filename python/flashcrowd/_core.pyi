@@ -336,8 +336,9 @@ def build_info() -> dict[str, str | None]:
     """What this build is.
 
     `version`, `profile` (`release` or `debug`), `commit` (None if built outside of a repository,
-    with a `+` if sources differed from it), `engine` and `emulation` (digests of the sources that
-    decide results of the two engines) and `rustc`.
+    with a `+` if sources differed from it), `engine`, `emulation` and `server` (digests of the
+    sources that decide results of the simulation, of the emulation and of the content server) and
+    `rustc`.
     """
 
 @final

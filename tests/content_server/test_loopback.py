@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flashcrowd.content_server.visitor import Chunks, Line, Wrong
+from flashcrowd.content_server.chunks import Chunks, Wrong
+from flashcrowd.content_server.visitor import Line
 from flashcrowd.engines import PlanRejected
 from flashcrowd.engines.registry import engine
 from flashcrowd.study import Study

@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// What this build is: `version`, `profile` (`release` or `debug`), `commit` (None if built outside
-/// of a repository, with a `+` if sources differed from it), `engine` and `emulation` (digests of
-/// the sources that decide results of the two engines) and `rustc`.
+/// of a repository, with a `+` if sources differed from it), `engine`, `emulation` and `server` (digests
+/// of the sources that decide results of the simulation, of the emulation and of the content server) and
+/// `rustc`.
 #[pyfunction]
 pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let known = |text: &'static str| Some(text).filter(|text| !text.is_empty());
@@ -15,6 +16,7 @@ pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     info.set_item("commit", known(env!("FLASHCROWD_COMMIT")))?;
     info.set_item("engine", env!("FLASHCROWD_ENGINE"))?;
     info.set_item("emulation", env!("FLASHCROWD_EMULATION"))?;
+    info.set_item("server", env!("FLASHCROWD_SERVER"))?;
     info.set_item("rustc", known(env!("FLASHCROWD_RUSTC")))?;
     Ok(info)
 }

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import os
-import random
 import select
 import sys
 import tempfile
@@ -25,9 +23,11 @@ from typing import Any
 
 from flashcrowd import _core
 from flashcrowd.content_server.crowd import Crowd
+from flashcrowd.content_server.ledger import Ledger
 from flashcrowd.content_server.processor import Processor
 from flashcrowd.content_server.running import begin, raise_descriptors
-from flashcrowd.content_server.visitor import Visit
+from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
+from flashcrowd.content_server.visit import visits_of
 
 MOST_LOST = 0.01
 """A crowd whose lines have lost more than this part of what they could carry is void."""
@@ -68,15 +68,14 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
     )
     visits = visits_of(plan, plan_json, seed, index)
     raise_descriptors(2 * len(visits))
-    files = origin["files"]
-    stream = random.Random(seed)
-    contents = [stream.randbytes(files["size_bytes"]) for _ in range(files["count"])]
+    contents = contents_of(origin, seed)
     with tempfile.TemporaryDirectory(prefix="flashcrowd-origin-") as folder:
-        for number, content in enumerate(contents):
-            (Path(folder) / str(number)).write_bytes(content)
-        server = begin(settings(origin, folder), ["127.0.0.1:0"])
-        series = {it["what"]: it["every_ns"] / 1e9 for it in plan["measures"]["series"]}
-        crowd = Crowd(server, visits, contents, window_s(plan), series)
+        write(contents, Path(folder))
+        # A small send buffer, so that TCP stops the server where the line would.
+        sockets = {"send_buffer_bytes": origin["unsent_bytes"]}
+        server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
+        ledger = Ledger(server, plan, index)
+        crowd = Crowd(server, visits, contents, ledger)
         gc.freeze()
         gc.disable()  # a collection would keep lines waiting
         processor = Processor()
@@ -113,85 +112,23 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
                 "reason": reason,
                 "end_s": crowd.end_s,
                 **nothing,
-                "payload_bytes_delivered": sum(it.received for it in crowd.visitors),
+                "payload_bytes_delivered": sum(it.answer.received for it in crowd.visitors),
                 "retransmitted_packets": 0,
             }
         ],
-        **crowd.tables(origin, plan["network"]["hosts"][origin["host"]]["name"]),
+        **ledger.tables(crowd.visitors),
     }
     return {"tables": tables, "pace": pace}
 
 
 def violations(pace: Mapping[str, Any]) -> list[str]:
     """Why a run is no measurement of what the plan says; empty if it is one."""
-    wrong = []
-    if pace["void"]:
-        wrong.append(
-            f"the trial disk was up to {pace['lateness_max_s']:.3f} s late "
-            f"and lost {pace['lost_s']:.3f} s"
-        )
+    wrong = [it for it in (lost_pace(pace),) if it]
     if pace["lines_lost"] > MOST_LOST:
         wrong.append(f"lines were read too late for {pace['lines_lost']:.1%} of what they carry")
     if pace["stolen"] > MOST_STOLEN:
         wrong.append(f"others had {pace['stolen']:.1%} of the processors of this machine")
     return wrong
-
-
-def settings(origin: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """The server's settings, see `Settings` of the crate flashcrowd-server."""
-    ours = dict(origin["settings"])
-    # A server's memory has in it what reading and sending need: `share` of buffer.rs.
-    extent, page = ours["extent_bytes"], 4096
-    least = ours["memory_bytes"] + ours["reads"] * (extent + 2 * page)
-    loans = 0
-    while loans < min(16, (least + loans * extent) // extent // 32):
-        loans += 1
-    ours["memory_bytes"] = least + loans * extent
-    return {
-        "root": folder,
-        # From memory, so that the trial disk is the slower one.
-        "direct": False,
-        "origin": ours,
-        "trial_disk": origin["disk"],
-        "digests": False,
-        "limits": {
-            "connections": 100_000,
-            "connections_per_address": 100_000,
-            "stall_s": ours["patience_ns"] / 1e9,
-            "send_buffer_bytes": origin["unsent_bytes"],
-            "drain_s": 1.0,
-        },
-    }
-
-
-def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> list[Visit]:
-    """Who comes in a run, as in the simulation of the same plan with the same seed."""
-    network, populations = plan["network"], plan["workloads"][index]["populations"]
-    visits = []
-    found = _core.origin_visits(plan_json, seed, index)
-    for number, (population, host, file, at_ns, leave_ns) in enumerate(found):
-        down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
-        visits.append(
-            Visit(
-                number=number,
-                population=populations[population]["name"],
-                host=network["hosts"][host]["name"],
-                file=file,
-                at_s=at_ns / 1e9,
-                leave_s=None if leave_ns is None else leave_ns / 1e9,
-                rate_bps=min(it["rate_bps"] for it in down if it["rate_bps"] is not None),
-                in_order=populations[population]["in_order"],
-            )
-        )
-    return visits
-
-
-def window_s(plan: Mapping[str, Any]) -> tuple[float, float]:
-    """From when on and until when downloads and the server's counts count."""
-    for window in plan["measures"]["windows"]:
-        if window["table"] == "origins":
-            return (window["from_ns"] / 1e9, window["to_ns"] / 1e9)
-    return (0.0, math.inf)
 
 
 def _say(message: Mapping[str, Any]) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
-from flashcrowd.content_server.crowd import SERIES
+from flashcrowd.content_server.ledger import SERIES
+from flashcrowd.content_server.visit import expected_s
 from flashcrowd.emulation.launch import LabHandle, in_process
 from flashcrowd.engines import Cancelled, PlanRejected, refusal
 from flashcrowd.engines.need import Need
@@ -24,6 +25,8 @@ AT_ONCE = 2
 """So many runs go on beside each other."""
 MOST_DELAY_NS = 2_000_000
 """A way this short is taken for none: a client's line has more than that in its queue."""
+_REMEDY = "run it with --engine emulation"
+"""Where there is a network."""
 _LOOK_S = 0.1
 _MODULE = "flashcrowd.content_server.loopback"
 _MEASURES = ("pieces_ns", "queues_ns", "packets_ns", "send_gaps", "payloads", "rtts", "unchokes")
@@ -34,7 +37,7 @@ class Loopback:
 
     The server is that of `flashcrowd serve`, with the plan's disk in front of a real file; its
     clients read from their sockets at their lines' rates. The server's own line, delays, losses and
-    queues of the plan are not there.
+    queues of the plan are not there; the emulation has them.
     """
 
     name = "loopback"
@@ -98,12 +101,13 @@ class Loopback:
 
     def build(self) -> Mapping[str, Any]:
         """Version, commit, compiler, and the digest of what decides results."""
-        digest = sha256(str(_core.build_info()["engine"]).encode())
+        build = _core.build_info()
+        digest = sha256(f"{build['engine']} {build['server']}".encode())
         for room in ("content_server", "download"):
             for path in sorted((Path(__file__).parents[1] / room).rglob("*.py")):
                 digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         digest.update(f"{platform.release()} {platform.machine()}".encode())
-        return {**_core.build_info(), "engine": digest.hexdigest()[:16]}
+        return {**build, "engine": digest.hexdigest()[:16]}
 
 
 def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -113,24 +117,27 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         return
     workloads = plan["workloads"]
     if [it["kind"] for it in workloads] != ["origin"]:
-        yield "workloads: one origin and nothing else has a real program here"
+        yield f"workloads: one origin and nothing else has a real program here; {_REMEDY}"
         return
     if plan["timeline"]:
-        yield "timeline: nothing changes here during a run"
+        yield f"timeline: nothing changes here during a run; {_REMEDY}"
     network = plan["network"]
     for population in workloads[0]["populations"]:
         for host in population["hosts"]:
             down = [network["links"][it] for it in network["hosts"][host]["down"]]
             if all(it["conditions"]["rate_bps"] is None for it in down):
                 name = network["hosts"][host]["name"]
-                yield f"network: {name} has no rate; a line is played by reading at its rate"
+                yield (
+                    f"network: {name} has no rate; a line is played by reading at its rate; "
+                    f"{_REMEDY}"
+                )
                 break
     sections = [*network["links"], *network["cores"]]
     if any(it["conditions"]["loss"] or it["conditions"]["jitter"] for it in sections):
-        yield "network: the loopback loses nothing and has no jitter"
+        yield f"network: the loopback loses nothing and has no jitter; {_REMEDY}"
     delays = [it["conditions"]["delay_ns"] for it in sections]
     if max(delays, default=0) > MOST_DELAY_NS:
-        yield f"network: a delay of {max(delays) / 1e6:g} ms; the loopback has none"
+        yield f"network: a delay of {max(delays) / 1e6:g} ms; the loopback has none; {_REMEDY}"
     for series in plan["measures"]["series"]:
         if series["what"] not in SERIES:
             yield f"measures: {series['what']} is not known here, only {', '.join(SERIES)}"
@@ -140,14 +147,6 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _expected_s(plan_json: str) -> float:
-    """When the last client is done if its line is all that holds it up, in seconds."""
+    """When the last client is done, or cut off, in seconds."""
     plan = json.loads(plan_json)
-    network, origin = plan["network"], plan["workloads"][0]
-    end_s = 0.0
-    visits = _core.origin_visits(plan_json, 0, 0)
-    for _, host, _, at_ns, _ in visits:
-        down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
-        rates = [it["rate_bps"] for it in down if it["rate_bps"] is not None]
-        if rates:
-            end_s = max(end_s, at_ns / 1e9 + origin["files"]["size_bytes"] * 8 / min(rates))
-    return min(end_s, plan["stop"]["horizon_ns"] / 1e9)
+    return min(expected_s(plan, plan_json, 0), plan["stop"]["horizon_ns"] / 1e9)

@@ -1,0 +1,165 @@
+"""What is written down of a content server and its clients, and the tables that come of it."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from flashcrowd import _core
+from flashcrowd.content_server.answer import Answer
+from flashcrowd.content_server.visit import Visit
+
+SERIES = ("origin-rate", "disk-rate", "disk-queue", "disk-waiting", "origin-clients")
+"""Time series of a content server; see the table `series`."""
+_BYTES = {"origin-rate": "served_bytes", "disk-rate": "read_bytes"}
+_LEVELS = {"disk-queue": "queued_reads", "disk-waiting": "waiting"}
+
+Row = dict[str, Any]
+
+
+class Guest(Protocol):
+    """A client that has come."""
+
+    visit: Visit
+    arrived_s: float
+    left_s: float | None
+    answer: Answer
+
+
+class Ledger:
+    """What one server does, looked at when something of it is to be known.
+
+    Args:
+        server: the server.
+        plan: the plan.
+        index: number of the origin among the workloads.
+    """
+
+    def __init__(self, server: _core.ContentServer, plan: Mapping[str, Any], index: int) -> None:
+        self._server = server
+        self._origin = plan["workloads"][index]
+        self._host = plan["network"]["hosts"][self._origin["host"]]["name"]
+        self._window_s = window_s(plan)
+        self._edges: list[tuple[float, dict[str, Any]]] = []
+        self._series: list[Row] = []
+        self._before = dict.fromkeys(_BYTES.values(), 0)
+        self._looks: list[tuple[float, str, float]] = [
+            (it["every_ns"] / 1e9, it["what"], it["every_ns"] / 1e9)
+            for it in plan["measures"]["series"]
+            if it["what"] in SERIES
+        ]
+        heapq.heapify(self._looks)
+        self._last: dict[str, Any] | None = None
+
+    @property
+    def due_s(self) -> float:
+        """When something is to be known of the server next; infinite if nothing is."""
+        edges = self._window_s[len(self._edges) :]
+        return min((*edges, *(look[0] for look in self._looks[:1])), default=math.inf)
+
+    def look(self, now_s: float, online: int) -> None:
+        """Take what is to be known at instants that have passed; `online` clients are here."""
+        while len(self._edges) < 2 and now_s >= self._window_s[len(self._edges)]:
+            self._edges.append((now_s, self._snapshot()))
+        while self._looks and self._looks[0][0] <= now_s:
+            at, what, every = heapq.heappop(self._looks)
+            heapq.heappush(self._looks, (at + every, what, every))
+            found = self._snapshot()
+            if (key := _BYTES.get(what)) is not None:
+                value = (found[key] - self._before[key]) * 8 / every
+                self._before[key] = found[key]
+            else:
+                value = found[_LEVELS[what]] if what in _LEVELS else online
+            name = self._origin["name"]
+            self._series.append({"what": what, "source": name, "t_s": at, "value": float(value)})
+
+    def close(self, now_s: float, online: int) -> None:
+        """The run is over: what the server does from here on is no part of it."""
+        if self._last is None:
+            self.look(now_s, online)
+            self._last = self._snapshot()
+            while len(self._edges) < 2:
+                self._edges.append((now_s, self._last))
+
+    def pace(self) -> dict[str, Any]:
+        """How well its disk kept its pace, see `PaceReport` of the crate flashcrowd-server."""
+        return (self._last or self._snapshot())["trial_disk"]
+
+    def tables(self, guests: Sequence[Guest]) -> dict[str, list[Row]]:
+        """Rows of the tables `downloads`, `origins` and `series`, after `close`.
+
+        Args:
+            guests: those who came.
+        """
+        from_s, to_s = self._window_s
+        counted = [it for it in guests if from_s <= it.visit.at_s < to_s]
+        name, settings = self._origin["name"], self._origin["settings"]
+        downloads = [_download(it, name, settings["block_bytes"]) for it in counted]
+        downloads.sort(key=lambda row: row["peer"])
+        (from_s, before), (to_s, after) = self._edges
+        counts = {
+            key: after[key] - before[key]
+            for key in ("blocks", "hits", "reads", "reads_ahead", "evictions")
+        }
+        sent = after["served_bytes"] - before["served_bytes"]
+        read = after["read_bytes"] - before["read_bytes"]
+        residence = after["residence_s"] - before["residence_s"]
+        disk = {
+            key: after["trial_disk"][key] - before["trial_disk"][key]
+            for key in ("busy_s", "positioned_reads", "cost")
+        }
+        span = to_s - from_s
+        row = {
+            "origin": name,
+            "host": self._host,
+            "policy": settings["scheduling"]["kind"],
+            "from_s": from_s,
+            "to_s": to_s,
+            "downloads": len(downloads),
+            "completed": sum(row["completed_s"] is not None for row in downloads),
+            "sent_bytes": sent,
+            "read_bytes": read,
+            **counts,
+            "seeks": disk["positioned_reads"],
+            "residence_s": residence / counts["evictions"] if counts["evictions"] else None,
+            "disk_busy_s": disk["busy_s"],
+            "disk_cost": disk["cost"],
+            "network_bps": sent * 8 / span if span > 0 else None,
+            "disk_bps": read * 8 / span if span > 0 else None,
+            "miss_ratio": read / sent if sent else None,
+        }
+        return {"downloads": downloads, "origins": [row], "series": self._series}
+
+    def _snapshot(self) -> dict[str, Any]:
+        return json.loads(self._server.snapshot())
+
+
+def window_s(plan: Mapping[str, Any]) -> tuple[float, float]:
+    """From when on and until when downloads and the server's counts count."""
+    for window in plan["measures"]["windows"]:
+        if window["table"] == "origins":
+            to_ns = window["to_ns"]
+            return window["from_ns"] / 1e9, math.inf if to_ns is None else to_ns / 1e9
+    return 0.0, math.inf
+
+
+def _download(guest: Guest, origin: str, block: int) -> Row:
+    """A row of the table `downloads`."""
+    complete, received = guest.answer.complete, guest.answer.received
+    completed = guest.left_s if complete else None
+    return {
+        "swarm": origin,
+        "population": guest.visit.population,
+        "host": guest.visit.host_name,
+        "peer": guest.visit.number,
+        "arrived_s": guest.arrived_s,
+        "completed_s": completed,
+        "left_s": guest.left_s,
+        "duration_s": None if completed is None else completed - guest.arrived_s,
+        "downloaded_bytes": received,
+        "uploaded_bytes": 0,
+        "pieces": -(-received // block) if complete else received // block,
+    }

@@ -1,0 +1,78 @@
+"""Who comes to a content server: the draws of a plan, as its clients are played in real time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flashcrowd import _core
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who comes, when, and for what.
+
+    Attributes:
+        number: of the client in its server.
+        population: the name of its kind.
+        host: the number of its host in the plan.
+        host_name: the name of its host.
+        file: number of the file.
+        at_s: when it comes.
+        leave_s: when it goes at the latest, with its file or without; None for never.
+        rate_bps: of its line, packets' headers included; infinite for a line without a rate.
+        in_order: whether it asks for the bytes in order.
+    """
+
+    number: int
+    population: str
+    host: int
+    host_name: str
+    file: int
+    at_s: float
+    leave_s: float | None
+    rate_bps: float
+    in_order: bool
+
+
+def visits_of(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> list[Visit]:
+    """Who comes in a run, as in the simulation of the same plan with the same seed.
+
+    Args:
+        plan: the plan.
+        plan_json: the same as text.
+        seed: the run's.
+        index: number of the origin among the workloads.
+    """
+    populations = plan["workloads"][index]["populations"]
+    found = _core.origin_visits(plan_json, seed, index)
+    return [
+        Visit(
+            number=number,
+            population=populations[population]["name"],
+            host=host,
+            host_name=plan["network"]["hosts"][host]["name"],
+            file=file,
+            at_s=at_ns / 1e9,
+            leave_s=None if leave_ns is None else leave_ns / 1e9,
+            rate_bps=_rate_bps(plan, host),
+            in_order=populations[population]["in_order"],
+        )
+        for number, (population, host, file, at_ns, leave_ns) in enumerate(found)
+    ]
+
+
+def expected_s(plan: Mapping[str, Any], plan_json: str, index: int) -> float:
+    """When the last client is done if its line is all that holds it up, in seconds."""
+    size = plan["workloads"][index]["files"]["size_bytes"]
+    visits = visits_of(plan, plan_json, 0, index)
+    return max((it.at_s + size * 8 / it.rate_bps for it in visits), default=0.0)
+
+
+def _rate_bps(plan: Mapping[str, Any], host: int) -> float:
+    """The least rate of a host's line towards it."""
+    network = plan["network"]
+    down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
+    return min((it["rate_bps"] for it in down if it["rate_bps"] is not None), default=math.inf)
