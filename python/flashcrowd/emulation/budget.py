@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from flashcrowd.content_server import visit
 from flashcrowd.cores import cores
 from flashcrowd.emulation.processors import Processors
 from flashcrowd.errors import Cancelled
@@ -107,6 +109,22 @@ def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[N
             budget.end(packets_per_s)
 
 
+def waiting_hosts(plan: Mapping[str, Any]) -> int:
+    """The hosts on which programs may be while they wait: all but those that only download.
+
+    A content server's client is there while it downloads, and nothing is before and after.
+    """
+    clients, others = set[int](), set[int]()
+    for workload in plan["workloads"]:
+        mine = {host for it in workload.get("populations", ()) for host in it["hosts"]}
+        if workload["kind"] == "origin":
+            clients |= mine
+            others.add(workload["host"])
+        else:
+            others |= mine | {workload[end] for end in ("from", "to") if end in workload}
+    return len(plan["network"]["hosts"]) - len(clients - others)
+
+
 def stops(plan: Mapping[str, Any]) -> dict[int, float]:
     """When the timeline stops workloads, in seconds of the run, by their numbers."""
     return {
@@ -122,7 +140,8 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     A plan of swarms alone is over when every leecher can have the file, by what all peers together
     may upload, or when the timeline stops them, and one of transfers when the last of them stops; a
     plan whose peers have no limit at all, or with a transfer, and that nothing stops may last to
-    its horizon for all that is known.
+    its horizon for all that is known. A content server is done when the last client that comes has
+    its file, by the rate of its line.
     """
     horizon_s: float = plan["stop"]["horizon_ns"] / 1e9
     stops_s = stops(plan)
@@ -133,9 +152,12 @@ def expected_s(plan: Mapping[str, Any]) -> float:
         if workload["kind"] == "transfer" and workload["stop_ns"] is not None:
             needed = max(needed, workload["stop_ns"] / 1e9)
             continue
+        stop_s = stops_s.get(index, horizon_s)
+        if workload["kind"] == "origin":
+            needed = max(needed, min(visit.expected_s(plan, json.dumps(plan), index), stop_s))
+            continue
         if workload["kind"] != "swarm":
             return horizon_s
-        stop_s = stops_s.get(index, horizon_s)
         rates = [
             (population["role"], _upload_bps(plan, population, host))
             for population in workload["populations"]

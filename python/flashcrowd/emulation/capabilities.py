@@ -27,6 +27,11 @@ LEAST_KERNEL = (6, 7)
 """TCP_INFO tells of retransmission timeouts from this Linux on."""
 _TRIAL_S = 20
 _DESCRIPTORS_A_HOST = 4
+_DESCRIPTORS_A_DOWNLOAD = 3
+"""Both ends of a connection, and the file."""
+_MORE_DESCRIPTORS = (
+    "raise the hard limit: ulimit -Hn 100000, or nofile in /etc/security/limits.conf"
+)
 
 State = Literal["works", "missing", "limited"]
 
@@ -89,10 +94,10 @@ def capabilities() -> Iterator[Capability]:
     yield Capability(
         "file descriptors",
         "limited" if few else "works",
-        f"{tried['descriptors']} for a process, enough for about {hosts} hosts",
-        "raise the hard limit: ulimit -Hn 100000, or nofile in /etc/security/limits.conf"
-        if few
-        else "",
+        f"{tried['descriptors']} for a process, enough for about {hosts} hosts, or for "
+        f"{hosts * _DESCRIPTORS_A_HOST // (_DESCRIPTORS_A_HOST + _DESCRIPTORS_A_DOWNLOAD)} that "
+        "download from a content server",
+        _MORE_DESCRIPTORS if few else "",
     )
     yield _queues()
     rate = budget.capacity()
@@ -113,15 +118,22 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
         if found.state == "missing" and not optional:
             yield f"{found.name}: {found.said}" + (f"; {found.remedy}" if found.remedy else "")
         if found.name == "file descriptors":
-            hosts = len(plan["network"]["hosts"])
-            most = _tried()["descriptors"] // _DESCRIPTORS_A_HOST
-            if hosts > most:
-                yield f"network: {hosts} hosts; {found.said}; {found.remedy}"
+            hosts, downloads = len(plan["network"]["hosts"]), _downloads(plan)
+            taken = _DESCRIPTORS_A_HOST * hosts + _DESCRIPTORS_A_DOWNLOAD * downloads
+            if taken > _tried()["descriptors"]:
+                what = f"{hosts} hosts" + (f" and {downloads} downloads" if downloads else "")
+                yield f"network: {what}; {found.said}; {_MORE_DESCRIPTORS}"
         if found.name == "TUN device" and found.state != "works" and len(_mtus(plan)) > 1:
             yield f"network: hosts with different MTUs need TUN; {found.remedy}"
         if found.name == "TUN device" and found.state != "works" and stack.offloads(plan):
             yield f"stacks: super-segments (tso) need TUN; {found.remedy}"
-    yield from _missing_clients(plan)
+    yield from _missing_programs(plan)
+
+
+def _downloads(plan: Mapping[str, Any]) -> int:
+    """The clients of a plan's content servers, who may all be there at once."""
+    origins = [it for it in plan["workloads"] if it["kind"] == "origin"]
+    return sum(len(it["hosts"]) for origin in origins for it in origin["populations"])
 
 
 def _mtus(plan: Mapping[str, Any]) -> set[int]:
@@ -130,8 +142,8 @@ def _mtus(plan: Mapping[str, Any]) -> set[int]:
     return {stacks[host["stack"]]["mtu_bytes"] for host in plan["network"]["hosts"]}
 
 
-def _missing_clients(plan: Mapping[str, Any]) -> Iterator[str]:
-    """What the clients of a plan's swarms need and this machine does not have."""
+def _missing_programs(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What the programs of a plan need and this machine does not have."""
     yield from players.missing(plan)
     space = players.space(plan)
     for index, workload in enumerate(plan["workloads"]):
@@ -139,9 +151,11 @@ def _missing_clients(plan: Mapping[str, Any]) -> Iterator[str]:
             yield from refusals(plan, index)
             peers = sum(len(it["hosts"]) for it in workload["populations"])
             space += workload["size_bytes"] * (peers + 1)
+        elif workload["kind"] == "origin":
+            space += workload["files"]["count"] * workload["files"]["size_bytes"]
     if space > room():
         yield (
-            f"workloads: clients may write {space:,} B, and {room():,} B are free in "
+            f"workloads: programs may write {space:,} B, and {room():,} B are free in "
             f"{tempfile.gettempdir()}; set TMPDIR to a folder with more"
         )
 

@@ -116,13 +116,15 @@ def run(
 ) -> dict[str, Any]:
     """One run's tables, as lists of rows by name; of a share, what is known of it here.
 
+    Beside tables there are rows of `PACES`, if there are content servers.
+
     Raises:
         OSError: what the kernel refused.
     """
     played = perform(plan, seed, folder, attachment, share)
     stage, report, outcome, reason = played.stage, played.report, played.outcome, played.reason
     tables = stage.tables(played.end_s)
-    wrong = violations(report, least_rtt_s(plan, tables))
+    wrong = [*violations(report, least_rtt_s(plan, tables)), *stage.violations()]
     if wrong and outcome != "failed":
         outcome, reason = "invalid", "; ".join(wrong)
     totals = report["totals"]
@@ -236,7 +238,7 @@ def perform(
             outcome, reason = stage.play(table, tell, lab.has_ended)
         end_s = table.now()
         # What programs still say as they close is no part of the run: nothing carries it any more.
-        stage.cut_off()
+        stage.cut_off(end_s)
         report_json, captures, packets = lab.stop()
         report = json.loads(report_json)
         taps.keep(folder, captures, packets, stage.ports())
@@ -277,10 +279,10 @@ def punctuality(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def least_rtt_s(plan: Mapping[str, Any], tables: Mapping[str, Any]) -> float:
-    """The least round-trip time that was measured, or that peers of a swarm have; 0 if unknown."""
+    """The least round-trip time that was measured, or that a crowd's paths have; 0 if unknown."""
     pings = [row["rtt_s"] for row in tables["pings"] if row["rtt_s"] is not None]
     flows = [row["min_rtt_s"] for row in tables["transfers"] if row["min_rtt_s"] is not None]
-    return min([*pings, *flows, *self_test.swarm_rtts_s(plan)], default=0.0)
+    return min([*pings, *flows, *self_test.crowd_rtts_s(plan)], default=0.0)
 
 
 def _say(message: Mapping[str, Any]) -> None:

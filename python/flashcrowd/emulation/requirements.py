@@ -12,7 +12,7 @@ from flashcrowd.emulation.addresses import MOST_HOSTS
 from flashcrowd.emulation.flow import MOST_FLOWS
 from flashcrowd.emulation.web import LEAST_REQUEST
 
-KINDS = ("transfer", "ping", "call", "web", "swarm")
+KINDS = ("transfer", "ping", "call", "web", "swarm", "origin")
 """Workloads that real programs play so far."""
 
 _MEASURES = ("connections", "send_gaps", "unchokes")
@@ -32,10 +32,9 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
         where = f"workloads[{index}] ({workload['name']})"
         kind = workload["kind"]
         if kind not in KINDS:
-            engine = "loopback" if kind == "origin" else "simulation"
             yield (
                 f"{where}: {kind} has no real program here yet, only {' and '.join(KINDS)}; "
-                f"run it with --engine {engine}"
+                "run it with --engine simulation"
             )
         elif kind == "transfer":
             flows += workload["flows"]
@@ -47,6 +46,9 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{where}: a request has at least {LEAST_REQUEST} B here"
         elif kind == "swarm":
             yield from _of_swarm(plan, workload, where)
+        elif kind == "origin":
+            if "utp" in (workload["transport"] or {}):
+                yield f"{where}: files go over the kernel's TCP; give it a TCP stack"
         elif workload["size_bytes"] < _LEAST_BYTES[kind]:
             what = f"a packet of a {kind} has at least {_LEAST_BYTES[kind]} B"
             yield f"{where}: size {workload['size_bytes']} B; {what}"
@@ -74,6 +76,11 @@ def impossible(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> Iterator[str]:
     """What of a swarm no client can play."""
+    if swarm.get("web_seeds"):
+        yield (
+            f"{where}: real clients are not told of web seeds; leave web_seeds out, or run it with "
+            "--engine simulation"
+        )
     for population in swarm["populations"]:
         place = f"{where} population {population['name']}"
         own = (population.get("transport") or population.get("data") or {}).get("tcp")
@@ -103,6 +110,27 @@ def _of_swarm(plan: Mapping[str, Any], swarm: Mapping[str, Any], where: str) -> 
             yield f"measures: have is told by {_TELLS_PIECES} alone; {place} is {program}"
 
 
+def undivided(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What of a plan several nodes cannot play together, with what would make it possible."""
+    for index, workload in enumerate(plan["workloads"]):
+        if workload["kind"] == "origin":
+            yield (
+                f"workloads[{index}] ({workload['name']}): a content server and its clients are on "
+                "one node; play the run on one"
+            )
+    for name in ("capture", "packets_ns"):
+        if plan["measures"].get(name):
+            yield (
+                f"measures: {name.removesuffix('_ns')} is not brought together from several nodes; "
+                "leave it out, or play the run on one"
+            )
+    if stack.offloads(plan):
+        yield (
+            "stacks: super-segments (tso) are not carried between nodes; give the stacks "
+            'tso = "0 B", or play the run on one node'
+        )
+
+
 def algorithms(plan: Mapping[str, Any]) -> set[str]:
     """The kernel's congestion controllers that a plan's transfers and clients need."""
     wanted = {stack.controller(plan["stacks"][index]) for index in _stacks(plan)}
@@ -123,10 +151,10 @@ def programs(plan: Mapping[str, Any]) -> set[str]:
 def _stacks(plan: Mapping[str, Any]) -> set[int]:
     """The stacks that something uses: those of hosts, and of workloads with one of their own."""
     ends = {
-        workload[end]
+        end
         for workload in plan["workloads"]
         if workload["kind"] in stack.OVER_TCP
-        for end in ("from", "to")
+        for end in stack.ends(workload)
     }
     hosts = plan["network"]["hosts"]
     return {hosts[host]["stack"] for host in ends}.union(*stack.used_by_hosts(plan))

@@ -39,6 +39,9 @@ LEAST_OF_RATE = 12
 LOSS_Z = 3.29
 """The planned loss lies within the 99.9 % interval of the measured one."""
 
+_CROWDS = ("swarm", "origin")
+"""Workloads of many hosts, of which some of each kind stand for all."""
+
 Echo = tuple[float, float | None]
 """When it was sent, and how long its answer took; None for one that was not answered."""
 Pair = tuple[float, float]
@@ -227,26 +230,38 @@ def paths(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[t
     return [*kinds.values()][:MOST_KINDS]
 
 
-def swarm_rtts_s(plan: Mapping[str, Any]) -> list[float]:
-    """Round-trip times between peers of swarms, of each kind of path, as far as not drawn."""
-    swarms = {**plan, "workloads": [it for it in plan["workloads"] if it["kind"] == "swarm"]}
-    peers = {
+def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
+    """Round-trip times between peers of swarms, and to content servers; as far as not drawn."""
+    crowds = {**plan, "workloads": [it for it in plan["workloads"] if it["kind"] in _CROWDS]}
+    members = {
         host
-        for workload in swarms["workloads"]
+        for workload in crowds["workloads"]
         for population in workload["populations"]
         for host in population["hosts"]
     }
+    members |= {it["host"] for it in crowds["workloads"] if it["kind"] == "origin"}
     return [
         _base_rtt_ns(plan, one, other) / 1e9
-        for one, other in paths(swarms)
-        if one in peers and other in peers
+        for one, other in paths(crowds)
+        if one in members and other in members
     ]
 
 
 def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Hosts that talk in a workload: of a swarm, two of each kind of hosts at most."""
-    if workload["kind"] != "swarm":
+    """Hosts that talk in a workload: of a swarm, two of each kind of hosts at most.
+
+    Of a content server it is the server with one client of each kind.
+    """
+    if workload["kind"] not in _CROWDS:
         yield workload["from"], workload["to"]
+        return
+    if workload["kind"] == "origin":
+        of_kind: dict[str, int] = {}
+        for population in workload["populations"]:
+            for host in population["hosts"]:
+                of_kind.setdefault(_kind(plan, host), host)
+        for host in of_kind.values():
+            yield workload["host"], host
         return
     kinds: dict[str, list[int]] = {}
     for population in workload["populations"]:

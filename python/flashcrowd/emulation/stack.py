@@ -90,21 +90,17 @@ def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def settings(plan: Mapping[str, Any], addresses: list[str]) -> str:
     """The settings of all hosts of a plan, as `_core.Lab` reads them."""
-    stacks, players, controlled = (
-        plan["stacks"],
-        swarm_hosts(plan),
-        swarm_hosts(plan, controlled=True),
-    )
-    used = used_by_hosts(plan)
+    stacks, controlled = plan["stacks"], swarm_hosts(plan, controlled=True)
+    used, unasked = used_by_hosts(plan), unasking(plan)
     hosts = []
     for number, address in enumerate(addresses):
         own = stacks[plan["network"]["hosts"][number]["stack"]]
         chosen = next((stacks[index] for index in sorted(used[number])), own)
+        given = next((controller(stacks[index]) for index in unasked.get(number, ())), None)
         hosts.append(
             {
                 "address": [int(part) for part in address.split(".")],
-                # A transfer asks for its controller; a client does not.
-                "controller": controller(own) if number in players else None,
+                "controller": given,
                 **of_host(chosen, number in controlled),
             }
         )
@@ -146,10 +142,23 @@ def used_by_hosts(plan: Mapping[str, Any]) -> list[set[int]]:
         used[number].add(hosts[number]["stack"])
     for workload in plan["workloads"]:
         if workload["kind"] in OVER_TCP and "utp" not in (workload["transport"] or {}):
-            own = (workload["transport"] or {}).get("tcp")
-            for end in (workload["from"], workload["to"]):
-                used[end].add(hosts[end]["stack"] if own is None else own)
+            for end in ends(workload):
+                used[end].add(stack_at(plan, workload, end))
     return used
+
+
+def unasking(plan: Mapping[str, Any]) -> dict[int, set[int]]:
+    """By host, the TCP stacks of its programs that do not ask for a congestion controller.
+
+    These are clients of swarms and content servers; a flow, a page and a download ask for theirs.
+    """
+    hosts = plan["network"]["hosts"]
+    found = {number: {hosts[number]["stack"]} for number in swarm_hosts(plan)}
+    for workload in plan["workloads"]:
+        if workload["kind"] == "origin":
+            server = workload["host"]
+            found.setdefault(server, set()).add(stack_at(plan, workload, server))
+    return found
 
 
 def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -162,6 +171,15 @@ def conflicts(plan: Mapping[str, Any]) -> Iterator[str]:
             yield (
                 f"host {name}: {names} differ in what a kernel sets for a host as a whole "
                 "(buffers, initial window, MTU, options); give their flows hosts of their own"
+            )
+    for number, unasked in unasking(plan).items():
+        wanted = {str(controller(stacks[index])) for index in unasked}
+        if len(wanted) > 1:
+            name = plan["network"]["hosts"][number]["name"]
+            yield (
+                f"host {name}: a content server or a client has the congestion controller of its "
+                f"host, and {' and '.join(sorted(wanted))} are wanted there; give them hosts of "
+                "their own"
             )
 
 
@@ -177,16 +195,27 @@ def swarm_hosts(plan: Mapping[str, Any], *, controlled: bool = False) -> set[int
     }
 
 
-OVER_TCP = ("transfer", "web")
+OVER_TCP = ("transfer", "web", "origin")
 """Workloads whose connections a plan gives a transport."""
+
+
+def ends(workload: Mapping[str, Any]) -> list[int]:
+    """The hosts between which a workload has its connections; a content server's comes first."""
+    if workload["kind"] != "origin":
+        return [workload["from"], workload["to"]]
+    clients = (host for population in workload["populations"] for host in population["hosts"])
+    return [workload["host"], *clients]
+
+
+def stack_at(plan: Mapping[str, Any], workload: Mapping[str, Any], host: int) -> int:
+    """The TCP stack of a workload's connections at one of its hosts: its own, or the host's."""
+    chosen = (workload["transport"] or {}).get("tcp")
+    return plan["network"]["hosts"][host]["stack"] if chosen is None else chosen
 
 
 def stack_of(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Mapping[str, Any]:
     """The TCP stack of a transfer: its own, or that of its sending host."""
-    chosen = (workload["transport"] or {}).get("tcp")
-    if chosen is None:
-        chosen = plan["network"]["hosts"][workload["from"]]["stack"]
-    return plan["stacks"][chosen]
+    return plan["stacks"][stack_at(plan, workload, workload["from"])]
 
 
 def _said(value: Any) -> str:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from flashcrowd.clients import ClientFailed, Swarm, kernel, tables
+from flashcrowd.content_server import Unable
 from flashcrowd.emulation.budget import stops
 from flashcrowd.emulation.call import Call
 from flashcrowd.emulation.echo import Echo
 from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.origin import PACES, Origin
 from flashcrowd.emulation.players import player
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.share import Conductor
@@ -36,8 +38,9 @@ class Stage:
         calls: the calls, by number of the workload.
         webs: the users of pages, by number of the workload.
         swarms: the swarms, by number of the workload.
+        origins: the content servers with their clients, by number of the workload.
         rtts: TCP's estimates in each swarm, if they are asked for.
-        failure: why a client ended the run, in its words; empty while none has.
+        failure: why a program ended the run, in its words; empty while none has.
         retransmits: segments that were sent again, known when the run is over.
         series: samples of flows: what, whose, when, and the value.
     """
@@ -64,6 +67,7 @@ class Stage:
         self.calls: dict[int, Call] = {}
         self.webs: dict[int, Web] = {}
         self.swarms: dict[int, Swarm] = {}
+        self.origins: dict[int, Origin] = {}
         self.rtts: list[RttEstimates] = []
         self.failure = ""
         self.retransmits = 0
@@ -84,6 +88,9 @@ class Stage:
                 port += 1
             elif workload["kind"] == "web":
                 self.webs[index] = Web(plan, index, port, seed)
+                port += 1
+            elif workload["kind"] == "origin":
+                self.origins[index] = Origin(plan, index, port, seed, self._something_ended)
                 port += 1
             else:
                 self.flows[index] = []
@@ -108,7 +115,9 @@ class Stage:
                 flow.prepare(self._hosts, self._folder / f"flow-{flow.job.port}")
             for swarm in self.swarms.values():
                 swarm.prepare()
-        except ClientFailed as error:
+            for index, origin in self.origins.items():
+                origin.prepare(self._hosts, self._folder / str(index))
+        except (ClientFailed, Unable) as error:
             self.failure = str(error)
 
     def open(self, table: Timetable) -> None:
@@ -137,6 +146,8 @@ class Stage:
         for web in self.webs.values():
             web.open(self._hosts, table)
             web.start(table)
+        for origin in self.origins.values() if not self.failure else ():
+            origin.start(table)
         for swarm in self.swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
@@ -162,7 +173,8 @@ class Stage:
             if self.failure:
                 return "failed", self.failure
             if self._over:
-                stalled = next((it.outcome for it in self.swarms.values() if it.outcome), "")
+                waiting = (*self.swarms.values(), *self.origins.values())
+                stalled = next((it.outcome for it in waiting if it.outcome), "")
                 if stalled:
                     return "stalled", stalled
                 if self._is_done():
@@ -225,6 +237,8 @@ class Stage:
 
     def _something_ended(self) -> None:
         self._over = True
+        wrong = (it.failure for it in self.origins.values() if it.failure)
+        self.failure = self.failure or next(wrong, "")
 
     def _stepper(self, swarm: Swarm, table: Timetable) -> Callable[[], None]:
         """Lets a swarm do what is due, again and again."""
@@ -244,10 +258,10 @@ class Stage:
         """Whether nothing is left that can finish and has not."""
         self._over = False
         finite = [flow for flow in self._all() if flow.is_finite]
-        if not finite and not self.swarms:
+        crowds = (*self.swarms.values(), *self.origins.values())
+        if not finite and not crowds:
             return False
-        swarms = self.swarms.values()
-        return all(it.ended_s is not None for it in finite) and all(it.is_done for it in swarms)
+        return all(it.ended_s is not None for it in finite) and all(it.is_done for it in crowds)
 
     def _stopped(self) -> tuple[str, str]:
         """How a run ended in which nothing is left to do."""
@@ -264,6 +278,8 @@ class Stage:
             if not swarm.is_done:
                 done = f"{swarm.completed} of {len(swarm.leechers)} leechers complete"
                 yield f"swarm {swarm.spec['name']}: {done}"
+        for origin in self.origins.values():
+            yield from origin.unfinished()
 
     def _unfinished_flows(self) -> Iterator[str]:
         for flow in self._all():
@@ -282,8 +298,8 @@ class Stage:
 
         finite = [share(flow) for flow in self._all() if flow.is_finite]
         finite += [
-            max(swarm.part, now_s / self._stops_s.get(index, float("inf")))
-            for index, swarm in self.swarms.items()
+            max(crowd.part, now_s / self._stops_s.get(index, float("inf")))
+            for index, crowd in (*self.swarms.items(), *self.origins.items())
         ]
         time = now_s / horizon_s
         return max(0.0, min(1.0, max(time, min(finite)) if finite else time))
@@ -362,7 +378,16 @@ class Stage:
         for swarm in self.swarms.values():
             for name, found in tables.rows(swarm).items():
                 rows.setdefault(name, []).extend(found)
+        for origin in self.origins.values():
+            for name, found in origin.rows().items():
+                rows.setdefault(name, []).extend(found)
+        if self.origins:
+            rows[PACES] = [origin.pace() for origin in self.origins.values()]
         return rows
+
+    def violations(self) -> list[str]:
+        """Why what programs did is no measurement of the plan, in words; nothing if it is."""
+        return [it for origin in self.origins.values() for it in origin.violations()]
 
     def arrivals(self) -> list[dict[str, Any]]:
         """Which peers of swarms came, and when, with their numbers here."""
@@ -389,17 +414,21 @@ class Stage:
 
     @property
     def payload_bytes(self) -> int:
-        """What reached applications: of transfers, pages, and blocks."""
+        """What reached applications: of transfers, pages, downloads, and blocks."""
         peers = (peer for swarm in self.swarms.values() for peer in swarm.peers)
         blocks = sum(peer.progress.down for peer in peers)
         pages = sum(web.received for web in self.webs.values())
-        return blocks + pages + sum(flow.received for flow in self._all())
+        downloads = sum(origin.received for origin in self.origins.values())
+        return blocks + pages + downloads + sum(flow.received for flow in self._all())
 
-    def cut_off(self) -> None:
+    def cut_off(self, now_s: float) -> None:
         """The run is over, and the network is about to end: the kernels' counts are final."""
+        for origin in self.origins.values():
+            origin.cut_off(now_s)
         players = {peer.host for swarm in self.swarms.values() for peer in swarm.peers}
         players &= self._hosts.own
         players |= {web.spec[end] for web in self.webs.values() for end in ("from", "to")}
+        players |= {host for origin in self.origins.values() for host in origin.hosts}
         # A host's kernel counts what all of its programs send again, transfers as well.
         self.retransmits = sum(kernel.retransmits(self._hosts.places[host]) for host in players)
         others = (
@@ -424,8 +453,8 @@ class Stage:
         """End every program that is left."""
         for estimates in self.rtts:
             estimates.close()
-        for swarm in self.swarms.values():
-            swarm.close()
+        for crowd in (*self.swarms.values(), *self.origins.values()):
+            crowd.close()
         for flow in self._all():
             flow.close()
 
@@ -479,6 +508,8 @@ class Stage:
                 self.webs[change["workload"]].stop(table)
             if change["workload"] in self.calls:
                 self.calls[change["workload"]].stop()
+            if change["workload"] in self.origins:
+                self.origins[change["workload"]].stop(table)
             if change["workload"] in self.swarms:
                 self.swarms[change["workload"]].stop()
                 self._something_ended()

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import expected_s, share
+from flashcrowd.emulation.budget import expected_s, share, waiting_hosts
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs
 from flashcrowd.emulation.launch import LabHandle, in_lab
-from flashcrowd.emulation.requirements import impossible, programs
+from flashcrowd.emulation.origin import PACES
+from flashcrowd.emulation.requirements import impossible, programs, undivided
 from flashcrowd.emulation.self_test import failures
-from flashcrowd.emulation.stack import offloads
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import EngineError, PlanRejected, refusal
 from flashcrowd.engines.need import Need
@@ -56,6 +56,7 @@ class Emulator:
         self._tested: dict[str, _Tested] = {}
         self._counting = threading.Lock()
         self._programs: set[str] = set()
+        self._paces: list[dict[str, Any]] = []
         self._agreed: frozenset[str] | None = None
 
     def control(self) -> LabHandle:
@@ -69,17 +70,8 @@ class Emulator:
         )
         asked = frozenset(programs(plan))
         if self.across:
-            for name in ("capture", "packets_ns"):
-                if plan["measures"].get(name):
-                    raise PlanRejected(
-                        f"cannot be emulated:\n  measures: {name.removesuffix('_ns')} is not "
-                        "brought together from several nodes; leave it out, or play the run on one"
-                    )
-            if offloads(plan):
-                raise PlanRejected(
-                    "cannot be emulated:\n  stacks: super-segments (tso) are not carried between "
-                    'nodes; give the stacks tso = "0 B", or play the run on one node'
-                )
+            if wrong := [*undivided(plan)]:
+                raise PlanRejected("cannot be emulated:\n  " + "\n  ".join(wrong))
             try:
                 divided(with_tracker_host(plan), 1 + len(self.across))
                 if self._agreed is None or not asked <= self._agreed:
@@ -105,6 +97,9 @@ class Emulator:
             raise PlanRejected(str(error)) from None
         plan = json.loads(plan_json)
         size = _HOST_BYTES * len(plan["network"]["hosts"])
+        for origin in (it for it in plan["workloads"] if it["kind"] == "origin"):
+            files = origin["files"]  # its clients compare what comes with a copy in memory
+            size += files["count"] * files["size_bytes"] + origin["settings"]["memory_bytes"]
         seconds = expected_s(plan)
         return Need(events=need.events, packets=need.packets, seconds=seconds, bytes=size)
 
@@ -121,6 +116,8 @@ class Emulator:
             with self._counting:
                 self._repeated += 1
             rows = self._played(plan_json, seed, control)
+        with self._counting:
+            self._paces += [{**pace, "seed": seed} for pace in rows.pop(PACES, ())]
         unknown = rows.keys() - ENGINE_TABLES.keys()
         if unknown:
             raise EngineError(f"the lab gave tables that nobody knows: {sorted(unknown)}")
@@ -134,7 +131,7 @@ class Emulator:
     def _played(self, plan_json: str, seed: int, control: Any) -> dict[str, Any]:
         """The tables of a run by name, once it fits beside the others: rows, or Arrow's."""
         need = self._need(plan_json)
-        hosts = len(json.loads(plan_json)["network"]["hosts"])
+        hosts = waiting_hosts(json.loads(plan_json))
         with share(need.packets / max(need.seconds, 1.0), hosts, control):
             try:
                 probes = self._self_test(plan_json, seed, control)
@@ -184,11 +181,16 @@ class Emulator:
             return tested.probes
 
     def finish(self) -> Mapping[str, Any]:
-        """The self-test after the last run: each network that was measured long ago, once more."""
+        """The self-test after the last run: each network that was measured long ago, once more.
+
+        With it goes how well the disks of content servers kept their pace, a row for each run.
+        """
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.probes is not None]
         old = [it for it in measured if now - it.at >= RETEST_S]
         kept: dict[str, Any] = {"invalid_repeated": self._repeated} if self._repeated else {}
+        if self._paces:
+            kept["pace"] = self._paces
         if self.across:
             kept["nodes"] = 1 + len(self.across)
         if not old:

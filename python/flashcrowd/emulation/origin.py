@@ -1,0 +1,214 @@
+"""Content servers: the server of `flashcrowd serve` inside of a host, and real clients before it.
+
+The server reads real files behind a disk for trials, as on the loopback; its clients come at the
+instants of the simulation, and their lines are those of the emulated network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from flashcrowd import _core
+from flashcrowd.content_server import begin
+from flashcrowd.content_server.ledger import Ledger, Row
+from flashcrowd.content_server.trial_server import contents_of, lost_pace, settings, write
+from flashcrowd.content_server.visit import Visit, visits_of
+from flashcrowd.emulation.guest import Guest
+from flashcrowd.emulation.hosts import Hosts
+from flashcrowd.emulation.stack import controller, stack_at
+from flashcrowd.emulation.tcp_flow import congested
+from flashcrowd.emulation.timetable import Timetable
+
+PACES = "paces"
+"""What a lab tells beside tables: how well the disks of servers kept their pace."""
+_LEAST_WATCH_S = 0.1
+
+
+class Origin:
+    """One content server, and those who come to it.
+
+    Args:
+        plan: the plan.
+        index: number of the origin among the workloads.
+        port: where the server listens.
+        seed: the run's.
+        ended: called when a client has gone, and when the server is stopped.
+
+    Attributes:
+        spec: the workload, as the plan has it.
+        guests: the clients who have come.
+        received: bytes of files that have reached clients.
+        failure: why the run cannot go on; empty while it can.
+        outcome: why it gets no further; empty while it does.
+    """
+
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        index: int,
+        port: int,
+        seed: int,
+        ended: Callable[[], None],
+    ) -> None:
+        self.spec = plan["workloads"][index]
+        self.guests: list[Guest] = []
+        self.received = 0
+        self.failure = ""
+        self.outcome = ""
+        self._plan = plan
+        self._index = index
+        self._port = port
+        self._ended = ended
+        self._visits = visits_of(plan, json.dumps(plan), seed, index)
+        self._contents = contents_of(self.spec, seed)
+        self._stall_s = plan["stop"]["stall_ns"] / 1e9
+        self._moved_s = 0.0
+        self._to_come = len(self._visits)
+        self._online = self._completed = 0
+        self._stopped = False
+        self._hosts: Hosts | None = None
+        self._server: _core.ContentServer | None = None
+        self._ledger: Ledger | None = None
+
+    def prepare(self, hosts: Hosts, folder: Path) -> None:
+        """Make the files, and have the server listen.
+
+        Args:
+            hosts: the hosts of the lab.
+            folder: for the files; it is not there yet.
+
+        Raises:
+            Unable: the server cannot begin.
+            OSError: what the system refused.
+        """
+        self._hosts = hosts
+        folder.mkdir(parents=True)
+        write(self._contents, folder)
+        # The kernel's own send buffers, which grow with the window, as the stack of the plan says.
+        sockets = {"send_buffer_bytes": None, "unsent_bytes": self.spec["unsent_bytes"]}
+        with hosts.inside(self.spec["host"]) as place:
+            made = settings(self.spec, folder, sockets)
+            self._server = begin(made, [f"{place.address}:{self._port}"])
+        self._ledger = Ledger(self._server, self._plan, self._index)
+
+    def start(self, table: Timetable) -> None:
+        """Have everybody come in time."""
+        for visit in self._visits:
+            table.at(visit.at_s, lambda visit=visit: self._admit(visit, table))
+        self._look(table)
+        self._watch(table)
+
+    def stop(self, table: Timetable) -> None:
+        """Nobody comes any more, and who is here goes."""
+        self._stopped = True
+        for guest in self.guests:
+            guest.leave(table)
+        self._ended()
+
+    def cut_off(self, now_s: float) -> None:
+        """The run is over: what the server has done by now counts."""
+        if self._ledger is not None:
+            self._ledger.close(now_s, self._online)
+
+    def close(self) -> None:
+        """End the server, and what is left of connections."""
+        for guest in self.guests:
+            guest.close()
+        if self._server is not None:
+            self._server.stop()
+            self._server.stop()  # at once
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all clients have come and gone."""
+        return not self._online and (self._stopped or not self._to_come)
+
+    @property
+    def part(self) -> float:
+        """How much of what all clients want has come, 0 to 1."""
+        wanted = len(self._visits) * self.spec["files"]["size_bytes"]
+        return self.received / wanted if wanted else 1.0
+
+    @property
+    def hosts(self) -> set[int]:
+        """The hosts of the server and of its clients, by number."""
+        return {self.spec["host"], *(it.host for it in self._visits)}
+
+    def unfinished(self) -> Iterator[str]:
+        """What is left to do, in words."""
+        if not self.is_done:
+            done = f"{self._completed} of {len(self._visits)} downloads are complete"
+            yield f"origin {self.spec['name']}: {done}"
+
+    def rows(self) -> dict[str, list[Row]]:
+        """Its rows of the tables `downloads`, `origins` and `series`, after `cut_off`."""
+        return {} if self._ledger is None else self._ledger.tables(self.guests)
+
+    def pace(self) -> Row:
+        """How well its disk kept its pace, and how many connections broke off."""
+        assert self._ledger is not None
+        name, policy = self.spec["name"], self.spec["settings"]["scheduling"]["kind"]
+        broke_off = sum(it.broke_off for it in self.guests)
+        return {"origin": name, "policy": policy, **self._ledger.pace(), "broke_off": broke_off}
+
+    def violations(self) -> list[str]:
+        """Why what its server did is no measurement of the plan, in words; nothing if it is."""
+        lost = "" if self._ledger is None else lost_pace(self._ledger.pace())
+        return [f"origin {self.spec['name']}: {lost}"] if lost else []
+
+    def _admit(self, visit: Visit, table: Timetable) -> None:
+        assert self._hosts is not None
+        self._to_come -= 1
+        if self._stopped:
+            return
+        remote = self._hosts.places[self.spec["host"]].address, self._port
+        stacks = self._plan["stacks"]
+        algorithm = controller(stacks[stack_at(self._plan, self.spec, visit.host)]) or ""
+        try:
+            with self._hosts.inside(visit.host):
+                made = congested(algorithm)
+        except OSError as error:
+            self.failure = f"origin {self.spec['name']}: {visit.host_name} has no socket: {error}"
+            self._ended()
+            return
+        guest = Guest(visit, self._contents[visit.file], self._heard, self._left)
+        self.guests.append(guest)
+        self._online += 1
+        self._moved_s = table.now()
+        guest.come(made, remote, table)
+        if visit.leave_s is not None:
+            table.at(visit.leave_s, lambda: guest.leave(table))
+
+    def _heard(self, count: int) -> None:
+        self.received += count
+
+    def _left(self, guest: Guest) -> None:
+        self._online -= 1
+        self._completed += guest.answer.complete
+        self.failure = self.failure or guest.failure
+        self._ended()
+
+    def _look(self, table: Timetable) -> None:
+        """Take what is to be known of the server, again and again."""
+        assert self._ledger is not None
+        self._ledger.look(table.now(), self._online)
+        if (due_s := self._ledger.due_s) < self._plan["stop"]["horizon_ns"] / 1e9:
+            table.at(due_s, lambda: self._look(table))
+
+    def _watch(self, table: Timetable, before: int = -1, since_s: float = 0.0) -> None:
+        """See whether anything still comes, as often as the simulation does."""
+        now = table.now()
+        if self.received != before or not self._online:
+            since_s = now
+        elif now - max(since_s, self._moved_s) >= self._stall_s:
+            self.outcome = (
+                f"origin {self.spec['name']}: nothing reached any of {self._online} clients "
+                f"for {now - max(since_s, self._moved_s):.0f} s"
+            )
+            self._ended()
+            return
+        every_s = max(self._stall_s / 8, _LEAST_WATCH_S)
+        table.at(now + every_s, lambda: self._watch(table, self.received, since_s))
