@@ -1,8 +1,8 @@
 //! Transports as pure state machines, and congestion controllers.
 //!
 //! Nothing here reads a clock, opens a socket or touches payload: time is an argument, a segment
-//! names a range of the stream, and what a connection wants to say is polled. The same machine runs
-//! in virtual time and on a TUN device.
+//! names a range of the stream, and what a connection wants to say is polled. The simulator runs both
+//! transports in virtual time; the same uTP runs on UDP sockets, by the clock, in `flashcrowd_live`.
 //!
 //! ```
 //! use flashcrowd_base::Time;
