@@ -84,7 +84,8 @@ packetdrill: ## Our TCP against the packetdrill scripts below DIR
 	PACKETDRILL_SCRIPTS=$(abspath $(DIR)) cargo test -q -p flashcrowd-transport --test all --locked -- \
 	    --nocapture scripts_of_a_given_folder
 
-test-slow: build ## The tests marked slow
+test-slow: build ## The tests marked slow, and those that cargo test ignores
+	cargo test $(CRATES) --tests --locked -- --ignored
 	$(BIN)/pytest -m slow
 
 SEED ?= $(shell date +%s)

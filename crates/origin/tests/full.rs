@@ -1,5 +1,6 @@
 //! The workloads at full length, over several seeds: ours against the best of the others, and all against the numbers of
-//! the prototype and of the paper. Minutes: `cargo test --release -p flashcrowd-origin --test full -- --ignored --nocapture`.
+//! the prototype and of the paper. 67 s of processor time; `make test-slow` runs them, and
+//! `cargo test -p flashcrowd-origin --test full -- --ignored --nocapture` prints what comes out.
 
 mod crowd;
 
@@ -44,7 +45,7 @@ fn slowness(outcome: &Outcome, lines: &[Line]) -> Vec<f64> {
 /// In no workload is a download under our policy more than 2 % longer than under the best of the others, on the mean of
 /// five seeds.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "50 s; make test-slow"]
 fn ours_is_no_worse_than_the_best_of_the_others() {
     let only = std::env::var("ROWS").ok();
     let mut worse = vec![];
@@ -111,7 +112,7 @@ fn workload(files: u32, lines: &[Line], load: f64, memory: u64) -> Workload {
 /// Sentences of the paper that can be true or false here, next to what comes out. Its server and its memory are not known:
 /// the disk and 64 to 300 MB are a calibration (10 MB/s of 64 KiB in any order), so levels are looked at, directions held.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "17 s; make test-slow"]
 fn the_paper() {
     let out = |settings: &Settings, workload: &Workload| run(workload, settings, &paper_disk());
     let line = |what: &str, outcome: &Outcome| {

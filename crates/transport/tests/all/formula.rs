@@ -30,7 +30,7 @@ fn reno() -> Config {
 
 /// Runs per loss rate: three stay within the bounds, and cost little.
 const SEEDS: u64 = 3;
-/// Runs of the tests that are ignored unless named: `cargo test --test all formula -- --ignored`.
+/// Runs of the tests that are ignored unless asked for: by `make test-slow`, or `cargo test --test all formula -- --ignored`.
 const MANY_SEEDS: u64 = 8;
 
 #[test]
@@ -39,7 +39,7 @@ fn reno_follows_the_square_root_of_the_loss() {
 }
 
 #[test]
-#[ignore = "the same from more runs; takes a minute"]
+#[ignore = "the same from more runs, 4 s; make test-slow"]
 fn reno_follows_the_square_root_of_the_loss_in_many_runs() {
     mathis(MANY_SEEDS);
 }
@@ -61,7 +61,7 @@ fn with_timeouts_reno_follows_padhye() {
 }
 
 #[test]
-#[ignore = "the same from more runs; takes a minute"]
+#[ignore = "the same from more runs; make test-slow"]
 fn with_timeouts_reno_follows_padhye_in_many_runs() {
     padhye(MANY_SEEDS);
 }
@@ -114,7 +114,7 @@ fn cubic_has_the_window_of_its_rfc() {
 }
 
 #[test]
-#[ignore = "the same over a longer time; takes minutes"]
+#[ignore = "the same over a longer time, 18 s; make test-slow"]
 fn cubic_has_the_window_of_its_rfc_for_long() {
     windows_of_the_rfc(Span::from_secs(200), Span::from_secs(1000));
 }
@@ -153,7 +153,7 @@ fn a_table_of_throughput_in_short() {
 }
 
 #[test]
-#[ignore = "the same from four runs of twice the time; takes a minute"]
+#[ignore = "the same from four runs of twice the time, 4 s; make test-slow"]
 fn a_table_of_throughput() {
     insta::assert_snapshot!(table_of_throughput(4, 60));
 }
