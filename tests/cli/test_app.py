@@ -46,6 +46,18 @@ def test_a_mistake_ends_with_status_2_and_one_message(capsys, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("table", ["", "[workloads.swarm.populations]\n"])
+def test_a_swarm_without_populations_is_refused_in_words(table: str, capsys, tmp_path):
+    study = tmp_path / "study.toml"
+    swarm = '[workloads.swarm]\nkind = "swarm"\nsize = "1 MB"\n'
+    study.write_text(f'format = 1\ntitle = "x"\n[network.groups.home]\n{swarm}{table}')
+    assert status("check", str(study)) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[0]) == ("", f"{study}: 1 problem")
+    assert "workloads.swarm.populations\n" in err
+    assert "Traceback" not in err
+
+
 def test_a_setting_that_is_none_is_told(capsys):
     assert status("check", LATENCY, "--set", "network.rtt") == 2
     assert "dotted.path=value" in capsys.readouterr().err

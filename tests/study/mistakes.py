@@ -114,6 +114,8 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "too many blocks": ("workloads.swarm.block", "1 B"),
     "block larger than a piece": ("workloads.swarm.block", "1 MiB"),
     "block larger than the client's": ("workloads.swarm.block", "32 KiB"),
+    "no populations": ("workloads.swarm.populations", REMOVED),
+    "no populations in the table of them": ("workloads.swarm.populations", {}),
     "no seeds": ("workloads.swarm.populations.seed.role", "leecher"),
     "no leechers": (f"{_LEECHERS}.role", "seed"),
     "unknown role": ("workloads.swarm.populations.seed.role", "sed"),
