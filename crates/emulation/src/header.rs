@@ -87,7 +87,7 @@ impl<'a> Header<'a> {
         let options = segment.get(TCP_HEADER_BYTES..header_bytes)?;
         let accurate = segment[12] & 1; // AE (RFC 9768)
         Some(Ack {
-            // One with SACK ranges may say more than a later one: it is not thinned out.
+            // One with SACK ranges may say more than a later one: the filter leaves it alone (docs/queues.md).
             pure: segment.len() == header_bytes && !has_sacks(options),
             number: u32::from_be_bytes(segment[8..12].try_into().unwrap_or([0; 4])),
             sacked: 0,

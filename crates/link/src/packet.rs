@@ -68,11 +68,11 @@ pub enum Ecn {
 /// What an acknowledgement of TCP says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Whether it says nothing else: no data, no flag but ACK, ECE and CWR, no D-SACK.
+    /// Whether it says nothing else: no data, no flag but ACK, ECE and CWR, no D-SACK. Others are never dropped for a later one.
     pub pure: bool,
     /// The acknowledgement number; sequence numbers wrap around.
     pub number: u32,
-    /// Bytes in its SACK ranges.
+    /// Bytes in its SACK ranges. Zero where they are not looked at; those that have some are then not `pure`.
     pub sacked: u32,
     /// ECE and CWR: acknowledgements that differ in them carry what the other does not.
     pub flags: u8,

@@ -96,7 +96,7 @@ impl flashcrowd_link::Packet for Packet {
         let echoes = [(Flags::ECE, 1), (Flags::CWR, 2), (Flags::AE, 4)];
         let flag = |(flag, bit)| if self.flags.contains(flag) { bit } else { 0 };
         Some(Ack {
-            // An acknowledgement with SACK ranges may carry more than a later one: no ACK filter drops it.
+            // An acknowledgement with SACK ranges may carry more than a later one: no ACK filter drops it (docs/queues.md).
             pure: self.len == 0 && !self.has_sacks(),
             number: self.ack as u32,
             sacked: 0,
