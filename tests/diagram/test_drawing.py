@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +12,11 @@ from matplotlib.textpath import TextPath
 
 from flashcrowd.cli import main
 from flashcrowd.diagram import draw, layout, network
+from flashcrowd.scenario.flows import Flow
+from flashcrowd.scenario.workloads import Workload
 from flashcrowd.study import Study
 
+WORKLOADS = get_args(get_args(Workload)[0])
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -196,6 +199,23 @@ def test_who_does_what() -> None:
     assert home.lines[:3] == [
         "line ADSL 1/8", "↑ 1 Mbit/s, queue varies", "↓ 8 Mbit/s, queue 200 packets",
     ]  # fmt: skip
+
+
+def test_every_kind_of_workload_between_two_hosts_is_said_in_words_of_its_own() -> None:
+    kinds = [it.model_fields["kind"].default for it in WORKLOADS if issubclass(it, Flow)]
+    assert len(kinds) > 3
+    says = {}
+    for kind in kinds:
+        resolved = study(2)
+        (ends, _) = resolved["workloads"].values()
+        flow = {"kind": kind, "from": ends["from"], "to": ends["to"]}
+        diagram = network.read({**resolved, "workloads": {"it": flow}})
+        says[kind] = tuple(task.text for group in diagram.groups for task in group.tasks)
+        assert len(says[kind]) == 2
+        assert all(text.startswith("it: ") for text in says[kind])
+    assert len(set(says.values())) == len(kinds)
+    with pytest.raises(KeyError, match="no-such-kind"):
+        network.read({**resolved, "workloads": {"it": {**flow, "kind": "no-such-kind"}}})
 
 
 def test_the_command_writes_a_file_or_prints(

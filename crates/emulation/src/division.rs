@@ -1,5 +1,5 @@
 use flashcrowd_base::Span;
-use flashcrowd_plan::{Link, Network, Plan, What, Workload};
+use flashcrowd_plan::{Link, Network, Plan, What};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use thiserror::Error;
@@ -35,9 +35,9 @@ fn millis(span: Span) -> f64 {
 
 impl Division {
     /// Divides a plan that has passed its check, so that packets have at least so much delay before them wherever they
-    /// go from one node to another. Hosts stay with their own lines, and with those with which they
-    /// have a transfer, a call or pages: one process plays both ends of these. Parts that may be apart
-    /// are dealt so that each node has about as many hosts.
+    /// go from one node to another. Hosts stay with their own lines, and with those that one process
+    /// plays with them (a transfer, a call, pages). Parts that may be apart are dealt so that each node
+    /// has about as many hosts.
     ///
     /// # Errors
     /// There are fewer such parts than nodes.
@@ -52,15 +52,13 @@ impl Division {
         }
         let mut held: Option<&str> = None;
         for workload in &plan.workloads {
-            let (from, to) = match workload {
-                Workload::Transfer(it) => (it.from as usize, it.to as usize),
-                Workload::Call(it) => (it.from as usize, it.to as usize),
-                Workload::Web(it) => (it.from as usize, it.to as usize),
-                _ => continue,
-            };
-            if parts.root(from) != parts.root(to) {
-                held.get_or_insert(workload.name());
-                parts.join(from, to);
+            let mut hosts = workload.hosts_of_one_process().into_iter().map(|host| host as usize);
+            let Some(first) = hosts.next() else { continue };
+            for host in hosts {
+                if parts.root(first) != parts.root(host) {
+                    held.get_or_insert(workload.name());
+                    parts.join(first, host);
+                }
             }
         }
         let mut nearest: Option<(Span, usize, usize)> = None;

@@ -9,7 +9,7 @@ use any_link::{any_core, any_queue};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::{Division, LinkRow, Network, Place, Totals};
 use flashcrowd_link::{Conditions, Queue};
-use flashcrowd_plan::{Change, Plan, What};
+use flashcrowd_plan::{Call, Change, PageSize, Plan, Reading, Web, What, Workload};
 use networks::{line, network, rate};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -180,4 +180,56 @@ fn parts_that_are_near_stay_together() {
     let said = refused.to_string();
     assert!(said.contains("host-0 and shared: 3 ms"), "{said}");
     assert!(said.contains("which takes 4 ms of delay"), "{said}");
+}
+
+/// Each host on a node of its own, and one workload between the first and the last.
+#[test]
+fn both_ends_of_what_one_process_plays_are_on_one_node() {
+    let shared = Conditions { rate_bps: rate(5_000_011), queue: Queue::packets(30), ..line() };
+    let core = Conditions { delay_ns: Span::from_millis(20), ..Conditions::default() };
+    let mut plan = network(4, line(), shared, core);
+    let start_ns = Span::ZERO;
+    let ping = plan.workloads.pop().expect("the last one pings");
+    let transfer = plan.workloads.pop().expect("from the last host to the first");
+    let call = Workload::Call(Call {
+        name: "call".into(),
+        from: 0,
+        to: 3,
+        size_bytes: 200,
+        interval_ns: Span::from_millis(20),
+        every_ns: None,
+        start_ns,
+        stop_ns: None,
+    });
+    let web = Workload::Web(Web {
+        name: "web".into(),
+        from: 0,
+        to: 3,
+        transport: None,
+        users: 1,
+        connections: 1,
+        request_bytes: 300,
+        page: PageSize {
+            median_bytes: 10_000,
+            sigma: 0.0,
+            tail_from_bytes: 20_000,
+            tail_shape: 1.0,
+            largest_bytes: 30_000,
+        },
+        reading: Reading::Exponential { mean_ns: Span::from_secs(1) },
+        start_ns,
+        spread_ns: Span::ZERO,
+        stop_ns: None,
+    });
+    for (workload, together) in [(ping, false), (transfer, true), (call, true), (web, true)] {
+        plan.workloads = vec![workload];
+        let name = plan.workloads[0].name();
+        plan.check().expect(name);
+        let apart = Division::new(&plan, 4, Span::from_millis(1));
+        assert_eq!(apart.is_err(), together, "{name}");
+        if together {
+            let division = Division::new(&plan, 3, Span::from_millis(1)).expect(name);
+            assert_eq!(division.of_host(0), division.of_host(3), "{name}");
+        }
+    }
 }

@@ -34,6 +34,8 @@ const DELAY_BYTES: f64 = 16.0;
 impl Call {
     /// It goes by datagrams: no log of connections is about it.
     pub(crate) const OPENS_CONNECTIONS: bool = false;
+    /// One process plays both ends.
+    pub(crate) const ONE_PROCESS: bool = true;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         vec![self.from, self.to]

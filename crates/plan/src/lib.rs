@@ -103,6 +103,15 @@ macro_rules! workloads {
                 }
             }
 
+            /// The hosts that one process plays where programs run, and that stay on one machine for it: both ends of
+            /// a transfer. None of a workload whose hosts may be apart.
+            pub fn hosts_of_one_process(&self) -> Vec<u32> {
+                let one_process = match self {
+                    $(Workload::$Kind(_) => $Kind::ONE_PROCESS,)+
+                };
+                if one_process { self.hosts() } else { Vec::new() }
+            }
+
             /// Whether it opens connections, or goes by datagrams.
             fn opens_connections(&self) -> bool {
                 match self {

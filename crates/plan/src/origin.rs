@@ -99,6 +99,8 @@ const SAMPLES: usize = 16;
 impl Origin {
     /// Logs of connections may be about it.
     pub(crate) const OPENS_CONNECTIONS: bool = true;
+    /// One process plays the server and its clients.
+    pub(crate) const ONE_PROCESS: bool = true;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         let clients = self.populations.iter().flat_map(|it| &it.hosts).copied();

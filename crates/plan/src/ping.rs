@@ -29,6 +29,8 @@ pub struct Ping {
 impl Ping {
     /// It goes by datagrams: no log of connections is about it.
     pub(crate) const OPENS_CONNECTIONS: bool = false;
+    /// Whoever answers does so by itself: the ends may be on two machines.
+    pub(crate) const ONE_PROCESS: bool = false;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         vec![self.from, self.to]

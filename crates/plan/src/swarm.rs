@@ -140,6 +140,8 @@ impl Plan {
 impl Swarm {
     /// Logs of connections may be about it.
     pub(crate) const OPENS_CONNECTIONS: bool = true;
+    /// Each peer is a program of its own, on any machine.
+    pub(crate) const ONE_PROCESS: bool = false;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         self.populations.iter().flat_map(|it| &it.hosts).copied().collect()

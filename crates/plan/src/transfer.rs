@@ -46,6 +46,8 @@ const FLOW_BYTES: f64 = 2000.0;
 impl Transfer {
     /// Logs of connections may be about it.
     pub(crate) const OPENS_CONNECTIONS: bool = true;
+    /// One process plays both ends.
+    pub(crate) const ONE_PROCESS: bool = true;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         vec![self.from, self.to]

@@ -86,6 +86,8 @@ const USER_BYTES: f64 = 300.0;
 impl Web {
     /// Logs of connections may be about it.
     pub(crate) const OPENS_CONNECTIONS: bool = true;
+    /// One process plays the users and the server.
+    pub(crate) const ONE_PROCESS: bool = true;
 
     pub(crate) fn hosts(&self) -> Vec<u32> {
         vec![self.from, self.to]

@@ -5,7 +5,7 @@ Read from a resolved study; nothing here knows where it will stand on paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -265,19 +265,39 @@ def _tasks(
 
 
 def _flow(name: str, kind: object, table: Mapping[str, Any], there: str, side: int) -> str:
-    if kind == "ping":
-        return f"{name}: pings {there}" if side < 0 else f"{name}: answers {there}"
-    if kind == "call":
-        return f"{name}: call with {there}"
-    if kind == "web":
-        users = table.get("users", 1)
-        who = f" ({users} users)" if users != 1 else ""
-        return f"{name}: reads pages of {there}{who}" if side < 0 else f"{name}: pages for {there}"
+    return f"{name}: {_FLOWS[kind](table, there, side)}"
+
+
+def _ping(_table: Mapping[str, Any], there: str, side: int) -> str:
+    return f"pings {there}" if side < 0 else f"answers {there}"
+
+
+def _call(_table: Mapping[str, Any], there: str, _side: int) -> str:
+    return f"call with {there}"
+
+
+def _web(table: Mapping[str, Any], there: str, side: int) -> str:
+    users = table.get("users", 1)
+    who = f" ({users} users)" if users != 1 else ""
+    return f"reads pages of {there}{who}" if side < 0 else f"pages for {there}"
+
+
+def _transfer(table: Mapping[str, Any], there: str, side: int) -> str:
     flows = table.get("flows", 1)
     count = f" ({flows} flows)" if flows != 1 else ""
     size = "" if table.get("size") in _NOTHING else f" {table['size']}"
     verb = ("sends", "to") if side < 0 else ("receives", "from")
-    return f"{name}: {verb[0]}{size} {verb[1]} {there}{count}"
+    return f"{verb[0]}{size} {verb[1]} {there}{count}"
+
+
+_FLOWS: dict[object, Callable[[Mapping[str, Any], str, int], str]] = {
+    "ping": _ping,
+    "call": _call,
+    "web": _web,
+    "transfer": _transfer,
+}
+"""What is said of workloads between two hosts, of each by its kind: at the other end `there`, of
+the one that begins if the side is less than zero."""
 
 
 def _place(host: object, names: Sequence[str]) -> int:
