@@ -1,6 +1,9 @@
-"""No circles between the files of a crate: each can be understood after those that it uses."""
+"""No circles between the files of a crate, nor between crates: each can be understood after those
+that it uses."""
 
 import re
+import tomllib
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -8,6 +11,19 @@ import pytest
 
 CRATES = Path(__file__).parents[2] / "crates"
 Module = tuple[str, ...]
+#: Who may know whom: a crate knows crates of rows before its own only.
+ROWS = [
+    {"base"},
+    {"link", "transport", "swarm", "upload", "origin"},
+    {"plan"},
+    {"topology"},
+    {"sim", "live", "emulation"},
+    {"python"},
+]
+#: Crates beside these rows, and all that they know.
+BESIDE = {"server": {"base", "origin"}, "oracle": {"base"}, "identity": set[str]()}
+#: Rooms of the simulator, and those that each knows nothing of.
+ABOVE = {"kernel": {"apps", "record", "run"}, "apps": {"record", "run"}, "record": {"run"}}
 #: Tests stand at the end of a file, or in a file of their own.
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:mod \w+ \{.*|use [^;]*;)", re.DOTALL)
 USE = re.compile(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([^;]+);")
@@ -78,3 +94,67 @@ def test_a_circle_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.rs").write_text("fn b(_: crate::A) {}\n")
     with pytest.raises(CycleError, match=r"\('a', 'c'\).*\('b',\)|\('b',\).*\('a', 'c'\)"):
         Crate(tmp_path).order()
+
+
+def needs(crate: str) -> set[str]:
+    """The crates of the workspace that a crate is compiled with, its tests left out."""
+    manifest = tomllib.loads((CRATES / crate / "Cargo.toml").read_text(encoding="utf-8"))
+    found = {
+        name
+        for table in (manifest, *manifest.get("target", {}).values())
+        for key in ("dependencies", "build-dependencies")
+        for name in table.get(key, {})
+    }
+    return {it.removeprefix("flashcrowd-") for it in found if it.startswith("flashcrowd-")}
+
+
+def test_the_map_of_the_house_has_these_rows() -> None:
+    text = (CRATES.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = re.search(r"^`base` ←[^.]*", text, re.MULTILINE)
+    assert drawn
+    assert [set(re.findall(r"`(\w+)`", row)) for row in drawn[0].split("←")] == ROWS
+    listed = set(re.findall(r"^      (\w+)/  ", text.partition("python/flashcrowd/\n")[0], re.M))
+    assert listed == {*BESIDE, *set().union(*ROWS)}
+    assert listed == {it.parent.name for it in CRATES.glob("*/Cargo.toml")}
+
+
+@pytest.mark.parametrize("row", range(len(ROWS)))
+def test_no_arrow_between_crates_runs_back_up(row: int) -> None:
+    before = set().union(*ROWS[:row])
+    if "python" in ROWS[row]:
+        before |= set(BESIDE)
+    for crate in ROWS[row]:
+        assert needs(crate) <= before, crate
+
+
+@pytest.mark.parametrize("crate", BESIDE)
+def test_crates_beside_the_rows_know_little(crate: str) -> None:
+    assert needs(crate) == BESIDE[crate]
+
+
+def reached(crate: Crate, room: str) -> Iterator[tuple[Module, Module]]:
+    """What the files of a folder use outside of it."""
+    for module, uses in crate.uses.items():
+        found = {crate.find(module, it) for it in uses} if module[:1] == (room,) else set()
+        yield from ((module, it) for it in found if it[:1] != (room,))
+
+
+@pytest.mark.parametrize("room", ABOVE)
+def test_rooms_of_the_simulator_know_nothing_of_those_above(room: str) -> None:
+    found = list(reached(Crate(CRATES / "sim" / "src"), room))
+    assert [it for it in found if it[1] and it[1][0] in ABOVE[room]] == []
+    if room != "kernel":  # What it reads of the others is found.
+        assert "kernel" in {it[0] for _, it in found if it}
+
+
+def test_an_arrow_upwards_is_seen(tmp_path: Path) -> None:
+    for name, text in {
+        "lib": "mod kernel;\nmod apps;\n",
+        "kernel/mod": "mod clock;\n",
+        "kernel/clock": "use super::super::apps::App;\n",
+        "apps/mod": "pub(crate) struct App;\n",
+    }.items():
+        file = tmp_path / f"{name}.rs"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    assert list(reached(Crate(tmp_path), "kernel")) == [(("kernel", "clock"), ("apps",))]

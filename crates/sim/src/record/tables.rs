@@ -1,4 +1,5 @@
-use super::{Recorders, captures, connections};
+use super::recorders::Recorders;
+use super::{captures, connections};
 use crate::apps::{AnyApp, App, World};
 use crate::kernel::{Class, Link, Outcome, TracedPacket};
 use crate::table::{Column, Names, Table, names};
