@@ -18,7 +18,7 @@ from flashcrowd import _core
 from flashcrowd.engines.registry import ENGINES
 from flashcrowd.scenario import LINES, shipped
 from flashcrowd.scenario.descriptions import descriptions
-from flashcrowd.scenario.discipline import DISCIPLINES
+from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.measures import Measures
 from flashcrowd.scenario.origin import DISKS, POLICIES
 from flashcrowd.scenario.queue import Queue
@@ -101,7 +101,7 @@ def _variants(definition: str) -> Callable[[], Entries]:
 def _queues() -> Entries:
     own = {f'"{example}"': "" for example in ("200 packets", "64 KiB", "unlimited")}
     plain = {", ".join(own): first_sentence(Queue.__doc__).split(":")[0] + "."}
-    return plain | {kind_of(table): first_sentence(table.__doc__) for table in DISCIPLINES.values()}
+    return plain | _tables(typing.get_args(Discipline))()
 
 
 def _tables(tables: Iterable[type[BaseModel]]) -> Callable[[], Entries]:

@@ -15,11 +15,12 @@ import pytest
 from tests.engines import plans
 
 from flashcrowd import _core
+from flashcrowd.plan import format
 from flashcrowd.scenario import (
     arrivals,
-    discipline,
     impairments,
     profile,
+    queue,
     swarm,
     upload_control,
     web,
@@ -66,7 +67,7 @@ def field(model: Any, name: str) -> set[str]:
     return words(model.model_fields[name].annotation)
 
 
-QUEUES = {"drop-tail", *words(discipline.Discipline)}
+QUEUES = {"drop-tail", *queue.DISCIPLINES}
 
 PYTHON: dict[str, set[str]] = {
     "measures.series.what": set(typing.get_args(Sampled)),
@@ -174,6 +175,11 @@ RUST = rust()
 def test_both_sides_have_the_same_words(name: str) -> None:
     assert PYTHON[name]
     assert PYTHON[name] == RUST[name]
+
+
+def test_the_types_of_a_plan_have_the_words_of_the_engine() -> None:
+    kinds = typing.get_type_hints(format.Queue)["kind"]
+    assert set(typing.get_args(kinds)) == RUST["network.links.conditions.queue.kind"]
 
 
 def test_no_list_of_the_engine_is_forgotten() -> None:

@@ -2,16 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
 from flashcrowd.plan.conditions import lower_queue
 from flashcrowd.plan.format import Queue as QueueDict
-from flashcrowd.scenario.discipline import DISCIPLINES, Discipline
+from flashcrowd.scenario.discipline import Discipline
 from flashcrowd.scenario.line import Line
-from flashcrowd.scenario.queue import DISCIPLINES as NAMES
-from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.queue import DISCIPLINES, Queue
 
 DEFAULTS = Path(__file__).parents[2] / "crates" / "link" / "tests" / "defaults.json"
 
@@ -24,8 +24,12 @@ def lowered(given: object) -> QueueDict:
     return lower_queue(queue_of(given))
 
 
-def test_every_discipline_has_a_name():
-    assert list(DISCIPLINES) == list(NAMES)
+def test_a_name_stands_for_the_table_of_that_kind():
+    assert tuple(it.model_fields["kind"].default for it in get_args(Discipline)) == DISCIPLINES
+    for name in DISCIPLINES:
+        made = queue_of(name)
+        assert not isinstance(made, Queue)
+        assert made.kind == name
 
 
 @pytest.mark.parametrize("name", DISCIPLINES)

@@ -19,7 +19,7 @@ from flashcrowd.scenario.fields import (
     within,
 )
 from flashcrowd.scenario.framing import Framing
-from flashcrowd.scenario.queue import Queue
+from flashcrowd.scenario.queue import DISCIPLINES, DisciplineName, Queue
 from flashcrowd.units import Share, Size, Span
 
 PacketLimit = Annotated[int, Field(ge=1, le=2**31)]
@@ -147,8 +147,7 @@ class Cake(Table):
 
 
 Discipline = CoDel | FqCoDel | Pie | Red | Cake
-DISCIPLINES = {"codel": CoDel, "fq-codel": FqCoDel, "pie": Pie, "red": Red, "cake": Cake}
-"""The disciplines that decide when a packet leaves, by name."""
+"""What decides when a packet leaves."""
 
 
 def _by_name(given: object) -> object:
@@ -170,15 +169,6 @@ AnyQueue = Annotated[
     | Annotated[Red, Tag("red")]
     | Annotated[Cake, Tag("cake")],
     Discriminator(_kind),
-    BeforeValidator(
-        _by_name,
-        json_schema_input_type=Literal["codel", "fq-codel", "pie", "red", "cake"]
-        | Queue
-        | CoDel
-        | FqCoDel
-        | Pie
-        | Red
-        | Cake,
-    ),
+    BeforeValidator(_by_name, json_schema_input_type=DisciplineName | Queue | Discipline),
 ]
 """A queue: where a drop-tail queue is full, the name of a discipline, or a table."""

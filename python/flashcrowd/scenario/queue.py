@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema
@@ -17,8 +17,10 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 MOST_PACKETS = 2**31
 
-DISCIPLINES = ("codel", "fq-codel", "pie", "red", "cake")
+DisciplineName = Literal["codel", "fq-codel", "pie", "red", "cake"]
 """Disciplines that may stand where a queue does; see `flashcrowd.scenario.discipline`."""
+
+DISCIPLINES: tuple[str, ...] = get_args(DisciplineName)
 
 
 class Queue:
