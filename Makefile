@@ -11,6 +11,9 @@ PYTHON     ?= $(shell for p in $(CANDIDATES); do \
 CXX_FOUND := $(shell command -v $(firstword $(CXX)) 2>/dev/null)
 CRATES    := --workspace $(if $(CXX_FOUND),,--exclude flashcrowd-oracle)
 
+# A link that leads nowhere is an error.
+RUSTDOC := RUSTDOCFLAGS="-D warnings" cargo doc $(CRATES) --exclude flashcrowd-oracle --no-deps --locked --quiet
+
 UV  := .tools/bin/uv
 BIN := .venv/bin
 
@@ -103,12 +106,13 @@ mutants: $(MUTANTS) ## Which mutants of CRATE the tests catch, of those in SHARD
 	$(MUTANTS) mutants -p flashcrowd-$(CRATE) --shard $(SHARD) --sharding round-robin --output target
 
 # Side by side, as pyright is one thread; the extension module's build waits for clippy.
-lint: $(UV) ## Formatting, clippy, fuzz targets, ruff, pyright, and the stub against the module
+lint: $(UV) ## Formatting, clippy, documentation's links, fuzz targets, ruff, pyright, and the stub against the module
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
 
 lint-rust:
 	cargo fmt --all --check
 	cargo clippy $(CRATES) --all-targets --locked -- -D warnings
+	$(RUSTDOC)
 	cargo check --quiet --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target
 
 lint-python: venv
@@ -141,7 +145,7 @@ questions: build ## Run the studies of docs/questions again, and write what they
 
 docs: $(UV) ## The documentation as a site, with the API of both languages: target/site/index.html
 	@$(UV) sync --locked --quiet --extra report --group docs
-	cargo doc $(CRATES) --exclude flashcrowd-oracle --no-deps --locked --quiet
+	$(RUSTDOC)
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site docs target/site
 	rm -rf target/site/rust && cp -r target/doc target/site/rust
 	@echo "target/site/index.html"
