@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flashcrowd_identity::identity;
+use flashcrowd_identity::{FORECAST, identity};
 use tempfile::TempDir;
 
 const SIM: &str = "\
@@ -59,7 +59,8 @@ impl Workspace {
         workspace.write("Cargo.lock", LOCK);
         workspace.write(
             "crates/sim/Cargo.toml",
-            "[dependencies]\nflashcrowd-base.workspace = true\nserde = \"1\"\n\
+            "[dependencies]\nflashcrowd-base.workspace = true\n\
+             flashcrowd-plan.workspace = true\nserde = \"1\"\n\
              [target.'cfg(unix)'.dependencies]\nrand = { package = \"rand_pcg\", version = \"0.10\" }\n\
              [dev-dependencies]\nproptest = \"1\"\n",
         );
@@ -68,6 +69,11 @@ impl Workspace {
         workspace.write("crates/sim/src/nest/deep.rs", "pub fn two() -> u32 { 2 }\n");
         workspace.write("crates/base/Cargo.toml", "[dependencies]\nlibm = \"0.2\"\n");
         workspace.write("crates/base/src/lib.rs", "pub fn three() -> u32 { 3 }\n");
+        workspace.write("crates/plan/Cargo.toml", "[dependencies]\n");
+        workspace.write("crates/plan/src/lib.rs", "mod load;\nmod need;\nmod outlook;\nmod web;\n");
+        for name in ["load", "need", "outlook", "web"] {
+            workspace.write(&format!("crates/plan/src/{name}.rs"), "const BYTES: u64 = 5;\n");
+        }
         workspace.write("crates/live/Cargo.toml", "[dependencies]\n");
         workspace.write("crates/live/src/lib.rs", "pub fn four() -> u32 { 4 }\n");
         workspace
@@ -110,6 +116,10 @@ fn what_decides_no_number_does_not_move_it() {
     assert!(!Workspace::moves(lib, "mod part;", "/* a part */\n\n   mod part ;"), "formatting");
     assert!(!Workspace::moves(lib, "< 1.0", "< 2.0"), "a test");
     assert!(!Workspace::moves("crates/live/src/lib.rs", "4", "5"), "a crate that no engine needs");
+    for name in ["load", "need", "outlook"] {
+        let file = format!("crates/plan/src/{name}.rs");
+        assert!(!Workspace::moves(&file, "5", "6"), "the forecast: {name}");
+    }
     assert!(!Workspace::moves("Cargo.lock", "1.0.0", "1.1.0"), "a library of tests");
     assert!(!Workspace::moves("Cargo.lock", "1.0.229", "1.0.230"), "a library that carries text");
     assert!(!Workspace::moves("Cargo.lock", "0.9.0", "0.9.1"), "another version of a library");
@@ -124,6 +134,7 @@ fn what_can_decide_a_number_moves_it() {
         Workspace::moves("crates/base/src/lib.rs", "3 }", "7 }"),
         "a crate that the engine needs"
     );
+    assert!(Workspace::moves("crates/plan/src/web.rs", "5", "6"), "a plan, besides its forecast");
     assert!(Workspace::moves("Cargo.lock", "0.2.15", "0.2.16"), "libm");
     assert!(Workspace::moves("Cargo.lock", "0.10.1", "0.10.2"), "a library of a library");
     assert!(
@@ -168,4 +179,39 @@ fn our_own_workspace_can_be_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let ours = identity(&root, &["flashcrowd-sim"], "here").expect("it is whole");
     assert_eq!(ours.len(), 16);
+}
+
+/// The forecast may be left out as long as it only refuses runs: its modules are private, one type of it is
+/// seen outside of its crate, and one place of the engines asks for that.
+#[test]
+fn no_run_reads_the_forecast() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (name, files) = FORECAST;
+    let folder = crates.join(name.strip_prefix("flashcrowd-").expect("one of ours"));
+    let lib = fs::read_to_string(folder.join("src/lib.rs")).expect("it is there");
+    for file in files {
+        assert!(folder.join(file).exists(), "{file}");
+        let module = file.trim_start_matches("src/").trim_end_matches(".rs");
+        assert!(lib.contains(&format!("\nmod {module};\n")), "{module} is private");
+        for line in lib.lines().filter(|line| line.starts_with(&format!("pub use {module}::"))) {
+            assert_eq!(line, "pub use need::Need;");
+        }
+    }
+    let mut asking = vec![];
+    for name in ["topology", "sim", "emulation", "live"] {
+        let mut folders = vec![crates.join(name).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = fs::read_to_string(&path).expect("text");
+                let asks = text.lines().filter(|line| line.contains(".need()"));
+                asking.extend(asks.map(|it| format!("{name}: {}", it.trim())));
+            }
+        }
+    }
+    assert_eq!(asking, ["sim: let need = plan.need();"]);
 }
