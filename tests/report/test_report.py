@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from flashcrowd.report import points, words
+from flashcrowd.report import description, points
 from flashcrowd.report.study_page import write
 from flashcrowd.report.summary import summary
 
@@ -45,11 +45,11 @@ def test_what_varies_is_not_said_to_have_one_value(swarm: Swarm) -> None:
     results = swarm(repeats=2, extras=False)
     results.study["network"] = {"rtt": "0 ms", "loss": {"kind": "bernoulli", "probability": "0 %"}}
     results.study["sweep"] = [results.study["sweep"]]
-    said = dict(words.facts(results, points.points_of(results)))
+    said = dict(description.facts(results, points.points_of(results)))
     assert said["between any two hosts"] == "round-trip time varies, loss varies"
     assert said["swept: RTT"] == "0 ms, 200 ms, 400 ms"
     results.study["sweep"] = []
-    assert dict(words.facts(results, points.points_of(results)))["between any two hosts"] == (
+    assert dict(description.facts(results, points.points_of(results)))["between any two hosts"] == (
         "round-trip time 0 ms, loss 0 %"
     )
 
@@ -205,5 +205,5 @@ def test_a_page_says_what_the_timeline_changes(swarm: Swarm) -> None:
         "dip": {"at": "30 s", "change": "network.rtt", "to": "1 s"},
         "enough": {"at": "2 min", "stop": "swarm"},
     }
-    facts = dict(words.facts(made, points.read(made.tables["runs"])))
+    facts = dict(description.facts(made, points.read(made.tables["runs"])))
     assert facts["timeline"] == "at 30 s network.rtt becomes 1 s; at 2 min swarm stops"

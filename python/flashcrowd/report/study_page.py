@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from flashcrowd.report import (
     answer,
+    description,
     diagnosis,
     downloads,
     drawing,
@@ -22,7 +23,6 @@ from flashcrowd.report import (
     source,
     stopping,
     wording,
-    words,
 )
 from flashcrowd.report.blocks import Block, Facts, Page, Reasons, Section, Table, Text
 from flashcrowd.report.charts import (
@@ -79,12 +79,12 @@ def build(results: Source) -> Page:
         Section("In detail", "detail", list(_detail(results, points))),
     ]
     return Page(
-        title=words.title(results.study),
-        lead=words.lead(points),
+        title=description.title(results.study),
+        lead=description.lead(points),
         sections=[section for section in sections if section.blocks],
         foot=stopping.method(results.study, METHOD),
         warnings=_warnings(points),
-        question=words.question(results.study),
+        question=description.question(results.study),
     )
 
 
@@ -141,7 +141,7 @@ def _what(results: Source, points: Points) -> Iterator[Block]:
         traced = capacity.figure(results.study)
         if traced:
             yield traced
-    yield Facts(words.facts(results, points))
+    yield Facts(description.facts(results, points))
 
 
 MOST_IN_A_ROW = 2
@@ -262,7 +262,7 @@ def _parts(results: Source, table: str, swarm: str) -> Iterator[tuple[str, pa.Ta
 
 
 def _detail(results: Source, points: Points) -> Iterator[Block]:
-    yield Facts(words.origin(results, points))
+    yield Facts(description.origin(results, points))
     settings = [[path, value] for path, value in listings.settings(dict(results.study))]
     yield Table(
         ["setting", "value"], settings,
