@@ -236,7 +236,7 @@ class UtpServer:
     def result(self) -> None:
         """Raises `OSError` if the socket has failed. Only when it has ended."""
 
-def simulate(plan_json: str, seed: int, control: RunHandle | None = None) -> dict[str, Table]:
+def simulate(plan_json: str, seed: int, handle: RunHandle | None = None) -> dict[str, Table]:
     """Run a plan (JSON) with a seed, 0 to 2**64 - 1; gives the run's tables by name.
 
     Other Python threads go on meanwhile. Raises `PlanError`, `Cancelled` or `EngineFault`.

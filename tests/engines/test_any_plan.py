@@ -60,11 +60,11 @@ ODD = st.sampled_from([*NUMBERS, *FRACTIONS, None, True, "", "x", [], [0], [0, 0
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(list(leaves(GOOD))[1:]), value=ODD, seed=st.integers(0, 3))
 def test_any_plan_runs_or_is_refused(path: tuple[Any, ...], value: Any, seed: int) -> None:
-    control = _core.RunHandle()
-    timer = threading.Timer(PATIENCE_S, control.cancel)
+    handle = _core.RunHandle()
+    timer = threading.Timer(PATIENCE_S, handle.cancel)
     timer.start()
     try:
-        tables = _core.simulate(json.dumps(replaced(GOOD, path, value)), seed, control)
+        tables = _core.simulate(json.dumps(replaced(GOOD, path, value)), seed, handle)
         assert len(tables["run"]) == 1
     except (_core.PlanError, _core.Cancelled):
         pass

@@ -50,34 +50,34 @@ def test_any_library_takes_a_table() -> None:
 
 
 def test_other_threads_go_on_and_can_cancel() -> None:
-    control = _core.RunHandle()
+    handle = _core.RunHandle()
     raised: list[Exception] = []
 
     def work() -> None:
         try:
-            _core.simulate(LONG, 1, control)
+            _core.simulate(LONG, 1, handle)
         except _core.Cancelled as error:
             raised.append(error)
 
     thread = threading.Thread(target=work)
     thread.start()
     end = time.monotonic() + 20
-    while control.simulated_s < 1.0 and time.monotonic() < end:
+    while handle.simulated_s < 1.0 and time.monotonic() < end:
         time.sleep(0.001)
-    assert control.simulated_s >= 1.0
-    assert 0.0 <= control.progress <= 1.0
-    control.cancel()
+    assert handle.simulated_s >= 1.0
+    assert 0.0 <= handle.progress <= 1.0
+    handle.cancel()
     thread.join(10)
-    assert control.cancelled
+    assert handle.cancelled
     assert len(raised) == 1
 
 
 def test_a_cancelled_run_is_the_engines_word_too() -> None:
     engine = Simulator()
-    control = engine.control()
-    control.cancel()
+    handle = engine.control()
+    handle.cancel()
     with pytest.raises(Cancelled):
-        engine.run(LONG, 1, control)
+        engine.run(LONG, 1, handle)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', SMALL.replace("hosts", "guests")])

@@ -181,7 +181,7 @@ def test_the_engine_refuses_what_does_not_fit_before_it_begins() -> None:
 
 
 def test_the_engine_begins_what_is_forced() -> None:
-    control = _core.RunHandle(force=True)
-    control.cancel()
+    handle = _core.RunHandle(force=True)
+    handle.cancel()
     with pytest.raises(_core.Cancelled):
-        _core.simulate(endless(), 1, control)
+        _core.simulate(endless(), 1, handle)

@@ -53,18 +53,18 @@ impl RunHandle {
 ///
 /// Raises `PlanError`, `Cancelled` or `EngineFault`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, seed, control = None))]
+#[pyo3(signature = (plan_json, seed, handle = None))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     plan_json: &str,
     seed: u64,
-    control: Option<&RunHandle>,
+    handle: Option<&RunHandle>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let unwatched = flashcrowd_sim::RunHandle::default();
-    let control = control.map_or(&unwatched, |control| &control.0);
+    let handle = handle.map_or(&unwatched, |handle| &handle.0);
     let outcome = py.detach(|| {
         let plan = parse(plan_json)?;
-        let work = AssertUnwindSafe(|| flashcrowd_sim::simulate(&plan, seed, control));
+        let work = AssertUnwindSafe(|| flashcrowd_sim::simulate(&plan, seed, handle));
         guarded(work)?.map_err(raise)
     })?;
     let tables = PyDict::new(py);

@@ -19,16 +19,16 @@ use flashcrowd_plan::{Plan, What, Windowed};
 ///
 /// # Errors
 /// [`Error::Plan`] if the plan contradicts itself, or is expected to need more memory than
-/// [`available_memory`] and `control` is not [forced](RunHandle::forced); [`Error::Cancelled`] if
-/// `control` says so.
-pub fn simulate(plan: &Plan, seed: u64, control: &RunHandle) -> Result<Vec<Table>, Error> {
+/// [`available_memory`] and `handle` is not [forced](RunHandle::forced); [`Error::Cancelled`] if
+/// `handle` says so.
+pub fn simulate(plan: &Plan, seed: u64, handle: &RunHandle) -> Result<Vec<Table>, Error> {
     plan.check()?;
-    if !control.is_forced() {
+    if !handle.is_forced() {
         check_memory(plan)?;
     }
     let mut run = Run::new(plan, seed);
     run.begin();
-    run.complete(control)?;
+    run.complete(handle)?;
     Ok(record::tables(&run.world, &run.apps, &run.recorders, plan, run.events))
 }
 
@@ -47,7 +47,7 @@ fn check_memory(plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many events pass between two looks at the control.
+/// How many events pass between two looks at the handle.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 /// This many events at one instant are a loop: a crowd of thousands on a network without delay stays
 /// far below.
@@ -94,7 +94,7 @@ impl<'p> Run<'p> {
         queue.schedule(Time::START + self.plan.stop.horizon_ns, Event::new(EventKind::Horizon, 0));
     }
 
-    fn complete(&mut self, control: &RunHandle) -> Result<(), Error> {
+    fn complete(&mut self, handle: &RunHandle) -> Result<(), Error> {
         let mut at_once = 0;
         while self.world.outcome.is_none() {
             if self.world.sockets.are_many() && self.world.queue.is_between_batches() {
@@ -112,8 +112,8 @@ impl<'p> Run<'p> {
             self.world.now = now;
             self.events += 1;
             if self.events.is_multiple_of(EVENTS_PER_LOOK) {
-                control.report(now, self.progress());
-                if control.is_cancelled() {
+                handle.report(now, self.progress());
+                if handle.is_cancelled() {
                     return Err(Error::Cancelled);
                 }
             }
@@ -123,7 +123,7 @@ impl<'p> Run<'p> {
                 self.finish_if_done();
             }
         }
-        control.report(self.world.now, 1.0);
+        handle.report(self.world.now, 1.0);
         Ok(())
     }
 
