@@ -26,7 +26,7 @@ mod carry {
         set_real_time,
     };
     use flashcrowd_link::{Conditions, Queue};
-    use flashcrowd_plan::{Core, FORMAT, Host, Link, Measures, Network, Plan, Stop};
+    use flashcrowd_plan::{CorePath, FORMAT, Host, Link, Measures, Network, Plan, Stop};
     use flashcrowd_transport::tcp::profiles;
     use rustix::event::{Timespec, epoll};
     use rustix::fd::AsFd;
@@ -121,7 +121,7 @@ mod carry {
                     hosts: (0..2 * self.pairs).map(host).collect(),
                     links: (0..self.pairs).map(|pair| link(2 * pair)).collect(),
                     traces: Vec::new(),
-                    cores: vec![Core { links: Vec::new(), conditions: core, draw: None }],
+                    cores: vec![CorePath { links: Vec::new(), conditions: core, draw: None }],
                     core_of: vec![0],
                 },
                 stacks: vec![profiles::linux_6()],

@@ -178,7 +178,7 @@ impl Cuts<'_> {
             Some(drawn) => drawn.least_ns,
             None => link.conditions.min_delay(),
         };
-        let core = |core: &flashcrowd_plan::Core| {
+        let core = |core: &flashcrowd_plan::CorePath| {
             let drawn = core.draw.as_ref().and_then(|draw| draw.rtt_s.as_ref());
             drawn.map_or(core.conditions.min_delay(), |rtt| {
                 Span::from_seconds(rtt.at(0.0).max(0.0)) / 2

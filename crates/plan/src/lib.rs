@@ -35,7 +35,7 @@ use load::Load;
 pub use logged_connections::LoggedConnections;
 pub use measures::{Measures, Sampled, Series, Window, Windowed};
 pub use need::Need;
-pub use network::{Core, Draw, DrawnDelay, Host, Link, Network};
+pub use network::{CorePath, Draw, DrawnDelay, Host, Link, Network};
 pub use origin::{Clients, Files, Origin, Visit};
 use outlook::Outlook;
 pub use ping::Ping;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
 /// Hosts, links and the paths between them. The path from host `a` to host `b` leads over
-/// `a.up`, the core between their groups, and `b.down`.
+/// `a.up`, the core of the network as it lies between their groups, and `b.down`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -21,9 +21,9 @@ pub struct Network {
     /// What links carry over time, by index: each once, however many links follow it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Trace>,
-    /// The cores, by index.
-    pub cores: Vec<Core>,
-    /// Index of the core from group `f` to group `t`, at `f * groups.len() + t`.
+    /// The ways across the core of the network, from the access lines of one group to those of another, by index.
+    pub cores: Vec<CorePath>,
+    /// Index among `cores` of the way from group `f` to group `t`, at `f * groups.len() + t`.
     pub core_of: Vec<u32>,
 }
 
@@ -74,12 +74,12 @@ pub struct DrawnDelay {
     pub most_ns: Span,
 }
 
-/// What lies between two groups: bottlenecks shared by all, then a piece of path of its own for
+/// The core of the network between two groups: bottlenecks shared by all, then a piece of path of its own for
 /// each ordered pair of hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Core {
+pub struct CorePath {
     /// Shared links crossed, in order.
     pub links: Vec<u32>,
     /// Delay, jitter and loss of each pair's own piece; it has no rate and so no queue.
@@ -100,7 +100,7 @@ pub struct Draw {
     pub loss: Option<Quantiles>,
 }
 
-/// Links of a host, or of a core: more is surely a mistake, and a route counts its steps in 16 bits.
+/// Links of a host, or of a way across the core: more is surely a mistake, and a route counts its steps in 16 bits.
 const MAX_STEPS: usize = 1000;
 /// Longer delays are surely a mistake, and sums of them could reach the end of time.
 const LONGEST_DELAY: Span = Span::from_secs(3600);
@@ -114,7 +114,7 @@ impl Network {
     }
 
     /// What lies between the groups of two hosts.
-    pub(crate) fn core(&self, from: u32, to: u32) -> &Core {
+    pub(crate) fn core(&self, from: u32, to: u32) -> &CorePath {
         let group = |host: u32| self.hosts[host as usize].group as usize;
         let core = self.core_of[group(from) * self.groups.len() + group(to)];
         &self.cores[core as usize]
@@ -207,7 +207,7 @@ impl Link {
     }
 }
 
-impl Core {
+impl CorePath {
     /// Delay in seconds, share of packets lost, and of those that begin a burst of losses, one way,
     /// of a pair in the middle.
     pub(crate) fn expected(&self) -> (f64, f64, f64) {

@@ -3,7 +3,7 @@
 use flashcrowd_base::Span;
 use flashcrowd_link::Conditions;
 use flashcrowd_plan::{
-    Arrivals, Core, Departure, FORMAT, Host, Measures, Network, Plan, Population, Stop, Swarm,
+    Arrivals, CorePath, Departure, FORMAT, Host, Measures, Network, Plan, Population, Stop, Swarm,
     Tracker, Workload,
 };
 use flashcrowd_swarm::{Profile, Role, TrackerRules, UploadLimit, profile};
@@ -55,7 +55,7 @@ fn plan(swarm: Swarm) -> Plan {
             hosts: vec![host("all-1"), host("all-2")],
             links: Vec::new(),
             traces: Vec::new(),
-            cores: vec![Core {
+            cores: vec![CorePath {
                 links: Vec::new(),
                 conditions: Conditions::default(),
                 draw: None,

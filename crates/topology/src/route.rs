@@ -48,7 +48,7 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     /// The same draw for both directions of a pair.
-    pub(crate) fn new(seed: u64, core: &plan::Core, from: u32, to: u32) -> Option<Drawn> {
+    pub(crate) fn new(seed: u64, core: &plan::CorePath, from: u32, to: u32) -> Option<Drawn> {
         let draw = core.draw.as_ref()?;
         let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
         let mut stream = RandomStream::new(seed, "pair", pair);

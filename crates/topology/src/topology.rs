@@ -13,7 +13,7 @@ pub struct Topology<K> {
     hosts: Vec<plan::Host>,
     groups: u32,
     core_of: Vec<u32>,
-    cores: Vec<plan::Core>,
+    cores: Vec<plan::CorePath>,
     /// Whether the timeline changes a core, so that no piece of path may be taken for constant.
     cores_change: bool,
     links: Vec<SharedLink<K>>,

@@ -4,7 +4,7 @@ mod road;
 
 use flashcrowd_base::{Quantiles, Rate, Span, Time};
 use flashcrowd_link::{CoDel, Conditions, FqCoDel, Queue, Red};
-use flashcrowd_plan::{Core, Draw, Host, Link, Network};
+use flashcrowd_plan::{CorePath, Draw, Host, Link, Network};
 use flashcrowd_topology::{Advance, Topology};
 use proptest::prelude::*;
 use road::Frame;
@@ -122,7 +122,7 @@ fn network(hosts: u32, up: Queue, down: Queue, shared: Queue) -> Network {
         groups: vec!["all".to_owned()],
         hosts: all,
         links,
-        cores: vec![Core { links: vec![0], conditions, draw: None }],
+        cores: vec![CorePath { links: vec![0], conditions, draw: None }],
         traces: Vec::new(),
         core_of: vec![0],
     }

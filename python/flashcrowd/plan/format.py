@@ -140,8 +140,8 @@ class Draw(Strict):
     loss: list[tuple[float, float]] | None
 
 
-class Core(Strict):
-    """What lies between two groups."""
+class CorePath(Strict):
+    """The core of the network between two groups."""
 
     links: list[int]
     conditions: Conditions
@@ -155,7 +155,7 @@ class Network(Strict):
     hosts: list[Host]
     links: list[Link]
     traces: NotRequired[list[Trace]]
-    cores: list[Core]
+    cores: list[CorePath]
     core_of: list[int]
 
 

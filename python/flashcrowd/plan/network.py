@@ -9,7 +9,7 @@ from flashcrowd.kept import Kept
 from flashcrowd.plan.conditions import conditions
 from flashcrowd.plan.format import (
     Conditions,
-    Core,
+    CorePath,
     Draw,
     DrawnDelay,
     Host,
@@ -207,14 +207,14 @@ def _cores(
     forth: dict[str, int],
     back: dict[str, int],
     lowered: Lowered | None,
-) -> tuple[list[Core], list[int]]:
+) -> tuple[list[CorePath], list[int]]:
     """One core for all pairs of groups that share everything, and the core of each ordered pair."""
     paths: dict[tuple[str, str], tuple[Path, bool]] = {}
     for path in network.paths.values():
         first, second = path.between
         paths[second, first] = (path, True)
         paths[first, second] = (path, False)
-    cores: list[Core] = []
+    cores: list[CorePath] = []
     known: dict[tuple[object, ...], int] = {}
     core_of: list[int] = []
     for site in here:
@@ -253,7 +253,7 @@ def _crossed(
     return [forth[name] for name in path.through]
 
 
-def _core_of_map(network: NetworkTable, between: Between, device_ns: int) -> Core:
+def _core_of_map(network: NetworkTable, between: Between, device_ns: int) -> CorePath:
     rtt_ns = 0 if isinstance(network.rtt, RttDistribution) else network.rtt.ns
     delay_ns = between.delay_ns + rtt_ns // 2 + device_ns
     return {
@@ -270,7 +270,7 @@ def _device_delay(group: Group, other: Group, *, inside: bool) -> int:
     return sum(each.devices.ethernet.ns for each in (group, other) if each.devices)
 
 
-def _core(network: NetworkTable, path: Path | None, links: list[int], device_ns: int) -> Core:
+def _core(network: NetworkTable, path: Path | None, links: list[int], device_ns: int) -> CorePath:
     rtt, jitter, loss = network.rtt, network.jitter, network.loss
     if path is not None:
         rtt = rtt if path.rtt == "inherit" else path.rtt

@@ -3,7 +3,7 @@
 use flashcrowd_base::{Rate, Span};
 use flashcrowd_link::{Conditions, Queue};
 use flashcrowd_plan::{
-    Capture, Core, FORMAT, Host, Link, Measures, Ping, Plan, Stop, Transfer, Workload,
+    Capture, CorePath, FORMAT, Host, Link, Measures, Ping, Plan, Stop, Transfer, Workload,
 };
 use flashcrowd_transport::tcp::profiles;
 
@@ -73,7 +73,7 @@ pub(crate) fn network(hosts: u32, line: Conditions, shared: Conditions, core: Co
             hosts,
             links,
             traces: Vec::new(),
-            cores: vec![Core { links: vec![0], conditions: core, draw: None }],
+            cores: vec![CorePath { links: vec![0], conditions: core, draw: None }],
             core_of: vec![0],
         },
         stacks: vec![profiles::linux_6()],

@@ -25,7 +25,7 @@ pub fn plan(hosts: u32, stack: &str, core: Conditions) -> Plan {
             groups: vec!["all".to_owned()],
             hosts: (0..hosts).map(host).collect(),
             links: Vec::new(),
-            cores: vec![Core { links: Vec::new(), conditions: core, draw: None }],
+            cores: vec![CorePath { links: Vec::new(), conditions: core, draw: None }],
             traces: Vec::new(),
             core_of: vec![0],
         },

@@ -5,7 +5,7 @@
 
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_link::{Conditions, Counters, Moved, Packet, Queue};
-use flashcrowd_plan::{Core, Host, Link, Network};
+use flashcrowd_plan::{CorePath, Host, Link, Network};
 use flashcrowd_topology::{Advance, Carried, Topology};
 
 /// A packet of any kind, by number.
@@ -73,7 +73,7 @@ impl Road {
                 trace: None,
                 delay: None,
             }],
-            cores: vec![Core { links: Vec::new(), conditions: between, draw: None }],
+            cores: vec![CorePath { links: Vec::new(), conditions: between, draw: None }],
             traces: Vec::new(),
             core_of: vec![0],
         };
