@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,41 @@ def test_five_programs_in_one_swarm(tmp_path: Path):
         swarm = testbed.play(plan_of("libtorrent", *PROGRAMS), places, tmp_path / "r")
     assert swarm.completed == 5
     assert swarm.left_behind == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "hides"),
+    [
+        ("qbittorrent", lambda it: b'"super_seeding":true' in it._get("torrents/info")),
+        ("rtorrent", lambda it: it._rpc("d.connection_current", it._hash) == "initial_seed"),
+    ],
+)
+def test_a_seed_hides_what_it_has_and_neighbours_tell_of_each_other(
+    name: str, hides: Callable[[Any], bool], tmp_path: Path
+):
+    testbed.needs(name, "libtorrent")
+    profiles = {"hiding": {"base": "libtorrent", "super_seeding": True}}
+    seed = {"name": "seed", "program": name, "role": "seed", "profile": "hiding"}
+    leecher = {"program": name, "profile": "libtorrent", "upload": "2 MB/s", "arrivals": AT_ONCE}
+    # rTorrents that have nothing else to say tell each other two minutes later what they have.
+    others = {**leecher, "name": "others", "program": "libtorrent"}
+    leechers = (leecher, others) if name != "rtorrent" else ({**others, "hosts": 2},)
+    plan = testbed.plan(seed, *leechers, size="1 MB", profiles=profiles)
+    with testbed.bridged(4) as places:
+        swarm = Swarm(plan, 0, 1, places, tmp_path / "r")
+        try:
+            swarm.prepare()
+            assert swarm.torrent is not None
+            assert b"private" not in swarm.torrent.metainfo.read_bytes()
+            swarm.begin(time.monotonic())
+            swarm.step()
+            testbed.until(swarm, lambda: hides(swarm.peers[0].client))
+            testbed.until(swarm, lambda: swarm.is_done)
+            swarm.finish()
+        finally:
+            swarm.close()
+    listed = {row["setting"] for row in tables.rows(swarm)["programs"]}
+    assert not {"super_seeding", "peer_exchange.enabled"} & listed
 
 
 def _began(places: Any, folder: Path, *programs: str) -> Swarm:

@@ -1,13 +1,33 @@
 """What profiles become in programs."""
 
 import json
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+from tests.clients import testbed
 
 from flashcrowd import _core
-from flashcrowd.clients import libtorrent
-from flashcrowd.clients.settings import Settings
+from flashcrowd.clients import (
+    PROGRAMS,
+    Place,
+    aria2,
+    libtorrent,
+    qbittorrent,
+    rtorrent,
+    torrent,
+    transmission,
+)
+from flashcrowd.clients.client import Job
+from flashcrowd.clients.settings import CANNOT_MATTER, Settings, Unmet, values
+from flashcrowd.scenario.mirror import kind_of
+from flashcrowd.scenario.profile import Profile
+from flashcrowd.study import Study
+from flashcrowd.units import Size, Span
 
 lt = pytest.importorskip("libtorrent", reason="pip install 'flashcrowd[emulation]'")
 
@@ -19,45 +39,8 @@ def settings(profile: str, upload: int | None = None, **more: Any) -> Settings:
     return Settings(profile, upload, "tcp", rules)
 
 
-def as_shipped() -> Settings:
-    """The rules of libtorrent 2, as far as its own settings say them."""
-    return settings(
-        "modern",
-        connections={
-            "timeout_ns": 120 * 10**9,
-            "max_candidates": 3000,
-            "drop_new_seeds": True,
-            "turnover_ns": 300 * 10**9,
-            "inactivity_ns": 600 * 10**9,
-            "candidates": "canonical",
-        },
-        announce={"min_interval_ns": 300 * 10**9},
-        requests={
-            "backlog": {
-                "slow-start": {"queue_time_ns": 3 * 10**9, "first": 4, "min": 2, "max": 500}
-            },
-            "strict_end_game": True,
-            "cancel_doubles": False,
-            "block_timeout_ns": 20 * 10**9,
-            "request_timeout_ns": 60 * 10**9,
-        },
-        fast={"enabled": True, "allowed_set": 5},
-        picker={"strict_priority": False, "whole_pieces_ns": 20 * 10**9},
-        limiter={
-            "sharing": "quota",
-            "mixed_mode_algorithm": "peer-proportional",
-            "quota": {
-                "header_bytes": 40,
-                "low_watermark": 10 << 10,
-                "watermark_factor": 0.5,
-                "watermark": 500 << 10,
-            },
-        },
-    )
-
-
 def test_the_rules_of_libtorrent_are_its_own_defaults():
-    made, unmet = libtorrent.mapped(as_shipped())
+    made, unmet = libtorrent.mapped(settings("libtorrent"))
     defaults = lt.default_settings()
     other = {key for key, value in made.items() if value != defaults[key]}
     assert other == {
@@ -74,9 +57,11 @@ def test_the_rules_of_libtorrent_are_its_own_defaults():
         "alert_queue_size",
         # One transport, as the population says.
         "enable_outgoing_utp",
-        # Neighbours are not exchanged for others: the profile has no such rule.
     }
-    assert unmet == []
+    # In these the profile is still mainline's.
+    retries = {"retry", "retry_growth_min", "retry_growth_max", "max_retry"}
+    marginal = {"connections.keepalive", *(f"announce.{name}" for name in retries)}
+    assert {it.setting for it in unmet} == marginal
 
 
 def test_what_a_profile_does_not_have_is_switched_off():
@@ -84,17 +69,19 @@ def test_what_a_profile_does_not_have_is_switched_off():
     assert made["allowed_fast_set_size"] == 0
     assert not made["rate_limit_ip_overhead"]
     assert made["mixed_mode_algorithm"] == int(lt.bandwidth_mixed_algo_t.prefer_tcp)
-    assert {it.setting for it in unmet} == {
+    assert made["torrent_connect_boost"] == 255
+    assert made["min_reconnect_time"] > 86_400
+    assert {
         "connections.candidates",
         "connections.drop_new_seeds",
+        "connections.reconnect",
         "requests.backlog",
         "requests.block_timeout",
-        "requests.cancel_doubles",
         "requests.request_timeout",
         "requests.strict_end_game",
         "limiter.sharing",
         "fast.enabled",
-    }
+    } <= {it.setting for it in unmet}
     # Otherwise blocks that others owe are asked for all through the download.
     assert made["strict_end_game_mode"]
 
@@ -142,3 +129,175 @@ def test_slots_without_a_limit_are_mainlines():
 
 def test_who_uploads_nothing_unchokes_nobody():
     assert libtorrent.mapped(settings("modern", upload=0))[0]["unchoke_slots_limit"] == 0
+
+
+# Every key of a profile, and every program.
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key of a profile, what a study says there, and what else must be said for it to matter."""
+
+    key: str
+    said: Any
+    beside: dict[str, Any]
+
+
+ALIVE = {
+    "choker.rank_rounds": {"choker.leech": "ns2"},
+    "choker.newcomer_weight": {"choker.leech": "ns2"},
+    "choker.idle_class": {"choker.seed": "mainline"},
+    "choker.protected_rounds": {"choker.seed": "mainline"},
+    "choker.min_uploads": {"choker.leech": "mainline"},
+    "limiter.write_unit": {"limiter.sharing": "turns"},
+    "limiter.unlimited_write_unit": {"limiter.sharing": "turns"},
+    "limiter.window": {"limiter.sharing": "turns"},
+}
+"""Keys that say nothing in `libtorrent`, with what makes them matter."""
+
+SLOW_START = {"first": 4, "queue_time": "3 s", "min": 2, "max": 500}
+BY_HAND = {
+    "requests.block": ["8 KiB"],
+    "requests.backlog": [
+        5,
+        {"initial": 3},
+        {"kind": "queue-time", "queue_time": "3 s", "min": 2, "max": 500},
+        *({**SLOW_START, key: value} for key, value in (("first", 9), ("min", 3), ("max", 9))),
+        {**SLOW_START, "queue_time": "5 s"},
+        {**SLOW_START, "queue_time": "2500 ms"},
+    ],
+    "choker.slots": [5, "mainline-by-rate"],
+    "limiter.quota.header": ["0 B", "28 B"],
+}
+"""What has no obvious neighbour."""
+
+
+def keys(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every key of a profile, with its type."""
+    for name, info in model.model_fields.items():
+        kind = kind_of(info.annotation)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from keys(kind, f"{before}{name}.")
+        elif name != "base":
+            yield before + name, info.annotation
+
+
+def others(key: str, annotation: Any, now: Any) -> list[Any]:
+    """What else a study may say there: a little more, nothing, and all other words."""
+    if key in BY_HAND:
+        return BY_HAND[key]
+    kind, words = kind_of(annotation), typing.get_args(kind_of(annotation))
+    if isinstance(now, bool):
+        return [not now]
+    if words and now in words:
+        return [word for word in words if word != now]
+    if isinstance(now, float):
+        return [now + 0.05, now + 0.004]
+    if now is None:
+        return ["7 s" if kind is Span else 1]
+    none = ["none"] if "None" in str(annotation) else []
+    if kind is Span:
+        return [f"{now // 10**9 + 7} s", f"{now // 10**6 + 7300} ms", *none]
+    if kind is Size:
+        return [f"{now + 1024} B", f"{now + 1030} B"]
+    return [now + 1, *none]
+
+
+def changes() -> list[Change]:
+    now = values(json.loads(_core.client_profiles())["libtorrent"])
+    return [
+        Change(key, said, ALIVE.get(key, {}))
+        for key, annotation in keys(Profile)
+        for said in others(key, annotation, now[key][0])
+    ]
+
+
+def played(changed: dict[str, Any]) -> Settings:
+    """The settings of a seed whose profile is libtorrent's but for this."""
+    profile: dict[str, Any] = {"base": "libtorrent"}
+    for key, said in changed.items():
+        *tables, last = key.split(".")
+        table = profile
+        for name in tables:
+            table = table.setdefault(name, {})
+        table[last] = said
+    population = {"name": "seed", "role": "seed", "profile": "changed"}
+    plan = testbed.plan(population, {"profile": "changed"}, profiles={"changed": profile})
+    (rules,) = plan["profiles"]
+    return Settings("changed", None, "tcp", rules)
+
+
+def told(program: str, settings: Settings, folder: Path) -> tuple[Any, list[Unmet]]:
+    """What a program is told for a seed, and what it is said not to offer."""
+    made = torrent.Torrent(folder / "file", folder / "file.torrent", 1, 1, b"", (), "")
+    job = Job(Place("h", "198.18.0.1"), made, settings, seed=True, folder=folder)
+    # Whether a torrent is private is the swarm's to say, by the same word of the profile.
+    match program:
+        case "libtorrent":
+            said, unmet = libtorrent.mapped(settings)
+            return (said, libtorrent.torrent_flags(job)), unmet
+        case "transmission":
+            return transmission.told(job), [*transmission.unmet(settings)]
+        case "qbittorrent":
+            said = qbittorrent.preferences(job), qbittorrent.super_seeds(job)
+            return said, [*qbittorrent.unmet(settings)]
+        case "aria2":
+            return aria2.told(job), [*aria2.unmet(settings)]
+        case _:
+            return rtorrent.told(job), [*rtorrent.unmet(settings)]
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[tuple[Change, Settings, Settings]]:
+    """Every change, the settings before and after it."""
+    before: dict[str, Settings] = {}
+    found = []
+    for change in changes():
+        alive = before.setdefault(json.dumps(change.beside), played(change.beside))
+        found.append((change, alive, played({**change.beside, change.key: change.said})))
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_key_of_a_profile_is_set_or_listed(
+    program: str, cases: list[tuple[Change, Settings, Settings]], tmp_path: Path
+):
+    silent = []
+    for change, before, after in cases:
+        if change.key in CANNOT_MATTER:
+            continue
+        (one, unmet), (other, unmet_then) = (told(program, it, tmp_path) for it in (before, after))
+        listed = {it for it in unmet_then if it not in unmet}
+        names = {it.setting for it in listed}
+        if one == other and not any(f"{it}.".startswith(f"{change.key}.") for it in names):
+            silent.append((change.key, change.said))
+    assert silent == []
+
+
+def test_what_cannot_matter_is_a_key_of_a_profile_and_has_a_reason():
+    assert CANNOT_MATTER.keys() <= {key for key, _ in keys(Profile)}
+    assert all(CANNOT_MATTER.values())
+
+
+def test_what_a_setting_cannot_say_exactly_is_listed():
+    after = played({"connections.timeout": "90500 ms", "connections.turnover_share": 0.045})
+    made, unmet = libtorrent.mapped(after)
+    listed = {it.setting: (it.asked, it.given) for it in unmet}
+    assert listed["connections.timeout"] == ("90.5 s", "90 s")
+    assert made["peer_timeout"] == 90
+    assert listed["connections.turnover_share"] == ("0.045", "0.04")
+    assert made["peer_turnover"] == 4
+
+
+def test_no_point_of_the_ablation_is_played_like_another_without_a_word():
+    """With real programs, of a study that takes one mechanism out at a time."""
+    found = {}
+    for point in Study.load(
+        Path(__file__).parents[2] / "studies/libtorrent-ablation.toml"
+    ).points():
+        (rules,) = json.loads(point.plan().to_json())["profiles"]
+        made, unmet = libtorrent.mapped(Settings(rules["name"], 12_500, "tcp", rules))
+        pex = rules["peer_exchange"]["enabled"]
+        found[rules["name"]] = json.dumps([made, [vars(it) for it in unmet], pex])
+    assert len(found) == 24
+    assert len(set(found.values())) == len(found)

@@ -13,7 +13,13 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError, json_rpc
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
+from flashcrowd.clients.settings import (
+    Settings,
+    Transport,
+    Unmet,
+    Upload,
+    own_rules,
+)
 
 NAME = "aria2"
 TRANSPORTS: tuple[Transport, ...] = ("tcp",)
@@ -29,6 +35,16 @@ FIELDS = (
     "errorCode",
     "errorMessage",
 )
+OFFERED = ("connections.max_connections", "peer_exchange.enabled")
+"""The keys of a profile for which it has options."""
+_OWN = {
+    "announce.numwant": "50",
+    "connections.keepalive": "120 s",
+    "connections.timeout": "180 s",
+    "requests.request_timeout": "60 s",
+}
+"""What no option changes, but its source says (1.36: `OptionHandlerFactory`, whose hidden ones
+neither the command line nor a file may set, and `DefaultBtAnnounce`)."""
 _STOPPED = "31"
 """The code of a download that was removed, as `aria2.remove` does."""
 
@@ -42,7 +58,17 @@ def found() -> Found | None:
 
 def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and aria2 has no setting for: most of it."""
-    return own_rules(settings)
+    return own_rules(settings, *OFFERED, own=_OWN)
+
+
+def told(job: Job) -> dict[str, Any]:
+    """Options that say what of the profile and the population it offers."""
+    settings = job.settings
+    return {
+        "enable-peer-exchange": str(settings.exchanges_peers).lower(),
+        "bt-max-peers": settings.max_connections,
+        "max-overall-upload-limit": settings.upload or 0,
+    }
 
 
 class Aria2(Daemon):
@@ -59,7 +85,6 @@ class Aria2(Daemon):
         script = job.folder / "complete.sh"
         script.write_text(f"#!/bin/sh\nexec {self.hook_command}\n")
         script.chmod(0o755)
-        settings = job.settings
         self.start(
             [
                 shutil.which("aria2c") or "aria2c",
@@ -73,7 +98,6 @@ class Aria2(Daemon):
                 "--enable-dht=false",
                 "--enable-dht6=false",
                 "--bt-enable-lpd=false",
-                "--enable-peer-exchange=false",
                 "--bt-require-crypto=false",
                 "--bt-min-crypto-level=plain",
                 "--file-allocation=none",
@@ -85,8 +109,7 @@ class Aria2(Daemon):
                 "--no-netrc=true",
                 "--console-log-level=notice",
                 "--summary-interval=0",
-                f"--bt-max-peers={settings.max_connections}",
-                f"--max-overall-upload-limit={settings.upload or 0}",
+                *(f"--{option}={value}" for option, value in told(job).items()),
                 f"--on-bt-download-complete={script}",
             ]
         )

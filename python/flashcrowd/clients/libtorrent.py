@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from flashcrowd import _core
 from flashcrowd.autolimit.client import Client as Interface
 from flashcrowd.autolimit.libtorrent import Libtorrent as Controlled
 from flashcrowd.clients.client import HUNG_S, Client, Found, Job, Progress
 from flashcrowd.clients.place import entered
 from flashcrowd.clients.settings import (
-    BLOCK,
     Settings,
     Transport,
     Unmet,
     Upload,
-    one_connection,
+    asked,
+    own_rules,
+    values,
 )
 
 NAME = "libtorrent"
@@ -33,7 +36,39 @@ STOP_S = 5.0
 SEED_RULES = {"round-robin": 0, "fastest-upload": 1, "anti-leech": 2}
 _PIECE_TIMEOUT_NS = 20 * 10**9
 """`piece_timeout` as it ships."""
+_MOST_AT_ONCE = 255
+"""`torrent_connect_boost` is kept in eight bits."""
+_HEADER = 40
+"""What `rate_limit_ip_overhead` counts for a packet, in bytes."""
+_MANY = 1000
+"""A `connection_speed` that limits nothing here."""
 _QUARTER = datetime.timedelta(minutes=15)
+
+_WHOLE_SECONDS = (
+    *("connections.timeout", "connections.inactivity", "connections.turnover"),
+    *("connections.reconnect", "announce.min_interval", "requests.backlog.queue_time"),
+    *("requests.block_timeout", "requests.request_timeout", "picker.whole_pieces", "choker.round"),
+)
+"""Rules whose settings are in seconds."""
+_WHOLE_PERCENT = (
+    *(
+        "connections.turnover_share",
+        "connections.turnover_cutoff",
+        "limiter.quota.watermark_factor",
+    ),
+)
+"""Rules whose settings are in percent."""
+OFFERED = (
+    *("connections.max_connections", "connections.drop_seed_to_seed", "connections.max_failures"),
+    *("connections.opened_per_second", "connections.opened_at_once", "connections.max_candidates"),
+    *("announce.numwant", "requests.max_queue", "requests.backlog.max", "fast.allowed_set"),
+    *("fast.suggest", "fast.max_suggested", "peer_exchange.enabled", "peer_exchange.max_named"),
+    *("picker.strict_priority", "picker.random_first_pieces", "choker.slots", "choker.seed"),
+    *("choker.optimistic_rounds", "choker.quota_pieces", "limiter.tick", "limiter.quota.header"),
+    *("limiter.quota.low_watermark", "limiter.quota.watermark", "limiter.mixed_mode_algorithm"),
+    *("super_seeding", *_WHOLE_SECONDS, *_WHOLE_PERCENT),
+)
+"""The keys of a profile for which there are settings; see `_unmet` for what these cannot say."""
 
 
 def found() -> Found | None:
@@ -64,7 +99,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     mask |= kinds.tracker_notification
     if have:
         mask |= kinds.piece_progress_notification
-    queue_s = settings.queue_time_s
+    queue_s, whole_ns = settings.queue_time_s, picker["whole_pieces_ns"]
     turns_over = connections["turnover_ns"] is not None
     made: dict[str, Any] = {
         # What a testbed must not have: neighbours from elsewhere, encryption, other protocols.
@@ -88,20 +123,26 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         ),
         "connections_limit": settings.max_connections,
         "close_redundant_connections": bool(connections["drop_seed_to_seed"]),
-        "peer_timeout": round(connections["timeout_ns"] / 1e9),
-        "inactivity_timeout": _whole_s(connections["inactivity_ns"]),
+        "peer_timeout": whole_s(connections["timeout_ns"]),
+        "inactivity_timeout": whole_s(connections["inactivity_ns"]),
         "max_peerlist_size": int(connections["max_candidates"] or connections["max_initiate"]),
+        "connection_speed": connection_speed(connections),
+        "torrent_connect_boost": _opened_at_once(connections),
+        # Connections that need not wait are not spread over time.
+        "smooth_connects": connections["opened_per_second"] is not None,
+        "min_reconnect_time": whole_s(connections["reconnect_ns"]),
+        "max_failcount": max(int(connections["max_failures"]), 1),
         "peer_turnover": round(100 * connections["turnover_share"]) if turns_over else 0,
         "peer_turnover_cutoff": round(100 * connections["turnover_cutoff"]),
-        "peer_turnover_interval": _whole_s(connections["turnover_ns"]),
-        "min_announce_interval": round(announce["min_interval_ns"] / 1e9),
+        "peer_turnover_interval": whole_s(connections["turnover_ns"]),
+        "min_announce_interval": whole_s(announce["min_interval_ns"]),
         "max_allowed_in_request_queue": int(requests["max_queue"]),
         "max_out_request_queue": settings.max_requests or 500,
-        "request_queue_time": round(queue_s) if queue_s else 3,
+        "request_queue_time": max(round(queue_s), 1) if queue_s else 3,
         "request_timeout": _timeouts_s(requests)["request"],
         "initial_picker_threshold": int(picker["random_first_pieces"]),
         "prioritize_partial_pieces": bool(picker["strict_priority"]),
-        "whole_pieces_threshold": round(picker.get("whole_pieces_ns", 0) / 1e9),
+        "whole_pieces_threshold": whole_s(whole_ns) if whole_ns else 0,
         # Without it blocks that others owe are asked for as soon as a neighbour has nothing else,
         # long before every block has been asked of somebody: no profile has that.
         "strict_end_game_mode": True,
@@ -109,13 +150,16 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "allowed_fast_set_size": settings.allowed_fast,
         "suggest_mode": int(settings.suggests),
         "max_suggest_pieces": settings.max_suggested,
+        "max_pex_peers": int(rules["peer_exchange"]["max_named"]),
         "unchoke_slots_limit": 0 if settings.upload == 0 else settings.slots,
-        "unchoke_interval": round(choker["round_ns"] / 1e9),
-        "optimistic_unchoke_interval": round(settings.optimistic_s),
+        "unchoke_interval": whole_s(choker["round_ns"]),
+        "optimistic_unchoke_interval": max(round(settings.optimistic_s), 1),
         "seeding_piece_quota": int(choker["quota_pieces"]),
         "rate_limit_ip_overhead": settings.counts_headers,
         "upload_rate_limit": settings.upload or 0,
     }
+    if rules["limiter"]["tick_ns"] is not None:
+        made["tick_interval"] = _tick_ms(rules)
     if settings.utp_target_s is not None:
         made["utp_target_delay"] = max(round(1e3 * settings.utp_target_s), 1)
     if settings.quota is not None:
@@ -129,7 +173,18 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
     return made, list(_unmet(settings))
 
 
-def _whole_s(span_ns: int | None) -> int:
+def torrent_flags(job: Job) -> list[str]:
+    """What of the profile, and of the peer's role, is said of its torrent."""
+    flags = {
+        "seed_mode": job.seed,
+        "super_seeding": job.seed and job.settings.rules["super_seeding"],
+        # Another population may exchange peers, and so the torrent need not be private.
+        "disable_pex": not job.settings.exchanges_peers,
+    }
+    return [name for name, is_set in flags.items() if is_set]
+
+
+def whole_s(span_ns: int | None) -> int:
     """A span in whole seconds; for none one that no run reaches."""
     return 10**6 if span_ns is None else max(round(span_ns / 1e9), 1)
 
@@ -138,63 +193,133 @@ def _timeouts_s(requests: Mapping[str, Any]) -> dict[str, int]:
     """After how many seconds who owes a block is late; neither rule can be switched off."""
     request = requests.get("request_timeout_ns") or requests["snub_after_ns"]
     return {
-        "request": round(request / 1e9),
-        "block": round((requests.get("block_timeout_ns") or _PIECE_TIMEOUT_NS) / 1e9),
+        "request": whole_s(request),
+        "block": whole_s(requests.get("block_timeout_ns") or _PIECE_TIMEOUT_NS),
+    }
+
+
+def _tick_ms(rules: Mapping[str, Any]) -> int:
+    """`tick_interval`: when quotas are handed out."""
+    return max(round(rules["limiter"]["tick_ns"] / 1e6), 1)
+
+
+def connection_speed(connections: Mapping[str, Any]) -> int:
+    """The setting of this name."""
+    return min(connections["opened_per_second"] or _MANY, _MANY)
+
+
+def _opened_at_once(connections: Mapping[str, Any]) -> int:
+    """`torrent_connect_boost`."""
+    if connections["opened_per_second"] is None:
+        return _MOST_AT_ONCE
+    return min(int(connections["opened_at_once"]), _MOST_AT_ONCE)
+
+
+_RETRIES = "5 s and 12.5 s for the square of the failures in a row, an hour at most"
+_IN_OTHER_WORDS = {
+    "announce.check": "at once",
+    "announce.enough_peers": "never enough",
+    "announce.min_peers": "early with none at all",
+    "announce.min_peers_reachable": "early with none at all",
+    "requests.backlog": "what arrives in request_queue_time, with a slow start",
+    "requests.strict_end_game": "of whoever has nothing else to be asked for",
+    "limiter.sharing": "quota, for blocks and messages",
+}
+"""What it does where a profile asks for something else than the profile of its name."""
+
+
+@cache
+def _shipped() -> dict[str, str]:
+    return asked(json.loads(_core.client_profiles())[NAME])
+
+
+def own(rules: Mapping[str, Any], decided: Mapping[str, str]) -> dict[str, str]:
+    """What libtorrent does by itself, by key of a profile: it ships as the profile of its name.
+
+    Of announces that fail that profile has mainline's rules; libtorrent's are others.
+
+    Args:
+        rules: the profile that is asked for.
+        decided: what other keys decide.
+    """
+    retries = ("retry", "retry_growth_min", "retry_growth_max", "max_retry")
+    given = {
+        **_shipped(),
+        **{f"announce.{name}": _RETRIES for name in retries},
+        **decided,
+    }
+    said = asked(rules)
+    return given | {
+        name: it for name, it in _IN_OTHER_WORDS.items() if said.get(name) != given[name]
     }
 
 
 def _unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and libtorrent has no setting for."""
     rules = settings.rules
-    connections, announce, requests = rules["connections"], rules["announce"], rules["requests"]
-    picker, choker, limiter = rules["picker"], rules["choker"], rules["limiter"]
-    kind, _ = settings.backlog
-    yield from one_connection(settings)
-    if connections["max_initiate"] < connections["max_connections"]:
-        yield Unmet(
-            "connections.max_initiate",
-            str(connections["max_initiate"]),
-            "one limit for connections opened and accepted",
-        )
-    if kind != "slow-start":
-        given = "what arrives in request_queue_time, with a slow start"
-        yield Unmet("requests.backlog", str(requests["backlog"]), given)
-    if settings.quota is None:
-        yield Unmet("limiter.sharing", "turns", "quota, for blocks and messages")
-    if requests["end_game"] and not requests.get("strict_end_game", True):
-        given = "one that another owes, of whoever has nothing else to be asked for"
-        yield Unmet("requests.strict_end_game", "every last block of everybody", given)
-    for name, given in _timeouts_s(requests).items():
-        if requests.get(f"{name}_timeout_ns") is None:
-            yield Unmet(f"requests.{name}_timeout", "none", f"{given} s")
-    if choker["round_ns"] % 10**9:
-        yield Unmet("choker.round", f"{choker['round_ns'] / 1e9:g} s", "whole seconds")
-    fixed = (
-        ("nagle", rules["nagle"], (False,)),
-        ("connections.candidates", connections.get("candidates"), ("canonical",)),
-        ("announce.numwant", announce["numwant"] or 200, (announce["numwant"],)),
-        ("requests.block", requests["block_bytes"], (BLOCK,)),
-        ("requests.snubbing", requests["snubbing"], (True,)),
-        ("requests.end_game", requests["end_game"], (True,)),
-        (
-            "connections.drop_new_seeds",
-            connections.get("drop_new_seeds", True),
-            (bool(connections["drop_seed_to_seed"]),),
-        ),
-        ("requests.cancel_doubles", requests.get("cancel_doubles", False), (False,)),
-        ("requests.interest", requests["interest"], ("missing-pieces",)),
-        ("fast.enabled", settings.fast, (True,)),
-        ("picker.order", picker["order"], ("rarest-first",)),
-        ("choker.leech", choker["leech"], ("modern",)),
-        ("choker.seed", choker["seed"], tuple(SEED_RULES)),
-        ("choker.free_slot", choker["free_slot"], ("tick",)),
-        ("choker.quota_time", choker["quota_time_ns"], (60 * 10**9,)),
-        ("limiter.tick", limiter["tick_ns"], (500 * 10**6,)),
-        ("limiter.hand_over", limiter["hand_over"], ("room",)),
-    )
-    for name, asked, offered in fixed:
-        if asked not in offered:
-            yield Unmet(name, str(asked), str(offered[0]))
+    connections, requests, choker = rules["connections"], rules["requests"], rules["choker"]
+    said, late = asked(rules), _timeouts_s(requests)
+    decided = {
+        "connections.max_initiate": said["connections.max_connections"],
+        "connections.keepalive": f"{whole_s(connections['timeout_ns']) / 2:g} s of silence",
+        "connections.drop_new_seeds": said["connections.drop_seed_to_seed"],
+        # Who does not answer a request snubs.
+        "requests.snub_after": f"{late['request']} s",
+    }
+    given = own(rules, decided)
+    yield from own_rules(settings, *OFFERED, own=given)
+    # What there is a setting for that cannot say everything.
+    yield from rounded(rules, _WHOLE_SECONDS, _WHOLE_PERCENT)
+    for name, seconds in late.items():
+        if requests[f"{name}_timeout_ns"] is None:
+            yield Unmet(f"requests.{name}_timeout", "none", f"{seconds} s")
+    if choker["seed"] not in SEED_RULES:
+        yield Unmet("choker.seed", choker["seed"], next(iter(SEED_RULES)))
+    if rules["announce"]["numwant"] is None:
+        yield Unmet("announce.numwant", "none", given["announce.numwant"])
+    tick_ns = rules["limiter"]["tick_ns"]
+    if tick_ns is None or tick_ns % 10**6:
+        made = given["limiter.tick"] if tick_ns is None else f"{_tick_ms(rules) / 1e3:g} s"
+        yield Unmet("limiter.tick", said["limiter.tick"], made)
+    yield from header(settings)
+    yield from _of_connections(connections)
+
+
+def header(settings: Settings) -> Iterator[Unmet]:
+    """Headers count as those of IPv4 and TCP, or not at all."""
+    counted = settings.quota["header_bytes"] if settings.quota is not None else 0
+    if counted not in (0, _HEADER):
+        yield Unmet("limiter.quota.header", f"{counted} B", f"{_HEADER} B")
+
+
+def rounded(
+    rules: Mapping[str, Any], seconds: Iterable[str], percent: Iterable[str]
+) -> Iterator[Unmet]:
+    """What settings in whole seconds, and in whole percent, cannot say."""
+    read = asked(rules)
+    found = {name: it for name, it in values(rules).items() if name in read}
+    for name in seconds:
+        value, said = found.get(name, (None, ""))
+        if value and value % 10**9:
+            yield Unmet(name, said, f"{whole_s(value)} s")
+    for name in percent:
+        value, said = found.get(name, (0.0, ""))
+        if abs(100 * value - round(100 * value)) > 1e-6:
+            yield Unmet(name, said, f"{round(100 * value) / 100:g}")
+
+
+def _of_connections(connections: Mapping[str, Any]) -> Iterator[Unmet]:
+    """What the settings of connections cannot say."""
+    if connections["reconnect_ns"] is None:
+        yield Unmet("connections.reconnect", "none", "none, nor when the tracker names it again")
+    elif connections["max_failures"] == 0:
+        yield Unmet("connections.max_failures", "0", "1")
+    speed = connections["opened_per_second"]
+    if speed is not None and speed > _MANY:
+        yield Unmet("connections.opened_per_second", str(speed), str(_MANY))
+    if speed is not None and connections["opened_at_once"] > _MOST_AT_ONCE:
+        at_once = str(connections["opened_at_once"])
+        yield Unmet("connections.opened_at_once", at_once, str(_MOST_AT_ONCE))
 
 
 @cache
@@ -263,10 +388,8 @@ class Libtorrent(Client):
         params.save_path = str(job.content.parent)
         flags = lt.torrent_flags
         params.flags &= ~(flags.auto_managed | flags.paused)
-        if job.seed:
-            params.flags |= flags.seed_mode
-        if job.seed and job.settings.rules["super_seeding"]:
-            params.flags |= flags.super_seeding
+        for name in torrent_flags(job):
+            params.flags |= getattr(flags, name)
         # Its thread takes the torrent as soon as it runs; to wait for that would delay others.
         self._session.async_add_torrent(params)
         self._joined = True

@@ -19,7 +19,15 @@ from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
 from flashcrowd.clients.rpc import Http, RpcError
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
+from flashcrowd.clients.settings import (
+    Settings,
+    Transport,
+    Unmet,
+    Upload,
+    asked,
+    own_rules,
+    values,
+)
 
 NAME = "qbittorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp", "utp")
@@ -37,6 +45,24 @@ def found() -> Found | None:
     return None if path is None else first_line(NAME, ["--version"], path)
 
 
+_WHOLE_SECONDS = ("connections.turnover",)
+_WHOLE_PERCENT = (
+    *(
+        "connections.turnover_share",
+        "connections.turnover_cutoff",
+        "limiter.quota.watermark_factor",
+    ),
+)
+_WHOLE_KIBIBYTES = ("limiter.quota.low_watermark", "limiter.quota.watermark")
+OFFERED = (
+    *("connections.max_connections", "connections.opened_per_second", "requests.backlog.max"),
+    *("fast.suggest", "peer_exchange.enabled", "choker.slots", "choker.seed"),
+    *("limiter.quota.header", "limiter.mixed_mode_algorithm", "super_seeding"),
+    *(*_WHOLE_SECONDS, *_WHOLE_PERCENT, *_WHOLE_KIBIBYTES),
+)
+"""The keys of a profile for which its Web API has settings."""
+
+
 def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and qBittorrent has no setting for, though its libtorrent may have.
 
@@ -45,39 +71,42 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     rules = settings.rules
     if settings.transport == "utp":
         yield Unmet("transport", "utp", "uTP both ways: neighbours without uTP are not accepted")
-    shipped = (
-        ("choker.round", settings.seconds("choker", "round_ns"), 15.0),
-        ("choker.optimistic_rounds", settings.optimistic_s, 30.0),
-        ("requests.backlog", settings.queue_time_s, 3.0),
-        ("announce.numwant", rules["announce"]["numwant"], 200),
-        ("fast.allowed_set", settings.allowed_fast, 5),
-        ("picker.random_first_pieces", rules["picker"]["random_first_pieces"], 4),
-    )
-    for name, asked, given in shipped:
-        if asked != given:
-            yield Unmet(name, str(asked), str(given))
-    offered = ["choker.slots", *(name for name, _, _ in shipped)]
-    if rules["choker"]["seed"] in libtorrent.SEED_RULES:
-        offered.append("choker.seed")
-    if rules["choker"]["leech"] == "modern":
-        offered.append("choker.leech")
-    if settings.quota is not None:
-        offered.append("limiter.sharing")
-    offered.append("limiter.mixed_mode_algorithm")
-    yield from own_rules(settings, *offered)
+    decided = {
+        "connections.max_initiate": str(settings.max_connections),
+        "connections.keepalive": "60 s of silence",
+    }
+    given = libtorrent.own(rules, decided)
+    yield from own_rules(settings, *OFFERED, own=given)
+    yield from libtorrent.rounded(rules, _WHOLE_SECONDS, _WHOLE_PERCENT)
+    yield from libtorrent.header(settings)
+    read, found = asked(rules), values(rules)
+    for name in _WHOLE_KIBIBYTES:
+        value, said = found[name]
+        if name in read and value % 1024:
+            yield Unmet(name, said, f"{_kibibytes(value) << 10} B")
+    if rules["connections"]["opened_per_second"] is None:
+        given = (
+            f"30 at once, then up to {libtorrent.connection_speed(rules['connections'])} a second"
+        )
+        yield Unmet("connections.opened_per_second", "none", given)
+    seeds = libtorrent.SEED_RULES
+    if rules["choker"]["seed"] not in seeds:
+        yield Unmet("choker.seed", rules["choker"]["seed"], next(iter(seeds)))
 
 
 def preferences(job: Job) -> dict[str, Any]:
     """What the Web API is told."""
     settings = job.settings
     rules = settings.rules
+    connections, quota = rules["connections"], rules["limiter"]["quota"]
+    turns_over = connections["turnover_ns"] is not None
     return {
         "listen_port": job.port,
         "random_port": False,
         "current_interface_address": job.place.address,
         "upnp": False,
         "dht": False,
-        "pex": False,
+        "pex": settings.exchanges_peers,
         "lsd": False,
         "encryption": 2,  # none
         "bittorrent_protocol": 1 if settings.transport == "tcp" else 2,
@@ -87,12 +116,19 @@ def preferences(job: Job) -> dict[str, Any]:
         "limit_tcp_overhead": settings.counts_headers,
         "max_connec": settings.max_connections,
         "max_connec_per_torrent": settings.max_connections,
+        "connection_speed": libtorrent.connection_speed(connections),
         "max_uploads": settings.slots,
         "max_uploads_per_torrent": settings.slots,
         "upload_slots_behavior": 0,
         "upload_choking_algorithm": libtorrent.SEED_RULES.get(rules["choker"]["seed"], 0),
-        "peer_turnover": 0,
+        "peer_turnover": round(100 * connections["turnover_share"]) if turns_over else 0,
+        "peer_turnover_cutoff": round(100 * connections["turnover_cutoff"]),
+        "peer_turnover_interval": libtorrent.whole_s(connections["turnover_ns"]),
         "request_queue_size": settings.max_requests or 500,
+        "enable_upload_suggestions": settings.suggests,
+        "send_buffer_low_watermark": _kibibytes(quota["low_watermark"]),
+        "send_buffer_watermark": _kibibytes(quota["watermark"]),
+        "send_buffer_watermark_factor": round(100 * quota["watermark_factor"]),
         "enable_multi_connections_from_same_ip": False,
         "queueing_enabled": False,
         "max_ratio_enabled": False,
@@ -101,6 +137,15 @@ def preferences(job: Job) -> dict[str, Any]:
         "refresh_interval": round(1e3 * settings.refresh_s) if settings.refresh_s else REFRESH_MS,
         "autorun_enabled": True,
     }
+
+
+def super_seeds(job: Job) -> bool:
+    """Whether it is told so of its torrent."""
+    return job.seed and bool(job.settings.rules["super_seeding"])
+
+
+def _kibibytes(size: int) -> int:
+    return max(round(size / 1024), 1)
 
 
 class QBittorrent(Daemon):
@@ -114,6 +159,7 @@ class QBittorrent(Daemon):
         self._port = free_port(job.place)
         self._http = self.http = Http(job.place, self._port)
         self._told = False
+        self._waits = super_seeds(job)
         self._hash = job.torrent.info_hash.hex()
         job.unmet.extend(unmet(job.settings))
         folder = job.folder / "qBittorrent" / "config"
@@ -124,7 +170,8 @@ class QBittorrent(Daemon):
                 r"Session\Port": str(job.port),
                 r"Session\InterfaceAddress": job.place.address,
                 r"Session\DHTEnabled": "false",
-                r"Session\PeXEnabled": "false",
+                # It looks at this when it starts, and never again.
+                r"Session\PeXEnabled": str(job.settings.exchanges_peers).lower(),
                 r"Session\LSDEnabled": "false",
             },
             "Network": {"PortForwardingEnabled": "false"},
@@ -167,7 +214,8 @@ class QBittorrent(Daemon):
             "skip_checking": "true" if self.job.seed else "false",
             "contentLayout": "Original",
             "autoTMM": "false",
-            "paused": "false",
+            # A torrent can be told to hide what it has once it is there: until then it waits.
+            "paused": str(self._waits).lower(),
         }
         boundary = "flashcrowd-boundary"
         parts = [
@@ -192,6 +240,10 @@ class QBittorrent(Daemon):
             return self.progress
         if found[0]["state"] in _FAILED:
             raise self.failure(f"its torrent is in the state {found[0]['state']}")
+        if self._waits:
+            self._post("torrents/setSuperSeeding", hashes=self._hash, value="true")
+            self._post("torrents/resume", hashes=self._hash)
+            self._waits = False
         said = json.loads(self._get(f"torrents/properties?hash={self._hash}"))
         return Progress(
             at=time.monotonic(),

@@ -12,7 +12,7 @@ from typing import Any
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.rpc import RpcError, Scgi
-from flashcrowd.clients.settings import Settings, Transport, Unmet, Upload, own_rules
+from flashcrowd.clients.settings import OWN, Settings, Transport, Unmet, Upload, own_rules
 
 NAME = "rtorrent"
 TRANSPORTS: tuple[Transport, ...] = ("tcp",)
@@ -26,6 +26,19 @@ COUNTERS = (
     "d.up.rate",
     "d.peers_connected",
 )
+OFFERED = (
+    *("connections.max_connections", "connections.max_initiate", "announce.numwant"),
+    *("peer_exchange.enabled", "choker.slots", "super_seeding"),
+)
+"""The keys of a profile for which it has commands."""
+_OWN = {
+    "announce.min_peers": "connections.max_initiate, with half of those it knows of",
+    "connections.keepalive": "120 s",
+    "connections.timeout": "240 s",
+}
+"""What no command changes, but its library's source says (0.13.8: `receive_tracker_request`,
+`receive_keepalive`)."""
+_MOST_PEERS = 1 << 16
 PATH_MOST = 100
 """A Unix socket's path has at most 107 bytes (`unix(7)`)."""
 
@@ -41,8 +54,32 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
     """What the profile asks and rTorrent has no setting for."""
     if settings.upload is not None and settings.upload % 1024:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kibibytes(settings.upload)} KiB/s")
-    numwant = settings.rules["announce"]["numwant"]
-    yield from own_rules(settings, "choker.slots", *(["announce.numwant"] if numwant else []))
+    yield from own_rules(settings, *OFFERED, own=_OWN)
+    if settings.rules["announce"]["numwant"] is None:
+        yield Unmet("announce.numwant", "none", OWN)
+
+
+def told(job: Job) -> list[str]:
+    """Commands that say what of the profile and the population it offers."""
+    settings = job.settings
+    rules = settings.rules
+    # It connects to nobody, and asks for nobody, once it has so many.
+    initiate = min(int(rules["connections"]["max_initiate"]), _MOST_PEERS)
+    lines = [
+        f"protocol.pex.set = {'yes' if settings.exchanges_peers else 'no'}",
+        f"throttle.max_uploads.set = {settings.slots}",
+        f"throttle.max_uploads.global.set = {settings.slots}",
+        f"throttle.max_peers.normal.set = {settings.max_connections}",
+        f"throttle.max_peers.seed.set = {settings.max_connections}",
+        f"throttle.min_peers.normal.set = {initiate}",
+        f"throttle.min_peers.seed.set = {initiate}",
+        f"throttle.global_up.max_rate.set_kb = {_kibibytes(settings.upload)}",
+    ]
+    if rules["announce"]["numwant"] is not None:
+        lines.append(f"trackers.numwant.set = {rules['announce']['numwant']}")
+    if rules["super_seeding"] and job.seed:
+        lines.append("protocol.connection.seed.set = initial_seed")
+    return lines
 
 
 class RTorrent(Daemon):
@@ -59,7 +96,7 @@ class RTorrent(Daemon):
         self._rpc = Scgi(socket)
         self._hash = job.torrent.info_hash.hex().upper()
         job.unmet.extend(unmet(job.settings))
-        settings, session = job.settings, job.folder / "session"
+        session = job.folder / "session"
         session.mkdir()
         lines = [
             f'directory.default.set = "{job.content.parent}"',
@@ -69,14 +106,9 @@ class RTorrent(Daemon):
             f"network.port_range.set = {job.port}-{job.port}",
             "network.port_random.set = no",
             "dht.mode.set = disable",
-            "protocol.pex.set = no",
             "protocol.encryption.set = none",
             "trackers.use_udp.set = no",
-            f"throttle.max_uploads.set = {settings.slots}",
-            f"throttle.max_uploads.global.set = {settings.slots}",
-            f"throttle.max_peers.normal.set = {settings.max_connections}",
-            f"throttle.max_peers.seed.set = {settings.max_connections}",
-            f"throttle.global_up.max_rate.set_kb = {_kibibytes(settings.upload)}",
+            *told(job),
             "pieces.hash.on_completion.set = no",
             "system.file.allocate.set = 0",
             "system.daemon.set = true",
@@ -84,9 +116,6 @@ class RTorrent(Daemon):
             "method.set_key = event.download.finished,complete,"
             f'"execute.nothrow=/bin/touch,{self.hook}"',
         ]
-        numwant = settings.rules["announce"]["numwant"]
-        if numwant is not None:
-            lines.append(f"trackers.numwant.set = {numwant}")
         rc = job.folder / "rtorrent.rc"
         rc.write_text("\n".join(lines) + "\n")
         program = shutil.which("rtorrent") or "rtorrent"

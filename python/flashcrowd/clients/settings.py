@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -154,46 +154,164 @@ class Settings:
         return self.quota is not None and self.quota["header_bytes"] > 0
 
 
-RULES = (
-    "super_seeding",
-    "announce.numwant",
-    "announce.min_interval",
-    "connections.max_initiate",
-    "connections.timeout",
-    "requests.backlog",
-    "requests.snub_after",
-    "fast.allowed_set",
-    "connections.turnover",
-    "connections.inactivity",
-    "peer_exchange.enabled",
-    "picker.order",
-    "picker.random_first_pieces",
-    "choker.slots",
-    "choker.round",
-    "choker.optimistic_rounds",
-    "choker.leech",
-    "choker.seed",
-    "limiter.tick",
-    "limiter.window",
-    "limiter.sharing",
-    "limiter.mixed_mode_algorithm",
+OWN = "its own"
+"""What a program does of which only that is known: that no setting changes it."""
+
+ANY_PROGRAM = {
+    "control_behind_piece": "true",  # a connection is a stream of bytes: nothing overtakes in it
+    "requests.block": f"{BLOCK} B",
+    "requests.stamped": "false",  # no message of a real client has room for a stamp
+    "super_seeding": "false",
+}
+"""What every program does alike, by its name in a profile."""
+
+CANNOT_MATTER = {
+    "requests.max_block": "no program here asks for more than a block in one request",
+    **dict.fromkeys(
+        (
+            *("web_seeds.connections", "web_seeds.order", "web_seeds.request"),
+            *("web_seeds.leave_gaps", "web_seeds.timeout", "web_seeds.retry"),
+        ),
+        "a swarm with web seeds has content servers, which the emulation refuses",
+    ),
+}
+"""Keys of a profile that cannot matter where real programs play it, with the reason."""
+
+_Rules = Mapping[str, Any]
+
+_UNREAD: tuple[tuple[tuple[str, ...], Callable[[_Rules], bool]], ...] = (
+    (
+        ("choker.rank_rounds", "choker.newcomer_weight"),
+        lambda it: "ns2" not in (it["choker"]["leech"], it["choker"]["seed"]),
+    ),
+    (
+        ("choker.idle_class", "choker.protected_rounds"),
+        lambda it: it["choker"]["seed"] != "mainline",
+    ),
+    (("choker.min_uploads",), lambda it: it["choker"]["leech"] != "mainline"),
+    (
+        ("choker.quota_pieces", "choker.quota_time"),
+        lambda it: it["choker"]["seed"] != "round-robin",
+    ),
+    (("choker.tick",), lambda it: it["choker"]["free_slot"] != "tick"),
+    (("connections.max_failures",), lambda it: it["connections"]["reconnect_ns"] is None),
+    (
+        ("connections.opened_at_once",),
+        lambda it: it["connections"]["opened_per_second"] is None,
+    ),
+    (
+        ("connections.turnover_share", "connections.turnover_cutoff"),
+        lambda it: it["connections"]["turnover_ns"] is None,
+    ),
+    (
+        (
+            *("fast.allowed_set", "fast.choked_request", "fast.suggest"),
+            *("fast.max_suggested", "fast.follow_suggestions"),
+        ),
+        lambda it: not it["fast"]["enabled"],
+    ),
+    (
+        ("limiter.quota.", "limiter.mixed_mode_algorithm"),
+        lambda it: it["limiter"]["sharing"] != "quota",
+    ),
+    (
+        ("limiter.write_unit", "limiter.unlimited_write_unit", "limiter.window"),
+        lambda it: it["limiter"]["sharing"] != "turns",
+    ),
+    (
+        ("peer_exchange.interval", "peer_exchange.max_entries", "peer_exchange.max_named"),
+        lambda it: not it["peer_exchange"]["enabled"],
+    ),
+    (("picker.adjacent_pieces",), lambda it: not it["picker"]["whole_pieces_ns"]),
+    (("requests.snub_after",), lambda it: not it["requests"]["snubbing"]),
+    (("requests.strict_end_game",), lambda it: not it["requests"]["end_game"]),
+    (
+        ("requests.cancel_doubles",),
+        lambda it: not (it["requests"]["end_game"] and it["requests"]["strict_end_game"]),
+    ),
 )
-"""What every program decides somehow, by its name in a profile."""
+"""Keys (or their begin, up to a dot) that say nothing beside what other keys of a profile say."""
 
 
-def own_rules(settings: Settings, *offered: str) -> Iterator[Unmet]:
-    """What of `RULES` a program decides by itself: all but what it offers."""
+def values(rules: _Rules) -> dict[str, tuple[Any, str]]:
+    """What a profile says, key by key: the key in a study, the plan's value, the study's words."""
+    return {name: (value, _said(key, value)) for name, key, value in _flat(rules, "")}
+
+
+def in_words(rules: _Rules) -> dict[str, str]:
+    """What a profile says, key by key, as a study would say it."""
+    return {name: said for name, (_, said) in values(rules).items()}
+
+
+def asked(rules: _Rules) -> dict[str, str]:
+    """The same, without what says nothing beside the rest, and what cannot matter here."""
+    unread = [names for names, is_unread in _UNREAD if is_unread(rules)]
+    silent = tuple({*CANNOT_MATTER, *(name for names in unread for name in names)})
+    groups = tuple(name for name in silent if name.endswith("."))
+    return {
+        name: said
+        for name, said in in_words(rules).items()
+        if name not in silent and not name.startswith(groups)
+    }
+
+
+def _flat(rules: _Rules, before: str) -> Iterator[tuple[str, str, Any]]:
+    """The name of each key in a study, its name in the plan, and its value there."""
+    for key, value in rules.items():
+        name = before + key.removesuffix("_ns").removesuffix("_bytes")
+        if name == "requests.backlog":
+            # Some programs have numbers of a slow start; of other rules they have none.
+            ((kind, given),) = value.items()
+            if kind == "slow-start":
+                yield name, key, kind
+                yield from _flat(given, f"{name}.")
+            else:
+                yield name, key, value
+        elif name == "choker.slots":
+            yield name, key, value["fixed"] if isinstance(value, Mapping) else value
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{name}.")
+        elif name != "name":
+            yield name, key, value
+
+
+_SIZES = ("_bytes", "watermark", "write_unit")
+"""Endings of keys of a plan that are sizes."""
+
+
+def _said(key: str, value: Any) -> str:
+    """A value of a plan in the words of a study."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(
+            f"{name.removesuffix('_ns')} {_said(name, it)}" for name, it in value.items()
+        )
+    if key.endswith("_ns"):
+        return f"{value / 1e9:g} s"
+    if key.endswith(_SIZES):
+        return f"{value} B"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def own_rules(
+    settings: Settings, *offered: str, own: Mapping[str, str] | None = None
+) -> Iterator[Unmet]:
+    """Every rule of a profile that a program follows in another way than the profile.
+
+    Args:
+        settings: what the plan asks.
+        offered: the keys that the program is set to.
+        own: what it does by itself, by key and in words; what is not known is listed as its own.
+    """
     yield from one_connection(settings)
-    if settings.suggests:
-        yield Unmet("fast.suggest", "read-cache", "its own")
-    for name in RULES:
-        if name in offered or (name == "super_seeding" and not settings.rules[name]):
-            continue
-        asked: Any = settings.rules
-        for key in name.split("."):
-            found = [key, f"{key}_ns"]
-            asked = next((asked[it] for it in found if it in asked), None) if asked else None
-        yield Unmet(name, "none" if asked is None else str(asked), "its own")
+    known = {**(own or {}), **ANY_PROGRAM}
+    for name, said in asked(settings.rules).items():
+        given = known.get(name, OWN)
+        if name not in offered and said != given:
+            yield Unmet(name, said, given)
 
 
 def one_connection(settings: Settings) -> Iterator[Unmet]:

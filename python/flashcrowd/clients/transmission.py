@@ -34,6 +34,8 @@ FIELDS = (
     "error",
     "errorString",
 )
+OFFERED = ("connections.max_connections", "peer_exchange.enabled", "choker.slots")
+"""The keys of a profile for which it has settings."""
 _TOKEN = "X-Transmission-Session-Id"
 _LOCAL_ERROR = 3
 
@@ -51,7 +53,20 @@ def unmet(settings: Settings) -> Iterator[Unmet]:
         yield Unmet("transport", "utp", "uTP first, then TCP")
     if settings.upload and settings.upload % 1000:
         yield Unmet("upload", f"{settings.upload} B/s", f"{_kilobytes(settings.upload)} kB/s")
-    yield from own_rules(settings, "choker.slots")
+    yield from own_rules(settings, *OFFERED)
+
+
+def told(job: Job) -> dict[str, Any]:
+    """What of the profile and the population its settings file says."""
+    settings = job.settings
+    return {
+        "pex-enabled": settings.exchanges_peers,
+        "utp-enabled": settings.transport == "utp",
+        "peer-limit-global": settings.max_connections,
+        "peer-limit-per-torrent": settings.max_connections,
+        "upload-slots-per-torrent": settings.slots,
+        **_limits(settings.upload),
+    }
 
 
 class Transmission(Daemon):
@@ -71,7 +86,6 @@ class Transmission(Daemon):
         script = job.folder / "complete.sh"
         script.write_text(f"#!/bin/sh\nexec {self.hook_command}\n")
         script.chmod(0o755)
-        settings = job.settings
         given = {
             "bind-address-ipv4": job.place.address,
             "bind-address-ipv6": "::1",
@@ -80,16 +94,11 @@ class Transmission(Daemon):
             "port-forwarding-enabled": False,
             "dht-enabled": False,
             "lpd-enabled": False,
-            "pex-enabled": False,
-            "utp-enabled": settings.transport == "utp",
             "encryption": 0,
             "download-dir": str(job.content.parent),
             "incomplete-dir-enabled": False,
             "preallocation": 0,
             "rename-partial-files": False,
-            "peer-limit-global": settings.max_connections,
-            "peer-limit-per-torrent": settings.max_connections,
-            "upload-slots-per-torrent": settings.slots,
             "ratio-limit-enabled": False,
             "idle-seeding-limit-enabled": False,
             "download-queue-enabled": False,
@@ -103,7 +112,7 @@ class Transmission(Daemon):
             "script-torrent-done-enabled": True,
             "script-torrent-done-filename": str(script),
             "message-level": 1,
-            **_limits(settings.upload),
+            **told(job),
         }
         (job.folder / "settings.json").write_text(json.dumps(given))
         program = shutil.which("transmission-daemon") or "transmission-daemon"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,8 @@ from flashcrowd.report.blocks import Block, Table, Text
 from flashcrowd.report.source import Source
 
 _MOST_ROWS = 12
+_OWN = "its own"
+"""What the table `programs` has in `given` where a program only is known to decide by itself."""
 
 
 def blocks(results: Source) -> Iterator[Block]:
@@ -96,11 +98,30 @@ def _self_test_after(found: Sequence[Mapping[str, Any]]) -> str:
     return f"After the last run, {within} of {wording.count(probes, 'probe')} did.{first}"
 
 
+def _together(rows: Iterable[list[str]]) -> list[list[str]]:
+    """What a program decides of a table of the profile by itself stands in one row."""
+    found: list[list[str]] = []
+    tables: dict[tuple[str, ...], list[str]] = {}
+    for population, program, setting, asked, given in rows:
+        table, _, key = setting.partition(".")
+        row = [population, program, table, f"{key or setting} {asked}", given]
+        if given != _OWN:
+            found.append([population, program, setting, asked, given])
+        elif (population, program, table) not in tables:
+            found.append(row)
+            tables[population, program, table] = row
+        else:
+            tables[population, program, table][3] += f", {row[3]}"
+    return found
+
+
 def _otherwise(programs: pa.Table) -> Table:
     """What is the same in all runs stands once."""
     columns = ("population", "program", "setting", "asked", "given")
     values = zip(*(source.strings(programs, name) for name in columns), strict=True)
-    rows = [[population or "tracker", *rest] for population, *rest in dict.fromkeys(values)]
+    rows = _together(
+        [population or "tracker", *rest] for population, *rest in dict.fromkeys(values)
+    )
     caption = "What the study asks, and a program does in another way."
     words = frozenset(range(len(columns)))
     return Table(list(columns), rows, caption, words, folded=len(rows) > _MOST_ROWS)
