@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+MARK = "FLASHCROWD_TESTED"
+"""A variable in the environment of a run, and so of all that it starts, whosever child it is."""
 PATIENCE_S = 60.0
 """What does not happen on a machine with neighbours within this time never will."""
 
@@ -39,6 +41,45 @@ def below(root: int) -> list[int]:
     for pid in family:
         family += [child for child, (parent, _) in all_of_them.items() if parent == pid]
     return family[1:]
+
+
+def of_run(out: Path) -> list[int]:
+    """All processes that a run with this folder started, and itself, while there are any."""
+    wanted = f"{MARK}={out}".encode()
+    found = []
+    for pid in processes():
+        with contextlib.suppress(OSError):
+            if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def settings() -> dict[str, str]:
+    """What of this machine a run could change: settings of the network, mounts, interfaces, names.
+
+    Without what moves by itself, or by what other tests do meanwhile.
+    """
+    moves = {"tcp_fastopen_key", "tcp_mem", "nf_conntrack_count", *GROW}
+    found = {}
+    for root in ("net", "user"):
+        for path in Path("/proc/sys", root).rglob("*"):
+            if path.name not in moves and path.is_file() and os.access(path, os.R_OK):
+                with contextlib.suppress(OSError):
+                    found[str(path)] = path.read_text()
+    mounts = Path("/proc/mounts").read_text().splitlines()
+    # The comparison with the kernel's TCP may go on beside this, with named namespaces.
+    found["mounts"] = "\n".join(line for line in mounts if " /run/netns" not in line)
+    found["interfaces"] = " ".join(sorted(os.listdir("/sys/class/net")))
+    return found
+
+
+GROW = ("tcp_available_congestion_control", "tcp_allowed_congestion_control")
+"""The kernel loads the module of a controller for whoever asks for it, and keeps it."""
+
+
+def controllers() -> dict[str, set[str]]:
+    """Which congestion controllers this kernel has loaded, and which everybody may ask for."""
+    return {name: {*Path("/proc/sys/net/ipv4", name).read_text().split()} for name in GROW}
 
 
 def _links(pid: int) -> Iterator[tuple[str, Path]]:
@@ -74,6 +115,19 @@ def held(pids: Iterable[int]) -> Iterator[set[str]]:
         yield names
 
 
+@contextmanager
+def held_until_it_ends(run: subprocess.Popen[bytes], out: Path) -> Iterator[set[str]]:
+    """The same of all processes that a run starts, one after the other, until it ends."""
+    names: set[str] = set()
+    end = time.monotonic() + PATIENCE_S
+    with ExitStack() as stack:
+        while run.poll() is None:
+            assert time.monotonic() < end, "the run does not end"
+            names |= stack.enter_context(held(of_run(out)))
+            time.sleep(0.1)
+        yield names
+
+
 def nobody_has(names: set[str]) -> bool:
     """Whether no process but this one is in one of these namespaces, or holds it."""
     return not names & namespaces(processes().keys() - {os.getpid()})
@@ -93,6 +147,7 @@ def started(study: Path, out: Path) -> subprocess.Popen[bytes]:
         [*command, "--out", str(out), "--quiet"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env={**os.environ, MARK: str(out)},
     )
     own = namespaces([os.getpid()])
     try:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.emulation import broken_lab
 from tests.emulation.left_behind import (
+    MARK,
     PATIENCE_S,
     below,
+    controllers,
     held,
+    held_until_it_ends,
     nobody_has,
+    of_run,
     processes,
+    settings,
     started,
     wait_for,
 )
+from tests.emulation.on_the_wire import OfTheLab
 
 import flashcrowd
+from flashcrowd.emulation import launch, stack
+from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.engines import emulation
 from flashcrowd.report import emulated
 from flashcrowd.report.blocks import Text
@@ -85,25 +98,115 @@ def test_after_ctrl_c_nothing_is_left(long_study: Path, tmp_path: Path) -> None:
         assert nobody_has(made)
 
 
-def test_nothing_of_this_machine_changes(study: Path, tmp_path: Path) -> None:
-    def state() -> list[str]:
-        settings = sorted(Path("/proc/sys/net/ipv4").glob("tcp_*"))
-        readable = [path for path in settings if os.access(path, os.R_OK) and path.is_file()]
-        # The last two grow with what other tests ask the kernel for.
-        moves = {
-            "tcp_fastopen_key", "tcp_mem",
-            "tcp_available_congestion_control", "tcp_allowed_congestion_control",
-        }  # fmt: skip
-        kept = [f"{it.name}={it.read_text()}" for it in readable if it.name not in moves]
-        # The comparison with the kernel's TCP may go on beside this, with named namespaces.
-        mounts = Path("/proc/mounts").read_text().splitlines()
-        mounts = [line for line in mounts if " /run/netns" not in line]
-        return [*kept, *mounts, *sorted(os.listdir("/sys/class/net"))]
+def test_nothing_is_left_after_a_run_that_ends_well(swarm: Path, tmp_path: Path) -> None:
+    before, loaded = settings(), controllers()
+    out = tmp_path / "e"
+    run = started(swarm, out)
+    with held_until_it_ends(run, out) as made:
+        assert run.returncode == 0
+        # A self-test's, and the six hosts' of a run.
+        assert len(made) >= 8
+        assert of_run(out) == []
+        assert nobody_has(made)
+    assert settings() == before
+    # The trial of what this machine offers has asked for all that plans may name: a run adds none.
+    for name, now in controllers().items():
+        assert loaded[name] <= now
+        assert not (now - loaded[name]) & {*stack.CONTROLLERS.values()}
 
-    before = state()
-    loaded = Study.load(study, set={"workloads.bulk.size": "100 kB"})
-    flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation")
-    assert state() == before
+
+@pytest.fixture
+def short_study(study: Path) -> Study:
+    return Study.load(study, set={"workloads.bulk.size": "2 MB"})
+
+
+def test_nothing_is_left_after_an_exception_in_the_engine(
+    short_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a network that stands, and is being used."""
+    out = tmp_path / "e"
+    monkeypatch.setenv(MARK, str(out))
+    begun: list[int] = []
+    attend = launch._attend
+
+    def look(process: Any, asked: Mapping[str, Any], handle: LabHandle) -> dict[str, Any]:
+        if asked["probe"]:
+            return attend(process, asked, handle)
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+        assert b"progress" in process.stdout.readline()
+        begun.extend(of_run(out))
+        raise RuntimeError("a mistake in the engine")
+
+    monkeypatch.setattr(launch, "_attend", look)
+    before = settings()
+    with pytest.raises(RuntimeError, match="a mistake in the engine"):
+        flashcrowd.run(short_study, out=out, progress=False, engine="emulation")
+    assert len(begun) >= 2
+    wait_for(lambda: not of_run(out), "a process is left")
+    assert settings() == before
+
+
+def test_nothing_is_left_after_an_exception_in_the_lab(
+    short_study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "e"
+    monkeypatch.setenv(MARK, str(out))
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
+    monkeypatch.setattr(launch, "LAB", broken_lab.__name__)
+    before = settings()
+    results = flashcrowd.run(short_study, out=out, progress=False, engine="emulation")
+    (row,) = results.tables["runs"].to_pylist()
+    assert row["outcome"] == "failed"
+    assert broken_lab.MISTAKE in row["reason"]
+    wait_for(lambda: not of_run(out), "a process is left")
+    assert settings() == before
+
+
+def test_two_commands_at_once_do_not_meet(swarm: Path, tmp_path: Path) -> None:
+    """Their hosts have the same addresses, their torrents the same content."""
+    swarm.write_text(swarm.read_text().replace('"1 MB"', '"3 MB"'))
+    outs = tmp_path / "one", tmp_path / "other"
+    runs = [started(swarm, out) for out in outs]
+    try:
+        wait_for(lambda: all(len(of_run(out)) >= 3 for out in outs), "a lab did not come")
+        with held(of_run(outs[0])) as ones, held(of_run(outs[1])) as others:
+            assert ones
+            assert others
+            assert not ones & others
+            assert [run.wait(PATIENCE_S) for run in runs] == [0, 0]
+            assert nobody_has(ones | others)
+    finally:
+        for run in runs:
+            run.kill()
+            run.wait()
+    for out in outs:
+        tables = open_results(out).tables
+        (run_,) = tables["runs"].to_pylist()
+        assert run_["outcome"] in ("completed", "invalid"), run_["reason"]
+        populations = tables["populations"].to_pylist()
+        assert [row["peers"] for row in populations] == [1, 4]
+        sent = sum(row["uploaded_bytes"] for row in populations)
+        received = sum(row["downloaded_bytes"] for row in populations)
+        # Whoever had a neighbour in the other swarm would have sent what nobody here received.
+        assert sent == pytest.approx(received, rel=0.05)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may see all packets of this machine")
+def test_no_packet_leaves_its_namespaces(swarm: Path, tmp_path: Path) -> None:
+    with OfTheLab() as seen:
+        # One of the same network that does appear here, on the loopback interface: it is counted.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
+            sender.sendto(b"counted", ("198.18.0.1", 9))
+        counted = seen.count()
+        assert counted > 0
+        out = tmp_path / "e"
+        flashcrowd.run(swarm, out=out, progress=False, engine="emulation")
+        (run,) = open_results(out).tables["runs"].to_pylist()
+        assert run["packets_delivered"] > 1000
+        assert seen.count() == 0
 
 
 def test_two_runs_at_once_do_not_meet(study: Path, tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 from tests.clients.testbed import needs
 from tests.emulation.left_behind import (
+    MARK,
     PATIENCE_S,
     below,
     held,
     nobody_has,
+    of_run,
     processes,
     started,
     wait_for,
@@ -131,7 +133,18 @@ stop = "swarm"
     assert all(row["left_s"] >= 3 for row in results.tables["downloads"].to_pylist())
 
 
-def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A place of its own for temporary files; with a short name, as there are sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="fc-") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield Path(folder)
+
+
+def test_a_client_that_is_killed_fails_its_run_and_no_other(
+    swarm: Path, tmp_path: Path, temporary: Path
+) -> None:
     needs("aria2")
     with_program(swarm, "aria2")
     out = tmp_path / "e"
@@ -139,6 +152,7 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_pat
     run = subprocess.Popen(
         [sys.executable, "-m", "flashcrowd", *words, "--repeats", "2", "--quiet"],
         stderr=subprocess.PIPE,
+        env={**os.environ, MARK: str(out)},
     )
 
     def clients() -> list[int]:
@@ -149,8 +163,14 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_pat
 
     try:
         wait_for(lambda: len(clients()) == 4, "no client came")
-        os.kill(clients()[0], signal.SIGKILL)
-        _, said = run.communicate(timeout=240)
+        first_ones = clients()
+        with held(of_run(out)) as made:
+            os.kill(clients()[0], signal.SIGKILL)
+            wait_for(lambda: not {*clients()} & {*first_ones}, "clients of the failed run are left")
+            _, said = run.communicate(timeout=240)
+            assert of_run(out) == []
+            assert nobody_has(made)
+        assert [*temporary.iterdir()] == []
     finally:
         run.kill()
         run.wait()
@@ -164,16 +184,7 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(swarm: Path, tmp_pat
     assert "choker.slots" in asked
 
 
-@pytest.fixture
-def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A place of its own for temporary files; with a short name, as there are sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="fc-") as folder:
-        monkeypatch.setenv("TMPDIR", folder)
-        monkeypatch.setattr(tempfile, "tempdir", None)
-        yield Path(folder)
-
-
-@pytest.mark.parametrize("victim", ["run", "first", "ctrl-c"])
+@pytest.mark.parametrize("victim", ["run", "lab", "first", "ctrl-c"])
 def test_nothing_of_a_swarm_is_left(
     victim: str, swarm: Path, tmp_path: Path, temporary: Path
 ) -> None:
@@ -190,9 +201,10 @@ def test_nothing_of_a_swarm_is_left(
             if victim == "ctrl-c":
                 run.send_signal(signal.SIGINT)
             else:
-                os.kill(family[{"run": 0, "first": 2}[victim]], signal.SIGKILL)
+                os.kill(family[{"run": 0, "lab": 1, "first": 2}[victim]], signal.SIGKILL)
             run.wait(PATIENCE_S)
-            wait_for(lambda: not {*family} & processes().keys(), "a process is left")
+            wait_for(lambda: not of_run(tmp_path / "e"), "a process is left")
+            assert not {*family} & processes().keys()
             assert nobody_has(made)
     finally:
         run.kill()

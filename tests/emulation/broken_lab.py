@@ -1,0 +1,27 @@
+"""A lab with a mistake in it: what it plays besides the self-test raises an exception."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from flashcrowd.emulation import lab
+from flashcrowd.emulation.stage import Stage
+from flashcrowd.emulation.timetable import Timetable
+
+MISTAKE = "a mistake in the lab"
+_right = Stage.play
+
+
+def _play(
+    self: Stage, table: Timetable, tell: Callable[[float], None], failed: Callable[[], bool]
+) -> tuple[str, str]:
+    if self.flows or self.swarms:
+        raise RuntimeError(MISTAKE)
+    return _right(self, table, tell, failed)
+
+
+Stage.play = _play
+
+if __name__ == "__main__":
+    sys.exit(lab.main())
