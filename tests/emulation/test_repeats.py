@@ -57,3 +57,30 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
     tables = engine.run(run.point.plan().to_json(), run.seed, engine.control())
     assert tables["run"]["outcome"].to_pylist() == ["invalid"]
     assert len(probed) == tests
+
+
+def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = Study.load(study).runs()
+    nothing = emulation._failed("")["run"][0]
+    wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
+    tests, runs = [0], [0]
+
+    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+        if probe:
+            tests[0] += 1
+            return {"probes": [{**wrong, "within": int(tests[0] > 2)}], "late": []}
+        runs[0] += 1
+        return {"run": [{**nothing, "outcome": "completed", "reason": ""}]}
+
+    monkeypatch.setattr(emulation, "in_lab", in_lab)
+    engine = Emulator()
+    engine.repeat_invalid = 3
+    plan = run.point.plan().to_json()
+    tables = engine.run(plan, run.seed, engine.control())
+    assert tables["run"]["outcome"].to_pylist() == ["completed"]
+    assert (tests, runs) == ([3], [3])
+    # Those that come later over the same network need no other.
+    assert engine.run(plan, 7, engine.control())["run"]["outcome"].to_pylist() == ["completed"]
+    assert tests == [3]

@@ -38,6 +38,44 @@ def test_each_probe_is_over_before_the_next_begins(name: str, longest_s: float) 
     assert max(longest) > 1e9 * longest_s
 
 
+@pytest.mark.parametrize(("groups", "kinds"), [(3, 6), (4, 10)])
+def test_kinds_of_paths_that_are_not_probed_are_counted(
+    groups: int, kinds: int, study: Path
+) -> None:
+    """Groups of hosts with lines of their own, which talk to their own and to each other."""
+    text = """
+format = 1
+title = "T"
+[network]
+rtt = "20 ms"
+[workloads.swarm]
+kind = "swarm"
+size = "1 MB"
+tracker = "g0-1"
+"""
+    for n in range(groups):
+        role = "leecher" if n else "seed"
+        text += f"""
+[network.groups.g{n}]
+hosts = 4
+access = {{ up = "{n + 1} Mbit/s", down = "9 Mbit/s" }}
+[workloads.swarm.populations.p{n}]
+group = "g{n}"
+role = "{role}"
+profile = "libtorrent"
+"""
+    study.write_text(text)
+    (point,) = Study.load(study).points()
+    plan = json.loads(point.plan().to_json())
+    rows = self_test.left_out(plan)
+    assert len(self_test.paths(plan)) == 6
+    names = [it["name"] for it in self_test.probe_plan(plan)["workloads"]]
+    assert sum(name.startswith("idle") for name in names) == 6
+    found = [(row["probe"], row["planned"], row["measured"]) for row in rows]
+    assert found == ([(self_test.COVERED, kinds, 6)] if kinds > 6 else [])
+    assert self_test.failures(rows) == []
+
+
 def plan_of(study: Path, loss: float = 0.0) -> dict[str, Any]:
     """The study's network: a bottleneck with a queue of 50 packets, and another way back."""
     queue = 'queue = "50 packets"\n'

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from flashcrowd.report import emulated
+
+
+def probe(run: int, what: str, planned: float, measured: float, within: int = 1) -> dict[str, Any]:
+    ends = {"from": "a", "to": "b", "low": None, "high": None}
+    row = {"run": run, "probe": what, "planned": planned, "measured": measured, "within": within}
+    return {**row, **ends}
+
+
+def test_kinds_of_paths_that_were_not_measured_are_said() -> None:
+    found = [probe(run, "least round trip on the idle path", 0.05, 0.05) for run in (0, 1)]
+    covered = [probe(run, "kinds of paths", 21, 6) for run in (0, 1)]
+    everywhere = pa.Table.from_pylist([*found, *covered])
+    assert emulated._self_test(pa.Table.from_pylist(found)).endswith("limits of the self-test.")
+    said = emulated._self_test(everywhere)
+    assert said.startswith("2 of 2 probes ")
+    assert said.endswith(" 15 of 21 kinds of paths were not measured: the self-test takes 6.")
+    said = emulated._self_test(pa.Table.from_pylist([*found, covered[1]]))
+    assert " In 1 of 2 runs up to 15 of 21 kinds of paths were not measured" in said
+    assert [row[1] for row in emulated._paths(everywhere).rows] == [found[0]["probe"]]
 
 
 def test_what_a_program_decides_by_itself_stands_together_table_by_table() -> None:

@@ -16,6 +16,8 @@ from flashcrowd import _core
 
 MOST_KINDS = 6
 """So many kinds of paths are probed, those of the first workloads."""
+COVERED = "kinds of paths"
+"""What the table `probes` calls the row that says how many there are, and how many were probed."""
 _IDLE_BYTES = 84
 _IDLE_EVERY_NS, _IDLE_NS = 25_000_000, 500_000_000
 _LOSSY_EVERY_NS, _LOSSY_NS = 5_000_000, 2_000_000_000
@@ -219,15 +221,52 @@ def _row(
 
 
 def paths(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[tuple[int, int]]:
+    """One pair of hosts for each kind of path that is probed."""
+    return _kinds(plan, nodes)[:MOST_KINDS]
+
+
+def left_out(plan: Mapping[str, Any], nodes: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """A row of the table `probes` on how many kinds of paths there are, if not all are probed."""
+    kinds = len(_kinds(plan, nodes))
+    ends = {"from": "", "to": ""}
+    return [_row(COVERED, ends, (kinds, MOST_KINDS), True)] if kinds > MOST_KINDS else []
+
+
+def _kinds(plan: Mapping[str, Any], nodes: Sequence[int] | None) -> list[tuple[int, int]]:
     """One pair of hosts for each kind of path that a workload uses."""
-    kinds: dict[str, tuple[int, int]] = {}
+    network, groups = plan["network"], len(plan["network"]["groups"])
+    numbers: dict[str, int] = {}
+
+    def number(what: Any) -> int:
+        """The same for what is the same, so that paths are compared by a few numbers."""
+        return numbers.setdefault(json.dumps(what, sort_keys=True), len(numbers))
+
+    lines: dict[int, tuple[int, int]] = {}
+    cores: dict[int, int] = {}
+
+    def way(one: int, other: int) -> tuple[int, int, int]:
+        for host in (one, other):
+            if host not in lines:
+                own = network["hosts"][host]
+                lines[host] = number(_links(plan, own["up"])), number(_links(plan, own["down"]))
+        place = network["hosts"][one]["group"] * groups + network["hosts"][other]["group"]
+        core = network["core_of"][place]
+        if core not in cores:
+            between = network["cores"][core]
+            cores[core] = number([_links(plan, between["links"]), {**between, "links": []}])
+        return lines[one][0], cores[core], lines[other][1]
+
+    kinds: dict[tuple[Any, ...], tuple[int, int]] = {}
     for workload in plan["workloads"]:
         for one, other in _pairs(plan, workload):
             crosses = nodes is not None and nodes[one] != nodes[other]
-            ways = [_way(plan, one, other), _way(plan, other, one), crosses]
-            kind = json.dumps(ways, sort_keys=True)
-            kinds.setdefault(kind, (one, other))
-    return [*kinds.values()][:MOST_KINDS]
+            kinds.setdefault((way(one, other), way(other, one), crosses), (one, other))
+    return [*kinds.values()]
+
+
+def _links(plan: Mapping[str, Any], steps: Sequence[int]) -> list[dict[str, Any]]:
+    """Links without names."""
+    return [{**plan["network"]["links"][step], "name": ""} for step in steps]
 
 
 def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
@@ -242,7 +281,7 @@ def crowd_rtts_s(plan: Mapping[str, Any]) -> list[float]:
     members |= {it["host"] for it in crowds["workloads"] if it["kind"] == "origin"}
     return [
         _base_rtt_ns(plan, one, other) / 1e9
-        for one, other in paths(crowds)
+        for one, other in _kinds(crowds, None)
         if one in members and other in members
     ]
 
@@ -269,8 +308,6 @@ def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tup
             alike = kinds.setdefault(_kind(plan, host), [])
             if len(alike) < 2:
                 alike.append(host)
-            elif len(kinds) >= MOST_KINDS:
-                break
     chosen = [host for alike in kinds.values() for host in alike]
     for place, one in enumerate(chosen):
         for other in chosen[place + 1 :]:
@@ -286,8 +323,8 @@ def _pairs(plan: Mapping[str, Any], workload: Mapping[str, Any]) -> Iterator[tup
 
 def _kind(plan: Mapping[str, Any], host: int) -> str:
     """What a host's line is, and where it is, without names."""
-    network, own = plan["network"], plan["network"]["hosts"][host]
-    lines = [{**network["links"][link], "name": ""} for link in (*own["up"], *own["down"])]
+    own = plan["network"]["hosts"][host]
+    lines = _links(plan, [*own["up"], *own["down"]])
     return json.dumps([own["group"], len(own["up"]), lines], sort_keys=True)
 
 
@@ -301,8 +338,7 @@ def _way(plan: Mapping[str, Any], one: int, other: int) -> list[dict[str, Any]]:
     """The links from one host to another, and what lies between, without names."""
     network, core = plan["network"], _core_between(plan, one, other)
     steps = [*network["hosts"][one]["up"], *core["links"], *network["hosts"][other]["down"]]
-    links = [network["links"][step] for step in steps]
-    return [{**link, "name": ""} for link in links] + [{**core, "links": []}]
+    return [*_links(plan, steps), {**core, "links": []}]
 
 
 def _bottleneck_bps(plan: Mapping[str, Any], one: int, other: int) -> int | None:

@@ -621,8 +621,10 @@ ENGINE_TABLES: dict[str, Layout] = {
     probe | text | | what was measured, with echoes: how many were answered, their least round trip
         on the idle path (s), its loss both ways if it loses at random; while they ask for more than
         it carries the 90th percentile of round trips (s), what of it is waiting (s), and the rate
-        at which answers came (bit/s)
-    from | text | | asking host
+        at which answers came (bit/s). Where there are more kinds of paths than the self-test
+        probes, `kinds of paths` has in `planned` how many there are and in `measured` how many were
+        probed
+    from | text | | asking host; nothing for `kinds of paths`, as in `to`
     to | text | | answering host
     planned | real | s, bit/s, or 1 | what the model says for the instants at which they were sent
     measured | real | s, bit/s, or 1 | what was found
