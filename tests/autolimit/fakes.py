@@ -36,6 +36,7 @@ class Fake:
     scheme: str
 
     def __init__(self) -> None:
+        self.password = "secret"
         self.alternative = False
         self.uploaded = 0
         self.writes: list[Any] = []
@@ -68,7 +69,8 @@ class FakeTransmission(Fake):
         self.token = "first"
 
     def answer(self, method: str, path: str, headers: Any, body: bytes) -> Answer:
-        if headers["Authorization"] != f"Basic {base64.b64encode(b'me:secret').decode()}":
+        pair = base64.b64encode(f"me:{self.password}".encode()).decode()
+        if headers["Authorization"] != f"Basic {pair}":
             return 401, {"WWW-Authenticate": 'Basic realm="Transmission"'}, b"401"
         if path != "/transmission/rpc":
             return 404, {}, b""
@@ -101,7 +103,7 @@ class FakeQBittorrent(Fake):
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
         if path == "/api/v2/auth/login":
             self.logins += 1
-            if form == {"username": "me", "password": "secret"}:
+            if form == {"username": "me", "password": self.password}:
                 return 200, {"Set-Cookie": f"{self.cookie}; HttpOnly; path=/"}, b"Ok."
             return 200, {}, b"Fails."
         if headers["Cookie"] != self.cookie:
@@ -144,7 +146,7 @@ class FakeDeluge(Fake):
         if method == "daemon.login":
             self.logins += 1
             assert named["client_version"]
-            if list(arguments) != ["me", "secret"]:
+            if list(arguments) != ["me", self.password]:
                 return ERROR, number, "BadLoginError", ("Password does not match",), {}, "trace"
             self.inside = True
             return RESPONSE, number, self.level

@@ -30,21 +30,26 @@ class Running:
     """`flashcrowd autolimit --json`, running; probes go to a closed port of this machine."""
 
     def __init__(
-        self, url: str, state: Path, *arguments: str, password: str = "secret",
-        stdout: IO[str] | int = subprocess.PIPE,
+        self, url: str, state: Path, *arguments: str, password: str | None = "secret",
+        stdout: IO[str] | int = subprocess.PIPE, stdin: int = subprocess.DEVNULL,
     ) -> None:  # fmt: skip
         words = [sys.executable, "-m", "flashcrowd", "autolimit", url, "--json"]
         words += ["--reflector", "127.0.0.1:9", "--reflector", "127.0.0.2:9", "--probe", "tcp"]
-        environment = {**os.environ, "STATE_DIRECTORY": str(state), VARIABLE: password}
+        environment = {**os.environ, "STATE_DIRECTORY": str(state)}
+        if password is not None:
+            environment[VARIABLE] = password
+        self.heard: list[str] = []
+        # In a session of its own there is no terminal but the one that it is given.
         self.process = subprocess.Popen(
-            [*words, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
-            env=environment,
+            [*words, *arguments], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True,
         )  # fmt: skip
 
     def until(self, event: str, holds: Callable[[Any], bool] = lambda said: True) -> Any:
         """The next event of this kind for which something holds."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            self.heard.append(line)
             said = json.loads(line)
             if said["event"] == event and holds(said):
                 return said
@@ -124,20 +129,30 @@ class Real:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        words, password = REAL[name](folder, port)
-        with open(folder / "log", "w") as log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log)
+        self._words, password = REAL[name](folder, port)
+        self._log = folder / "log"
         user = "me@" if password else ""
         self.url = f"{name}://{user}127.0.0.1:{port}"
         credentials = Credentials("me", password) if password else Credentials("")
         self.client: Client = reach(Address.parse(self.url), credentials)
+        self.begin()
+
+    def begin(self) -> None:
+        """Starts it, and waits until it answers."""
+        with open(self._log, "w") as log:
+            self.process = subprocess.Popen(self._words, stdout=log, stderr=log)
         for _ in range(PATIENCE * 10):
             try:
                 self.client.connect()
                 return
             except Gone:
                 time.sleep(0.1)
-        raise AssertionError((folder / "log").read_text())
+        raise AssertionError(self._log.read_text())
+
+    def end(self, number: int) -> None:
+        """Sends it this signal, and waits for its end."""
+        self.process.send_signal(number)
+        self.process.wait(PATIENCE)
 
     def read(self) -> Reading:
         return self.client.read()
@@ -191,6 +206,56 @@ def test_a_real_client_keeps_what_its_user_sets_meanwhile(real: Real, tmp_path: 
         autolimit.limited()
         assert autolimit.end(signal.SIGTERM) == 0
     assert real.read().setting == chosen
+
+
+@pytest.mark.long
+def test_a_real_client_that_is_started_again_is_limited_again(tmp_path: Path) -> None:
+    if shutil.which(PROGRAMS["transmission"]) is None:
+        pytest.skip("transmission-daemon is not installed")
+    folder = tmp_path / "client"
+    folder.mkdir()
+    real = Real("transmission", folder)
+    try:
+        had = real.read().setting
+        with running(real.url, tmp_path) as autolimit:
+            autolimit.limited()
+            # Killed, it comes back with what its user had.
+            real.end(signal.SIGKILL)
+            autolimit.until("remark", lambda said: "the client is gone" in said["text"])
+            autolimit.until("status", lambda said: said["phase"] == "waiting")
+            real.begin()
+            assert real.read().setting == had
+            autolimit.until("remark", lambda said: said["text"] == "the client is back")
+            autolimit.limited()
+            # Ended in good order, it has saved a limit that is not the user's.
+            real.end(signal.SIGTERM)
+            saved = json.loads((folder / "settings.json").read_text())["speed-limit-up"]
+            assert saved != 300
+            real.begin()
+            autolimit.limited()
+            assert autolimit.end(signal.SIGTERM) == 0
+        assert real.read().setting == had
+        assert not list(tmp_path.glob("*.json"))
+    finally:
+        real.close()
+
+
+def test_a_terminal_that_is_closed_ends_it_in_good_order(tmp_path: Path) -> None:
+    with served(FakeTransmission()) as fake, running(fake.url, tmp_path) as autolimit:
+        autolimit.limited()
+        assert autolimit.end(signal.SIGHUP) == 0
+        assert autolimit.until("restored")["text"] == "Restored: no upload limit."
+        assert [each["speed-limit-up-enabled"] for each in fake.writes][-1] is False
+
+
+def test_torrents_with_limits_of_their_own_are_said(tmp_path: Path) -> None:
+    with served(FakeTransmission()) as fake, running(fake.url, tmp_path) as autolimit:
+        said = autolimit.until("remark", lambda said: said["text"].startswith("torrents:"))
+        assert said["text"] == (
+            "torrents: 1 with an upload limit of their own, which stays; 1 that do not follow the "
+            "client's limit, which autolimit cannot slow"
+        )
+        assert autolimit.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.parametrize("kind", FAKES)

@@ -58,6 +58,12 @@ class Deluge:
                     f"{self.place}: what answers there is not the daemon of Deluge 2 ({gone}); "
                     "check host and port."
                 ) from None
+            if isinstance(gone.__cause__, TimeoutError) and self._rpc.met:
+                # It takes our messages for the beginnings of its own, which have no header.
+                raise Refused(
+                    f"{self.place}: it takes connections and answers nothing, as Deluge 1 does; "
+                    "autolimit needs Deluge 2."
+                ) from None
             raise
         return f"Deluge {plain(version)}"
 

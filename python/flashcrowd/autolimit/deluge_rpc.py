@@ -63,6 +63,9 @@ class Rejected(Exception):
 class DelugeRpc:
     """One connection that is kept open; after an error it is closed.
 
+    Attributes:
+        met: whether somebody who speaks TLS was ever there.
+
     Raises:
         ModuleNotFoundError: `deluge-client` is not installed.
     """
@@ -72,6 +75,7 @@ class DelugeRpc:
         self._rencode = importlib.import_module("deluge_client.rencode")
         self._socket: socket.socket | None = None
         self._numbers = 0
+        self.met = False
 
     @property
     def connected(self) -> bool:
@@ -116,6 +120,7 @@ class DelugeRpc:
         context.verify_mode = ssl.CERT_NONE
         self._socket = context.wrap_socket(plain, do_handshake_on_connect=False)
         self._socket.do_handshake()
+        self.met = True
 
     def _ask(self, requests: Sequence[Request], ends: float) -> list[Any]:
         asked = range(self._numbers, self._numbers + len(requests))

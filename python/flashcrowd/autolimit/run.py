@@ -69,20 +69,25 @@ def run(client: Client, wish: Wish, voice: Voice) -> int:
     Raises:
         Refused: the client cannot be used; its settings are as they were.
     """
+    memory = None
     try:
-        version = client.connect()
-    except Gone as gone:
-        raise Refused(
-            f"{client.place}: {gone}; is {client.name} running there, with its remote interface "
-            "switched on?"
-        ) from None
-    memory = None if wish.dry else Memory(client.place)
-    try:
+        version = _met(client)
+        memory = None if wish.dry else Memory(client.place)
         return _run(client, version, memory, wish, voice)
     finally:
         client.close()
         if memory is not None:
             memory.close()
+
+
+def _met(client: Client) -> str:
+    try:
+        return client.connect()
+    except Gone as gone:
+        raise Refused(
+            f"{client.place}: {gone}; is {client.name} running there, with its remote interface "
+            "switched on?"
+        ) from None
 
 
 def release(client: Client, voice: Voice) -> int:
