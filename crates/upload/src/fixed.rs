@@ -6,7 +6,7 @@ parameters! {
     /// A limit that never moves.
     Fixed {
         /// The limit. The default is Auto-Speed's start capacity, 30 KiB/s.
-        limit_bps: Rate = Rate::at_least_one(245_760), 1.0..=1e12;
+        limit_bps: Rate = Rate::at_least_one(245_760), 8.0..=1e12;
     }
 }
 

@@ -2,8 +2,12 @@
 //! number of probes, and the same happens again if the same is done again.
 
 use flashcrowd_base::{Span, Time};
-use flashcrowd_upload::{Answer, Controller, Event, Limit, Phase, Rates, Setup, UploadControl};
+use flashcrowd_upload::{
+    Answer, Controller, Event, Limit, Parameter, Phase, Rates, Setup, UploadControl,
+};
 use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 
 #[derive(Clone, Debug)]
 enum Input {
@@ -36,8 +40,28 @@ fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
+/// What a controller's own limits may be, in bytes per second.
+fn bounds(control: &UploadControl) -> RangeInclusive<f64> {
+    let file = serde_json::to_value(control).expect("a table");
+    let bytes = |name: &str| file.get(name).map(|bps| bps.as_f64().expect("a rate") / 8.0);
+    if control.name().starts_with("autolimit") {
+        // What clients can keep.
+        2048.0..=f64::from(i32::MAX)
+    } else if let Some(limit) = bytes("limit_bps") {
+        limit..=limit
+    } else {
+        bytes("floor_bps").unwrap_or(1.0)..=f64::MAX
+    }
+}
+
 /// Does all of it; the limits and states in between, as text.
-fn drive(control: &mut dyn Controller, reflectors: usize, inputs: &[Input]) -> Vec<String> {
+fn drive(
+    control: &mut dyn Controller,
+    bounds: &RangeInclusive<f64>,
+    reflectors: usize,
+    inputs: &[Input],
+) -> Vec<String> {
+    let start = control.limit();
     let mut now = Time::from_nanos(1 << 50);
     let mut said = Vec::new();
     for input in inputs {
@@ -78,15 +102,73 @@ fn drive(control: &mut dyn Controller, reflectors: usize, inputs: &[Input]) -> V
         if let Limit::At(rate) = control.limit() {
             let rate = rate.bytes_per_second();
             assert!(rate >= 1.0 && rate.is_finite(), "{rate} after {input:?}");
+            let own = control.limit() != start;
+            assert!(!own || bounds.contains(&rate), "{rate} not in {bounds:?} after {input:?}");
         }
         said.push(format!("{:?} {state}", control.limit()));
     }
     said
 }
 
-fn build(name: &str, reflectors: usize, limit: Limit) -> Box<dyn Controller> {
-    let now = Time::from_nanos(1 << 50);
-    UploadControl::named(name).expect("a listed name").build(&Setup { now, reflectors, limit })
+fn named(name: &str) -> UploadControl {
+    UploadControl::named(name).expect("a listed name")
+}
+
+fn build(control: &UploadControl, reflectors: usize, limit: Limit) -> Box<dyn Controller> {
+    control.build(&Setup { now: Time::from_nanos(1 << 50), reflectors, limit })
+}
+
+/// Where between its bounds a parameter is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Default,
+    Least,
+    Most,
+    Within(f64),
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        2 => Just(Place::Default),
+        2 => Just(Place::Least),
+        2 => Just(Place::Most),
+        2 => (0.0..=1.0).prop_map(Place::Within),
+    ]
+}
+
+impl Place {
+    fn value(self, parameter: &Parameter) -> f64 {
+        let Parameter { least, most, default, .. } = *parameter;
+        match self {
+            Place::Default => default,
+            Place::Least => least,
+            Place::Most => most,
+            // Bounds that lie far apart by factors, or nothing near the lower one would ever come.
+            Place::Within(part) if least > 0.0 => {
+                (least * libm::pow(most / least, part)).clamp(least, most)
+            }
+            Place::Within(part) => least + (most - least) * part,
+        }
+    }
+}
+
+/// The controller of a name with each parameter at its place.
+fn placed(name: &str, places: &[Place]) -> UploadControl {
+    let control = named(name);
+    let mut file = serde_json::to_value(&control).expect("a table");
+    for (parameter, place) in control.parameters().iter().zip(places.iter().cycle()) {
+        let value = place.value(parameter);
+        let written = &mut file[parameter.name];
+        *written = match (&*written, parameter.unit) {
+            (Value::Bool(_), _) => json!(value >= 0.5),
+            (_, "s") => json!((value * 1e9).round() as u64),
+            (Value::Number(number), _) if number.is_u64() => json!(value.round() as u64),
+            _ => json!(value),
+        };
+    }
+    let control: UploadControl = serde_json::from_value(file).expect("what files may say");
+    control.check().expect("within its bounds");
+    control
 }
 
 proptest! {
@@ -100,13 +182,30 @@ proptest! {
     ) {
         let limit = bytes.map_or(Limit::Unlimited, |b| Limit::from_bytes_per_second(f64::from(b)));
         for name in UploadControl::NAMES {
-            let mut control = build(name, reflectors, limit);
-            let said = drive(control.as_mut(), reflectors, &inputs);
-            if let (true, Limit::At(rate)) = (name.starts_with("autolimit"), control.limit()) {
-                prop_assert!(rate.bytes_per_second() < f64::from(i32::MAX), "what clients can keep");
-            }
-            let again = drive(build(name, reflectors, limit).as_mut(), reflectors, &inputs);
+            let control = named(name);
+            let bounds = bounds(&control);
+            let said = drive(build(&control, reflectors, limit).as_mut(), &bounds, reflectors, &inputs);
+            let again = drive(build(&control, reflectors, limit).as_mut(), &bounds, reflectors, &inputs);
             prop_assert_eq!(said, again, "{} is not deterministic", name);
+        }
+    }
+
+    /// The same whatever its parameters are, within the bounds that a study may ask for.
+    #[test]
+    fn nor_do_its_parameters(
+        inputs in prop::collection::vec(input(), 0..200),
+        places in prop::collection::vec(place(), 1..16),
+        reflectors in 1usize..6,
+        bytes in proptest::option::of(1u32..10_000_000),
+    ) {
+        let limit = bytes.map_or(Limit::Unlimited, |b| Limit::from_bytes_per_second(f64::from(b)));
+        for name in UploadControl::NAMES {
+            let control = placed(name, &places);
+            if control.parameters().is_empty() {
+                continue;
+            }
+            let mut driven = build(&control, reflectors, limit);
+            drive(driven.as_mut(), &bounds(&control), reflectors, &inputs);
         }
     }
 
@@ -114,7 +213,7 @@ proptest! {
     #[test]
     fn candidates_hold_on_silence(seconds in 1u64..600, uploaded in 0u64..10_000_000) {
         for name in UploadControl::NAMES.iter().filter(|name| name.starts_with("autolimit")) {
-            let mut control = build(name, 4, Limit::Unlimited);
+            let mut control = build(&named(name), 4, Limit::Unlimited);
             let before = control.limit();
             let mut now = Time::from_nanos(1 << 50);
             for second in 0..seconds {

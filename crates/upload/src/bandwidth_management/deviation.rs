@@ -71,9 +71,10 @@ impl Controller for Control {
             self.state = State::new(Phase::Waiting, "a probe was lost");
             return;
         };
+        let floor = self.parameters.floor_bps.bytes_per_second();
         let began = *self.began.get_or_insert(now);
         if now.since(began) < self.parameters.slow_start_ns {
-            self.limit = self.parameters.slow_start_limit_bps.bytes_per_second();
+            self.limit = self.parameters.slow_start_limit_bps.bytes_per_second().max(floor);
         }
         if rtt.seconds() < UNBELIEVABLE {
             return;
@@ -88,7 +89,7 @@ impl Controller for Control {
         };
         let reason = "the round trip's deviation is held to the greatest one seen";
         self.state = State::new(state, reason).with(deviation, threshold);
-        self.limit = limit.max(self.parameters.floor_bps.bytes_per_second());
+        self.limit = limit.max(floor);
         self.greatest = self.greatest.max(deviation);
     }
     fn on_rates(&mut self, _now: Time, _rates: &Rates) {}
