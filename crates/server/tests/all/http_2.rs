@@ -15,13 +15,13 @@ use tokio::time::timeout;
 
 const ANY: [(&str, &str); 2] = [("range", "bytes=0-65535,65536-"), ("prefer", "part-order=any")];
 
-struct Connection {
-    requests: SendRequest<Bytes>,
+pub(crate) struct Connection {
+    pub(crate) requests: SendRequest<Bytes>,
     end: JoinHandle<Result<(), h2::Error>>,
 }
 
 /// Runs what must end.
-fn run<T>(what: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(what: impl Future<Output = T>) -> T {
     // Connections go on while the test waits for the server.
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).enable_all().build().unwrap();
@@ -29,7 +29,7 @@ fn run<T>(what: impl Future<Output = T>) -> T {
 }
 
 /// A connection whose streams take so many bytes before they must be told of more.
-async fn connect(stand: &Stand, window: u32) -> Connection {
+pub(crate) async fn connect(stand: &Stand, window: u32) -> Connection {
     let stream = TcpStream::connect(stand.address).await.unwrap();
     let mut builder = Builder::new();
     builder.initial_window_size(window).initial_connection_window_size(1 << 24);
@@ -62,7 +62,7 @@ impl Connection {
         self.send(method, path, fields).await.unwrap().0.await.unwrap()
     }
 
-    async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         method: Method,
         path: &str,
@@ -74,7 +74,7 @@ impl Connection {
     }
 }
 
-async fn drain(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
+pub(crate) async fn drain(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
     let mut bytes = Vec::new();
     while let Some(data) = body.data().await {
         let data = data?;

@@ -3,6 +3,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "one range of bytes is a list of ranges here")]
 #![allow(clippy::unwrap_used, reason = "in a test")]
 
+mod bodies;
 mod client;
 mod http_2;
 mod limits;
