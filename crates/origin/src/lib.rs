@@ -89,7 +89,9 @@ pub use layout::Layout;
 pub use needs::Needs;
 pub use origin::{Origin, Request};
 pub use output::{Failure, Output};
-pub use policy::{Attach, Circus, InOrder, Independence, Policy, Relevance, Scheduling, Slide};
+pub use policy::{
+    Attach, Begin, Circus, Follow, InOrder, Independence, Policy, Relevance, Scheduling, Slide,
+};
 pub use refusal::Refusal;
 pub use replacement::Replacement;
 pub use settings::Settings;

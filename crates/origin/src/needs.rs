@@ -198,6 +198,18 @@ impl Needs {
         self.next(blocks.start).filter(|block| *block < blocks.end)
     }
 
+    /// The last missing block in a range of blocks, of which each extent is looked at.
+    pub(crate) fn last_within(&self, blocks: Range<u32>) -> Option<u32> {
+        let last = self.layout.extent_of(blocks.end.checked_sub(1)?);
+        (self.layout.extent_of(blocks.start)..=last).rev().find_map(|extent| {
+            let begin = self.layout.first_block(extent);
+            let low = u64::MAX << blocks.start.saturating_sub(begin);
+            let high = u64::MAX >> (64 - (blocks.end - begin).min(64));
+            let bits = self.bits(extent) & low & high;
+            (bits != 0).then(|| begin + bits.ilog2())
+        })
+    }
+
     /// Takes a block out; whether it was there.
     pub fn remove(&mut self, block: u32) -> bool {
         let extent = self.layout.extent_of(block);
@@ -280,6 +292,12 @@ mod tests {
                 prop_assert_eq!(needs.next(block), wanted.range(block..).next().copied());
                 prop_assert_eq!(needs.first_in(extent), wanted.range(within.clone()).next().copied());
                 prop_assert_eq!(needs.has_extent(extent), wanted.range(within).next().is_some());
+                for end in [block + 1, layout.blocks()] {
+                    let last = wanted.range(block..end).next_back().copied();
+                    prop_assert_eq!(needs.last_within(block..end), last);
+                    prop_assert_eq!(needs.last_within(0..end), wanted.range(..end).next_back().copied());
+                }
+                prop_assert_eq!(needs.last_within(block..block), None);
                 let around = wanted.range(block..).next().or(wanted.first()).copied();
                 prop_assert_eq!(needs.next_around(block), around);
                 let extents: BTreeSet<u32> = wanted.iter().map(|block| layout.extent_of(*block)).collect();

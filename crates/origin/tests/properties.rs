@@ -5,8 +5,8 @@
 use flashcrowd_base::{Rate, Span, Time};
 use flashcrowd_origin::disk::{HardDisk, Medium, NetworkVolume, Positioning, Ssd};
 use flashcrowd_origin::{
-    Attach, Circus, ClientId, Failure, FileId, InOrder, Independence, Origin, Output, ReadId,
-    Relevance, Replacement, Request, Scheduling, Settings, Slide,
+    Attach, Begin, Circus, ClientId, Failure, FileId, Follow, InOrder, Independence, Origin,
+    Output, ReadId, Relevance, Replacement, Request, Scheduling, Settings, Slide,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,20 +20,25 @@ fn replacement() -> impl Strategy<Value = Replacement> {
 
 fn circus() -> impl Strategy<Value = Scheduling> {
     let knobs = (1u64..200_000, 1u32..8, 0.0..=1.0, 0.0..4.0, prop_oneof![Just(0.0), 0.1..5.0]);
-    (knobs, any::<[bool; 4]>(), replacement()).prop_map(|(knobs, switches, replacement)| {
+    let independence = prop_oneof![
+        Just(Independence::RegionEmpty),
+        Just(Independence::WhileEmpty),
+        Just(Independence::AtThreshold),
+    ];
+    let others = (independence, replacement());
+    (knobs, any::<[bool; 5]>(), others).prop_map(|(knobs, switches, others)| {
         let (active_bytes, queue, threshold, leapfront, lead_bound) = knobs;
-        let [jump, at_once, read_ahead, pin_region] = switches;
+        let [with_the_file, newest, jump, read_ahead, pin_region] = switches;
+        let (independence, replacement) = others;
         Scheduling::Circus(Circus {
             active_bytes,
             queue,
             threshold,
             leapfront,
+            begin: if with_the_file { Begin::File } else { Begin::Region },
+            follow: if newest { Follow::NewestFirst } else { Follow::OldestFirst },
             slide: if jump { Slide::Jump } else { Slide::Trail },
-            independence: if at_once {
-                Independence::AtThreshold
-            } else {
-                Independence::RegionEmpty
-            },
+            independence,
             lead_bound,
             read_ahead,
             pin_region,

@@ -65,11 +65,17 @@ class Circus(Table):
     leapfront: Annotated[float, Field(ge=0, le=1000)] = 1.0
     """How far ahead of the region's begin a block must be, in active lengths, for its client to
     move the region."""
+    begin: Literal["region", "file"] = "region"
+    """Whether a newcomer begins with what it misses of the region, or at the beginning of the file,
+    in whose order it then goes on, without moving the region, until it comes there."""
+    follow: Literal["oldest-first", "newest-first"] = "oldest-first"
+    """Which way a client goes through the region: in the order of the file, so that it first gets
+    what leaves the region first, or against it."""
     slide: Literal["trail", "jump"] = "trail"
     """Whether the block of the client that moves the region is its last or its first one."""
-    independence: Literal["region-empty", "at-threshold"] = "region-empty"
-    """Whether a client that has passed the threshold takes what is outside the region only when the
-    region has nothing for it, or at once."""
+    independence: Literal["region-empty", "while-empty", "at-threshold"] = "region-empty"
+    """When a client that has passed the threshold takes what is outside the region: from when the
+    region has nothing for it, while it has nothing for it, or at once."""
     lead_bound: Annotated[float, Field(ge=0, le=1e6)] = 4.0
     """How far a client may move the region, in blocks for each block that its socket has accepted,
     beside one active length; 0 for as far as it likes, as in the paper."""

@@ -30,6 +30,10 @@ pub struct Circus {
     /// The leapfront factor: how far ahead of the file cursor a block must be, in active lengths, for its client to lead.
     /// The paper's is 1.
     pub leapfront: f64,
+    /// Where a newcomer begins.
+    pub begin: Begin,
+    /// Which way a follower goes through the region.
+    pub follow: Follow,
     /// Where the region goes when a client leads.
     pub slide: Slide,
     /// When a client that has passed the threshold becomes independent.
@@ -44,6 +48,31 @@ pub struct Circus {
     pub pin_region: bool,
     /// What is kept of the rest.
     pub replacement: Replacement,
+}
+
+/// Where a newcomer begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Begin {
+    /// With what it misses of the region.
+    #[default]
+    Region,
+    /// At the beginning of the file. It goes on in the order of the file, without moving the region, until it comes to
+    /// the region.
+    File,
+}
+
+/// Which way a follower goes through the region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Follow {
+    /// In the order of the file: first what leaves the region first.
+    #[default]
+    OldestFirst,
+    /// Against it, from what was read last. Each choice looks at the extents of the region one after the other.
+    NewestFirst,
 }
 
 /// Where the region goes when a client leads.
@@ -63,9 +92,11 @@ pub enum Slide {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Independence {
-    /// When the region has nothing for it.
+    /// When the region has nothing for it, and for good.
     #[default]
     RegionEmpty,
+    /// While the region has nothing for it: it follows again when the region has come to what it misses.
+    WhileEmpty,
     /// At once.
     AtThreshold,
 }
@@ -77,6 +108,8 @@ impl Default for Circus {
             queue: 5,
             threshold: 0.75,
             leapfront: 1.0,
+            begin: Begin::Region,
+            follow: Follow::OldestFirst,
             slide: Slide::Trail,
             independence: Independence::RegionEmpty,
             lead_bound: 4.0,
@@ -116,6 +149,8 @@ struct Member {
     /// Blocks that it has been sent or that stand in its queue.
     chosen: u32,
     independent: bool,
+    /// Whether it is on its way from the beginning of the file to the region.
+    on_its_way: bool,
     /// Blocks that it has moved the region by.
     moved: u64,
     queue: VecDeque<u32>,
@@ -178,18 +213,34 @@ impl Control {
         if nearly_done && self.settings.independence == Independence::AtThreshold {
             member.independent = true;
         }
+        if member.on_its_way {
+            let block = needs.next_around(member.cursor)?;
+            if !region.contains(block) {
+                return Some(block);
+            }
+            member.on_its_way = false;
+        }
         if !member.independent {
             let cursor = if region.contains(member.cursor) { member.cursor } else { region.begin };
-            let pieces = region.around(cursor);
-            if let Some(block) = pieces.into_iter().find_map(|piece| needs.next_within(piece)) {
-                return Some(block);
+            let follows = match self.settings.follow {
+                Follow::OldestFirst => {
+                    let mut pieces = region.around(cursor).into_iter();
+                    pieces.find_map(|piece| needs.next_within(piece))
+                }
+                Follow::NewestFirst => {
+                    let mut pieces = region.around(region.begin).into_iter().rev();
+                    pieces.find_map(|piece| needs.last_within(piece))
+                }
+            };
+            if follows.is_some() {
+                return follows;
             }
             if !nearly_done {
                 let block = needs.next_around(region.step(region.begin, region.length))?;
                 self.lead(world, client, region, block);
                 return Some(block);
             }
-            member.independent = true;
+            member.independent = self.settings.independence != Independence::WhileEmpty;
         }
         needs.next_around(member.cursor)
     }
@@ -230,7 +281,9 @@ impl Policy for Control {
         queue.clear();
         // What a client that resumes does not need counts as sent.
         let chosen = region.blocks - world.needs(client).blocks();
-        *member = Member { cursor: region.begin, chosen, independent: false, moved: 0, queue };
+        let on_its_way = self.settings.begin == Begin::File;
+        let cursor = if on_its_way { 0 } else { region.begin };
+        *member = Member { cursor, chosen, independent: false, on_its_way, moved: 0, queue };
     }
     fn left(&mut self, _world: &World, client: u32) {
         self.members[client as usize].queue.clear();
@@ -356,6 +409,55 @@ mod tests {
         // The region is where it was: the other one goes on from there.
         let third = origin.join(Time::START, file, Request::ANY_ORDER);
         assert_eq!(get(&mut origin, third, 10, true), blocks(490..500));
+    }
+
+    #[test]
+    fn who_is_independent_for_a_while_follows_again() {
+        let blocks = |independence| {
+            let (mut origin, file) = origin(|circus| {
+                circus.independence = independence;
+                circus.threshold = 0.95;
+            });
+            let other = origin.join(Time::START, file, Request::ANY_ORDER);
+            get(&mut origin, other, 500, true);
+            let last = join(&mut origin, file, &[700..720, 740..760]);
+            assert_eq!(get(&mut origin, last, 1, true), [700]);
+            // The region comes to what it misses.
+            get(&mut origin, other, 250, true);
+            assert_eq!(origin.region(0), Some(740 * BLOCK..750 * BLOCK));
+            get(&mut origin, last, 2, true)
+        };
+        assert_eq!(blocks(Independence::RegionEmpty), [701, 702]);
+        assert_eq!(blocks(Independence::WhileEmpty), [740, 741]);
+    }
+
+    #[test]
+    fn a_newcomer_may_begin_with_the_file() {
+        let (mut origin, file) = origin(|circus| circus.begin = Begin::File);
+        let leader = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, leader, 50, true), blocks(0..50));
+        assert_eq!(origin.region(0), Some(40 * BLOCK..50 * BLOCK));
+        // On its own, and the region stays, until it has come there.
+        let reads = origin.counters().reads;
+        let newcomer = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, newcomer, 30, true), blocks(0..30));
+        assert_eq!(origin.counters().reads, reads + 30);
+        assert_eq!(origin.region(0), Some(40 * BLOCK..50 * BLOCK));
+        assert_eq!(get(&mut origin, newcomer, 25, true), blocks(30..55));
+        assert_eq!(origin.region(0), Some(45 * BLOCK..55 * BLOCK));
+    }
+
+    #[test]
+    fn a_follower_may_go_against_the_order_of_the_file() {
+        let (mut origin, file) = origin(|circus| circus.follow = Follow::NewestFirst);
+        let leader = origin.join(Time::START, file, Request::ANY_ORDER);
+        get(&mut origin, leader, 50, true);
+        let follower = origin.join(Time::START, file, Request::ANY_ORDER);
+        assert_eq!(get(&mut origin, follower, 3, true), [49, 48, 47]);
+        get(&mut origin, leader, 2, true);
+        assert_eq!(get(&mut origin, follower, 4, true), [51, 50, 46, 45]);
+        // 42 to 51 is the region; then it leads.
+        assert_eq!(get(&mut origin, follower, 4, true), [44, 43, 42, 52]);
     }
 
     /// The region's first block: what a newcomer begins with.

@@ -12,7 +12,7 @@ mod testing;
 mod wanted;
 
 pub use attach::Attach;
-pub use circus::{Circus, Independence, Slide};
+pub use circus::{Begin, Circus, Follow, Independence, Slide};
 pub use in_order::InOrder;
 pub use relevance::Relevance;
 pub use scheduling::Scheduling;

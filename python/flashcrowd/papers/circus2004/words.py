@@ -63,14 +63,20 @@ def policy(value: object) -> str:
     return ", ".join([CIRCUS, *parts])
 
 
+_INDEPENDENCE = {
+    "at-threshold": "independent at once",
+    "while-empty": "independent for a while",
+}
 _KNOBS: Mapping[str, Callable[[Any], str]] = {
     "queue": lambda value: f"queue {value}",
     "threshold": lambda value: f"threshold {round(100 * Share(str(value)).value)} %",
     "leapfront": lambda value: f"leapfront {value:g}",
     "pin_region": lambda value: "region kept" if value else "",
     "lead_bound": lambda value: "leaders bounded" if value else "",
+    "begin": lambda value: "newcomers at block 0" if value == "file" else "",
+    "follow": lambda value: str(value).replace("-", " ") if value == "newest-first" else "",
     "slide": lambda value: f"region {value}s",
-    "independence": lambda value: "independent at once" if value == "at-threshold" else "",
+    "independence": lambda value: _INDEPENDENCE.get(value, ""),
     "read_ahead": lambda value: "" if value else "no read-ahead",
 }
 
