@@ -96,6 +96,16 @@ def test_whole_tables_may_vary():
     assert rates == [10**8, 10**8, 10**8, 10**8, 3 * 10**6, None, 3 * 10**6, None]
 
 
+def test_tables_are_the_same_by_all_that_they_say():
+    """Not by their beginnings, which are what errors show of them."""
+    line = {"up": "3 Mbit/s", "down": "30 Mbit/s", "up_queue": "100 packets"}
+    tables = [line | {"down_queue": f"{length} packets"} for length in (100, 200)]
+    assert len(study(sweep={"network.groups.b.access": tables}).points()) == 2
+    again = [*tables, dict(reversed(tables[1].items()))]
+    with pytest.raises(StudyError, match="each value once"):
+        study(sweep={"network.groups.b.access": again})
+
+
 def test_objects_may_stand_for_texts():
     scenario = study().scenario
     made = Study(

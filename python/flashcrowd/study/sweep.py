@@ -8,6 +8,7 @@ equally long), and the tables are combined. The last axis varies fastest.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -107,9 +108,10 @@ def _twins(place: str, values: list[Any]) -> list[Problem]:
     seen: set[str] = set()
     problems: list[Problem] = []
     for index, value in enumerate(values):
-        text = shown(value)
+        # The whole value: what is shown of long ones is their beginning.
+        text = json.dumps(value, sort_keys=True, default=str)
         if text in seen:
-            problems.append(Problem(f"{place}[{index}]", text, "each value once"))
+            problems.append(Problem(f"{place}[{index}]", shown(value), "each value once"))
         seen.add(text)
     return problems
 
