@@ -13,7 +13,7 @@ use std::thread;
 /// What a body says, as if it were the next request.
 const TRAP: &str = "GET /trap HTTP/1.1\r\nHost: test\r\n\r\n";
 const NEXT: &str = "GET /next HTTP/1.1\r\nHost: test\r\n\r\n";
-const CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
+static CHUNK: [u8; 1 << 16] = [b'x'; 1 << 16];
 /// A body of so many bytes is large.
 const LARGE: usize = 100_000_000;
 /// What may be written of it: what lies in the buffers of two sockets, of 4 and 6 MiB with Linux' defaults.
