@@ -101,7 +101,7 @@ def _variants(definition: str) -> Callable[[], Entries]:
 def _queues() -> Entries:
     own = {f'"{example}"': "" for example in ("200 packets", "64 KiB", "unlimited")}
     plain = {", ".join(own): first_sentence(Queue.__doc__).split(":")[0] + "."}
-    return plain | _tables(typing.get_args(Discipline))()
+    return {**plain, **_tables(typing.get_args(Discipline))()}
 
 
 def _tables(tables: Iterable[type[BaseModel]]) -> Callable[[], Entries]:

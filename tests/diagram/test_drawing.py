@@ -204,18 +204,19 @@ def test_who_does_what() -> None:
 def test_every_kind_of_workload_between_two_hosts_is_said_in_words_of_its_own() -> None:
     kinds = [it.model_fields["kind"].default for it in WORKLOADS if issubclass(it, Flow)]
     assert len(kinds) > 3
-    says = {}
+    resolved = study(2)
+    ends = {end: resolved["workloads"]["load-0"][end] for end in ("from", "to")}
+
+    def says(kind: str) -> tuple[str, ...]:
+        diagram = network.read({**resolved, "workloads": {"it": {"kind": kind, **ends}}})
+        return tuple(task.text for group in diagram.groups for task in group.tasks)
+
     for kind in kinds:
-        resolved = study(2)
-        (ends, _) = resolved["workloads"].values()
-        flow = {"kind": kind, "from": ends["from"], "to": ends["to"]}
-        diagram = network.read({**resolved, "workloads": {"it": flow}})
-        says[kind] = tuple(task.text for group in diagram.groups for task in group.tasks)
-        assert len(says[kind]) == 2
-        assert all(text.startswith("it: ") for text in says[kind])
-    assert len(set(says.values())) == len(kinds)
+        assert len(says(kind)) == 2
+        assert all(text.startswith("it: ") for text in says(kind))
+    assert len({says(kind) for kind in kinds}) == len(kinds)
     with pytest.raises(KeyError, match="no-such-kind"):
-        network.read({**resolved, "workloads": {"it": {**flow, "kind": "no-such-kind"}}})
+        says("no-such-kind")
 
 
 def test_the_command_writes_a_file_or_prints(
