@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import time
@@ -16,11 +17,13 @@ from flashcrowd.clients import (
     descriptors,
     found,
     process,
+    programs,
     refusals,
     rpc,
     tables,
 )
 from flashcrowd.clients.tracker import Tracker
+from flashcrowd.engines.emulation import Emulator
 
 AT_ONCE = {"spread": "0 s"}
 PROCESSES = [name for name in PROGRAMS if name != "libtorrent"]
@@ -200,6 +203,38 @@ def test_what_is_asked_and_cannot_be_is_refused_by_name():
     )
     leecher["program"] = "emule"
     assert "'emule' is none of libtorrent, transmission" in refusals(plan, 0)[1]
+
+
+def own_bytes(pid: int) -> int:
+    """The memory that is a process's alone, or its share of what several have (`proc(5)`)."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    sizes = dict(line.split(":") for line in lines)
+    return 1024 * int(sizes["Pss_Anon"].split()[0])
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_an_idle_client_has_less_memory_than_one_is_reckoned_with(name: str, tmp_path: Path):
+    testbed.needs(name)
+    with testbed.bridged(3) as places:
+        swarm = Swarm(plan_of(name, name), 0, 1, places, tmp_path / "r")
+        try:
+            swarm.prepare()
+            most = max(own_bytes(pid) for pid in swarm.pids)
+            assert 500_000 < most < PROGRAMS[name].each_bytes
+        finally:
+            swarm.close()
+
+
+def test_memory_is_reckoned_by_program():
+    plan = plan_of("libtorrent", "libtorrent")
+    ours = programs.memory(plan)
+    assert ours == 2 * PROGRAMS["libtorrent"].each_bytes
+    both = programs.memory(plan_of("libtorrent", "libtorrent", "qbittorrent", "qbittorrent"))
+    other = PROGRAMS["qbittorrent"]
+    assert both - ours == other.once_bytes + 2 * other.each_bytes
+    (need,) = Emulator().needs([json.dumps(plan)])
+    assert need is not None
+    assert need.bytes > ours + 3 * 2_000_000
 
 
 def test_every_program_is_told_of_with_its_version():
