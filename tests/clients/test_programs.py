@@ -1,6 +1,8 @@
+import contextlib
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +24,7 @@ from flashcrowd.clients import (
     rpc,
     tables,
 )
+from flashcrowd.clients.place import entered
 from flashcrowd.clients.tracker import Tracker
 from flashcrowd.engines.emulation import Emulator
 
@@ -123,6 +126,41 @@ def test_a_crash_is_told_with_the_last_lines(tmp_path: Path):
                 swarm.step()
         finally:
             swarm.close()
+
+
+LAST_WORDS = {
+    "libtorrent": "listen_failed_alert",
+    "transmission": "Couldn't bind port 6881",
+    "qbittorrent": "Failed to listen on IP",
+    "aria2": "failed to bind TCP port 6881",
+    "rtorrent": "Could not open/bind port for listening",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_client_whose_port_is_taken_is_told_with_its_last_lines(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    testbed.needs(name)
+    monkeypatch.setattr(daemon, "LISTEN_S", 2.0)
+
+    def play(swarm: Swarm) -> None:
+        swarm.prepare()
+        swarm.begin(time.monotonic())
+        testbed.go_on(swarm, 20.0)
+
+    with testbed.bridged(3) as places:
+        with entered(places[0].netns):
+            taken = socket.socket()
+        with taken:
+            taken.bind((places[0].address, 6881))
+            taken.listen()
+            swarm = Swarm(plan_of(name, name), 0, 1, places, tmp_path / "r")
+            with (
+                contextlib.closing(swarm),
+                pytest.raises(ClientFailed, match=rf"(?s){name} on h0: .*\n.*{LAST_WORDS[name]}"),
+            ):
+                play(swarm)
 
 
 def test_a_hang_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

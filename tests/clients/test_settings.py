@@ -55,6 +55,8 @@ def test_the_rules_of_libtorrent_are_its_own_defaults():
         "aio_threads",
         "alert_mask",
         "alert_queue_size",
+        "max_retry_port_bind",
+        "listen_system_port_fallback",
         # One transport, as the population says.
         "enable_outgoing_utp",
     }

@@ -21,7 +21,6 @@ def _play(
     return _right(self, table, tell, failed)
 
 
-Stage.play = _play
-
 if __name__ == "__main__":
+    Stage.play = _play
     sys.exit(lab.main())

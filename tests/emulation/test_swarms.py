@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.clients.testbed import needs
+from tests.emulation import occupied_lab
 from tests.emulation.left_behind import (
     MARK,
     PATIENCE_S,
@@ -29,7 +30,7 @@ import flashcrowd
 from flashcrowd import _core
 from flashcrowd.cli import _status
 from flashcrowd.clients import programs
-from flashcrowd.emulation import scratch, self_test
+from flashcrowd.emulation import launch, scratch, self_test
 from flashcrowd.emulation.budget import expected_s
 from flashcrowd.emulation.tracker_host import with_tracker_host
 from flashcrowd.engines import PlanRejected, emulation
@@ -182,6 +183,29 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(
     assert second["outcome"] in ("completed", "invalid"), second["reason"]
     asked = {row["setting"] for row in open_results(out).tables["programs"].to_pylist()}
     assert "choker.slots" in asked
+
+
+@pytest.mark.parametrize("program", ["libtorrent", "aria2"])
+def test_a_client_that_cannot_bind_fails_its_run_and_no_other(
+    program: str, swarm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(program)
+    with_program(swarm, program)
+    loaded = Study.load(swarm, repeats=2)
+    first, _ = loaded.runs()
+    root = Path(__file__).parents[2]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
+    monkeypatch.setenv(occupied_lab.SEED, str(first.seed))
+    monkeypatch.setattr(launch, "LAB", occupied_lab.__name__)
+    results = flashcrowd.run(loaded, out=tmp_path / "e", progress=False, engine="emulation", jobs=1)
+    failed, other = results.tables["runs"].to_pylist()
+    assert failed["outcome"] == "failed"
+    said, *last_lines = failed["reason"].splitlines()
+    assert said.startswith(f"{program} on homes-5: ")
+    assert any("Address already in use" in line for line in last_lines)
+    assert other["outcome"] in ("completed", "invalid"), other["reason"]
+    downloads = results.tables["downloads"].to_pylist()
+    assert {row["run"] for row in downloads if row["completed_s"] is not None} == {1}
 
 
 @pytest.mark.parametrize("victim", ["run", "lab", "first", "ctrl-c"])

@@ -131,6 +131,9 @@ class Aria2(Daemon):
         said = self._call("aria2.tellStatus", self._gid, list(FIELDS))
         if said["status"] == "error" and said.get("errorCode") != _STOPPED:
             raise self.failure(said.get("errorMessage", "error"))
+        if said["status"] == "complete" and not self._left:
+            # One that cannot bind its port and has the file takes its download for complete.
+            raise self.failure("it has the file, and shares it no more")
         return Progress(
             at=time.monotonic(),
             down=0 if self.job.seed else int(said["completedLength"]),

@@ -11,12 +11,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from flashcrowd.clients import kernel
 from flashcrowd.clients.client import HUNG_S, Client, ClientFailed, Found, Job, Progress
 from flashcrowd.clients.process import Process
 from flashcrowd.clients.rpc import Http, RpcError
 
 ASK_S = 1.0
 """How often a program is asked for its counters."""
+LISTEN_S = 10.0
+"""A program that answers, but does not listen for peers after so long, never will."""
 TOLD_S = 20.0
 """A program that counts every piece has run its hook after this, or never will."""
 
@@ -42,6 +45,8 @@ class Daemon(Client):
     is the instant; asking once a second could not tell it as precisely.
     """
 
+    listens_first = False
+    """Whether it listens for peers from its start on, and goes on without a word if it cannot."""
     linger_s = 0.0
     """From leaving the torrent until the tracker is told, and counters are final."""
 
@@ -51,6 +56,9 @@ class Daemon(Client):
         self.http: Http | None = None
         """How it is asked, if by HTTP."""
         self._process: Process | None = None
+        self._listened_before = frozenset[int]()
+        self._listens = False
+        self._up_at: float | None = None
         self._asked_at = 0.0
         self._answered_at = time.monotonic()
         self._all_there_at: float | None = None
@@ -91,6 +99,7 @@ class Daemon(Client):
             ClientFailed: it cannot be started.
         """
         home = {"HOME": str(self.job.folder), "XDG_CONFIG_HOME": str(self.job.folder)}
+        self._listened_before = kernel.listeners(self.job.place, self.job.port)
         try:
             log = self.job.folder / "log"
             self._process = Process(self.job.place, command, log, {**home, **(env or {})})
@@ -104,12 +113,24 @@ class Daemon(Client):
         return f"/bin/touch {shlex.quote(str(self.hook))}"
 
     def is_ready(self) -> bool:
-        """Whether it answers."""
+        """Whether it answers, and listens for peers."""
         self._alive()
         try:
-            return self.is_up()
+            return self.is_up() and (self._listens or self._has_port())
         except RpcError as error:
             raise self._silent(error) from None
+
+    def _has_port(self) -> bool:
+        """Whether somebody listens at its port who did not before it came."""
+        if not self.listens_first:
+            return True
+        place, port = self.job.place, self.job.port
+        self._listens = bool(kernel.listeners(place, port) - self._listened_before)
+        now = time.monotonic()
+        self._up_at = self._up_at or now
+        if not self._listens and now - self._up_at > LISTEN_S:
+            raise self.failure(f"it does not listen at {place.address}:{port}")
+        return self._listens
 
     def join(self) -> None:
         """Give it the torrent."""

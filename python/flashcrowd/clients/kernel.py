@@ -11,6 +11,7 @@ from flashcrowd.clients.place import Place, entered
 
 SIOCGIFFLAGS = 0x8913
 IFF_UP = 1
+_LISTEN = "0A"  # net/tcp_states.h
 
 
 def has_loopback(place: Place) -> bool:
@@ -18,6 +19,16 @@ def has_loopback(place: Place) -> bool:
     with entered(place.netns), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         said = fcntl.ioctl(asking, SIOCGIFFLAGS, struct.pack("16sh22x", b"lo", 0))
     return bool(struct.unpack("16sh22x", said)[1] & IFF_UP)
+
+
+def listeners(place: Place, port: int) -> frozenset[int]:
+    """The TCP sockets that listen at a place's address and a port, by their inodes (`proc(5)`)."""
+    with entered(place.netns):
+        lines = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
+    (address,) = struct.unpack("=I", socket.inet_aton(place.address))
+    ends = f"{address:08X}:{port:04X}", f"{0:08X}:{port:04X}"
+    rows = (line.split() for line in lines)
+    return frozenset(int(row[9]) for row in rows if row[3] == _LISTEN and row[1] in ends)
 
 
 def timeouts(place: Place) -> int:

@@ -109,6 +109,9 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "enable_natpmp": False,
         "in_enc_policy": int(lt.enc_policy.pe_disabled),
         "out_enc_policy": int(lt.enc_policy.pe_disabled),
+        # A port that is taken is a failure, and no reason to take another.
+        "max_retry_port_bind": 0,
+        "listen_system_port_fallback": False,
         # A session has one torrent and one disk; four hundred of them share a machine.
         "aio_threads": 2,
         "alert_mask": mask,

@@ -94,11 +94,7 @@ class Process:
 
     def last_lines(self) -> list[str]:
         """The last that it wrote."""
-        try:
-            with self.log.open("r", errors="replace") as lines:
-                return [line.rstrip() for line in collections.deque(lines, LAST_LINES)]
-        except OSError:
-            return []
+        return last_lines(self.log)
 
     def end(self) -> None:
         """Ask it to end, by a signal."""
@@ -125,3 +121,12 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._popen.wait()
+
+
+def last_lines(log: Path) -> list[str]:
+    """The end of a file that a program writes; nothing while there is none."""
+    try:
+        with log.open("r", errors="replace") as lines:
+            return [line.rstrip() for line in collections.deque(lines, LAST_LINES)]
+    except OSError:
+        return []

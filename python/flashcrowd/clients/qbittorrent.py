@@ -18,6 +18,7 @@ from flashcrowd.clients import libtorrent
 from flashcrowd.clients.client import Found, Job, Progress
 from flashcrowd.clients.daemon import Daemon, first_line
 from flashcrowd.clients.place import free_port
+from flashcrowd.clients.process import last_lines
 from flashcrowd.clients.rpc import Http, RpcError
 from flashcrowd.clients.settings import (
     Settings,
@@ -152,6 +153,7 @@ class QBittorrent(Daemon):
     """One process."""
 
     program = NAME
+    listens_first = True
     linger_s = 1.0
 
     def __init__(self, job: Job) -> None:
@@ -256,6 +258,11 @@ class QBittorrent(Daemon):
             up_rate=said["up_speed"],
             neighbours=said["nb_connections"],
         )
+
+    def last_lines(self) -> list[str]:
+        """The last lines of its own log, which has more than what it writes to its outputs."""
+        log = self.job.folder / "qBittorrent" / "data" / "logs" / "qbittorrent.log"
+        return [*super().last_lines(), *last_lines(log)]
 
     def limit(self, upload: Upload) -> None:
         """The upload limit changes."""

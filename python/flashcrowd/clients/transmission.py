@@ -73,6 +73,7 @@ class Transmission(Daemon):
     """One daemon."""
 
     program = NAME
+    listens_first = True
     # Announces are sent in the daemon's own time, once a second, and not at its end.
     linger_s = 2.5
 
