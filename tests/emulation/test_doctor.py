@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,58 @@ def test_what_a_study_lacks_is_named_with_the_remedy(
     study.write_text(f'{text}\n[stacks.other]\nbase = "linux-6"\ncontroller = "bbr"\n')
     assert _status(["doctor", str(study)]) == 2
     assert "modprobe tcp_bbr" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "name", "said", "remedy"),
+    [
+        (
+            {"failed": "it took more than 20 s"},
+            "namespaces",
+            "a trial failed: it took more than 20 s",
+            "python -m flashcrowd.emulation.trial",
+        ),
+        ({"network": "Read-only file system"}, "network of one host", "Read-only", "--privileged"),
+        ({"namespaces": "Operation not permitted"}, "namespaces", "not permitted", "sysctl -w"),
+    ],
+)
+def test_whatever_is_missing_has_a_remedy(
+    found: dict[str, str],
+    name: str,
+    said: str,
+    remedy: str,
+    study: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = {**capabilities._tried(), **found}
+    monkeypatch.setattr(capabilities, "_tried", lambda: tried)
+    (missing,) = [it for it in capabilities.capabilities() if it.state == "missing"]
+    assert missing.name == name
+    assert said in missing.said
+    assert remedy in missing.remedy
+    assert _status(["doctor", str(study)]) == 2
+    assert missing.remedy in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; sys.exit(3)", "it ended with status 3"),
+        ("raise OSError('no such thing')", "OSError: no such thing"),
+        ("import time; time.sleep(9)", "it took more than 0.2 s"),
+    ],
+)
+def test_a_trial_that_fails_says_why(
+    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(capabilities.sys, "executable", str(python))
+    if "sleep" in code:
+        monkeypatch.setattr(capabilities, "_TRIAL_S", 0.2)
+    assert capabilities._tried.__wrapped__() == {"failed": said}
 
 
 @pytest.mark.usefixtures("closed_tun")

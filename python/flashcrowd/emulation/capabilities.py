@@ -65,7 +65,10 @@ def _tried() -> dict[str, Any]:
         done = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=True)
         return json.loads(done.stdout)
     except subprocess.CalledProcessError as error:
-        return {"failed": error.stderr.decode(errors="replace").strip().splitlines()[-1]}
+        said = error.stderr.decode(errors="replace").strip().splitlines()
+        return {"failed": said[-1] if said else f"it ended with status {error.returncode}"}
+    except subprocess.TimeoutExpired:
+        return {"failed": f"it took more than {_TRIAL_S} s"}
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         return {"failed": str(error)}
 
@@ -78,12 +81,24 @@ def capabilities() -> Iterator[Capability]:
     yield _kernel()
     tried = _tried()
     if "failed" in tried:
-        yield Capability("namespaces", "missing", f"a trial failed: {tried['failed']}")
+        yield Capability(
+            "namespaces",
+            "missing",
+            f"a trial failed: {tried['failed']}",
+            "ask again when this machine is less busy, or see what it says: "
+            "python -m flashcrowd.emulation.trial",
+        )
         return
     yield _namespaces(tried)
     yield _tun(tried)
     if tried["network"] is not None:
-        yield Capability("network of one host", "missing", tried["network"])
+        yield Capability(
+            "network of one host",
+            "missing",
+            tried["network"],
+            "as root: modprobe -a tun veth; in a container, one that may write settings below "
+            "/proc/sys/net: docker run --privileged",
+        )
     yield _real_time(tried)
     for name, there in tried["controllers"].items():
         remedy = "" if there else f"as root: modprobe tcp_{name}"
