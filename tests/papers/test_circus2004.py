@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from flashcrowd.engines.loopback import impossible
+from flashcrowd.emulation import requirements
+from flashcrowd.engines import loopback
 from flashcrowd.papers import campaign, paper, reproduce
 from flashcrowd.papers.circus2004 import JUDGES, quantities, words
 from flashcrowd.papers.circus2004.others import about_circus, instead
@@ -153,11 +154,19 @@ def test_a_scaled_study_has_the_paper_s_proportions() -> None:
         assert Size(origin["memory"]).bytes * scale == (256 if name == "files" else 128) << 20
 
 
+PLAYED = {"loopback": ("load", "mix"), "emulation": ("load", "mix", "network")}
+IMPOSSIBLE = {"loopback": loopback.impossible, "emulation": requirements.impossible}
+
+
+@pytest.mark.parametrize("real", PLAYED)
 @pytest.mark.parametrize("quick", [False, True])
-def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(quick: bool) -> None:
+def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(
+    quick: bool, real: str
+) -> None:
     studies = {}
-    for name in CIRCUS.played("loopback"):
-        study = campaign.prepared(CIRCUS, name, quick=quick, real="loopback")
+    assert CIRCUS.played(real) == PLAYED[real]
+    for name in CIRCUS.played(real):
+        study = campaign.prepared(CIRCUS, name, quick=quick, real=real)
         origin = study.resolved()["workloads"]["origin"]
         scale = words.scale_of(origin["disk"]["positioning"]["time"])
         proportions = [Size(origin[key]).bytes * scale for key in ("memory", "block")]
@@ -165,11 +174,13 @@ def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(quick
         assert Size(origin["files"]["size"]).bytes * scale == 512 << 20
         for point in study.points():
             plan = json.loads(point.plan().to_json())
-            assert sys.platform != "linux" or list(impossible(plan)) == []
-        studies[name] = _unrun(name, quick=quick, real="loopback")
-    evidence = Evidence(studies, quick)
+            assert sys.platform != "linux" or list(IMPOSSIBLE[real](plan)) == []
+        studies[name] = _unrun(name, quick=quick, real=real)
+    untold = CIRCUS.untold(real)
+    evidence = Evidence(studies, quick, untold=untold)
     for claim in CIRCUS.claims:
-        if claim.needs == ("mix",):
+        played = claim.needs in (("mix",), ("network",)) and claim.needs[0] in studies
+        if played and claim.id not in untold:
             for name, where in _selections(claim.given):
                 assert studies[name].select(words.exact(studies[name], where)), (claim.id, where)
     found = {
@@ -177,6 +188,9 @@ def test_what_the_real_server_plays_is_the_paper_s_and_is_judged_and_drawn(quick
     }
     assert found["files-eight"] is Verdict.NOT_RUN
     assert found["doubles-mixed"] is not Verdict.NOT_RUN
+    assert all(found[claim] is Verdict.NOT_TESTABLE for claim in untold)
+    # The simulation beside it is judged as well.
+    assert judge(CIRCUS.claims, Evidence(studies, quick), CIRCUS.judges)
     for item in CIRCUS.items:
         if evidence.has(item.studies):
             assert list(CIRCUS.figures[item.id](evidence)), item.id

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, Token, validators
 
-from flashcrowd.engines.registry import ENGINES, REAL
+from flashcrowd.engines.registry import ENGINES, PREFERRED, REAL
 from flashcrowd.errors import Problem, StudyError, warning
 from flashcrowd.study import Study
 from flashcrowd.study.overrides import parse_assignment
@@ -87,7 +87,10 @@ On = Annotated[
 ShardOf = Annotated[
     str | None, Parameter(help="Only a share of the runs, as in 2/8; see `flashcrowd merge`.")
 ]
-ENGINE_NAMES = f"{', '.join(ENGINES)}; {REAL} is that of the last two which plays it"
+ENGINE_NAMES = (
+    f"{', '.join(ENGINES)}; {REAL} is that of the last two which plays it, "
+    f"{PREFERRED} where both do"
+)
 EngineName = Annotated[str, Parameter(help=f"What runs the study: {ENGINE_NAMES}.")]
 
 

@@ -84,6 +84,11 @@ class Ledger:
             while len(self._edges) < 2:
                 self._edges.append((now_s, self._last))
 
+    @property
+    def disk_errors(self) -> int:
+        """Reads of files that failed."""
+        return (self._last or self._snapshot())["disk_errors"]
+
     def pace(self) -> dict[str, Any]:
         """How well its disk kept its pace, see `PaceReport` of the crate flashcrowd-server."""
         return (self._last or self._snapshot())["trial_disk"]

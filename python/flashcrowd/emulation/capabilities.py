@@ -18,7 +18,7 @@ from typing import Any, Literal
 from flashcrowd import _core
 from flashcrowd.clients import refusals
 from flashcrowd.cores import cores
-from flashcrowd.emulation import budget, players, stack
+from flashcrowd.emulation import budget, players, promptness, stack
 from flashcrowd.emulation.requirements import algorithms
 from flashcrowd.emulation.scratch import room
 from flashcrowd.emulation.stack import CONTROLLERS
@@ -142,6 +142,11 @@ def missing(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"network: hosts with different MTUs need TUN; {found.remedy}"
         if found.name == "TUN device" and found.state != "works" and stack.offloads(plan):
             yield f"stacks: super-segments (tso) need TUN; {found.remedy}"
+    if _downloads(plan) and not promptness.is_known():
+        yield (
+            "workloads: this kernel does not tell how long threads wait for a processor, so that a "
+            "content server without one would pass for a slow one; take one with CONFIG_SCHEDSTATS"
+        )
     yield from _missing_programs(plan)
 
 

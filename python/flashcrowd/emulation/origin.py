@@ -156,8 +156,12 @@ class Origin:
 
     def violations(self) -> list[str]:
         """Why what its server did is no measurement of the plan, in words; nothing if it is."""
-        lost = "" if self._ledger is None else lost_pace(self._ledger.pace())
-        return [f"origin {self.spec['name']}: {lost}"] if lost else []
+        if self._ledger is None:
+            return []
+        errors = self._ledger.disk_errors
+        failed = f"{errors} reads of the files failed" if errors else ""
+        found = filter(None, (lost_pace(self._ledger.pace()), failed))
+        return [f"origin {self.spec['name']}: {words}" for words in found]
 
     def _admit(self, visit: Visit, table: Timetable) -> None:
         assert self._hosts is not None
@@ -189,6 +193,8 @@ class Origin:
         self._online -= 1
         self._completed += guest.answer.complete
         self.failure = self.failure or guest.failure
+        if guest.broke_off and self._server is not None and self._server.wait(0.0):
+            self.failure = f"origin {self.spec['name']}: the server ended by itself"
         self._ended()
 
     def _look(self, table: Timetable) -> None:

@@ -15,6 +15,7 @@ from flashcrowd.emulation.flow import FIRST_PORT, Counts, Flow, FlowJob
 from flashcrowd.emulation.hosts import Hosts
 from flashcrowd.emulation.origin import PACES, Origin
 from flashcrowd.emulation.players import player
+from flashcrowd.emulation.promptness import Promptness
 from flashcrowd.emulation.rtt_estimates import RttEstimates
 from flashcrowd.emulation.share import Conductor
 from flashcrowd.emulation.standing import Standing, SwarmStanding
@@ -68,6 +69,7 @@ class Stage:
         self.webs: dict[int, Web] = {}
         self.swarms: dict[int, Swarm] = {}
         self.origins: dict[int, Origin] = {}
+        self._promptness = Promptness()
         self.rtts: list[RttEstimates] = []
         self.failure = ""
         self.retransmits = 0
@@ -148,6 +150,8 @@ class Stage:
             web.start(table)
         for origin in self.origins.values() if not self.failure else ():
             origin.start(table)
+        if self.origins:
+            self._promptness.start(table)
         for swarm in self.swarms.values():
             swarm.begin(table.begin_ns / 1e9)
             table.at(0.0, self._stepper(swarm, table))
@@ -382,12 +386,14 @@ class Stage:
             for name, found in origin.rows().items():
                 rows.setdefault(name, []).extend(found)
         if self.origins:
-            rows[PACES] = [origin.pace() for origin in self.origins.values()]
+            worst = self._promptness.worst()
+            rows[PACES] = [{**origin.pace(), **worst} for origin in self.origins.values()]
         return rows
 
     def violations(self) -> list[str]:
         """Why what programs did is no measurement of the plan, in words; nothing if it is."""
-        return [it for origin in self.origins.values() for it in origin.violations()]
+        late = [it for origin in self.origins.values() for it in origin.violations()]
+        return [*late, *self._promptness.violations()]
 
     def arrivals(self) -> list[dict[str, Any]]:
         """Which peers of swarms came, and when, with their numbers here."""

@@ -174,7 +174,8 @@ class Paper:
         """The engine that a name means: `real` is the one of real programs that plays it."""
         if engine != registry.REAL:
             return engine
-        return next(filter(self.played, registry.REAL_TIME), registry.REAL_TIME[0])
+        engines = (registry.PREFERRED, *registry.REAL_TIME)
+        return next(filter(self.played, engines), registry.REAL_TIME[0])
 
     def at_a_time(self, real: str) -> int | None:
         """How many runs the engine `real` bears side by side, if the paper says so."""

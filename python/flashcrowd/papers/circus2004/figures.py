@@ -205,7 +205,7 @@ def _network(evidence: Evidence) -> Iterator[Block]:
     yield Text(
         "T1 and T3 clients before one server. The paper says that 10 % of the packets were lost. "
         "With so many lost, TCP over 75 ms takes hours for a download; the ten-fold time that the "
-        "paper gives is what 0.1 % make. Both are here."
+        "paper gives is what 0.1 % make. Both are simulated."
     )
     cases: dict[int, list[list[str | Cell]]] = {}
     for name in ("network", "delay-alone", "loss-alone"):

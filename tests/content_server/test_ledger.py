@@ -1,0 +1,133 @@
+"""What is written down of a server in real time, and the tables that come of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from flashcrowd.content_server.answer import Answer
+from flashcrowd.content_server.ledger import Ledger
+from flashcrowd.content_server.trial_server import lost_pace
+from flashcrowd.content_server.visit import Visit
+
+PACE = {"busy_s": 0.0, "positioned_reads": 0, "cost": 0.0, "void": False}
+
+
+class Server:
+    """Has sent 1000 B, in 100 B blocks, and read 500 B for each second that has passed."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def snapshot(self) -> str:
+        now = self.now
+        counts = dict.fromkeys(("hits", "reads", "reads_ahead", "evictions"), int(2 * now))
+        disk = {**PACE, "busy_s": now / 2, "positioned_reads": int(now), "cost": 3.0 * now}
+        levels = {"queued_reads": 4, "waiting": 5}
+        sums = {"served_bytes": int(1000 * now), "read_bytes": int(500 * now)}
+        more = {"blocks": int(10 * now), "residence_s": 6 * now, "trial_disk": disk}
+        return json.dumps({**counts, **levels, **sums, **more})
+
+
+@dataclass
+class Guest:
+    visit: Visit
+    arrived_s: float
+    left_s: float | None
+    answer: Answer = field(default_factory=lambda: Answer(bytes(250), in_order=True))
+
+
+def guest(number: int, at_s: float, left_s: float | None, received: int) -> Guest:
+    visit = Visit(number, "all", 1, f"client-{number}", 0, at_s, None, math.inf, True)
+    made = Guest(visit, at_s + 0.1, left_s)
+    made.answer.received = received
+    return made
+
+
+def plan(window: tuple[float, float | None] | None = None, **series: float) -> dict[str, Any]:
+    origin = {
+        "name": "origin",
+        "host": 0,
+        "settings": {"block_bytes": 100, "scheduling": {"kind": "circus"}},
+    }
+    begin, end = window or (0.0, None)
+    about = {
+        "table": "origins",
+        "from_ns": int(begin * 1e9),
+        "to_ns": None if end is None else int(end * 1e9),
+    }
+    every = [{"what": name, "every_ns": int(each * 1e9)} for name, each in series.items()]
+    return {
+        "workloads": [{}, origin],
+        "network": {"hosts": [{"name": "server"}]},
+        "measures": {"windows": [about] if window else [], "series": every},
+    }
+
+
+def played(until_s: float, made: dict[str, Any], online: int = 7) -> Ledger:
+    """The ledger of a run that was looked at whenever it was due, half a second late."""
+    server = Server()
+    ledger = Ledger(server, made, 1)  # type: ignore[arg-type]
+    while ledger.due_s + 0.5 < until_s:
+        server.now = ledger.due_s + 0.5
+        ledger.look(server.now, online)
+    server.now = until_s
+    ledger.close(server.now, online)
+    server.now += 100.0  # what a server does after the run is no part of it
+    return ledger
+
+
+def test_without_a_window_all_counts() -> None:
+    ledger = played(8.0, plan())
+    assert ledger.due_s == math.inf
+    tables = ledger.tables([guest(2, 1.0, None, 130), guest(1, 0.5, 4.0, 250)])
+    (row,) = tables["origins"]
+    assert (row["from_s"], row["to_s"]) == (0.5, 8.0)
+    assert (row["sent_bytes"], row["read_bytes"]) == (7500, 3750)
+    assert row["network_bps"] == pytest.approx(8000)
+    assert row["miss_ratio"] == 0.5
+    assert row["residence_s"] == pytest.approx(45 / 15)
+    assert (row["downloads"], row["completed"], row["policy"]) == (2, 1, "circus")
+    first, second = tables["downloads"]
+    assert (first["peer"], first["host"], first["pieces"]) == (1, "client-1", 3)
+    assert (first["completed_s"], first["duration_s"]) == (4.0, pytest.approx(3.4))
+    assert (second["completed_s"], second["left_s"], second["pieces"]) == (None, None, 1)
+
+
+def test_a_window_cuts_counts_and_downloads() -> None:
+    tables = played(20.0, plan((4.0, 10.0))).tables(
+        [guest(number, at, 15.0, 250) for number, at in enumerate([3.9, 4.0, 9.9, 10.0])]
+    )
+    (row,) = tables["origins"]
+    assert (row["from_s"], row["to_s"], row["sent_bytes"]) == (4.5, 10.5, 6000)
+    assert [it["peer"] for it in tables["downloads"]] == [1, 2]
+
+
+def test_a_run_that_ends_before_its_window_did_nothing_in_it() -> None:
+    (row,) = played(3.0, plan((4.0, 10.0))).tables([])["origins"]
+    assert (row["sent_bytes"], row["network_bps"], row["miss_ratio"]) == (0, None, None)
+
+
+def test_series_are_rates_and_levels_at_their_instants() -> None:
+    rates = {"origin-rate": 2.0, "disk-rate": 4.0}
+    levels = {"disk-queue": 4.0, "disk-waiting": 4.0, "origin-clients": 4.0}
+    others = {"queue-delay": 0.1}
+    rows = played(9.0, plan(None, **rates, **levels, **others)).tables([])["series"]
+    found = {(row["what"], row["t_s"]): row["value"] for row in rows}
+    assert {row["source"] for row in rows} == {"origin"}
+    assert {at for what, at in found if what == "origin-rate"} == {2.0, 4.0, 6.0, 8.0}
+    assert found["origin-rate", 6.0] == pytest.approx(8000)
+    assert found["disk-rate", 8.0] == pytest.approx(4000)
+    said = (found["disk-queue", 4.0], found["disk-waiting", 4.0], found["origin-clients", 4.0])
+    assert said == (4, 5, 7)
+    assert len(found) == 4 + 2 * 4
+
+
+def test_a_disk_that_lost_its_pace_is_told() -> None:
+    assert lost_pace(PACE) == ""
+    said = lost_pace({**PACE, "void": True, "lateness_max_s": 0.6, "lost_s": 0.25})
+    assert said == "the trial disk was up to 0.600 s late and lost 0.250 s"
