@@ -97,7 +97,9 @@ def test_a_seed_hides_what_it_has_and_neighbours_tell_of_each_other(
             swarm.begin(time.monotonic())
             swarm.step()
             testbed.until(swarm, lambda: hides(swarm.peers[0].client))
-            testbed.until(swarm, lambda: swarm.is_done)
+            # A libtorrent leaves who has become a seed, even where it lacks what that one has, and
+            # comes again after a minute (`min_reconnect_time`).
+            testbed.until(swarm, lambda: swarm.is_done, most_s=180.0)
             swarm.finish()
         finally:
             swarm.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.identity import Identity, differing, own, question
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 60.0
 """How long a worker has for an answer, in seconds; it may import the package meanwhile."""
+
+T = TypeVar("T")
 
 PROTOCOL = ("python", "distributed")
 """Packages whose versions must be equal for messages to be understood; Python's up to the minor."""
@@ -52,7 +54,7 @@ class Crew:
         Raises:
             ClusterError: one of them cannot take part.
         """
-        found = self._client.scheduler_info()["workers"]
+        found = apart(self._client.scheduler_info)["workers"]
         new = sorted(found.keys() - self._known)
         if new:
             self._check_versions(new)
@@ -67,7 +69,7 @@ class Crew:
 
     def _check_versions(self, new: Sequence[str]) -> None:
         """By what each process says of itself, which takes no code of ours."""
-        said = cast("dict[str, Any]", self._client.get_versions())
+        said = cast("dict[str, Any]", apart(self._client.get_versions))
         client = said["client"]["packages"]
         scheduler = (said.get("scheduler") or {}).get("packages")
         others = {"the scheduler": scheduler}
@@ -119,30 +121,48 @@ def ask(
 ) -> dict[str, Any]:
     """What workers answer to a function, by their address; in time, or not at all.
 
-    Asked in a thread of its own, since a worker that hangs never answers.
-
     Raises:
         ClusterError: no answer came in time.
     """
-    answers: dict[str, Any] = {}
+    options["on_error"] = "ignore"
+    try:
+        return apart(
+            lambda: cast("dict[str, Any]", client.run(function, *given, **options)), ANSWER_S
+        )
+    except TimeoutError:
+        raise ClusterError(
+            f"no answer of all workers within {ANSWER_S:.0f} s: look at their logs"
+        ) from None
+    except Exception as error:
+        raise ClusterError(f"workers could not be asked: {error}") from error
+
+
+def apart(call: Callable[[], T], wait_s: float | None = None) -> T:
+    """What a call of Dask's client returns, made in a thread of its own.
+
+    A worker that hangs never answers. And where Ctrl-C meets a call that Dask has not begun yet,
+    its own handler (`distributed.utils.sync`) fails, with a traceback on the terminal.
+
+    Raises:
+        TimeoutError: it has not returned after `wait_s` seconds.
+    """
+    result: list[T] = []
     failed: list[BaseException] = []
 
-    options["on_error"] = "ignore"
-
-    def wait() -> None:
+    def make() -> None:
         try:
-            answers.update(cast("dict[str, Any]", client.run(function, *given, **options)))
-        except Exception as error:
+            result.append(call())
+        except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=wait, name="ask-workers", daemon=True)
+    thread = threading.Thread(target=make, name="ask-dask", daemon=True)
     thread.start()
-    thread.join(ANSWER_S)
+    thread.join(wait_s)
     if thread.is_alive():
-        raise ClusterError(f"no answer of all workers within {ANSWER_S:.0f} s: look at their logs")
+        raise TimeoutError
     if failed:
-        raise ClusterError(f"workers could not be asked: {failed[0]}")
-    return answers
+        raise failed[0]
+    return result[0]
 
 
 def _version(name: str, text: str) -> str:

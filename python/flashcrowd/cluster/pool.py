@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from flashcrowd.cluster import task as tasks
-from flashcrowd.cluster.crew import Crew, ask
+from flashcrowd.cluster.crew import Crew, apart, ask
 from flashcrowd.cluster.errors import ClusterError
 from flashcrowd.cluster.groups import TASK_S, Groups
 from flashcrowd.cluster.identity import own
@@ -243,7 +243,7 @@ class _Execution:
         if not futures:
             return []
         with self._reached():
-            return cast("list[Outcome]", self.client.gather(list(futures)))
+            return apart(lambda: cast("list[Outcome]", self.client.gather(list(futures))))
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
@@ -269,7 +269,7 @@ class _Execution:
 
         if future.status != "error":
             raise self._lost()
-        error = future.exception()
+        error = apart(future.exception)
         if not isinstance(error, KilledWorker):
             who = f"a worker of {self.pool.where}"
             if isinstance(error, tasks.OtherCode):
@@ -308,7 +308,7 @@ class _Execution:
         self.under_way = {}
         if self.client.status != "running" or not futures:
             return
-        self.client.cancel(futures)
+        apart(lambda: self.client.cancel(futures))
         try:
             ask(self.client, tasks.stop, self.campaign)
         except ClusterError as error:

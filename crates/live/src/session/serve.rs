@@ -186,7 +186,7 @@ impl Board {
                 Ok(id) => return self.serve(id, conduit, hello, control).await,
                 Err(why) => {
                     self.note_refusal(&conduit, &why);
-                    return turn_away(&conduit, &why, control).await;
+                    return turn_away(conduit, &why, control).await;
                 }
             },
             First::This(Ok(Err(_))) if dismissed => "it said nothing, and others waited".into(),
@@ -250,13 +250,16 @@ impl Board {
 }
 
 /// Refuses a caller, with the reason; what it has sent meanwhile is discarded.
-async fn turn_away(conduit: &Conduit, why: &str, control: &SessionHandle) {
+async fn turn_away(conduit: Conduit, why: &str, control: &SessionHandle) {
     let told = async {
-        refuse(conduit, why).await?;
+        refuse(&conduit, why).await?;
         let mut buffer = vec![0; 16 * 1024];
         while conduit.read(&mut buffer).await? > 0 {}
         io::Result::Ok(())
     };
-    let _ = race(timeout(LINGER_PATIENCE, told), control.end()).await;
-    conduit.abort();
+    match race(timeout(LINGER_PATIENCE, told), control.end()).await {
+        // The reason may be under way still: a connection that is dropped delivers it first.
+        First::This(Ok(Ok(()))) => {}
+        _ => conduit.abort(),
+    }
 }
