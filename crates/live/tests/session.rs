@@ -271,6 +271,39 @@ async fn callers_that_say_nothing_take_no_place() {
     timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
 }
 
+/// The caller's end of stream comes with its request: the refusal is still under way then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_is_refused_hears_why() {
+    let config = Arc::new(profiles::libutp());
+    let admission = Admission { most_streams: 0, ..Admission::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), &config, admission, true).unwrap();
+    let order = order(&server, Amount::Bytes(1000));
+    let control = SessionHandle::default();
+    let serving = tokio::spawn({
+        let control = control.clone();
+        async move { server.run(&control).await }
+    });
+    for round in 0..10 {
+        let transport = if round < 8 { Transport::Utp } else { Transport::Tcp };
+        let order = Order { transport, ..order.clone() };
+        let mut callers = tokio::task::JoinSet::new();
+        for _ in 0..24 {
+            let order = order.clone();
+            callers.spawn(async move { send(&order, &SessionHandle::default()).await });
+        }
+        while let Some(refused) = timeout(PATIENCE, callers.join_next()).await.unwrap() {
+            let heard = match refused.unwrap() {
+                Ok(report) => report.error.map(|error| error.to_string()),
+                Err(error) => Some(error.to_string()),
+            };
+            let full = heard.as_ref().is_some_and(|words| words.contains("the server is full"));
+            assert!(full, "over {transport:?}: {heard:?}");
+        }
+    }
+    control.stop();
+    timeout(PATIENCE, serving).await.unwrap().unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_server_that_vanishes_leaves_totals() {
     for transport in [Transport::Utp, Transport::Tcp] {
