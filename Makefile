@@ -77,7 +77,7 @@ test-python: build ## pytest: all cores, then what is held against the clock: th
 
 # Two at a time, which leaves most of two cores idle.
 test-clocked: build
-	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses 2 --dist worksteal tests/kernel tests/emulation
+	$(BIN)/pytest -m "not slow and ($(CLOCKED))" --numprocesses 2 --dist worksteal tests/kernel tests/emulation tests/traps
 
 kernel: build ## The model's TCP beside this machine's own, printed (needs root)
 	$(BIN)/pytest -q tests/kernel

@@ -129,11 +129,15 @@ def test_means_of_several_runs_have_intervals() -> None:
     assert p95.startswith("22 [")
 
 
-@pytest.mark.slow
+@pytest.mark.clocked
+@pytest.mark.parametrize("program", ["transmission", "qbittorrent"])
 def test_a_short_trap_from_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    program: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    needs("transmission")
+    needs(program)
     lacking = [str(found) for found in capabilities() if found.state == "missing"]
     if lacking:
         pytest.skip(f"this machine cannot emulate: {lacking[0]}")
@@ -145,14 +149,16 @@ def test_a_short_trap_from_the_command_line(
     )
     short = dataclasses.replace(whole, document=document, from_s=3.0)
     monkeypatch.setattr(trap, "load", lambda name: short)
-    command = ["traps", "usual", "--engine", "emulation", "--controller", "autolimit"]
+    command = ["traps", "usual", "--engine", "emulation", "--program", program]
+    command += ["--controller", "unlimited", "--controller", "autolimit"]
     with pytest.raises(SystemExit) as ended:
         main([*command, "--limits", "40 %", "--out", str(tmp_path)])
     printed = capsys.readouterr()
     assert ended.value.code == 0, printed.err
-    assert "Up to 2 emulated runs" in printed.err
-    assert "by transmission beside the real controllers" in " ".join(printed.out.split())
+    assert "Up to 3 emulated runs" in printed.err
+    assert f"by {program} beside the real controllers" in " ".join(printed.out.split())
     page = (tmp_path / "emulation" / "traps.md").read_text(encoding="utf-8")
     assert "| 40 % | simulated |" in page
+    assert "| unlimited | simulated |" in page
     assert "| autolimit | simulated |" in page
-    assert page.count("|  | emulated |") == 2
+    assert page.count("|  | emulated |") == 3

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashcrowd.papers import curves, listing
 from flashcrowd.papers.evidence import Evidence, StudyEvidence, Where
-from flashcrowd.papers.pan2009 import hidden, quantities, survives, today
+from flashcrowd.papers.pan2009 import hidden, quantities, rules, survives, today
 from flashcrowd.papers.pan2009.drawings import bars, histograms
 from flashcrowd.papers.pan2009.words import LIMITERS, LINES, case, described, limiter, stretch
 from flashcrowd.papers.paper import Draw
@@ -319,6 +319,7 @@ FIGURES: Mapping[str, Draw] = {
     "no-limit": _no_limit,
     "figures-5-6": _controlled,
     "survives": survives.draw,
+    "rules": rules.draw,
     "hidden": hidden.draw,
     "today": today.draw,
 }
