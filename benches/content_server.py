@@ -21,13 +21,15 @@ kernel take for them. Both ends are on this machine: what the kernel holds is to
 1 Gbit/s (twice the study's load and more), about five minutes, or T1 and T3 for 80 %, twenty.
 
 `disk`: a crowd of plain clients (10T and T3, in order) and one that takes any order, on the disk of
-this machine past the page cache, with data four times the memory: nginx with `directio`, and ours.
+this machine past the page cache, with data four times the memory: nginx with `directio`, and ours
+by both of its readers.
 
 Everything is on 127.0.0.1, and ends by itself.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
@@ -433,8 +435,12 @@ def kept_pace(tables: Mapping[str, Any], pace: Mapping[str, Any]) -> str:
     )
 
 
+READERS = ("io_uring", "threads")
+"""Ways to read the disk, of `flashcrowd serve --reader`."""
+
+
 def disk(count: int = 32, seconds: float = 30.0) -> None:
-    """Clients come every quarter of a second, by turns at 10T and T3."""
+    """Clients come every quarter of a second, by turns at 10T and T3; read either way."""
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="."))).resolve()
         content = random.Random(1).randbytes(FILE)
@@ -447,10 +453,12 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
             extra, buffers = "directio 512; aio threads;", "1 1m"
             server = stack.enter_context(nginx(root, False, extra, buffers))
             cases.append(("nginx directio", server, True))
-        for policy in ("in-order", "relevance"):
-            server = stack.enter_context(ours(root, "--policy", policy, *memory))
-            cases.append((policy, server, policy == "in-order"))
-        print("server            network  disk MB/s   T3 s (of those that have it), processor")
+        for policy, reader in itertools.product(("in-order", "relevance"), READERS):
+            server = stack.enter_context(
+                ours(root, "--policy", policy, "--reader", reader, *memory)
+            )
+            cases.append((f"{policy}, {reader}", server, policy == "in-order"))
+        print("server                 network  disk MB/s   T3 s (of those that have it), processor")
         for name, (port, process), in_order in cases:
             before, io = used(process), process.io_counters().read_bytes
             visitors = come(port, content, count, seconds, in_order)
@@ -462,7 +470,7 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
             ]
             sent = sum(it.received for it in visitors)
             print(
-                f"{name:16} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
+                f"{name:21} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
                 f"{statistics.mean(took) if took else math.nan:6.2f} ({len(took)}; the line alone "
                 f"{line_s('T3') * FILE / CONTENT:.2f}), {used(process) - before:.1f} s"
             )
