@@ -150,7 +150,7 @@ def test_a_short_trap_from_the_command_line(
     short = dataclasses.replace(whole, document=document, from_s=3.0)
     monkeypatch.setattr(trap, "load", lambda name: short)
     command = ["traps", "usual", "--engine", "emulation", "--program", program]
-    command += ["--controller", "unlimited", "--controller", "autolimit"]
+    command += ["--controller", "unlimited", "--controller", "autolimit", "--jobs", "3"]
     with pytest.raises(SystemExit) as ended:
         main([*command, "--limits", "40 %", "--out", str(tmp_path)])
     printed = capsys.readouterr()
