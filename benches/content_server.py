@@ -466,9 +466,9 @@ def disk(count: int = 32, seconds: float = 30.0) -> None:
             took = [
                 it.left_s - it.arrived_s
                 for it in visitors
-                if it.complete and it.left_s is not None and it.visit.population == "T3"
+                if it.answer.complete and it.left_s is not None and it.visit.population == "T3"
             ]
-            sent = sum(it.received for it in visitors)
+            sent = sum(it.answer.received for it in visitors)
             print(
                 f"{name:21} {sent / seconds / 1e6:8.1f} {read / seconds / 1e6:10.1f} "
                 f"{statistics.mean(took) if took else math.nan:6.2f} ({len(took)}; the line alone "
@@ -485,7 +485,7 @@ def come(port: int, content: bytes, count: int, seconds: float, in_order: bool) 
         while len(visitors) < min(count, now * 4):
             number = len(visitors)
             population = ("T10", "T3")[number % 2]
-            visit = Visit(number, population, "", 0, now, None, LINES[population], in_order)
+            visit = Visit(number, population, 0, "", 0, now, None, LINES[population], in_order)
             visitors.append(Visitor(visit, ("127.0.0.1", port), "/file", content, now))
         for visitor in visitors:
             at = time.monotonic() - begin
