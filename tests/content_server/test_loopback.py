@@ -72,7 +72,7 @@ def test_the_same_clients_come_to_the_real_server(tmp_path: Path) -> None:
     for name in ("simulation", "loopback"):
         player = engine(name)
         player.check(plan)
-        tables[name] = player.run(plan, seed, player.control())
+        tables[name] = player.run(plan, seed, player.handle())
         if name == "loopback":
             (pace,) = player.finish()["pace"]
             assert pace["reads"] > 0

@@ -22,7 +22,7 @@ def test_an_invalid_run_is_played_again(
     outcomes = ["invalid", "invalid", "completed"]
     runs: list[int] = []
 
-    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
         if probe:
             return {"probes": [], "late": []}
         runs.append(seed)
@@ -31,7 +31,7 @@ def test_an_invalid_run_is_played_again(
     monkeypatch.setattr(emulation, "in_lab", in_lab)
     engine = Emulator()
     engine.repeat_invalid = asked
-    tables = engine.run(run.point.plan().to_json(), run.seed, engine.control())
+    tables = engine.run(run.point.plan().to_json(), run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == [outcome]
     assert len(runs) == played
     assert engine.finish() == ({"invalid_repeated": played - 1} if played > 1 else {})
@@ -46,7 +46,7 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     probed: list[int] = []
 
-    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
         if probe:
             probed.append(seed)
             return {"probes": [wrong], "late": late}
@@ -54,7 +54,7 @@ def test_a_self_test_on_a_late_machine_is_taken_again(
 
     monkeypatch.setattr(emulation, "in_lab", in_lab)
     engine = Emulator()
-    tables = engine.run(run.point.plan().to_json(), run.seed, engine.control())
+    tables = engine.run(run.point.plan().to_json(), run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == ["invalid"]
     assert len(probed) == tests
 
@@ -67,7 +67,7 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
     wrong = {"probe": "p", "from": "a", "to": "b", "planned": 1.0, "measured": 2.0, "within": 0}
     tests, runs = [0], [0]
 
-    def in_lab(plan: str, seed: int, control: Any, probe: bool = False) -> Mapping[str, Any]:
+    def in_lab(plan: str, seed: int, handle: Any, probe: bool = False) -> Mapping[str, Any]:
         if probe:
             tests[0] += 1
             return {"probes": [{**wrong, "within": int(tests[0] > 2)}], "late": []}
@@ -78,9 +78,9 @@ def test_a_run_whose_network_was_not_the_plan_s_is_repeated_with_a_self_test(
     engine = Emulator()
     engine.repeat_invalid = 3
     plan = run.point.plan().to_json()
-    tables = engine.run(plan, run.seed, engine.control())
+    tables = engine.run(plan, run.seed, engine.handle())
     assert tables["run"]["outcome"].to_pylist() == ["completed"]
     assert (tests, runs) == ([3], [3])
     # Those that come later over the same network need no other.
-    assert engine.run(plan, 7, engine.control())["run"]["outcome"].to_pylist() == ["completed"]
+    assert engine.run(plan, 7, engine.handle())["run"]["outcome"].to_pylist() == ["completed"]
     assert tests == [3]

@@ -27,7 +27,7 @@ LONG = plans.as_json(plans.plan(2, [plans.transfer(None), plans.ping()]))
 
 def test_tables_have_the_documented_columns() -> None:
     engine = Simulator()
-    tables = engine.run(SMALL, 1, engine.control())
+    tables = engine.run(SMALL, 1, engine.handle())
     of_emulation = {"emulation", "probes", "programs"}
     assert sorted(tables) == sorted({*schema.ENGINE_TABLES} - of_emulation)
     for name, table in tables.items():
@@ -74,7 +74,7 @@ def test_other_threads_go_on_and_can_cancel() -> None:
 
 def test_a_cancelled_run_is_the_engines_word_too() -> None:
     engine = Simulator()
-    handle = engine.control()
+    handle = engine.handle()
     handle.cancel()
     with pytest.raises(Cancelled):
         engine.run(LONG, 1, handle)
@@ -90,7 +90,7 @@ def test_an_impossible_plan_names_the_place() -> None:
     broken = plans.plan(2, [plans.transfer() | {"to": 9}])
     engine = Simulator()
     with pytest.raises(PlanRejected, match=r"workloads\[0\]\.to"):
-        engine.run(plans.as_json(broken), 1, engine.control())
+        engine.run(plans.as_json(broken), 1, engine.handle())
 
 
 @pytest.mark.parametrize("datagrams", [plans.ping(), plans.call()], ids=["ping", "call"])
@@ -121,7 +121,7 @@ def test_a_fault_says_how_to_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         EngineFault, match=r"please report it: index out of bounds .*\n.*plan [0-9a-f]{16}, seed 3"
     ):
-        Simulator().run(SMALL, 3, Simulator().control())
+        Simulator().run(SMALL, 3, Simulator().handle())
 
 
 def test_build_says_what_it_is() -> None:

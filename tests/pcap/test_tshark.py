@@ -133,7 +133,7 @@ def test_sequence_numbers_wrap_and_nobody_minds(tmp_path: Path):
     plan = Study.from_dict(short).points()[0].plan().to_json()
     engine = Simulator()
     for seed in range(5000):
-        seen = engine.run(plan, seed_of(seed, 0), engine.control())["captures"]
+        seen = engine.run(plan, seed_of(seed, 0), engine.handle())["captures"]
         if int.from_bytes(seen["packet"][0].as_py()[24:28]) > 2**32 - 19_000_000:
             break
     else:

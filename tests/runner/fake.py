@@ -18,7 +18,7 @@ from flashcrowd.store.manifest import Engine, Manifest, Point, Run
 from flashcrowd.study.campaign import Campaign
 
 
-class FakeControl:
+class FakeHandle:
     def __init__(self) -> None:
         self.progress = 0.0
         self.stop = threading.Event()
@@ -43,8 +43,8 @@ class FakeEngine:
         self._now = 0
         self._lock = threading.Lock()
 
-    def control(self) -> FakeControl:
-        return FakeControl()
+    def handle(self) -> FakeHandle:
+        return FakeHandle()
 
     def check(self, plan_json: str) -> None:
         json.loads(plan_json)
@@ -58,12 +58,12 @@ class FakeEngine:
     def build(self) -> Mapping[str, Any]:
         return {"version": "0.0", "engine": self.digest, "commit": None}
 
-    def run(self, plan_json: str, seed: int, control: FakeControl) -> Mapping[str, pa.Table]:
+    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
         with self._lock:
             self._now += 1
             self.most_at_a_time = max(self.most_at_a_time, self._now)
         try:
-            if control.stop.wait(self.pause_s * random.uniform(0.5, 1.5)):
+            if handle.stop.wait(self.pause_s * random.uniform(0.5, 1.5)):
                 raise Cancelled
             if seed in self.faulty:
                 raise EngineFault("engine fault, please report it")

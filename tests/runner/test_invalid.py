@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.runner.fake import FakeControl, FakeEngine, campaign
+from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
 from flashcrowd.engines import EngineFault
 from flashcrowd.store import open as open_results
@@ -23,8 +23,8 @@ class Punctual(FakeEngine):
         self.late = late
         self.repeat_invalid = again
 
-    def run(self, plan_json: str, seed: int, control: FakeControl) -> Mapping[str, pa.Table]:
-        tables = super().run(plan_json, seed, control)
+    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+        tables = super().run(plan_json, seed, handle)
         said = pa.array(["invalid" if seed in self.late else "completed"]).dictionary_encode()
         run = tables["run"]
         place = run.schema.get_field_index("outcome")

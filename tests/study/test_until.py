@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.runner.bytes import tables as bytes_of
-from tests.runner.fake import FakeControl, FakeEngine, campaign
+from tests.runner.fake import FakeEngine, FakeHandle, campaign
 
 from flashcrowd.engines import Engine
 from flashcrowd.errors import StudyError
@@ -32,8 +32,8 @@ QUIET, LOUD = "1 ms", "60 ms"
 class Crowd(FakeEngine):
     """Its runs end well; the download takes 100 s, give or take the round-trip time in ms / 10."""
 
-    def run(self, plan_json: str, seed: int, control: FakeControl) -> Mapping[str, pa.Table]:
-        super().run(plan_json, seed, control)
+    def run(self, plan_json: str, seed: int, handle: FakeHandle) -> Mapping[str, pa.Table]:
+        super().run(plan_json, seed, handle)
         spread = float(json.loads(plan_json)["rtt"].split()[0]) / 10
         time = random.Random(f"{spread} {seed}").gauss(100, spread)
         run = dict.fromkeys((c.name for c in schema.ENGINE_TABLES["run"].columns), 0)
@@ -115,7 +115,7 @@ class Torn:
             if not self.left:
                 raise KeyboardInterrupt
             self.left -= 1
-            tables = engine.run(job.plan, job.run.seed, engine.control())
+            tables = engine.run(job.plan, job.run.seed, engine.handle())
             keep([Done(job.run, tables, {"wall_s": 0.0, "worker": 0, "peak_bytes": None})])
         raise KeyboardInterrupt
 

@@ -213,7 +213,7 @@ mod tests {
         /// were values.
         #[test]
         fn a_slab_is_a_map(steps in prop::collection::vec((0u8..6, 0u32..40), 1..300)) {
-            let (mut slab, mut map, mut most) = (Slab::default(), BTreeMap::new(), 0);
+            let (mut slab, mut map, mut max) = (Slab::default(), BTreeMap::new(), 0);
             for (step, value) in steps {
                 match step {
                     0 | 1 => {
@@ -237,11 +237,11 @@ mod tests {
                         map.values_mut().for_each(|(value, _)| *value += 1);
                     }
                 }
-                most = most.max(map.len());
+                max = max.max(map.len());
                 prop_assert_eq!(slab.len(), map.len());
                 prop_assert_eq!(slab.is_empty(), map.is_empty());
-                prop_assert_eq!(slab.places(), most);
-                for index in 0..=most as u32 {
+                prop_assert_eq!(slab.places(), max);
+                for index in 0..=max as u32 {
                     let expected = map.get(&index);
                     prop_assert_eq!(slab.get(index), expected.map(|(value, _)| value));
                     prop_assert_eq!(slab.get_mut(index).copied(), expected.map(|(value, _)| *value));

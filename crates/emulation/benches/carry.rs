@@ -236,7 +236,7 @@ mod carry {
         let busy = seconds.iter().map(|it| it.busy).sum::<f64>() / count;
         let mut late: Vec<f64> = seconds.iter().map(|it| it.late_p99_s * 1e6).collect();
         late.sort_by(f64::total_cmp);
-        let most = seconds.iter().map(|it| it.late_max_s * 1e6).fold(0.0, f64::max);
+        let max = seconds.iter().map(|it| it.late_max_s * 1e6).fold(0.0, f64::max);
         println!("{name}: {packets:.0} packets/s, {:.0} Mbit/s", bps / 1e6);
         println!(
             "  {:.0} % of a processor, {:.2} us a packet; the programs {:.0} %",
@@ -246,7 +246,7 @@ mod carry {
         );
         let place = |share: f64| late.get((share * count) as usize).copied().unwrap_or(0.0);
         println!(
-            "  p99 lateness by second: least {:.0} us, a quarter {:.0}, median {:.0}; most {most:.0} us; lost {}",
+            "  p99 lateness by second: least {:.0} us, a quarter {:.0}, median {:.0}; most {max:.0} us; lost {}",
             place(0.0),
             place(0.25),
             place(0.5),

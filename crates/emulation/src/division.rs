@@ -16,12 +16,12 @@ pub struct Division {
 #[error(
     "the network cannot be divided among {nodes} nodes, which takes {} ms of delay wherever it is \
      cut: {parts} of it are so far apart{}",
-    millis(*least),
+    millis(*min),
     if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) }
 )]
 pub struct Indivisible {
     nodes: u32,
-    least: Span,
+    min: Span,
     /// Parts with hosts that are far enough apart.
     parts: usize,
     /// What is too near, for one, and what stays on one node, for one.
@@ -41,7 +41,7 @@ impl Division {
     ///
     /// # Errors
     /// There are fewer such parts than nodes.
-    pub fn new(plan: &Plan, nodes: u32, least: Span) -> Result<Division, Indivisible> {
+    pub fn new(plan: &Plan, nodes: u32, min: Span) -> Result<Division, Indivisible> {
         let network = &plan.network;
         let hosts = network.hosts.len();
         let mut parts = Parts::new(hosts + network.links.len());
@@ -63,7 +63,7 @@ impl Division {
         }
         let mut nearest: Option<(Span, usize, usize)> = None;
         Cuts::of(plan).each(|from, to, delay| {
-            if delay < least && parts.root(from) != parts.root(to) {
+            if delay < min && parts.root(from) != parts.root(to) {
                 parts.join(from, to);
                 if nearest.is_none_or(|(other, ..)| delay < other) {
                     nearest = Some((delay, from, to));
@@ -92,7 +92,7 @@ impl Division {
             });
             let held = held.map(|name| format!("both ends of {name} are played on one node"));
             let why = nearest.into_iter().chain(held).collect();
-            return Err(Indivisible { nodes, least, parts: order.len(), why });
+            return Err(Indivisible { nodes, min, parts: order.len(), why });
         }
         let mut loads = vec![0usize; nodes as usize];
         let mut node_of = vec![0u32; roots.len()];
@@ -133,13 +133,13 @@ impl Division {
             None => self.hosts[number],
             Some(link) => self.links[link],
         };
-        let mut least = Span::MAX;
+        let mut min = Span::MAX;
         Cuts::of(plan).each(|from, to, delay| {
             if node(from) != node(to) {
-                least = least.min(delay);
+                min = min.min(delay);
             }
         });
-        least
+        min
     }
 }
 
@@ -174,7 +174,7 @@ struct Cuts<'a> {
 impl Cuts<'_> {
     fn of(plan: &Plan) -> Cuts<'_> {
         let network = &plan.network;
-        let least = |link: &Link| match link.delay {
+        let min = |link: &Link| match link.delay {
             Some(drawn) => drawn.least_ns,
             None => link.conditions.min_delay(),
         };
@@ -186,7 +186,7 @@ impl Cuts<'_> {
         };
         let mut cuts = Cuts {
             network,
-            links: network.links.iter().map(least).collect(),
+            links: network.links.iter().map(min).collect(),
             cores: network.cores.iter().map(core).collect(),
         };
         for change in &plan.timeline {

@@ -11,7 +11,7 @@ const BINS: usize = (40 - BITS as usize + 1) << BITS;
 pub(crate) struct Lateness {
     bins: Box<[u32]>,
     count: u64,
-    most: Span,
+    max: Span,
 }
 
 fn bin(length: Span) -> usize {
@@ -23,31 +23,31 @@ fn bin(length: Span) -> usize {
 /// The longest span of a bin.
 fn longest(bin: usize) -> Span {
     let shift = (bin >> BITS).saturating_sub(1);
-    let least = (bin - (shift << BITS)) as u64;
-    Span::from_nanos(((least + 1) << shift) - 1)
+    let min = (bin - (shift << BITS)) as u64;
+    Span::from_nanos(((min + 1) << shift) - 1)
 }
 
 impl Lateness {
     pub(crate) fn new() -> Lateness {
-        Lateness { bins: vec![0; BINS].into_boxed_slice(), count: 0, most: Span::ZERO }
+        Lateness { bins: vec![0; BINS].into_boxed_slice(), count: 0, max: Span::ZERO }
     }
 
     pub(crate) fn add(&mut self, late: Span) {
         self.bins[bin(late)] += 1;
         self.count += 1;
-        self.most = self.most.max(late);
+        self.max = self.max.max(late);
     }
 
     pub(crate) fn clear(&mut self) {
         self.bins.fill(0);
-        (self.count, self.most) = (0, Span::ZERO);
+        (self.count, self.max) = (0, Span::ZERO);
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
-    pub(crate) fn most(&self) -> Span {
-        self.most
+    pub(crate) fn max(&self) -> Span {
+        self.max
     }
 
     /// What so many of a thousand did not exceed, or at most a 16th more.
@@ -56,7 +56,7 @@ impl Lateness {
         for (bin, count) in self.bins.iter().enumerate() {
             sum += u64::from(*count);
             if sum > 0 && sum * 1000 >= self.count * of_thousand {
-                return longest(bin).min(self.most);
+                return longest(bin).min(self.max);
             }
         }
         Span::ZERO
@@ -78,9 +78,9 @@ mod tests {
             let found = lateness.quantile(of_thousand).nanos() as f64 / 1e3;
             assert!((micros as f64..=micros as f64 * 17.0 / 16.0).contains(&found), "{found}");
         }
-        assert_eq!((lateness.count(), lateness.most()), (1000, Span::from_millis(1)));
+        assert_eq!((lateness.count(), lateness.max()), (1000, Span::from_millis(1)));
         lateness.add(Span::from_secs(100_000));
-        assert_eq!(lateness.most(), Span::from_secs(100_000));
+        assert_eq!(lateness.max(), Span::from_secs(100_000));
         lateness.clear();
         assert_eq!((lateness.count(), lateness.quantile(1000)), (0, Span::ZERO));
     }

@@ -26,7 +26,7 @@ mod tap;
 
 pub use crossing::{Crossing, Place};
 pub use division::{Division, Indivisible};
-pub use network::{Delivery, Network, Totals, most_bytes};
+pub use network::{Delivery, Network, Totals, max_bytes};
 pub use offload::Offload;
 pub use prediction::{Request, echo_times};
 pub use record::{LinkRow, PayloadRow, QueueRow, Report, SeriesRow};

@@ -131,7 +131,7 @@ impl Network {
         });
         let queues = plan.network.links.iter().map(|link| &link.conditions.queue);
         let mut network = Network {
-            pool: Pool::new(most_bytes(plan)),
+            pool: Pool::new(max_bytes(plan)),
             long: (share.is_none() && offloads(plan))
                 .then(|| vec![0; LONGEST_BYTES].into_boxed_slice()),
             in_flight: InFlight::new(topology.fifos()),
@@ -571,6 +571,6 @@ fn offloads(plan: &Plan) -> bool {
 }
 
 /// The longest frame that a host of the plan sends.
-pub fn most_bytes(plan: &Plan) -> usize {
+pub fn max_bytes(plan: &Plan) -> usize {
     plan.stacks.iter().map(|stack| stack.mtu_bytes as usize).max().unwrap_or(0).max(1500)
 }

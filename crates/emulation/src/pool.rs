@@ -116,8 +116,8 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A pool of packets of at most so many bytes.
-    pub(crate) fn new(most_bytes: usize) -> Pool {
-        let stride = most_bytes.next_multiple_of(64);
+    pub(crate) fn new(max_bytes: usize) -> Pool {
+        let stride = max_bytes.next_multiple_of(64);
         let (chunks, packets, free) = (Vec::new(), Vec::new(), Vec::new());
         let mut pool = Pool { stride, chunks, packets, free, long: BTreeMap::new(), next: 0 };
         pool.next = pool.reserve();

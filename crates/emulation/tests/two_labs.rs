@@ -90,7 +90,7 @@ fn a_packet_goes_to_the_other_lab_and_back() {
             answering.send_to(&bytes[..count], from).expect("it goes");
         }
     });
-    let mut least = Span::MAX;
+    let mut min = Span::MAX;
     for number in 0..ECHOES {
         let size = [20, 1400][number % 2];
         let bytes = vec![number as u8; size];
@@ -98,12 +98,12 @@ fn a_packet_goes_to_the_other_lab_and_back() {
         asking.send_to(&bytes, (address(1), 7000)).expect("it goes");
         let mut back = [0; 2000];
         let (count, _) = asking.recv_from(&mut back).expect("it comes back");
-        least = least.min(Span::from_nanos(monotonic_ns() - sent));
+        min = min.min(Span::from_nanos(monotonic_ns() - sent));
         assert_eq!(back[..count], bytes);
     }
     echoing.join().expect("no panic");
     // Each way three links of 3 ms and 10 ms between, and nothing is ever early.
-    assert!(least >= Span::from_millis(38), "{least}");
+    assert!(min >= Span::from_millis(38), "{min}");
 
     let reports: Vec<LabReport> =
         labs.iter_mut().map(|lab| lab.stop().expect("it ends well")).collect();

@@ -369,9 +369,9 @@ async fn a_flow_carries_what_it_is_asked_and_keeps_its_counters() {
 async fn a_flow_without_an_end_goes_on_within_its_limit_until_it_is_stopped() {
     // A chunk of 1448 bytes, and no second one for an hour.
     let (handle, task) = flowing(None, Some(1448 * 8 / 3600)).await;
-    let received = async |least: u64| {
+    let received = async |min: u64| {
         let enough = async {
-            while handle.report().received < least {
+            while handle.report().received < min {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };

@@ -180,13 +180,13 @@ impl Libutp {
         taken
     }
 
-    /// Takes up to `most` bytes that were received.
-    pub fn read(&mut self, id: SocketId, most: usize) -> Vec<u8> {
+    /// Takes up to `max` bytes that were received.
+    pub fn read(&mut self, id: SocketId, max: usize) -> Vec<u8> {
         let slot = &mut self.inner_mut().slots[id.0];
-        let most = most.min(slot.received.len());
-        let bytes = slot.received.drain(..most).collect();
+        let max = max.min(slot.received.len());
+        let bytes = slot.received.drain(..max).collect();
         let socket = slot.socket;
-        if !socket.is_null() && most > 0 {
+        if !socket.is_null() && max > 0 {
             let _inside = sys::enter();
             // SAFETY: a socket that was neither closed nor forgotten.
             unsafe { utp::utp_read_drained(socket) };

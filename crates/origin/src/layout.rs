@@ -11,14 +11,14 @@ pub struct Layout {
 
 impl Layout {
     /// Blocks in an extent at most: an extent's blocks are the bits of one word.
-    pub const MOST_BLOCKS: u32 = 64;
+    pub const MAX_BLOCKS: u32 = 64;
 
-    /// `None` where sizes are no powers of two, where an extent has no block or more than [`Layout::MOST_BLOCKS`],
+    /// `None` where sizes are no powers of two, where an extent has no block or more than [`Layout::MAX_BLOCKS`],
     /// or where the file has more than 2^31 blocks.
     pub(crate) fn new(length: u64, block: u32, extent: u32) -> Option<Layout> {
         let whole = block.is_power_of_two() && extent.is_power_of_two();
         let blocks = extent.checked_div(block)?;
-        if !whole || !(1..=Layout::MOST_BLOCKS).contains(&blocks) {
+        if !whole || !(1..=Layout::MAX_BLOCKS).contains(&blocks) {
             return None;
         }
         let block_shift = block.trailing_zeros();

@@ -43,15 +43,15 @@ impl Settings {
             return Err(Refusal::new("block_bytes", self.block_bytes, "a power of two"));
         }
         if Layout::new(0, self.block_bytes, self.extent_bytes).is_none() {
-            let allowed = format!("a power of two, 1 to {} blocks", Layout::MOST_BLOCKS);
+            let allowed = format!("a power of two, 1 to {} blocks", Layout::MAX_BLOCKS);
             return Err(Refusal::new("extent_bytes", self.extent_bytes, allowed));
         }
         if !(1..=1024).contains(&self.reads) {
             return Err(Refusal::new("reads", self.reads, "from 1 to 1024"));
         }
-        let least = u64::from(self.extent_bytes) * (u64::from(self.reads) + 2);
-        if self.memory_bytes < least {
-            let allowed = format!("at least {least}: two extents more than reads under way");
+        let min = u64::from(self.extent_bytes) * (u64::from(self.reads) + 2);
+        if self.memory_bytes < min {
+            let allowed = format!("at least {min}: two extents more than reads under way");
             return Err(Refusal::new("memory_bytes", self.memory_bytes, allowed));
         }
         if self.patience_ns.is_zero() {

@@ -489,9 +489,9 @@ proptest! {
         for (us, address, length) in requests {
             now += Span::from_micros(us);
             let done = disk.submit(now, address, length);
-            let least = latency + rate.transmission(u64::from(length));
-            prop_assert!(done >= now + least);
-            prop_assert!(done >= last + least, "{done} after {last}");
+            let min = latency + rate.transmission(u64::from(length));
+            prop_assert!(done >= now + min);
+            prop_assert!(done >= last + min, "{done} after {last}");
             last = done;
         }
     }

@@ -96,17 +96,17 @@ impl Transfer {
         let way = self.outlook(index, outlook);
         let flows = f64::from(self.flows);
         let start_s = self.start_ns.seconds() + self.spread_ns.seconds() / 2.0;
-        let most_s = (end_s.min(outlook.stop_s(index, self.stop_ns)) - start_s).max(0.0);
+        let max_s = (end_s.min(outlook.stop_s(index, self.stop_ns)) - start_s).max(0.0);
         let size = self.size_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
-        let bytes = size.min(way.bps / 8.0 * most_s);
-        let seconds = most_s.min(way.fetch_s(bytes));
+        let bytes = size.min(way.bps / 8.0 * max_s);
+        let seconds = max_s.min(way.fetch_s(bytes));
         let mut load = way.stream(bytes * flows, seconds, flows).load();
         load.add(way.opening().times(flows));
         if let Some(limit) = way.limit_bps {
             load.events += limit / 8.0 / WRITE_BYTES * seconds * flows;
         }
         if let Some(until) = outlook.plan.measures.packets_ns {
-            let share = ((until.seconds() - start_s) / most_s.max(1e-9)).clamp(0.0, 1.0);
+            let share = ((until.seconds() - start_s) / max_s.max(1e-9)).clamp(0.0, 1.0);
             load.bytes += load.packets * share * ROW_BYTES;
         }
         load.connections = flows;

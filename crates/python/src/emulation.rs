@@ -196,10 +196,10 @@ fn divided(plan: &Plan, division: &str) -> PyResult<Division> {
 /// go from one to another. Gives the division (JSON: the node of each of `hosts` and `links`), and the
 /// least such delay in seconds. Raises `PlanError` where that cannot be.
 #[pyfunction]
-pub(crate) fn divide(plan_json: &str, nodes: u32, least: f64) -> PyResult<(String, f64)> {
+pub(crate) fn divide(plan_json: &str, nodes: u32, min: f64) -> PyResult<(String, f64)> {
     let plan = crate::simulate::parse(plan_json)?;
     plan.check().map_err(|error| PlanError::new_err(error.to_string()))?;
-    let division = Division::new(&plan, nodes, Span::from_seconds(least))
+    let division = Division::new(&plan, nodes, Span::from_seconds(min))
         .map_err(|error| PlanError::new_err(error.to_string()))?;
     let json = serde_json::to_string(&division)
         .map_err(|error| EngineFault::new_err(error.to_string()))?;

@@ -54,9 +54,9 @@ pub(crate) fn upload_controllers() -> PyResult<String> {
     for control in UploadControl::NAMES.into_iter().filter_map(UploadControl::named) {
         let defaults = serde_json::to_value(&control).map_err(fault)?;
         let described = control.parameters().into_iter().map(|it| {
-            let Parameter { name, about, least, most, .. } = it;
+            let Parameter { name, about, min, max, .. } = it;
             let default = &defaults[name];
-            json!({ "name": name, "about": about, "least": least, "most": most, "default": default })
+            json!({ "name": name, "about": about, "min": min, "max": max, "default": default })
         });
         let parameters: Vec<serde_json::Value> = described.collect();
         let (name, about) = (control.name(), control.about());

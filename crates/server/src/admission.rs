@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Who is connected, by address.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    most: usize,
-    most_of_one: usize,
+    max: usize,
+    max_of_one: usize,
     there: Mutex<(usize, BTreeMap<IpAddr, usize>)>,
 }
 
@@ -36,18 +36,18 @@ impl Full {
 }
 
 impl Admission {
-    pub(crate) fn new(most: usize, most_of_one: usize) -> Arc<Admission> {
-        Arc::new(Admission { most, most_of_one, there: Mutex::default() })
+    pub(crate) fn new(max: usize, max_of_one: usize) -> Arc<Admission> {
+        Arc::new(Admission { max, max_of_one, there: Mutex::default() })
     }
 
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Result<Admitted, Full> {
         let address = address.to_canonical();
         let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        if there.0 >= self.most {
+        if there.0 >= self.max {
             return Err(Full::Server);
         }
         let of_one = there.1.entry(address).or_default();
-        if *of_one >= self.most_of_one {
+        if *of_one >= self.max_of_one {
             return Err(Full::Address);
         }
         *of_one += 1;

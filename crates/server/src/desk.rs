@@ -47,10 +47,10 @@ struct State {
     file: Arc<MemoryFile>,
     /// Buffers of which blocks are lent, and how many may be.
     lent: usize,
-    most_lent: usize,
+    max_lent: usize,
     /// Bytes of all buffers, those that are away included, and how many there may be.
     allocated: usize,
-    most_allocated: usize,
+    max_allocated: usize,
     /// By number of the origin.
     files: Vec<Known>,
     /// The newest of each device and inode.
@@ -86,7 +86,7 @@ struct Client {
 /// Who has taken a block so soon has a socket with room: the next one will not be held for long.
 const PROMPT: Span = Span::from_millis(2);
 /// Blocks that are lent at a time at most: more than a socket's buffer holds, so that it is filled at once.
-const MOST_LENDS: usize = 4;
+const MAX_LENDS: usize = 4;
 
 /// A block, or several in a row that are lent.
 #[derive(Debug)]
@@ -143,16 +143,16 @@ impl Desk {
     ) -> Result<Arc<Desk>, Refusal> {
         let OriginSettings { memory_bytes, extent_bytes, reads, .. } = *settings;
         let share = buffer::share(memory_bytes, extent_bytes, reads);
-        let least = u64::from(extent_bytes) * (u64::from(reads) + 2);
-        if share < least {
+        let min = u64::from(extent_bytes) * (u64::from(reads) + 2);
+        if share < min {
             let reads = u64::from(reads);
             let extents = 2 * reads + 3;
             // And what may be lent.
-            let least = (extents + (extents / 24).min(16)) * buffer::reader(extent_bytes);
+            let min = (extents + (extents / 24).min(16)) * buffer::reader(extent_bytes);
             return Err(Refusal {
                 setting: "memory",
                 value: memory_bytes.to_string(),
-                allowed: format!("at least {least} bytes, for {reads} reads at once"),
+                allowed: format!("at least {min} bytes, for {reads} reads at once"),
             });
         }
         let ours = OriginSettings {
@@ -162,8 +162,8 @@ impl Desk {
             ..settings.clone()
         };
         let readers = u64::from(reads) * buffer::reader(extent_bytes);
-        let most_allocated = usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX);
-        let extents = most_allocated / extent_bytes as usize;
+        let max_allocated = usize::try_from(memory_bytes - readers).unwrap_or(usize::MAX);
+        let extents = max_allocated / extent_bytes as usize;
         let memory_file = MemoryFile::new(extent_bytes as usize, extents).map_err(|error| {
             let allowed = format!("as much as the system can map ({error})");
             Refusal { setting: "memory", value: memory_bytes.to_string(), allowed }
@@ -173,9 +173,9 @@ impl Desk {
             memory: Vec::new(),
             file: Arc::clone(&memory_file),
             lent: 0,
-            most_lent: buffer::loans(memory_bytes, extent_bytes),
+            max_lent: buffer::loans(memory_bytes, extent_bytes),
             allocated: 0,
-            most_allocated,
+            max_allocated,
             files: Vec::new(),
             catalogue: BTreeMap::new(),
             clients: BTreeMap::new(),
@@ -314,7 +314,7 @@ impl Desk {
             let range = begin as usize..begin as usize + length as usize;
             let buffer = &state.memory[slot as usize];
             let is_lent = Arc::strong_count(buffer) > 1;
-            let bytes = if entry.lends > 0 && (is_lent || state.lent < state.most_lent) {
+            let bytes = if entry.lends > 0 && (is_lent || state.lent < state.max_lent) {
                 state.lent += usize::from(!is_lent);
                 let buffer = Arc::clone(buffer);
                 let mut end = range.end;
@@ -344,11 +344,8 @@ impl Desk {
             if let Some(entry) = state.clients.get_mut(&client) {
                 entry.sending = false;
                 let is_prompt = now.since(entry.given) < PROMPT;
-                entry.lends = if is_prompt {
-                    (2 * entry.lends).clamp(1, MOST_LENDS)
-                } else {
-                    entry.lends / 2
-                };
+                entry.lends =
+                    if is_prompt { (2 * entry.lends).clamp(1, MAX_LENDS) } else { entry.lends / 2 };
                 entry.wake();
             }
         });
@@ -363,7 +360,7 @@ impl Desk {
     }
 
     /// What is in memory of a file, ascending, as ranges that do not touch: so many at most, and no more is looked for.
-    pub(crate) fn resident(&self, file: &OpenFile, most: usize) -> Vec<Range<u64>> {
+    pub(crate) fn resident(&self, file: &OpenFile, max: usize) -> Vec<Range<u64>> {
         let state = self.lock();
         let (world, number) = (state.origin.world(), file.id.number() as u32);
         let layout = world.file(number).layout;
@@ -371,7 +368,7 @@ impl Desk {
         for extent in 0..layout.extents() {
             if world.state(number, extent) == Some(Place::Resident) {
                 let bytes = layout.extent_bytes(extent);
-                let full = ranges.len() == most;
+                let full = ranges.len() == max;
                 match ranges.last_mut() {
                     Some(last) if last.end == bytes.start => last.end = bytes.end,
                     _ if full => break,
@@ -499,7 +496,7 @@ impl State {
         }
         self.allocated -= kept.memory();
         drop(kept);
-        if self.allocated + length > self.most_allocated {
+        if self.allocated + length > self.max_allocated {
             for free in self.origin.world().cache().free_memory() {
                 if let Some(buffer) = self.memory.get_mut(*free as usize)
                     && let Some(buffer) = Arc::into_inner(std::mem::take(buffer))
@@ -514,7 +511,7 @@ impl State {
         debug_assert!(region.is_some() || !whole, "as many as can be allocated");
         let buffer = region.map_or_else(|| Buffer::short(length), Buffer::Whole);
         self.allocated += buffer.memory();
-        debug_assert!(self.allocated <= self.most_allocated);
+        debug_assert!(self.allocated <= self.max_allocated);
         buffer
     }
 }
@@ -648,7 +645,7 @@ mod tests {
             let state = desk.lock();
             let kept: usize = state.memory.iter().map(|buffer| buffer.memory()).sum();
             assert_eq!((state.lent, state.allocated), (0, kept));
-            assert!(kept <= state.most_allocated);
+            assert!(kept <= state.max_allocated);
         }
     }
 
@@ -662,7 +659,7 @@ mod tests {
             file.write_all(&content).unwrap();
             let file = open(&desk, file, content.len() as u64);
             let whole = 0..content.len() as u64;
-            let most = MOST_LENDS << 14;
+            let max = MAX_LENDS << 14;
             for in_order in [true, false] {
                 let mut longest = 0;
                 // A machine that is slow for a moment is lent less.
@@ -679,11 +676,11 @@ mod tests {
                         longest = longest.max(piece.bytes.len());
                     }
                     assert_eq!(got, whole.end);
-                    if longest == most {
+                    if longest == max {
                         break;
                     }
                 }
-                assert_eq!(longest, most, "in order: {in_order}");
+                assert_eq!(longest, max, "in order: {in_order}");
             }
             let lent = desk.lock().lent;
             assert_eq!((lent, desk.overview().clients), (0, 0));

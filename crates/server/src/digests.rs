@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 /// Blocks of a file at most: larger files have larger blocks.
-const MOST_BLOCKS: u64 = 1 << 16;
+const MAX_BLOCKS: u64 = 1 << 16;
 /// Bytes of a block at least.
 const BLOCK: u64 = 1 << 20;
 /// Files whose digests are kept; the one that was asked for longest ago goes.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// The digests of a file, and of its blocks.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl DigestBook {
         let done = Arc::new(AtomicU64::new(0));
         let entry = Entry { version: file.version, asked, done: Arc::clone(&done), digests: None };
         entries.of.insert(key, entry);
-        if entries.of.len() > MOST_FILES {
+        if entries.of.len() > MAX_FILES {
             let oldest = entries.of.iter().min_by_key(|(_, entry)| entry.asked);
             if let Some(oldest) = oldest.map(|(key, _)| *key) {
                 entries.of.remove(&oldest);
@@ -115,7 +115,7 @@ impl DigestBook {
 /// The bytes of a block of a file of this length.
 pub(crate) fn block_bytes(length: u64) -> u64 {
     let mut block = BLOCK;
-    while length.div_ceil(block) > MOST_BLOCKS {
+    while length.div_ceil(block) > MAX_BLOCKS {
         block *= 2;
     }
     block

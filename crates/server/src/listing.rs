@@ -10,14 +10,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Entries of a directory that are shown.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A page with the entries of a directory, directories first. Hidden ones are not shown, nor what is neither a file nor a
 /// directory, nor links that are not followed.
 pub(crate) fn page(root: &Root, directory: &File, path: &Path) -> io::Result<String> {
     let mut entries = Vec::new();
-    for entry in rustix::fs::Dir::read_from(directory)?.take(MOST) {
+    for entry in rustix::fs::Dir::read_from(directory)?.take(MAX) {
         let entry = entry?;
         let bytes = entry.file_name().to_bytes();
         if bytes.starts_with(b".") {

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
 /// Rates are of so long at least: those who look at the same time see the same.
-const LEAST: Span = Span::from_secs(1);
+const MIN: Span = Span::from_secs(1);
 /// Files that are shown.
-const MOST_FILES: usize = 50;
+const MAX_FILES: usize = 50;
 /// Cells in a row.
 const ROW: usize = 16;
 
@@ -84,11 +84,11 @@ impl Live {
             let _ = writeln!(page, "<tr><th>{name}<td>{value}");
         }
         let _ = writeln!(page, "</table>\n<p>Rates are of {span_s:.1} s.");
-        for map in maps.iter().take(MOST_FILES) {
+        for map in maps.iter().take(MAX_FILES) {
             put_map(&mut page, map);
         }
-        if maps.len() > MOST_FILES {
-            let _ = writeln!(page, "<p>And {} files more.", maps.len() - MOST_FILES);
+        if maps.len() > MAX_FILES {
+            let _ = writeln!(page, "<p>And {} files more.", maps.len() - MAX_FILES);
         }
         page
     }
@@ -97,7 +97,7 @@ impl Live {
     fn look(&self, now: &Snapshot) -> [Look; 2] {
         let at = self.clock.now();
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        if at.since(looks[1].at) >= LEAST {
+        if at.since(looks[1].at) >= MIN {
             let Snapshot { sent_bytes: sent, served_bytes: served, read_bytes: read, .. } = *now;
             *looks = [looks[1], Look { at, sent, served, read }];
         }

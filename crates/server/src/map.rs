@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Cells of a map at most.
-const MOST_CELLS: u32 = 64;
+const MAX_CELLS: u32 = 64;
 
 /// What of a file is in memory, in cells of so many extents each; the last one may have fewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl FileMap {
         clients: u32,
         region: Option<Range<u64>>,
     ) -> FileMap {
-        let extents_per_cell = layout.extents().div_ceil(MOST_CELLS).max(1);
+        let extents_per_cell = layout.extents().div_ceil(MAX_CELLS).max(1);
         let cells = layout.extents().div_ceil(extents_per_cell) as usize;
         FileMap {
             name: Arc::clone(name),

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Fewer bytes are copied: that costs less than to refer to them.
-const LEAST_REFERRED: usize = 8192;
+const MIN_REFERRED: usize = 8192;
 /// See send(2): more follows. Neither of our libraries has a name for it.
 const MSG_MORE: i32 = 0x8000;
 
@@ -57,7 +57,7 @@ impl Metered {
 
     /// Whether the socket can take these bytes by reference.
     fn refers(&self, bytes: &[u8]) -> bool {
-        bytes.len() >= LEAST_REFERRED && self.memory_file.holds(bytes)
+        bytes.len() >= MIN_REFERRED && self.memory_file.holds(bytes)
     }
 
     /// Writes the beginning of the slices: one by reference, or those up to the next one of that kind.

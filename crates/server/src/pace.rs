@@ -9,7 +9,7 @@ const CREDIT: Span = Span::from_millis(250);
 /// A delivery that is later than this makes a trial void.
 const LATEST: Span = Span::from_millis(500);
 /// So does pace that is lost, as a part of the time for which the disk was busy.
-const MOST_LOST: f64 = 0.01;
+const MAX_LOST: f64 = 0.01;
 
 /// When the reads of a disk that is only thought of are done: one head, requests first come, first served. Pure: instants come
 /// from whoever drives it.
@@ -117,10 +117,10 @@ impl Pace {
             reads: counters.requests,
             positioned_reads: counters.seeks,
             cost: counters.cost,
-            lateness_max_s: self.lateness.most.seconds(),
+            lateness_max_s: self.lateness.max.seconds(),
             lateness_p99_s: self.lateness.quantile(0.99).seconds(),
             lost_s,
-            void: self.lateness.most > LATEST || lost_s > MOST_LOST * busy_s,
+            void: self.lateness.max > LATEST || lost_s > MAX_LOST * busy_s,
         }
     }
 }
@@ -129,18 +129,18 @@ impl Pace {
 #[derive(Debug)]
 struct Lateness {
     counts: [u64; 8 * 62],
-    most: Span,
+    max: Span,
 }
 
 impl Default for Lateness {
     fn default() -> Lateness {
-        Lateness { counts: [0; 8 * 62], most: Span::ZERO }
+        Lateness { counts: [0; 8 * 62], max: Span::ZERO }
     }
 }
 
 impl Lateness {
     fn note(&mut self, late: Span) {
-        self.most = self.most.max(late);
+        self.max = self.max.max(late);
         let micros = late.nanos() / 1000;
         let octave = (micros | 7).ilog2() - 2;
         let step = (micros >> octave.saturating_sub(1)) & 7;
@@ -158,10 +158,10 @@ impl Lateness {
             if sum >= wanted {
                 let (octave, step) = (place / 8, place % 8);
                 let above = if octave == 0 { step + 1 } else { (9 + step) << (octave - 1) };
-                return Span::from_micros(above).min(self.most);
+                return Span::from_micros(above).min(self.max);
             }
         }
-        self.most
+        self.max
     }
 }
 

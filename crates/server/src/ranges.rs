@@ -36,10 +36,10 @@ pub enum Asked {
 }
 
 /// Reads the value of `Range`. Nothing: it is to be ignored, since its unit is not `bytes`, a range is malformed or ends
-/// before it begins (RFC 9110, 14.2 allows to ignore such a field), or it has more than `most` ranges.
+/// before it begins (RFC 9110, 14.2 allows to ignore such a field), or it has more than `max` ranges.
 ///
 /// A number too large for 64 bits is the largest one.
-pub fn parse(value: &str, most: usize) -> Option<Vec<RangeSpec>> {
+pub fn parse(value: &str, max: usize) -> Option<Vec<RangeSpec>> {
     let (unit, set) = value.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
         return None;
@@ -51,7 +51,7 @@ pub fn parse(value: &str, most: usize) -> Option<Vec<RangeSpec>> {
             // Lists may have empty elements (RFC 9110, 5.6.1.2).
             continue;
         }
-        if specs.len() == most {
+        if specs.len() == max {
             return None;
         }
         let (first, last) = element.split_once('-')?;

@@ -139,13 +139,13 @@ impl Limits {
                 return refuse(setting, value, "from 0.001 to 1e9 seconds");
             }
         }
-        let least = [
+        let min = [
             ("connections", self.connections),
             ("connections_per_address", self.connections_per_address),
             ("streams", self.streams as usize),
             ("ranges", self.ranges),
         ];
-        for (setting, value) in least {
+        for (setting, value) in min {
             if value == 0 {
                 return refuse(setting, 0.0, "1 or more");
             }

@@ -171,7 +171,7 @@ impl Bandwidth {
     }
     /// What a span is worth, to each class that `earns`.
     fn earn(&mut self, span: Span, earns: &[bool; CLASSES]) {
-        let most = self.rules.credit_ns.max(self.tick).min(LONGEST);
+        let max = self.rules.credit_ns.max(self.tick).min(LONGEST);
         for (channel, _) in self.channels.iter_mut().zip(earns).filter(|(_, earns)| **earns) {
             let Some(limit) = channel.limit else { continue };
             let worth = |span: Span| {
@@ -179,7 +179,7 @@ impl Bandwidth {
                 (limit.saturating_mul(millis) + 500) / 1000
             };
             channel.left = channel.left.saturating_add(worth(span.min(LONGEST)));
-            channel.left = channel.left.min(worth(most));
+            channel.left = channel.left.min(worth(max));
         }
     }
     /// Headers of packets that went or came over a connection of this class, in bytes. They are charged when

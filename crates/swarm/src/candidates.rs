@@ -34,12 +34,12 @@ impl Candidates {
     pub fn new(of: PeerId, order: CandidateOrder) -> Candidates {
         Candidates { of, order, all: Vec::new() }
     }
-    /// A peer has been named; it is forgotten if there are `most` already.
-    pub fn add(&mut self, peer: PeerId, sources: Sources, most: u32) {
+    /// A peer has been named; it is forgotten if there are `max` already.
+    pub fn add(&mut self, peer: PeerId, sources: Sources, max: u32) {
         if let Some(known) = self.all.iter_mut().find(|known| known.peer == peer) {
             known.sources.tracker |= sources.tracker;
             known.sources.exchange |= sources.exchange;
-        } else if (self.all.len() as u64) < u64::from(most) {
+        } else if (self.all.len() as u64) < u64::from(max) {
             let priority = match self.order {
                 CandidateOrder::LastNamed => 0,
                 CandidateOrder::Canonical => canonical_priority(self.of.address(), peer.address()),
@@ -129,10 +129,10 @@ mod tests {
         assert_ne!(beside(5), beside(7));
     }
 
-    fn taken(order: CandidateOrder, named: &[(u32, Sources)], most: u32) -> Vec<u32> {
+    fn taken(order: CandidateOrder, named: &[(u32, Sources)], max: u32) -> Vec<u32> {
         let mut candidates = Candidates::new(PeerId(0), order);
         for (peer, sources) in named {
-            candidates.add(PeerId(*peer), *sources, most);
+            candidates.add(PeerId(*peer), *sources, max);
         }
         std::iter::from_fn(|| candidates.pop()).map(|peer| peer.0).collect()
     }

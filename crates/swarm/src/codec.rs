@@ -304,9 +304,9 @@ impl Decoder {
         }
         let Some((length, rest)) = rest.split_first_chunk() else { return Ok(None) };
         let length = u32::from_be_bytes(*length);
-        let most = self.limit.max(MAX_SKIPPED_BYTES);
-        if length > most {
-            return Err(CodecError::TooLong { length, limit: most });
+        let max = self.limit.max(MAX_SKIPPED_BYTES);
+        if length > max {
+            return Err(CodecError::TooLong { length, limit: max });
         }
         let message = if length == 0 {
             Message::KeepAlive

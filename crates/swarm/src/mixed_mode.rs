@@ -18,20 +18,20 @@ const FEWEST: u32 = 5;
 /// Whose share of the rate is a quarter has all of it.
 const GENEROSITY: u64 = 4;
 /// TCP may always upload so many bytes per second, ...
-pub const LEAST_UPLOAD: u32 = 5000;
+pub const MIN_UPLOAD: u32 = 5000;
 /// ... and download so many.
-pub const LEAST_DOWNLOAD: u32 = 30_000;
+pub const MIN_DOWNLOAD: u32 = 30_000;
 
 impl Busy {
     /// What the connections over TCP may transfer together, of the client's `rate` in this direction; no limit
-    /// where nobody uses uTP. In bytes per second, as `least`.
-    pub fn tcp_limit(self, rate: u32, least: u32) -> Option<u32> {
+    /// where nobody uses uTP. In bytes per second, as `min`.
+    pub fn tcp_limit(self, rate: u32, min: u32) -> Option<u32> {
         let all = self.tcp + self.utp;
         if self.utp == 0 || all < FEWEST {
             return None;
         }
         let share = u64::from(rate) * u64::from(self.tcp.max(1)) * GENEROSITY / u64::from(all);
-        Some(u32::try_from(share).unwrap_or(u32::MAX).max(least))
+        Some(u32::try_from(share).unwrap_or(u32::MAX).max(min))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn limit(tcp: u32, utp: u32, rate: u32) -> Option<u32> {
-        Busy { tcp, utp }.tcp_limit(rate, LEAST_UPLOAD)
+        Busy { tcp, utp }.tcp_limit(rate, MIN_UPLOAD)
     }
 
     /// By hand, as `on_tick` reckons: max(rate x TCP x 4 / all, 5000), in whole numbers.
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(limit(0, 8, 100_000), Some(50_000), "as if there were one");
         assert_eq!(limit(1, 7, 10_001), Some(5000));
         assert_eq!(limit(1, 99, 100_000), Some(5000), "4000, and never less than 5000");
-        assert_eq!(Busy { tcp: 1, utp: 99 }.tcp_limit(100_000, LEAST_DOWNLOAD), Some(30_000));
+        assert_eq!(Busy { tcp: 1, utp: 99 }.tcp_limit(100_000, MIN_DOWNLOAD), Some(30_000));
         assert_eq!(limit(3, 1, u32::MAX), None);
         assert_eq!(limit(4, 1, u32::MAX), Some(u32::MAX));
     }

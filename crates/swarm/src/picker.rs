@@ -180,13 +180,13 @@ impl Picker {
         }
         self.buckets.iter().flatten().copied().find(fresh)
     }
-    /// A stretch of pieces that `want` accepts and nobody was asked for, `most` pieces at most: from `last` on if that is
+    /// A stretch of pieces that `want` accepts and nobody was asked for, `max` pieces at most: from `last` on if that is
     /// one, else from the begin of the longest such stretch, or from a random piece while there is nothing here
     /// and nothing under way (BEP 19, "HTTP and FTP optimizations").
     pub fn gap(
         &self,
         last: Option<u32>,
-        most: u32,
+        max: u32,
         stream: &mut RandomStream,
         want: impl Fn(u32) -> bool,
     ) -> Option<Range<u32>> {
@@ -207,7 +207,7 @@ impl Picker {
             }
         };
         let gap = from(start?);
-        let end = gap.end.min(gap.start.saturating_add(most));
+        let end = gap.end.min(gap.start.saturating_add(max));
         (gap.start < end).then_some(gap.start..end)
     }
     /// Whether begun pieces come first now, since few are complete (`Picker::finish_first`).
@@ -218,16 +218,16 @@ impl Picker {
     pub fn begun_pieces(&self) -> impl Iterator<Item = u32> + '_ {
         self.started.iter().copied()
     }
-    /// `piece` with neighbours by number that can be begun, `most` pieces together: first those below it,
+    /// `piece` with neighbours by number that can be begun, `max` pieces together: first those below it,
     /// then those above (`piece_picker::expand_piece`).
-    pub fn run_around(&self, piece: u32, most: u32, want: impl Fn(u32) -> bool) -> Range<u32> {
+    pub fn run_around(&self, piece: u32, max: u32, want: impl Fn(u32) -> bool) -> Range<u32> {
         let fresh = |piece: u32| !self.started.contains(&piece) && want(piece);
         let (mut start, mut end) = (piece, piece + 1);
-        while start > 0 && end - start < most && fresh(start - 1) {
+        while start > 0 && end - start < max && fresh(start - 1) {
             start -= 1;
         }
         let pieces = self.owners.len() as u32;
-        while end < pieces && end - start < most && fresh(end) {
+        while end < pieces && end - start < max && fresh(end) {
             end += 1;
         }
         start..end
@@ -459,7 +459,7 @@ mod tests {
             picker.complete(piece);
         }
         let lacks = |piece: u32| ![0, 1, 6, 9].contains(&piece);
-        let mut gap = |picker: &Picker, last, most| picker.gap(last, most, &mut stream, lacks);
+        let mut gap = |picker: &Picker, last, max| picker.gap(last, max, &mut stream, lacks);
         assert_eq!(gap(&picker, None, 100), Some(2..6));
         assert_eq!(gap(&picker, None, 3), Some(2..5));
         assert_eq!(gap(&picker, Some(8), 3), Some(8..9));

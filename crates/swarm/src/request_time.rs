@@ -8,7 +8,7 @@ const GAIN: i64 = 20;
 /// A millisecond of the sums.
 const FIXED_POINT: i64 = 64;
 /// It is looked at once a second.
-const LEAST: Span = Span::from_secs(2);
+const MIN: Span = Span::from_secs(2);
 
 /// The times between blocks of one neighbour, or from its only request to the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,16 +29,16 @@ impl RequestTime {
             self.deviation += (deviation - self.deviation) / (self.samples - 1);
         }
     }
-    /// After so long, in whole seconds, it is late; `most` before anything came.
-    pub fn timeout(&self, most: Span) -> Span {
+    /// After so long, in whole seconds, it is late; `max` before anything came.
+    pub fn timeout(&self, max: Span) -> Span {
         let millis = |sum: i64| (sum + FIXED_POINT / 2) / FIXED_POINT;
         let mean = millis(self.mean);
         let late = match self.samples {
-            0 => return most,
+            0 => return max,
             1 => mean + mean / 5,
             _ => mean + 4 * millis(self.deviation),
         };
-        Span::from_secs(late.max(0).cast_unsigned().div_ceil(1000)).min(most).max(LEAST)
+        Span::from_secs(late.max(0).cast_unsigned().div_ceil(1000)).min(max).max(MIN)
     }
 }
 
@@ -49,22 +49,22 @@ mod tests {
     /// Values by hand from libtorrent's rule, in milliseconds and seconds.
     #[test]
     fn late_is_what_takes_longer_than_the_mean_and_four_deviations() {
-        let most = Span::from_secs(60);
+        let max = Span::from_secs(60);
         let mut time = RequestTime::default();
         let mut after = |millis| {
             time.add(Span::from_millis(millis));
-            time.timeout(most)
+            time.timeout(max)
         };
         assert_eq!(after(10_000), Span::from_secs(12), "one of 10 s: a fifth more");
         // Mean 7.5 s, deviation 5 s.
         assert_eq!(after(5000), Span::from_secs(28));
         // Mean 6.667 s, deviation (5 + 2.5) / 2 s.
         assert_eq!(after(5000), Span::from_secs(22));
-        assert_eq!(RequestTime::default().timeout(most), most);
+        assert_eq!(RequestTime::default().timeout(max), max);
         let mut steady = RequestTime::default();
         (0..50).for_each(|_| steady.add(Span::from_millis(1300)));
-        assert_eq!(steady.timeout(most), Span::from_secs(2));
+        assert_eq!(steady.timeout(max), Span::from_secs(2));
         (0..50).for_each(|_| steady.add(Span::from_secs(200)));
-        assert_eq!(steady.timeout(most), most);
+        assert_eq!(steady.timeout(max), max);
     }
 }

@@ -66,10 +66,10 @@ fn connections_grow_to_the_initiated_ones_and_the_accepted_ones() {
     profile.connections.max_connections = 15;
     let mut swarm = Make::new(profile, 60, torrent(4)).build();
     swarm.run_until(secs(60));
-    let most = swarm.logs.iter().map(|log| log.most_connections).max();
-    let least = swarm.peers.iter().map(|peer| peer.connections()).min();
-    assert_eq!(most, Some(15));
-    assert!(least >= Some(5), "{least:?}");
+    let max = swarm.logs.iter().map(|log| log.max_connections).max();
+    let min = swarm.peers.iter().map(|peer| peer.connections()).min();
+    assert_eq!(max, Some(15));
+    assert!(min >= Some(5), "{min:?}");
 }
 
 #[test]
@@ -264,8 +264,8 @@ proptest! {
         prop_assert!(down <= up, "{down} bytes came in and {up} went out");
         if kilobytes.is_some() {
             for peer in &swarm.peers {
-                let most = rate * (swarm.now.seconds() + 3.0) + 17_000.0;
-                prop_assert!(peer.bytes_up() as f64 <= most);
+                let max = rate * (swarm.now.seconds() + 3.0) + 17_000.0;
+                prop_assert!(peer.bytes_up() as f64 <= max);
             }
         }
         let last = Time::START + arrivals * (leechers as u64 - 1) / leechers as u64;

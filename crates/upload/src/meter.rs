@@ -4,7 +4,7 @@ use flashcrowd_base::{Ring, Span, Time};
 const MEMORY: Span = Span::from_secs(30);
 
 /// And how many readings, should a driver ask without end.
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 /// Mean rates over moving windows of a counter of bytes.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Meter {
             *self = Meter::new();
         }
         let old = |(at, _): &(Time, u64)| now.since(*at) > MEMORY;
-        while self.0.len() > 1 && (self.0.len() >= MOST || self.0.front().is_some_and(old)) {
+        while self.0.len() > 1 && (self.0.len() >= MAX || self.0.front().is_some_and(old)) {
             self.0.pop_front();
         }
         self.0.push_back((now, bytes));

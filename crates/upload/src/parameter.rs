@@ -11,9 +11,9 @@ pub struct Parameter {
     /// The unit of the three values: `s`, `bit/s`, or nothing.
     pub unit: &'static str,
     /// The least value.
-    pub least: f64,
+    pub min: f64,
     /// The greatest value.
-    pub most: f64,
+    pub max: f64,
     /// The value if none is given.
     pub default: f64,
 }
@@ -26,18 +26,18 @@ pub struct Refusal {
     /// What it was, in the parameter's unit.
     pub value: f64,
     /// What is allowed.
-    pub least: f64,
+    pub min: f64,
     /// What is allowed.
-    pub most: f64,
+    pub max: f64,
     /// The unit of the three.
     pub unit: &'static str,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { parameter, value, least, most, unit } = self;
+        let Refusal { parameter, value, min, max, unit } = self;
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-        write!(f, "{parameter} is {value}{unit}; it may be from {least} to {most}{unit}")
+        write!(f, "{parameter} is {value}{unit}; it may be from {min} to {max}{unit}")
     }
 }
 impl std::error::Error for Refusal {}
@@ -89,7 +89,7 @@ macro_rules! parameters {
     (
         $(#[$meta:meta])*
         $name:ident {
-            $($(#[doc = $about:literal])+ $field:ident: $type:ty = $default:expr, $least:literal..=$most:literal;)*
+            $($(#[doc = $about:literal])+ $field:ident: $type:ty = $default:expr, $min:literal..=$max:literal;)*
         }
     ) => {
         $(#[$meta])*
@@ -115,8 +115,8 @@ macro_rules! parameters {
                     name: stringify!($field),
                     about: concat!($($about),+).trim(),
                     unit: $crate::parameter::unit_of(&default.$field),
-                    least: $least as f64,
-                    most: $most as f64,
+                    min: $min as f64,
+                    max: $max as f64,
                     default: $crate::parameter::Value::number(default.$field),
                 },)*]
             }
@@ -125,12 +125,12 @@ macro_rules! parameters {
             pub fn check(&self) -> Result<(), $crate::Refusal> {
                 $({
                     let value = $crate::parameter::Value::number(self.$field);
-                    if !($least as f64..=$most as f64).contains(&value) {
+                    if !($min as f64..=$max as f64).contains(&value) {
                         return Err($crate::Refusal {
                             parameter: stringify!($field),
                             value,
-                            least: $least as f64,
-                            most: $most as f64,
+                            min: $min as f64,
+                            max: $max as f64,
                             unit: $crate::parameter::unit_of(&self.$field),
                         });
                     }

@@ -122,9 +122,9 @@ mod tests {
             control.check().unwrap();
             text += &format!("{name}: {}\n", control.about());
             for parameter in control.parameters() {
-                let Parameter { name, about, unit, least, most, default } = parameter;
+                let Parameter { name, about, unit, min, max, default } = parameter;
                 assert!(about.ends_with('.'), "{name}: {about}");
-                text += &format!("  {name} = {default} {unit} ({least} to {most})\n");
+                text += &format!("  {name} = {default} {unit} ({min} to {max})\n");
             }
         }
         insta::assert_snapshot!(text);

@@ -138,16 +138,14 @@ fn place() -> impl Strategy<Value = Place> {
 
 impl Place {
     fn value(self, parameter: &Parameter) -> f64 {
-        let Parameter { least, most, default, .. } = *parameter;
+        let Parameter { min, max, default, .. } = *parameter;
         match self {
             Place::Default => default,
-            Place::Least => least,
-            Place::Most => most,
+            Place::Least => min,
+            Place::Most => max,
             // Bounds that lie far apart by factors, or nothing near the lower one would ever come.
-            Place::Within(part) if least > 0.0 => {
-                (least * libm::pow(most / least, part)).clamp(least, most)
-            }
-            Place::Within(part) => least + (most - least) * part,
+            Place::Within(part) if min > 0.0 => (min * libm::pow(max / min, part)).clamp(min, max),
+            Place::Within(part) => min + (max - min) * part,
         }
     }
 }

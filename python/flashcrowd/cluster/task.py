@@ -96,9 +96,9 @@ def perform(task: Task) -> Outcome:
     address = get_worker().address
     finished: list[Finished] = []
     for run, place in task.runs:
-        with _LIVE.control(task.campaign, engine) as control:
+        with _LIVE.handle(task.campaign, engine) as handle:
             try:
-                done = carry_out(engine, Job(run, plans[place]), control, 0)
+                done = carry_out(engine, Job(run, plans[place]), handle, 0)
             except EngineError as error:
                 return Outcome(task.number, address, finished, error)
         tables = {name: _stream(table) for name, table in done.tables.items() if table.num_rows}
@@ -121,31 +121,31 @@ class _Live:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._controls: dict[str, list[RunHandle]] = {}
+        self._handles: dict[str, list[RunHandle]] = {}
         self._stopped: set[str] = set()
 
     @contextmanager
-    def control(self, campaign: str, engine: Engine) -> Iterator[RunHandle]:
-        """A control that `stop` reaches until the block ends."""
-        control = engine.control()
+    def handle(self, campaign: str, engine: Engine) -> Iterator[RunHandle]:
+        """A handle that `stop` reaches until the block ends."""
+        handle = engine.handle()
         with self._lock:
             if campaign in self._stopped:
                 raise Cancelled
-            self._controls.setdefault(campaign, []).append(control)
+            self._handles.setdefault(campaign, []).append(handle)
         try:
-            yield control
+            yield handle
         finally:
             with self._lock:
-                left = [one for one in self._controls[campaign] if one is not control]
-                self._controls[campaign] = left
+                left = [one for one in self._handles[campaign] if one is not handle]
+                self._handles[campaign] = left
                 if not left:
-                    del self._controls[campaign]
+                    del self._handles[campaign]
 
     def stop(self, campaign: str) -> None:
         with self._lock:
             self._stopped.add(campaign)
-            for control in self._controls.get(campaign, ()):
-                control.cancel()
+            for handle in self._handles.get(campaign, ()):
+                handle.cancel()
 
 
 _LIVE = _Live()

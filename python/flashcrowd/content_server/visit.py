@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, Literal
 
 from flashcrowd import _core
 
@@ -71,8 +72,34 @@ def expected_s(plan: Mapping[str, Any], plan_json: str, index: int) -> float:
     return max((it.at_s + size * 8 / it.rate_bps for it in visits), default=0.0)
 
 
-def _rate_bps(plan: Mapping[str, Any], host: int) -> float:
-    """The least rate of a host's line towards it."""
+def busiest_bps(plan: Mapping[str, Any], plan_json: str, seed: int, index: int) -> float:
+    """What all who are there take at most at one instant, if each is served at its line's rate.
+
+    Args:
+        plan: the plan.
+        plan_json: the same as text.
+        seed: the run's.
+        index: number of the origin among the workloads.
+
+    Returns:
+        bits per second, packets' headers included; infinite if a client's line and the server's
+        have no rate.
+    """
+    origin = plan["workloads"][index]
+    bits = origin["files"]["size_bytes"] * 8
+    changes = [
+        change
+        for it in visits_of(plan, plan_json, seed, index)
+        for change in ((it.at_s, it.rate_bps), (it.at_s + bits / it.rate_bps, -it.rate_bps))
+    ]
+    if any(math.isinf(rate) for _, rate in changes):
+        return _rate_bps(plan, origin["host"], "up")
+    taken = accumulate(rate for _, rate in sorted(changes))
+    return min(max(taken, default=0.0), _rate_bps(plan, origin["host"], "up"))
+
+
+def _rate_bps(plan: Mapping[str, Any], host: int, way: Literal["up", "down"] = "down") -> float:
+    """The least rate of a host's line towards it, or from it."""
     network = plan["network"]
-    down = [network["links"][it]["conditions"] for it in network["hosts"][host]["down"]]
-    return min((it["rate_bps"] for it in down if it["rate_bps"] is not None), default=math.inf)
+    links = [network["links"][it]["conditions"] for it in network["hosts"][host][way]]
+    return min((it["rate_bps"] for it in links if it["rate_bps"] is not None), default=math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,10 +20,12 @@ stacks, the emulator and the programs, at half of its time."""
 IDLE_HOST = 100
 """What a host costs whose client waits, in packets per second: 20 libtorrent peers at 20 kB/s took
 5 % of a core (2 of them for packets), on a machine with other work beside."""
+_PACKET_BYTES = 1448
+_WITH_ACKS = 1.5
+"""Packets for each segment of so many bytes: an acknowledgement for every second one that comes."""
 _PEER_BYTES = 100_000
-_PEER_PACKETS = _PEER_BYTES / 1448 * 1.5
-"""Packets per second that a peer sends who uploads and downloads so many bytes: segments of
-1448 bytes, and an acknowledgement for every second one that comes."""
+_PEER_PACKETS = _PEER_BYTES / _PACKET_BYTES * _WITH_ACKS
+"""Packets per second that a peer sends who uploads and downloads so many bytes."""
 FREE = 0.3
 """The share of the processors' time that has to be free before one more run begins. A run costs
 most at its start, and what its clients do besides packets is not predicted: 16 runs of six clients
@@ -80,15 +83,15 @@ _BUDGET = _Budget()
 
 
 @contextmanager
-def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[None]:
+def share(packets_per_s: float, hosts: int, handle: _Cancellable) -> Iterator[None]:
     """Wait until a run with so many packets per second fits beside those under way.
 
     That is also when there is processor time for it. One alone always fits.
 
     Args:
-        packets_per_s: what it is expected to send.
+        packets_per_s: what it is expected to send when it sends most.
         hosts: how many it has.
-        control: ends the waiting.
+        handle: ends the waiting.
 
     Raises:
         Cancelled: the run was cancelled while it waited.
@@ -98,7 +101,7 @@ def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[N
     packets_per_s += IDLE_HOST * hosts
     with budget.condition:
         while budget.runs and (budget.used + packets_per_s > most or not budget.room()):
-            if control.cancelled:
+            if handle.cancelled:
                 raise Cancelled
             budget.condition.wait(_LOOK_S)
         budget.begin(packets_per_s)
@@ -107,6 +110,28 @@ def share(packets_per_s: float, hosts: int, control: _Cancellable) -> Iterator[N
     finally:
         with budget.condition:
             budget.end(packets_per_s)
+
+
+def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, packets: float) -> float:
+    """Packets per second that a run sends when it sends most, as far as that can be foretold.
+
+    A crowd before a content server comes and goes: four runs with 6,000 packets/s each, and
+    25,000 when most clients were there, took two cores together, and their disks came late by
+    half a second.
+
+    Args:
+        plan: the plan.
+        plan_json: the same as text.
+        seed: the run's.
+        packets: how many it is expected to send in all.
+    """
+    mean = packets / max(expected_s(plan), 1.0)
+    crowds = [
+        visit.busiest_bps(plan, plan_json, seed, index) / 8 / _PACKET_BYTES * _WITH_ACKS
+        for index, workload in enumerate(plan["workloads"])
+        if workload["kind"] == "origin"
+    ]
+    return max(mean, *(it for it in crowds if math.isfinite(it)), 0.0)
 
 
 def waiting_hosts(plan: Mapping[str, Any]) -> int:

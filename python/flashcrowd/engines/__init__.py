@@ -43,8 +43,8 @@ class Engine(Protocol):
     repeat_invalid: int
     """So many times a run is done again that was invalid, as real time was not kept."""
 
-    def control(self) -> RunHandle:
-        """A control for one run."""
+    def handle(self) -> RunHandle:
+        """A handle on one run."""
         ...
 
     def check(self, plan_json: str) -> None:
@@ -58,16 +58,16 @@ class Engine(Protocol):
         """
         ...
 
-    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables.
 
         Args:
             plan_json: the plan.
             seed: seed of all random streams, 0 to 2**64 - 1.
-            control: from `control`.
+            handle: from `handle`.
 
         Raises:
-            Cancelled: the control was used.
+            Cancelled: the handle was used.
             EngineError: there will be no tables.
         """
         ...

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import expected_s, share, waiting_hosts
+from flashcrowd.emulation.budget import busiest, expected_s, share, waiting_hosts
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs
@@ -63,8 +63,8 @@ class Emulator:
         self._paces: list[dict[str, Any]] = []
         self._agreed: frozenset[str] | None = None
 
-    def control(self) -> LabHandle:
-        """A control for one run."""
+    def handle(self) -> LabHandle:
+        """A handle on one run."""
         return LabHandle()
 
     def check(self, plan_json: str) -> None:
@@ -107,19 +107,19 @@ class Emulator:
         seconds = expected_s(plan)
         return Need(events=need.events, packets=need.packets, seconds=seconds, bytes=size)
 
-    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
         import pyarrow as pa
 
         from flashcrowd.store.schema import ENGINE_TABLES
 
-        rows = self._played(plan_json, seed, control)
+        rows = self._played(plan_json, seed, handle)
         for _ in range(self.repeat_invalid):
             if rows["run"][0]["outcome"] != "invalid":
                 break
             with self._counting:
                 self._repeated += 1
-            rows = self._played(plan_json, seed, control, anew=True)
+            rows = self._played(plan_json, seed, handle, anew=True)
         with self._counting:
             self._paces += [{**pace, "seed": seed} for pace in rows.pop(PACES, ())]
         unknown = rows.keys() - ENGINE_TABLES.keys()
@@ -132,23 +132,21 @@ class Emulator:
             for name, found in rows.items()
         }
 
-    def _played(
-        self, plan_json: str, seed: int, control: Any, anew: bool = False
-    ) -> dict[str, Any]:
+    def _played(self, plan_json: str, seed: int, handle: Any, anew: bool = False) -> dict[str, Any]:
         """The tables of a run by name, once it fits beside the others: rows, or Arrow's.
 
         Args:
             plan_json: the plan.
             seed: the run's.
-            control: a handle for it.
+            handle: a handle for it.
             anew: whether a network that was not found to be the plan's is measured once more.
         """
-        need = self._need(plan_json)
-        hosts = waiting_hosts(json.loads(plan_json))
-        with share(need.packets / max(need.seconds, 1.0), hosts, control):
+        plan = json.loads(plan_json)
+        packets_per_s = busiest(plan, plan_json, seed, self._need(plan_json).packets)
+        with share(packets_per_s, waiting_hosts(plan), handle):
             try:
-                probes = self._self_test(plan_json, seed, control, anew)
-                rows = {**self._in_labs(plan_json, seed, control), "probes": probes}
+                probes = self._self_test(plan_json, seed, handle, anew)
+                rows = {**self._in_labs(plan_json, seed, handle), "probes": probes}
             except EngineError as error:
                 rows = _failed(str(error))
         wrong = failures(rows["probes"])
@@ -159,24 +157,24 @@ class Emulator:
         return rows
 
     def _in_labs(
-        self, plan_json: str, seed: int, control: Any, probe: bool = False
+        self, plan_json: str, seed: int, handle: Any, probe: bool = False
     ) -> Mapping[str, Any]:
         """The tables of a run, or of the self-test, by this machine or by all nodes."""
         if self.across:
-            return in_labs(plan_json, seed, control, self.across, probe=probe)
-        return in_lab(plan_json, seed, control, probe=probe)
+            return in_labs(plan_json, seed, handle, self.across, probe=probe)
+        return in_lab(plan_json, seed, handle, probe=probe)
 
-    def _probed(self, plan_json: str, seed: int, control: Any) -> list[dict[str, Any]]:
+    def _probed(self, plan_json: str, seed: int, handle: Any) -> list[dict[str, Any]]:
         """What probes find; measured anew if that is not the plan's, and this machine was late."""
-        found = self._in_labs(plan_json, seed, control, probe=True)
+        found = self._in_labs(plan_json, seed, handle, probe=True)
         for _ in range(SELF_TESTS - 1):
             if not (found["late"] and failures(found["probes"])):
                 break
-            found = self._in_labs(plan_json, seed, control, probe=True)
+            found = self._in_labs(plan_json, seed, handle, probe=True)
         return found["probes"]
 
     def _self_test(
-        self, plan_json: str, seed: int, control: Any, anew: bool
+        self, plan_json: str, seed: int, handle: Any, anew: bool
     ) -> list[dict[str, Any]]:
         """What probes find on a plan's network, measured once for each network.
 
@@ -191,7 +189,7 @@ class Emulator:
             tested = self._tested.setdefault(key, _Tested(plan_json, seed))
         with tested.testing:
             if tested.probes is None or (anew and failures(tested.probes)):
-                tested.probes = self._probed(plan_json, seed, control)
+                tested.probes = self._probed(plan_json, seed, handle)
                 tested.at = time.monotonic()
             return tested.probes
 
@@ -212,7 +210,7 @@ class Emulator:
             return kept
         with ThreadPoolExecutor(RETESTS) as side_by_side:
             again = side_by_side.map(
-                lambda it: self._probed(it.plan_json, it.seed, self.control()), old
+                lambda it: self._probed(it.plan_json, it.seed, self.handle()), old
             )
             probes = [row for rows in again for row in rows if row["probe"] != self_test.COVERED]
         within = sum(row["within"] for row in probes)

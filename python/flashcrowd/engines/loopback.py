@@ -49,8 +49,8 @@ class Loopback:
         self._lock = threading.Lock()
         self._paces: list[dict[str, Any]] = []
 
-    def control(self) -> LabHandle:
-        """A control for one run."""
+    def handle(self) -> LabHandle:
+        """A handle on one run."""
         return LabHandle()
 
     def check(self, plan_json: str) -> None:
@@ -68,22 +68,22 @@ class Loopback:
             for plan, need in zip(plans, found, strict=True)
         ]
 
-    def run(self, plan_json: str, seed: int, control: LabHandle) -> Mapping[str, pa.Table]:
+    def run(self, plan_json: str, seed: int, handle: LabHandle) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""
         import pyarrow as pa
 
         from flashcrowd.store.schema import ENGINE_TABLES
 
         while not self._turns.acquire(timeout=_LOOK_S):
-            if control.cancelled:
+            if handle.cancelled:
                 raise Cancelled
         try:
             asked = {"plan": plan_json, "seed": seed}
-            answer = in_process(_MODULE, asked, control)
+            answer = in_process(_MODULE, asked, handle)
             for _ in range(self.repeat_invalid):
                 if answer["tables"]["run"][0]["outcome"] != "invalid":
                     break
-                answer = in_process(_MODULE, asked, control)
+                answer = in_process(_MODULE, asked, handle)
         finally:
             self._turns.release()
         rows = answer["tables"]

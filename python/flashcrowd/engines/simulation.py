@@ -24,8 +24,8 @@ class Simulator:
         self.repeat_invalid = 0
         self._plans = _core.PlanReader()
 
-    def control(self) -> _core.RunHandle:
-        """A control for one run."""
+    def handle(self) -> _core.RunHandle:
+        """A handle on one run."""
         return _core.RunHandle(force=self.force)
 
     def check(self, plan_json: str) -> None:
@@ -39,12 +39,12 @@ class Simulator:
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
 
-    def run(self, plan_json: str, seed: int, control: Any) -> Mapping[str, pa.Table]:
+    def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""
         import pyarrow as pa  # late: `check` needs no tables
 
         try:
-            tables = _core.simulate(plan_json, seed, control)
+            tables = _core.simulate(plan_json, seed, handle)
         except _core.Cancelled:
             raise Cancelled from None
         except _core.PlanError as error:

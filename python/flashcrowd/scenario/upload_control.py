@@ -114,18 +114,18 @@ _ENDINGS: dict[str, type[Span | Rate]] = {"_ns": Span, "_bps": Rate}
 def _parameter(described: dict[str, Any]) -> tuple[str, tuple[Any, Any]]:
     """A parameter as a field: its name in files, its type and its default."""
     key: str = described["name"]
-    least, most, default = described["least"], described["most"], described["default"]
+    low, high, default = described["min"], described["max"], described["default"]
     for ending, quantity in _ENDINGS.items():
         if key.endswith(ending):
             # Bounds are in seconds or bits per second, the default as the plan has it.
             whole = 10**9 if quantity is Span else 1
-            bounds = (quantity.of(round(bound * whole)) for bound in (least, most))
+            bounds = (quantity.of(round(bound * whole)) for bound in (low, high))
             kind: Any = Annotated[quantity, within(*bounds)]
             default = quantity.of(default)
             return key.removesuffix(ending), (kind, _field(default, described))
     if isinstance(default, bool):
         return key, (bool, _field(default, described))
-    bounded = Field(ge=least, le=most)
+    bounded = Field(ge=low, le=high)
     return key, (Annotated[type(default), bounded], _field(default, described))
 
 

@@ -9,22 +9,22 @@ from flashcrowd.engines import Engine, EngineError, RunHandle
 from flashcrowd.study.pool import Done, Job
 
 
-def carry_out(engine: Engine, job: Job, control: RunHandle, worker: int) -> Done:
+def carry_out(engine: Engine, job: Job, handle: RunHandle, worker: int) -> Done:
     """Carry out one run.
 
     Args:
         engine: what runs it.
         job: which run, and its plan.
-        control: from the engine.
+        handle: from the engine.
         worker: number of the worker, for the run's cost.
 
     Raises:
-        Cancelled: the control was used.
+        Cancelled: the handle was used.
         EngineError: the engine failed; the message names the run.
     """
     begin = time.perf_counter()
     try:
-        tables = engine.run(job.plan, job.run.seed, control)
+        tables = engine.run(job.plan, job.run.seed, handle)
     except EngineError as error:
         place = f"point {job.run.point}, repeat {job.run.repeat}, seed {job.run.seed}"
         raise type(error)(f"{place}: {error}") from error

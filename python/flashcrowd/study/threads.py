@@ -122,14 +122,14 @@ class _Execution:
 
     def _state(self) -> tuple[int, float]:
         with self.lock:
-            part = sum(control.progress for control in self.running.values())
+            part = sum(handle.progress for handle in self.running.values())
             return self.finished, self.finished + part
 
     def _stop(self) -> None:
         with self.lock:
             self.stopping = True
-            for control in self.running.values():
-                control.cancel()
+            for handle in self.running.values():
+                handle.cancel()
 
     def _live(self, worker: int) -> None:
         try:
@@ -149,9 +149,9 @@ class _Execution:
                 if self.stopping or not self.waiting:
                     break
                 job = self.waiting.pop()
-                control = self.running[worker] = self.engine.control()
+                handle = self.running[worker] = self.engine.handle()
             try:
-                done = carry_out(self.engine, job, control, worker)
+                done = carry_out(self.engine, job, handle, worker)
                 with self.lock:
                     self.finished += 1
             except Cancelled:

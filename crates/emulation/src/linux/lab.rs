@@ -480,7 +480,7 @@ impl Driver {
             packets: lateness.count(),
             late_p50_s: lateness.quantile(500).seconds(),
             late_p99_s: lateness.quantile(990).seconds(),
-            late_max_s: lateness.most().seconds(),
+            late_max_s: lateness.max().seconds(),
             busy,
             oversleep_p99_s: 0.0,
         });

@@ -41,12 +41,12 @@ unsafe impl Send for PacketRing {}
 
 impl PacketRing {
     /// A ring for the interfaces of the calling thread's namespace, for packets of at most so many bytes.
-    pub(crate) fn new(most_bytes: u32) -> io::Result<PacketRing> {
+    pub(crate) fn new(max_bytes: u32) -> io::Result<PacketRing> {
         let (family, cooked) = (AddressFamily::PACKET, SocketType::DGRAM);
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         // Without a protocol: it receives nothing before it is bound.
         let socket = socket_with(family, cooked, flags, None)?;
-        let frame_bytes = (HEADROOM + most_bytes as usize).next_power_of_two();
+        let frame_bytes = (HEADROOM + max_bytes as usize).next_power_of_two();
         let block_bytes = BLOCK_BYTES.max(frame_bytes);
         let blocks = RING_BYTES / block_bytes;
         let frames = RING_BYTES / frame_bytes;

@@ -157,21 +157,21 @@ impl Driver {
         let id = self.libutp.connect(remote.port());
         self.connection = Some(id);
         let content: Vec<u8> = (0..OFFER as u64 + PERIOD).map(|at| (at % PERIOD) as u8).collect();
-        let most = self.bytes.unwrap_or(u64::MAX);
+        let max = self.bytes.unwrap_or(u64::MAX);
         let mut shut = false;
         loop {
             self.take_datagrams()?;
             // Before it is connected this takes nothing.
-            while self.done < most {
+            while self.done < max {
                 let begin = (self.done % PERIOD) as usize;
-                let len = usize::try_from(most - self.done).unwrap_or(OFFER).min(OFFER);
+                let len = usize::try_from(max - self.done).unwrap_or(OFFER).min(OFFER);
                 let taken = self.libutp.write(id, &content[begin..begin + len]);
                 self.done += taken as u64;
                 if taken < len {
                     break;
                 }
             }
-            if self.done == most && !shut {
+            if self.done == max && !shut {
                 shut = true;
                 self.libutp.shutdown(id);
             }

@@ -68,15 +68,15 @@ impl Host for Theirs {
             return;
         }
         if !self.closed {
-            let mut most = usize::MAX;
+            let mut max = usize::MAX;
             if let Some((bytes, pause)) = self.application.lazy {
-                most = if now >= self.next_read { bytes as usize } else { 0 };
-                if most > 0 {
+                max = if now >= self.next_read { bytes as usize } else { 0 };
+                if max > 0 {
                     self.next_read = now + pause;
                 }
             }
-            if most > 0 {
-                let bytes = self.host.read(socket, most);
+            if max > 0 {
+                let bytes = self.host.read(socket, max);
                 self.unread = self.application.lazy.is_some() && !bytes.is_empty();
                 self.received.extend(bytes);
             } else {

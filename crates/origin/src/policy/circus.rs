@@ -169,9 +169,9 @@ impl Regions {
         let layout = world.file(file).layout;
         let share = world.memory_at_rest() / u64::from(world.active_files().max(1));
         let wanted = self.active_bytes.min(share) / layout.block_size();
-        let least = layout.blocks_per_extent().min(layout.blocks());
+        let min = layout.blocks_per_extent().min(layout.blocks());
         let length = wanted.min(u64::from(layout.blocks())) as u32;
-        Region { length: length.max(least), ..self.all[file as usize] }
+        Region { length: length.max(min), ..self.all[file as usize] }
     }
 
     /// Whether an extent is in the region of a file that somebody downloads.

@@ -44,7 +44,7 @@ struct Node {
     /// What is to be added to each count beneath it.
     added: i32,
     /// The least worth beneath it. To its count belongs what was added here and below, not what was added above.
-    least: Worth,
+    min: Worth,
 }
 
 /// The bits of a key that say which extent of a file it is.
@@ -60,7 +60,7 @@ impl Node {
     }
     fn add(&mut self, clients: i32) {
         self.added += clients;
-        self.least.clients += clients;
+        self.min.clients += clients;
     }
 }
 
@@ -104,7 +104,7 @@ impl Ranking {
     pub(super) fn insert(&mut self, file: u32, extent: u32, worth: Worth) {
         let key = key(file, extent);
         let leaf =
-            Node { key, bits: 0, parent: NOWHERE, children: [NOWHERE; 2], added: 0, least: worth };
+            Node { key, bits: 0, parent: NOWHERE, children: [NOWHERE; 2], added: 0, min: worth };
         let leaf = self.make(leaf);
         let slot = worth.slot as usize;
         self.leaves.resize(self.leaves.len().max(slot + 1), NOWHERE);
@@ -125,7 +125,7 @@ impl Ranking {
             above += node.added;
             at = node.children[node.side(key)];
         }
-        self.node_mut(leaf).least.clients -= above;
+        self.node_mut(leaf).min.clients -= above;
         let parent = self.node(at).parent;
         let begin = key & !(u64::MAX >> (u64::BITS - bits));
         let mut fork = Node { key: begin, bits, children: [at; 2], ..self.node(leaf).clone() };
@@ -134,7 +134,7 @@ impl Ranking {
         self.replace(parent, at, fork);
         self.node_mut(at).parent = fork;
         self.node_mut(leaf).parent = fork;
-        self.node_mut(fork).least = self.least(fork);
+        self.node_mut(fork).min = self.min(fork);
         self.settle(parent);
     }
 
@@ -156,21 +156,21 @@ impl Ranking {
     }
 
     /// The least worth beneath a node, by its children.
-    fn least(&self, at: u32) -> Worth {
+    fn min(&self, at: u32) -> Worth {
         let Node { children: [one, other], added, .. } = *self.node(at);
-        let least = self.node(one).least.min(self.node(other).least);
-        Worth { clients: least.clients + added, ..least }
+        let min = self.node(one).min.min(self.node(other).min);
+        Worth { clients: min.clients + added, ..min }
     }
 
     /// Something beneath this node has changed.
     fn settle(&mut self, mut at: u32) {
         while at != NOWHERE {
-            let least = self.least(at);
+            let min = self.min(at);
             let node = self.node_mut(at);
-            if node.least == least {
+            if node.min == min {
                 return;
             }
-            node.least = least;
+            node.min = min;
             at = node.parent;
         }
     }
@@ -187,7 +187,7 @@ impl Ranking {
 
     fn change(&mut self, slot: u32, change: impl FnOnce(&mut Worth)) {
         let leaf = self.node_mut(self.leaves[slot as usize]);
-        change(&mut leaf.least);
+        change(&mut leaf.min);
         let parent = leaf.parent;
         self.settle(parent);
     }
@@ -216,7 +216,7 @@ impl Ranking {
             None => {
                 let children = node.children;
                 children.into_iter().for_each(|child| self.add_beneath(child, extents, clients));
-                self.node_mut(at).least = self.least(at);
+                self.node_mut(at).min = self.min(at);
             }
         }
     }
@@ -239,15 +239,15 @@ impl Ranking {
         first: &mut Option<Worth>,
     ) {
         let node = self.node(at);
-        let least = Worth { clients: node.least.clients + above, ..node.least };
-        if first.is_some_and(|first| first < least) {
+        let min = Worth { clients: node.min.clients + above, ..node.min };
+        if first.is_some_and(|first| first < min) {
             return;
         }
-        if may_go(least.slot) {
-            *first = Some(least);
+        if may_go(min.slot) {
+            *first = Some(min);
         } else if node.bits > 0 {
             let mut children = node.children;
-            children.sort_by_key(|child| self.node(*child).least);
+            children.sort_by_key(|child| self.node(*child).min);
             let above = above + node.added;
             children.into_iter().for_each(|child| self.search(child, above, may_go, first));
         }

@@ -20,7 +20,7 @@ struct Level {
     /// Clients that count for all extents of a group.
     added: Box<[i32]>,
     /// Upper bounds of what is counted below, that is, without `added`.
-    most: Box<[i32]>,
+    max: Box<[i32]>,
     /// Which of the bounds may be too high.
     loose: Box<[u64]>,
 }
@@ -32,12 +32,12 @@ impl Level {
     fn new(groups: usize) -> Level {
         Level {
             added: vec![0; groups].into_boxed_slice(),
-            most: vec![0; groups].into_boxed_slice(),
+            max: vec![0; groups].into_boxed_slice(),
             loose: vec![0; groups.div_ceil(64)].into_boxed_slice(),
         }
     }
     fn raise(&mut self, group: usize, value: i32) {
-        self.most[group] = self.most[group].max(value);
+        self.max[group] = self.max[group].max(value);
     }
     /// A value of the group has fallen or gone.
     fn loosen(&mut self, group: usize) {
@@ -47,7 +47,7 @@ impl Level {
         self.loose[group / 64] >> (group % 64) & 1 != 0
     }
     fn tighten(&mut self, group: usize, value: i32) {
-        self.most[group] = value;
+        self.max[group] = value;
         self.loose[group / 64] &= !(1 << (group % 64));
     }
 }
@@ -112,7 +112,7 @@ impl Wanted {
             self.bound(extent);
             bits &= bits - 1;
         }
-        self.chunks.raise(place / 64, self.groups.most[place] + self.groups.added[place]);
+        self.chunks.raise(place / 64, self.groups.max[place] + self.groups.added[place]);
         self.loosen(64 * group);
     }
 
@@ -153,8 +153,8 @@ impl Wanted {
 
     /// The extent on the disk only that most clients miss, among those that `needs` holds; of several the first at
     /// `from` or behind it, around the file.
-    pub(super) fn most(&mut self, needs: &ExtentSet, from: u32) -> Option<u32> {
-        let groups = self.groups.most.len();
+    pub(super) fn max(&mut self, needs: &ExtentSet, from: u32) -> Option<u32> {
+        let groups = self.groups.max.len();
         let first = from as usize / 64;
         let upper = u64::MAX << (from % 64);
         let mut best = (NONE, None);
@@ -175,7 +175,7 @@ impl Wanted {
         best: &mut (i32, Option<u32>),
     ) {
         let mut group = begin;
-        let end = end.min(self.groups.most.len());
+        let end = end.min(self.groups.max.len());
         while group < end {
             if group.is_multiple_of(64) {
                 // A chunk that this client needs nothing of, or in which no count is greater, is passed over.
@@ -188,7 +188,7 @@ impl Wanted {
                     Some(_) => {}
                 }
                 let enough = best.0 - self.chunks.added[group / 64];
-                if self.most_of_chunk(group / 64, enough) <= enough {
+                if self.max_of_chunk(group / 64, enough) <= enough {
                     group += 64;
                     continue;
                 }
@@ -196,7 +196,7 @@ impl Wanted {
             let mut bits = needs.word(group as u32) & mask & !self.present[group];
             let added = self.of_group(group);
             let enough = best.0 - added;
-            if bits != 0 && self.most_of_group(group, enough) > enough {
+            if bits != 0 && self.max_of_group(group, enough) > enough {
                 while bits != 0 {
                     let extent = 64 * group as u32 + bits.trailing_zeros();
                     let value = self.extra[extent as usize] + added;
@@ -211,30 +211,30 @@ impl Wanted {
     }
 
     /// The greatest count in a group, or anything above `enough` if it is no more than that.
-    fn most_of_group(&mut self, group: usize, enough: i32) -> i32 {
-        if self.groups.most[group] > enough && self.groups.is_loose(group) {
+    fn max_of_group(&mut self, group: usize, enough: i32) -> i32 {
+        if self.groups.max[group] > enough && self.groups.is_loose(group) {
             let extents = 64 * group..(64 * group + 64).min(self.extra.len());
             let present = self.present[group];
             let absent = extents.filter(|extent| present >> (extent % 64) & 1 == 0);
-            let most = absent.map(|extent| self.extra[extent]).max().unwrap_or(NONE);
-            self.groups.tighten(group, most);
+            let max = absent.map(|extent| self.extra[extent]).max().unwrap_or(NONE);
+            self.groups.tighten(group, max);
         }
-        self.groups.most[group]
+        self.groups.max[group]
     }
 
-    fn most_of_chunk(&mut self, chunk: usize, enough: i32) -> i32 {
-        if self.chunks.most[chunk] > enough && self.chunks.is_loose(chunk) {
-            let groups = 64 * chunk..(64 * chunk + 64).min(self.groups.most.len());
-            let most = groups.map(|group| {
+    fn max_of_chunk(&mut self, chunk: usize, enough: i32) -> i32 {
+        if self.chunks.max[chunk] > enough && self.chunks.is_loose(chunk) {
+            let groups = 64 * chunk..(64 * chunk + 64).min(self.groups.max.len());
+            let max = groups.map(|group| {
                 let added = self.groups.added[group];
-                self.most_of_group(group, enough - added) + added
+                self.max_of_group(group, enough - added) + added
             });
-            let most = most.max().unwrap_or(NONE);
-            self.chunks.tighten(chunk, most);
+            let max = max.max().unwrap_or(NONE);
+            self.chunks.tighten(chunk, max);
             // The groups below `enough` were not looked at: their bounds may be too high still.
             self.chunks.loosen(chunk);
         }
-        self.chunks.most[chunk]
+        self.chunks.max[chunk]
     }
 }
 
@@ -295,7 +295,7 @@ mod tests {
                 let around = (at..size).chain(0..at);
                 let there = around.filter(|e| needs.contains(*e) && !present[*e as usize]);
                 let best = there.rev().max_by_key(|extent| counts[*extent as usize]);
-                prop_assert_eq!(wanted.most(&needs, at), best);
+                prop_assert_eq!(wanted.max(&needs, at), best);
                 prop_assert_eq!(wanted.of(at), counts[at as usize]);
             }
         }

@@ -2,7 +2,7 @@ use crate::list::{Links, List};
 use crate::world::World;
 
 /// Uses of an extent that are counted at most.
-const MOST_USES: u8 = 3;
+const MAX_USES: u8 = 3;
 
 /// S3-FIFO ("FIFO queues are all you need for cache eviction", Yang et al., SOSP 2023): newcomers stand in a small
 /// queue of a tenth of the memory; who was used again moves to the main queue, where each use is one more turn. Who
@@ -47,7 +47,7 @@ impl S3Fifo {
 
     pub(super) fn touch(&mut self, slot: u32) {
         let entry = &mut self.entries[slot as usize];
-        entry.uses = (entry.uses + 1).min(MOST_USES);
+        entry.uses = (entry.uses + 1).min(MAX_USES);
     }
 
     pub(super) fn remove(&mut self, world: &World, slot: u32) {
@@ -63,7 +63,7 @@ impl S3Fifo {
     pub(super) fn victim(&mut self, world: &World, keeps: impl Fn(u32) -> bool) -> Option<u32> {
         let mut second = None;
         // Each turn but those that find an extent that stays uses up a move or a use.
-        let turns = (self.small.len() + self.main.len()) * (usize::from(MOST_USES) + 2);
+        let turns = (self.small.len() + self.main.len()) * (usize::from(MAX_USES) + 2);
         for _ in 0..turns {
             let small = self.small.len() * 10 > self.small.len() + self.main.len();
             let from_small = small || self.main.is_empty();

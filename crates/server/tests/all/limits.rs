@@ -78,8 +78,8 @@ fn what_waits_in_a_socket_is_bounded_as_it_is_set() {
         }
     };
     let of_the_kernel = |unsent: u32| json!({"send_buffer_bytes": null, "unsent_bytes": unsent});
-    let most = written(of_the_kernel(1 << 20));
-    assert!(most > 500_000, "{most}");
+    let max = written(of_the_kernel(1 << 20));
+    assert!(max > 500_000, "{max}");
     for bounded in [of_the_kernel(4096), json!({"unsent_bytes": 1 << 20})] {
         let less = written(bounded);
         assert!(less < 400_000, "{less}");

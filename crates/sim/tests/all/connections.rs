@@ -440,8 +440,8 @@ fn the_window_is_that_of_rfc_5681() {
                         credit = 0.0;
                     } else if cut != threshold {
                         // Equation 4: half of the flight, two segments at least. The receiver takes 17520 B.
-                        let most = (window.min(17_520.0) / 2.0).max(2.0 * mss);
-                        assert!((2.0 * mss..=most).contains(&cut), "{cut} of {window}");
+                        let max = (window.min(17_520.0) / 2.0).max(2.0 * mss);
+                        assert!((2.0 * mss..=max).contains(&cut), "{cut} of {window}");
                         assert_eq!(now, cut, "{row:?}");
                         reductions += 1;
                         credit = 0.0;
@@ -487,11 +487,11 @@ fn the_queueing_delay_is_that_of_the_packets() {
         .filter_map(|row| maybe(row, "queueing_delay_s"))
         .filter(|delay| *delay > 0.0)
         .collect();
-    let least = took.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = took.iter().copied().fold(0.0_f64, f64::max) - least;
+    let min = took.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = took.iter().copied().fold(0.0_f64, f64::max) - min;
     let longest = told.iter().copied().fold(0.0_f64, f64::max);
-    assert!(most > 0.05 && (longest - most).abs() < 0.02, "{longest} {most}");
-    assert!(told.iter().all(|delay| took.iter().any(|it| (it - least - delay).abs() < 0.014)));
+    assert!(max > 0.05 && (longest - max).abs() < 0.02, "{longest} {max}");
+    assert!(told.iter().all(|delay| took.iter().any(|it| (it - min - delay).abs() < 0.014)));
     assert_eq!(texts(&tables, "connections", "controller"), ["libutp"; 2]);
     assert_eq!(numbers(&tables, "connections", "target_delay_s"), [0.1; 2]);
 }

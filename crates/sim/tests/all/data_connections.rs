@@ -29,7 +29,7 @@ fn what_blocks_apart_change_in_a_small_swarm() {
         assert_eq!(texts(&tables, "run", "outcome"), ["completed"], "{name}");
         let durations = numbers(&tables, "downloads", "duration_s");
         let one = |column| numbers(&tables, "run", column)[0];
-        let most = |name, column| numbers(&tables, name, column).into_iter().fold(0.0, f64::max);
+        let max = |name, column| numbers(&tables, name, column).into_iter().fold(0.0, f64::max);
         assert_eq!(durations.len(), 10, "{name}");
         writeln!(
             table,
@@ -38,8 +38,8 @@ fn what_blocks_apart_change_in_a_small_swarm() {
             one("end_s"),
             one("packets_delivered"),
             one("packets_dropped"),
-            most("links", "mean_queue_delay_s"),
-            most("links", "max_queue_packets"),
+            max("links", "mean_queue_delay_s"),
+            max("links", "max_queue_packets"),
         )
         .expect("a string takes everything");
     }
@@ -159,9 +159,9 @@ fn carriers_that_do_not_exist_are_refused_with_their_place() {
         }),
         "plan: workloads[1].transport: 2 does not exist: there are 2"
     );
-    let drawn = |least, most| {
+    let drawn = |min, max| {
         move |plan: &mut Plan| {
-            let (least_ns, most_ns) = (Span::from_secs(least), Span::from_secs(most));
+            let (least_ns, most_ns) = (Span::from_secs(min), Span::from_secs(max));
             plan.network.links[1].delay = Some(DrawnDelay { number: 0, least_ns, most_ns });
         }
     };

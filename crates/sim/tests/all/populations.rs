@@ -210,9 +210,9 @@ fn a_server_alone_takes_as_long_as_its_limit_says() {
     // 6 MiB in blocks with 13 bytes each at 200 KiB/s are 30.7 s; the first round is after 10 s, and
     // nobody has anything of anybody else.
     let last = numbers(&tables, "run", "end_s")[0];
-    let least = 6.0 * 1024.0 * (1.0 + 13.0 / 16_384.0) / 200.0;
-    assert!((least..least + 14.0).contains(&last), "{last} and not {least}");
+    let min = 6.0 * 1024.0 * (1.0 + 13.0 / 16_384.0) / 200.0;
+    assert!((min..min + 14.0).contains(&last), "{last} and not {min}");
     // Its limit is what holds it up from then on.
     let limited = spent(&tables, "limited_share", "needed_s")[0].unwrap_or_default();
-    assert!((least - 1.0..least + 1.0).contains(&limited), "{limited}");
+    assert!((min - 1.0..min + 1.0).contains(&limited), "{limited}");
 }

@@ -164,7 +164,7 @@ proptest! {
         upload in prop_oneof![Just(None), (20u64..400).prop_map(Some)],
         (extents, extent_shift, reads) in (3u32..20, 0u32..7, 1u32..9),
         (kind, positioning, mbps) in (0usize..3, 0u64..20_000, 20u64..400),
-        (suggest, crowd_suggests, most) in (any::<bool>(), any::<bool>(), 0u32..20),
+        (suggest, crowd_suggests, max) in (any::<bool>(), any::<bool>(), 0u32..20),
         seed in any::<u64>(),
     ) {
         let disk = match kind {
@@ -176,7 +176,7 @@ proptest! {
         let upload = upload.and_then(kilobytes).into();
         let mut plan = crowd(leechers, upload, Some(storage));
         for (place, on) in [(1, suggest), (0, crowd_suggests)] {
-            plan.profiles[place].fast.max_suggested = most;
+            plan.profiles[place].fast.max_suggested = max;
             if on {
                 plan.profiles[place].fast.suggest = SuggestMode::ReadCache;
             }

@@ -129,7 +129,7 @@ fn what_a_client_says_lags_as_its_interface_does() {
     // After a start without a limit for a moment, both come to the limit, the mean 10 s later.
     assert!((mean(&now[20..]) / 400_000.0 - 1.0).abs() < 0.05, "{now:?}");
     assert!((mean(&later[20..]) / 400_000.0 - 1.0).abs() < 0.05, "{later:?}");
-    let spread = |of: &[f64]| of.iter().fold(0.0f64, |most, it| most.max((it - 400_000.0).abs()));
+    let spread = |of: &[f64]| of.iter().fold(0.0f64, |max, it| max.max((it - 400_000.0).abs()));
     assert!(spread(&later[20..]) < spread(&now[20..]) / 2.0, "{now:?}\n{later:?}");
     // One that renews every 3 s tells of nothing for two seconds of three.
     let seldom = uploads(ClientInterface { refresh_ns: Span::from_secs(3), ..exact });

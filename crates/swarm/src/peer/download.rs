@@ -135,7 +135,7 @@ impl Peer {
         let mut given_up = false;
         if let Some(extras) = &mut c.extras {
             let took = now.since(extras.owes_since);
-            let late = |most| took >= extras.request_time.timeout(most);
+            let late = |max| took >= extras.request_time.timeout(max);
             let late = self.profile.requests.request_timeout_ns.is_some_and(late);
             extras.snubbed &= late || self.block_map.has_block(block);
             extras.request_time.add(took);

@@ -94,8 +94,8 @@ impl Peer {
             } else {
                 let all = all.get_or_insert_with(|| {
                     let reachable = self.conns.iter().filter(|(_, c)| is_reachable(c));
-                    let most = rules.max_entries as usize;
-                    let added = reachable.map(|(_, c)| neighbour(c)).take(most).collect();
+                    let max = rules.max_entries as usize;
+                    let added = reachable.map(|(_, c)| neighbour(c)).take(max).collect();
                     Arc::new(PeerExchange::new(added, Vec::new()))
                 });
                 Some(all.clone())
@@ -138,14 +138,14 @@ impl Peer {
     }
     /// A neighbour tells whom it is connected to.
     pub(super) fn on_peer_exchange(&mut self, now: Time, id: ConnId, message: &PeerExchange) {
-        let most = self.profile.peer_exchange.max_named as usize;
+        let max = self.profile.peer_exchange.max_named as usize;
         let Some(exchanged) = self.conns.get_mut(id).and_then(Conn::exchanged_mut) else { return };
         for peer in message.dropped() {
             exchanged.named.remove(peer);
         }
         let mut fresh = Vec::new();
         for neighbour in message.added() {
-            if exchanged.named.len() >= most {
+            if exchanged.named.len() >= max {
                 break;
             }
             if exchanged.named.insert(neighbour.peer) {

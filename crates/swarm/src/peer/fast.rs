@@ -88,10 +88,10 @@ impl Peer {
     ) -> bool {
         let blocks = self.block_map.torrent().blocks(0);
         let grace = self.profile.fast.choked_request_ns;
-        let most = self.profile.requests.max_queue.max(1) as usize;
+        let max = self.profile.requests.max_queue.max(1) as usize;
         let uploads = self.limit != UploadLimit::Nothing;
         let Some(c) = self.conns.get_mut(id) else { return false };
-        let (choked, full) = (c.choke_sent, c.queued() > most);
+        let (choked, full) = (c.choke_sent, c.queued() > max);
         let Some(extras) = &mut c.extras else { return false };
         let mut granted = extras.granted.iter_mut().filter(|_| uploads);
         let granted = granted.find(|(piece, _)| *piece == wanted.piece);

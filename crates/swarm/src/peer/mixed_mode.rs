@@ -6,7 +6,7 @@ use super::Peer;
 use super::connection::{Conn, Stage};
 use super::extras::ReadQuota;
 use crate::bandwidth::{Bandwidth, PeerClass};
-use crate::mixed_mode::{Busy, LEAST_DOWNLOAD, LEAST_UPLOAD, Rates};
+use crate::mixed_mode::{Busy, MIN_DOWNLOAD, MIN_UPLOAD, Rates};
 use crate::profile::{MixedModeAlgorithm, Profile, Sharing};
 use crate::{Action, ConnId};
 use flashcrowd_base::Time;
@@ -118,11 +118,11 @@ impl Peer {
         state.rates.roll(second.saturating_sub(1));
         let (upload, download) = state.rates.upload_and_download();
         state.rates.roll(second);
-        state.reads.limit_tcp(down.tcp_limit(download, LEAST_DOWNLOAD));
+        state.reads.limit_tcp(down.tcp_limit(download, MIN_DOWNLOAD));
         let after = state.reads.limits_tcp();
         state.tick_at = if mixed { next } else { Time::NEVER };
         if let Some(bandwidth) = &mut self.bandwidth {
-            bandwidth.limit_tcp(up.tcp_limit(upload, LEAST_UPLOAD));
+            bandwidth.limit_tcp(up.tcp_limit(upload, MIN_UPLOAD));
         }
         if before != after {
             for number in 0..self.conns.end() {

@@ -262,10 +262,10 @@ impl Peer {
         self.actions.len()
     }
 
-    /// The connections to which the next `most` actions will write, for the same purpose as
+    /// The connections to which the next `max` actions will write, for the same purpose as
     /// [`prefetch`](Peer::prefetch).
-    pub fn writes_ahead(&self, most: usize) -> impl Iterator<Item = ConnId> + '_ {
-        self.actions.iter().take(most).filter_map(|action| match action {
+    pub fn writes_ahead(&self, max: usize) -> impl Iterator<Item = ConnId> + '_ {
+        self.actions.iter().take(max).filter_map(|action| match action {
             Action::Write { conn, .. } => Some(*conn),
             _ => None,
         })

@@ -62,8 +62,8 @@ impl Peer {
     /// It may be connected to later.
     fn remember(&mut self, remote: PeerId, sources: Sources) {
         let rules = &self.profile.connections;
-        let most = rules.max_candidates.unwrap_or(rules.max_initiate);
-        self.candidates.add(remote, sources, most);
+        let max = rules.max_candidates.unwrap_or(rules.max_initiate);
+        self.candidates.add(remote, sources, max);
     }
     /// Opens what may be opened now; the others wait for a tick.
     fn connect_to_candidates(&mut self, now: Time) {

@@ -53,12 +53,12 @@ impl Peer {
     pub(super) fn open_waiting(&mut self, now: Time) {
         self.openings.tick_at = Time::NEVER;
         let rules = &self.profile.connections;
-        let (Some(most), limit) = (rules.opened_per_second, rules.max_initiate) else { return };
-        let made_up = self.openings.ahead.min(most);
+        let (Some(max), limit) = (rules.opened_per_second, rules.max_initiate) else { return };
+        let made_up = self.openings.ahead.min(max);
         self.openings.ahead -= made_up;
         // No more than half of what there is room for (`smooth_connects`).
         let room = limit.saturating_sub(self.conns.live()).div_ceil(2);
-        for _ in 0..room.min(most - made_up) {
+        for _ in 0..room.min(max - made_up) {
             let Some(candidate) = self.candidates.pop() else { break };
             self.open_connection(now, candidate);
         }

@@ -106,10 +106,10 @@ impl Peer {
         let begun = self.picker.begun_pieces().filter(|piece| self.block_map.has_free(*piece));
         let partials = begun.count() as u64;
         let neighbours = self.open + self.open_web_seeds();
-        let most = rules.partials_per_neighbour * f64::from(neighbours);
+        let max = rules.partials_per_neighbour * f64::from(neighbours);
         let blocks = u64::from(self.block_map.torrent().blocks(0));
         rules.partials_per_neighbour > 0.0
-            && (partials as f64 > libm::floor(most) || partials * blocks > MAX_PARTIAL_BLOCKS)
+            && (partials as f64 > libm::floor(max) || partials * blocks > MAX_PARTIAL_BLOCKS)
     }
     /// Speaks for blocks; how many are lacking still.
     fn pick_blocks(&mut self, id: ConnId, pace: &Pace, mut lacking: i64) -> i64 {
@@ -137,8 +137,8 @@ impl Peer {
             let Some(piece) = piece else { break };
             let begun = self.picker.begun_pieces().any(|other| other == piece);
             let run = if self.profile.picker.adjacent_pieces && contiguous > 0 && !begun {
-                let most = contiguous.div_ceil(self.block_map.torrent().blocks(0));
-                self.picker.run_around(piece, most, want)
+                let max = contiguous.div_ceil(self.block_map.torrent().blocks(0));
+                self.picker.run_around(piece, max, want)
             } else {
                 piece..piece + 1
             };
@@ -223,7 +223,7 @@ impl Peer {
         let Some(c) = self.conns.get(id).filter(|c| !c.active().is_empty()) else { return };
         let Some(extras) = &c.extras else { return };
         let owed = now.since(extras.owes_since);
-        let late = |most| owed > extras.request_time.timeout(most);
+        let late = |max| owed > extras.request_time.timeout(max);
         let late = rules.request_timeout_ns.is_some_and(late);
         let heard = c.last_block.max(extras.asked_at);
         let silent = |timeout| heard.is_some_and(|at| now.since(at) > timeout);

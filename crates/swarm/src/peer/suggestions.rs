@@ -26,8 +26,8 @@ pub(super) struct RecentReads {
 }
 
 impl RecentReads {
-    /// A piece that so many per cent of the neighbours have was read; `most` pieces are kept.
-    fn add(&mut self, piece: u32, per_cent: u32, most: usize) {
+    /// A piece that so many per cent of the neighbours have was read; `max` pieces are kept.
+    fn add(&mut self, piece: u32, per_cent: u32, max: usize) {
         let (per_cent, usual) = (i64::from(per_cent), (self.mean + FINE / 2) / FINE);
         self.samples = (self.samples + 1).min(SAMPLES);
         self.mean += (per_cent * FINE - self.mean) / self.samples;
@@ -35,7 +35,7 @@ impl RecentReads {
             return;
         }
         self.pieces.retain(|other| *other != piece);
-        let spare = (self.pieces.len() + 1).saturating_sub(most);
+        let spare = (self.pieces.len() + 1).saturating_sub(max);
         self.pieces.drain(..spare.min(self.pieces.len()));
         self.pieces.push(piece);
     }
@@ -66,8 +66,8 @@ impl Peer {
         }
         let neighbours = self.open.max(1);
         let per_cent = u64::from(self.picker.owners(piece)) * 100 / u64::from(neighbours);
-        let most = self.profile.fast.max_suggested as usize;
-        self.recent_reads.add(piece, per_cent as u32, most);
+        let max = self.profile.fast.max_suggested as usize;
+        self.recent_reads.add(piece, per_cent as u32, max);
     }
     /// Suggests what has come to the fore to a neighbour that is unchoked, or is about to be; or counts it as suggested and
     /// does not say it.
@@ -76,7 +76,7 @@ impl Peer {
             return;
         }
         let behind = self.profile.control_behind_piece;
-        let most = self.profile.fast.max_suggested as usize;
+        let max = self.profile.fast.max_suggested as usize;
         let Some(c) = self.conns.get_mut(id).filter(|c| c.is_open() && c.is_fast()) else { return };
         let Some(extras) = &c.extras else { return };
         let news = self.recent_reads.choose(&extras.suggestions.sent, &c.have);
@@ -90,7 +90,7 @@ impl Peer {
         }
         if let Some(extras) = &mut c.extras {
             let sent = &mut extras.suggestions.sent;
-            sent.drain(..sent.len().saturating_sub(most));
+            sent.drain(..sent.len().saturating_sub(max));
         }
     }
     /// A neighbour has this piece now: if it had been suggested, others take its place.
@@ -111,9 +111,9 @@ impl Peer {
         let received = &mut extras.suggestions.received;
         received.retain(|other| !have.has(*other));
         // Before the new one comes: one more than that may be there.
-        let most = rules.max_suggested as usize;
-        if received.len() > most {
-            received.truncate(most.saturating_sub(1));
+        let max = rules.max_suggested as usize;
+        if received.len() > max {
+            received.truncate(max.saturating_sub(1));
         }
         received.insert(0, piece);
     }

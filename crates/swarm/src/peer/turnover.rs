@@ -19,8 +19,8 @@ impl Peer {
         let rules = &self.profile.connections;
         let Some(period) = rules.turnover_ns else { return };
         self.turnover_at = now + period;
-        let (live, most) = (self.conns.live(), rules.max_connections);
-        if most < FEWEST || f64::from(live) < (f64::from(most) * rules.turnover_cutoff).floor() {
+        let (live, max) = (self.conns.live(), rules.max_connections);
+        if max < FEWEST || f64::from(live) < (f64::from(max) * rules.turnover_cutoff).floor() {
             return;
         }
         let wanted = ((f64::from(live) * rules.turnover_share) as usize).max(1);

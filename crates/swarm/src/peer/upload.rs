@@ -40,8 +40,8 @@ impl Peer {
         }
         let rules = &self.profile.requests;
         let Some(c) = self.conns.get_mut(id) else { return };
-        let most = u64::from(rules.max_queue.max(1));
-        if !fast && (!good || !c.interested_in_us || c.queued() as u64 >= most) {
+        let max = u64::from(rules.max_queue.max(1));
+        if !fast && (!good || !c.interested_in_us || c.queued() as u64 >= max) {
             self.close(now, id);
             return;
         }
@@ -295,8 +295,8 @@ impl Peer {
                     candidates.rotate_left(first);
                     self.choker.rotate_to(first);
                 }
-                let (least, snubbing) = (rules.min_uploads, profile.requests.snubbing);
-                mainline_leech::decide(&candidates, slots, least, snubbing, &mut decisions);
+                let (min, snubbing) = (rules.min_uploads, profile.requests.snubbing);
+                mainline_leech::decide(&candidates, slots, min, snubbing, &mut decisions);
             }
             Rule::Ns2 => {
                 let turn = self.choker.rounds_in_place + 1 >= rules.optimistic_rounds;

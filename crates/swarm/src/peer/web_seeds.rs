@@ -311,14 +311,14 @@ impl Peer {
     }
     /// The blocks of the next stretch of pieces, which are taken: `lacking` are asked for, whole stretches come together.
     fn take_for_web_seed(&mut self, seed: u32, lacking: usize) -> Vec<Block> {
-        let Some((run, most)) = self.run_for_web_seed(seed, lacking) else { return Vec::new() };
+        let Some((run, max)) = self.run_for_web_seed(seed, lacking) else { return Vec::new() };
         if let Some(one) = self.web_seed(seed) {
             one.next = Some(run.end);
         }
         let mut blocks = Vec::new();
         for piece in run {
             self.picker.requested(piece, true);
-            while blocks.len() < most
+            while blocks.len() < max
                 && let Some(block) = self.block_map.take(piece)
             {
                 blocks.push(block);
@@ -338,11 +338,11 @@ impl Peer {
     fn run_for_web_seed(&mut self, seed: u32, lacking: usize) -> Option<(Range<u32>, usize)> {
         let rules = self.profile.web_seeds.clone();
         let piece_bytes = self.block_map.torrent().piece_bytes(0);
-        let most = rules.request_bytes.div_ceil(piece_bytes).max(1);
+        let max = rules.request_bytes.div_ceil(piece_bytes).max(1);
         if rules.order == WebSeedOrder::Gaps {
             let last = self.web_seed(seed)?.next;
             let want = |piece: u32| self.block_map.has_free(piece);
-            if let Some(gap) = self.picker.gap(last, most, &mut self.stream, want) {
+            if let Some(gap) = self.picker.gap(last, max, &mut self.stream, want) {
                 return Some((gap, usize::MAX));
             }
         }
@@ -367,7 +367,7 @@ impl Peer {
         let idle = idle()
             .min_by_key(owners)
             .filter(|idle| wins && fresh.is_none_or(|fresh| owners(idle) <= owners(&fresh)));
-        let run = |piece| (picker.run_around(piece, most, want), usize::MAX);
+        let run = |piece| (picker.run_around(piece, max, want), usize::MAX);
         idle.map(whole).or_else(|| fresh.map(run)).or_else(shared)
     }
     /// Whether somebody else than this web seed owes a block of a piece, or will be asked for one.

@@ -87,7 +87,7 @@ impl Profile {
             let value = self.requests.max_block_bytes;
             return Err(refuse("requests.max_block_bytes", value, "at least block_bytes"));
         }
-        let most = match self.requests.backlog {
+        let max = match self.requests.backlog {
             RequestPipeline::Mainline { initial } => initial,
             RequestPipeline::Fixed(number) => number,
             RequestPipeline::QueueTime { max, min, .. } if min > max => {
@@ -98,8 +98,8 @@ impl Profile {
             }
             RequestPipeline::QueueTime { max, .. } | RequestPipeline::SlowStart { max, .. } => max,
         };
-        if most > self.requests.max_queue {
-            return Err(refuse("requests.backlog", most, "at most max_queue requests"));
+        if max > self.requests.max_queue {
+            return Err(refuse("requests.backlog", max, "at most max_queue requests"));
         }
         if self.requests.backlog == RequestPipeline::Fixed(0) {
             return Err(refuse("requests.backlog.fixed", 0, "at least 1"));
@@ -321,8 +321,8 @@ mod tests {
         };
         assert_eq!((growth(1.0, 1.0), growth(1.5, 2.0)), (None, None));
         assert_eq!(growth(0.99, 2.0), Some("announce.retry_growth_min"));
-        for most in [1.49, f64::NAN, f64::INFINITY] {
-            assert_eq!(growth(1.5, most), Some("announce.retry_growth_max"));
+        for max in [1.49, f64::NAN, f64::INFINITY] {
+            assert_eq!(growth(1.5, max), Some("announce.retry_growth_max"));
         }
     }
 

@@ -65,7 +65,7 @@ pub struct Log {
     pub completed: Option<Time>,
     pub pieces: Vec<(Time, u32)>,
     pub written: u64,
-    pub most_connections: usize,
+    pub max_connections: usize,
     pub unchokes: Vec<(Span, u64, u32, UnchokeEnd)>,
     /// Only if the swarm is `verbose`.
     pub writes: Vec<(ConnId, Option<Message>)>,
@@ -397,7 +397,7 @@ impl Swarm {
             self.carry_out(peer, action);
         }
         let log = &mut self.logs[peer];
-        log.most_connections = log.most_connections.max(self.peers[peer].connections());
+        log.max_connections = log.max_connections.max(self.peers[peer].connections());
         if let Some(next) = self.peers[peer].next_timer()
             && self.timers[peer].is_none_or(|set| next < set)
         {

@@ -40,21 +40,21 @@ impl<C: Clone> Bounds<C> {
         self
     }
 
-    /// From `least` to `most`.
-    fn between(&self, field: &str, set: fn(&mut C, u64), least: u64, most: u64) -> &Self {
-        let below = least.checked_sub(1).into_iter();
-        let refused: Vec<u64> = below.chain([most + 1]).collect();
-        self.of(field, set, &[least, most], &refused)
+    /// From `min` to `max`.
+    fn between(&self, field: &str, set: fn(&mut C, u64), min: u64, max: u64) -> &Self {
+        let below = min.checked_sub(1).into_iter();
+        let refused: Vec<u64> = below.chain([max + 1]).collect();
+        self.of(field, set, &[min, max], &refused)
     }
 
-    /// `least` or more.
-    fn at_least(&self, field: &str, set: fn(&mut C, u64), least: u64) -> &Self {
-        self.of(field, set, &[least], &[least - 1])
+    /// `min` or more.
+    fn at_least(&self, field: &str, set: fn(&mut C, u64), min: u64) -> &Self {
+        self.of(field, set, &[min], &[min - 1])
     }
 
-    /// More than nothing, up to `most`.
-    fn share(&self, field: &str, set: fn(&mut C, f64), most: f64) -> &Self {
-        self.of(field, set, &[1e-9, most], &[0.0, -1.0, most + 0.1, f64::NAN, f64::INFINITY])
+    /// More than nothing, up to `max`.
+    fn share(&self, field: &str, set: fn(&mut C, f64), max: f64) -> &Self {
+        self.of(field, set, &[1e-9, max], &[0.0, -1.0, max + 0.1, f64::NAN, f64::INFINITY])
     }
 }
 

@@ -141,8 +141,8 @@ fn windows_of_the_rfc(warm_up: Span, span: Span) {
         let ratio = window / expected;
         println!("{kind:?}, 1 in {every}: W {window:.1}, formula {expected}, ratio {ratio:.3}");
         // Linux rounds the price of a segment of growth down, and so grows a little faster.
-        let most = if kind == Kind::CubicLinux { 1.2 } else { 1.1 };
-        assert!((0.9..most).contains(&ratio), "{kind:?} {every}: {window:.1} and {expected}");
+        let max = if kind == Kind::CubicLinux { 1.2 } else { 1.1 };
+        assert!((0.9..max).contains(&ratio), "{kind:?} {every}: {window:.1} and {expected}");
     }
 }
 

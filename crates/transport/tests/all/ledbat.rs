@@ -90,7 +90,7 @@ fn below_the_target_a_small_buffer_makes_it_loss_driven() {
 #[test]
 fn four_at_once_do_not_share_but_with_plus_plus() {
     let path = Path::ten_megabits();
-    for (kind, target, least, most) in [
+    for (kind, target, min, max) in [
         (Kind::Libutp, 100, 0.45, 0.75),
         (Kind::Libutp, 25, 0.25, 0.27),
         (Kind::Libutp2010, 100, 0.45, 0.75),
@@ -101,7 +101,7 @@ fn four_at_once_do_not_share_but_with_plus_plus() {
         let mut link = Bottleneck::new(path.clone(), flows(&path, &[0; 4], kind, table));
         link.run_until(at(60));
         let index = jain(&link.deliver_until(at(300)));
-        assert!((least..=most).contains(&index), "{kind:?} {target} ms: {index}");
+        assert!((min..=max).contains(&index), "{kind:?} {target} ms: {index}");
     }
 }
 

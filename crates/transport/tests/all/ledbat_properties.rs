@@ -112,7 +112,7 @@ impl Rig {
         Rig { controller, table, now: Time::START, packet: 1000, una: 0, nxt: 2000, offset }
     }
 
-    fn least(&self) -> u64 {
+    fn min(&self) -> u64 {
         let packets = u64::from(self.table.min_window_packets) * self.packet;
         packets.max(self.table.min_window_bytes.into()).next_multiple_of(self.packet)
     }
@@ -164,12 +164,12 @@ impl Rig {
                 ack.may_grow = false;
                 ack.one_way_delay = Some(delay.wrapping_add(self.offset));
                 // A timeout may have left less than the least.
-                let before = self.controller.window().max(self.least());
+                let before = self.controller.window().max(self.min());
                 self.controller.on_ack(&ack);
                 assert!(self.controller.window() <= before, "it grew during a repair");
             }
             Event::Loss { ago } => {
-                let before = self.controller.window().max(self.least());
+                let before = self.controller.window().max(self.min());
                 self.controller.on_loss(&self.loss(ago));
                 assert!(self.controller.window() <= before, "it grew by a loss");
             }
@@ -204,8 +204,8 @@ proptest! {
             rig.apply(event);
             let window = rig.controller.window();
             // The draft counts in packets, which may have become larger since.
-            let most = if kind == Kind::LedbatDraft { 200_000 * 10 } else { 200_000 };
-            prop_assert!(window <= most, "{window} after {event:?}");
+            let max = if kind == Kind::LedbatDraft { 200_000 * 10 } else { 200_000 };
+            prop_assert!(window <= max, "{window} after {event:?}");
             let floor = u64::from(table.min_window_bytes).min(rig.packet.min(150));
             prop_assert!(window >= floor, "{window} after {event:?}");
         }

@@ -81,7 +81,7 @@ fn the_window_of_ns2_is_twenty_segments() {
         let mut pair = Pair::new(&stack, &stack, [path(100_000_000, 50), path(100_000_000, 50)]);
         pair.reads = [true, false];
         pair.establish();
-        let (mut most, mut read, end) = (0, 0, Time::START + Span::from_secs(20));
+        let (mut max, mut read, end) = (0, 0, Time::START + Span::from_secs(20));
         pair.fill(0);
         while pair.next().is_some_and(|at| at <= end) {
             pair.step();
@@ -90,9 +90,9 @@ fn the_window_of_ns2_is_twenty_segments() {
             pair.flush(1);
             pair.fill(0);
             read += bytes;
-            most = most.max(pair.end(0).stats().outstanding);
+            max = max.max(pair.end(0).stats().outstanding);
         }
-        assert_eq!(most, 20 * 1460, "{}", stack.name);
+        assert_eq!(max, 20 * 1460, "{}", stack.name);
         // A window a round trip of 100.1 ms, once the congestion window is as large.
         let full = read as f64 / 20.0 / (20.0 * 1460.0 / 0.1001);
         assert!((0.9..1.0).contains(&full), "{full} of a window a round trip, {}", stack.name);
@@ -118,8 +118,8 @@ fn alone_on_an_uplink_the_queue_is_the_target() {
     for kind in FAMILY {
         let (wait, used) = alone(&stack(kind, 100), 1_000_000, 25);
         // LEDBAT++ empties the queue a tenth of the time.
-        let (least, line) = if kind == Kind::LedbatPlusPlus { (75.0, 0.93) } else { (85.0, 0.99) };
-        assert!((least..=107.0).contains(&wait), "{kind:?}: {wait} ms");
+        let (min, line) = if kind == Kind::LedbatPlusPlus { (75.0, 0.93) } else { (85.0, 0.99) };
+        assert!((min..=107.0).contains(&wait), "{kind:?}: {wait} ms");
         assert!(used > line, "{kind:?}: {used} of the line");
     }
     // Two packets, as in testa2011.

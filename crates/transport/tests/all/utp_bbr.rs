@@ -136,10 +136,10 @@ impl World {
 #[test]
 fn bbr_fills_the_link_and_survives_losses() {
     for kind in [Kind::Bbr, Kind::BbrV3] {
-        for (loss, least) in [(0.0, 0.91), (0.01, 0.75)] {
+        for (loss, min) in [(0.0, 0.91), (0.01, 0.75)] {
             let (share, wait) = World::new(kind, Pacing::Off, loss).measure();
             println!("{kind:?} at {loss}: payload {share:.3} of the link, mean wait {wait:?}");
-            assert!(share > least && wait < Span::from_millis(40), "{kind:?} {loss}: {share}");
+            assert!(share > min && wait < Span::from_millis(40), "{kind:?} {loss}: {share}");
         }
     }
     let (share, _) = World::new(Kind::NewReno, Pacing::Off, 0.01).measure();

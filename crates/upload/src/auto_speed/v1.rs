@@ -41,7 +41,7 @@ pub(crate) struct Control {
     round: Round,
     meter: Meter,
     /// The least ping of all, milliseconds.
-    least: f64,
+    min: f64,
     /// The last five pings.
     pings: Ring<f64>,
     /// Idle ping, and whether it was measured.
@@ -66,7 +66,7 @@ impl Control {
         Control {
             round: Round::new(setup.now, period, timeout, setup.reflectors),
             meter: Meter::new(),
-            least: f64::INFINITY,
+            min: f64::INFINITY,
             pings: Ring::new(),
             idle: millis(parameters.initial_idle_ns),
             idle_known: false,
@@ -84,8 +84,8 @@ impl Control {
     }
 
     fn judge(&mut self, now: Time, answers: &[f64]) {
-        self.least = answers.iter().fold(self.least, |least, rtt| least.min(*rtt));
-        let bound = 5.0 * self.least.max(75.0);
+        self.min = answers.iter().fold(self.min, |min, rtt| min.min(*rtt));
+        let bound = 5.0 * self.min.max(75.0);
         let (count, sum) = answers
             .iter()
             .filter(|rtt| **rtt < bound)
@@ -186,10 +186,10 @@ impl Control {
             return limit;
         }
         let choke = mean(&self.choked);
-        let most = self.parameters.max_raise_bps.bytes_per_second();
+        let max = self.parameters.max_raise_bps.bytes_per_second();
         let far = limit + 2.0 * KIB <= choke && limit + 5.0 * KIB > choke;
-        let most = if far { most + 3.0 * KIB } else { most };
-        limit + (KIB * libm::floor((run - self.idle).max(100.0) / 50.0)).min(most)
+        let max = if far { max + 3.0 * KIB } else { max };
+        limit + (KIB * libm::floor((run - self.idle).max(100.0) / 50.0)).min(max)
     }
 }
 

@@ -137,8 +137,8 @@ impl Control {
     }
 
     fn set(&mut self) {
-        let least = (5.0 * KIB).max(0.1 * self.capacity);
-        let limit = (self.usable() - least).max(0.0) * self.slider + least;
+        let min = (5.0 * KIB).max(0.1 * self.capacity);
+        let limit = (self.usable() - min).max(0.0) * self.slider + min;
         self.limit = Limit::from_bytes_per_second(limit);
     }
 

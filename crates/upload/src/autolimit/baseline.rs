@@ -23,7 +23,7 @@ const LONGEST_REFRESH: Span = Span::from_secs(300);
 const REST: f64 = 0.5;
 
 /// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling.
-const MOST_REST: u32 = 5;
+const MAX_REST: u32 = 5;
 
 /// Windows that are not judged after a cut: the client's limiter and meter take 3 s, old data a while longer.
 const AFTER_CUT: u32 = 2;
@@ -116,7 +116,7 @@ impl Control {
             Mode::Rest { windows, last, back, suspect } => {
                 let bound = threshold(self.capacity().unwrap_or(self.limit), sensed.noise);
                 let falling = sensed.standing < last - 0.5 * bound;
-                if windows < 2 || (falling && windows < MOST_REST) {
+                if windows < 2 || (falling && windows < MAX_REST) {
                     let (windows, last) = (windows + 1, sensed.standing);
                     self.mode = Mode::Rest { windows, last, back, suspect };
                     return;

@@ -26,7 +26,7 @@ const LONGEST_CRUISE: u32 = 64;
 
 /// Windows of a phase at most, and the fewest until one is believed: the limiter and the meter take two.
 const FEWEST: u32 = 2;
-const MOST: u32 = 6;
+const MAX: u32 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
@@ -103,7 +103,7 @@ impl Control {
             Mode::Low { windows, last } => {
                 let falling = sensed.standing < last - 0.5 * bound;
                 let windows = windows + 1;
-                if windows < FEWEST || (falling && windows < MOST) {
+                if windows < FEWEST || (falling && windows < MAX) {
                     self.mode = Mode::Low { windows, last: sensed.standing };
                 } else {
                     self.senses.calm(sensed.standing);

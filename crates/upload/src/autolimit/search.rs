@@ -42,8 +42,8 @@ const REST: f64 = 0.5;
 
 /// The upload has left the sockets and the modem after so many windows, or earlier, when the delay stops falling; later, by as many
 /// again at most, if the delay rose first, as what stood in the sockets came to the modem.
-const MOST_DRAIN: usize = 5;
-const MOST_RISE: usize = 10;
+const MAX_DRAIN: usize = 5;
+const MAX_RISE: usize = 10;
 
 /// A queue drains at the half of the line that rests ([`REST`]) in twice the time that it takes to pass, and as much again may stand
 /// in the sockets before it.
@@ -60,7 +60,7 @@ const STEP: f64 = 1.25;
 
 /// Windows at the limit that was found before more is tried, at first and at most: twice as many after each trial that failed.
 const PATIENCE: u32 = 8;
-const MOST_PATIENCE: u32 = 32;
+const MAX_PATIENCE: u32 = 32;
 
 /// How long a reference holds at first; twice as long after each that agrees, up to the longest.
 const REFRESH: Span = Span::from_secs(60);
@@ -228,12 +228,12 @@ impl Control {
             rises
         });
         let falling = last - standing > bound;
-        let least = if risen > 0 { 1 } else { 2 };
+        let min = if risen > 0 { 1 } else { 2 };
         let drained = libm::ceil(DRAINS * peak / WINDOW.seconds()) as usize;
-        let enough = drained.clamp(least, MOST_DRAIN);
-        self.mode = if rises && risen < MOST_RISE {
+        let enough = drained.clamp(min, MAX_DRAIN);
+        self.mode = if rises && risen < MAX_RISE {
             Mode::Drain { windows: 0, risen: risen + 1, last: standing, peak, suspect }
-        } else if windows < enough || (falling && windows < MOST_DRAIN) {
+        } else if windows < enough || (falling && windows < MAX_DRAIN) {
             Mode::Drain { windows, risen, last: standing, peak, suspect }
         } else {
             // The delay of this window was the one before: it was at rest already.
@@ -387,7 +387,7 @@ impl Control {
         match self.mode {
             Mode::Search => {
                 // Behind a queue that stands all wait, whoever made it: nothing is learnt of the line.
-                let most = if added > QUEUE { SEARCH } else { DOUBLE };
+                let max = if added > QUEUE { SEARCH } else { DOUBLE };
                 if added <= QUEUE {
                     self.line.note(latest, self.senses.waited(self.idle + QUEUE));
                 } else {
@@ -396,7 +396,7 @@ impl Control {
                 }
                 let room = self.line.capacity().map_or(f64::INFINITY, |capacity| CUT * capacity);
                 self.good = self.limit;
-                self.limit = bounded(room.clamp(CLOSE * self.limit, most * self.limit));
+                self.limit = bounded(room.clamp(CLOSE * self.limit, max * self.limit));
                 self.state = state(Phase::Raising, "the upload is at its limit, and does no harm");
             }
             Mode::Trial { windows } => {
@@ -461,7 +461,7 @@ impl Control {
                 // While what is good and what is not lie far apart the search is not over.
                 let far = suspect.limit > SEARCH * self.good;
                 self.hold(if far { 0 } else { self.patience });
-                self.patience = (2 * self.patience).min(MOST_PATIENCE);
+                self.patience = (2 * self.patience).min(MAX_PATIENCE);
                 self.state = state(Phase::Lowering, "the trial did harm");
             }
             _ => self.lower(Some(suspect), "a delay came: does it go when the upload rests?"),

@@ -99,7 +99,7 @@ impl Senses {
         self.heard_at = now;
         let Some(reflector) = self.reflectors.get_mut(answer.reflector) else { return };
         match reflector.minutes.last_mut() {
-            Some(least) => *least = least.min(rtt),
+            Some(min) => *min = min.min(rtt),
             None => reflector.minutes.push(rtt),
         }
         self.answers.push((answer.reflector, rtt));
@@ -167,17 +167,17 @@ impl Senses {
     /// and goes, and only its least says whether it stands. The second, so that one reflector that is not behind
     /// the line cannot hide a queue; one that is congested itself cannot feign one.
     fn standing(&self, answers: &[(usize, f64)]) -> Option<f64> {
-        self.least(self.before.iter().chain(answers))
+        self.min(self.before.iter().chain(answers))
     }
 
-    fn least<'a>(&self, answers: impl Iterator<Item = &'a (usize, f64)>) -> Option<f64> {
-        let mut least: Vec<f64> = vec![f64::INFINITY; self.reflectors.len()];
+    fn min<'a>(&self, answers: impl Iterator<Item = &'a (usize, f64)>) -> Option<f64> {
+        let mut min: Vec<f64> = vec![f64::INFINITY; self.reflectors.len()];
         for &(reflector, rtt) in answers {
-            least[reflector] = least[reflector].min(self.delay(reflector, rtt));
+            min[reflector] = min[reflector].min(self.delay(reflector, rtt));
         }
-        least.retain(|delay| delay.is_finite());
-        least.sort_by(f64::total_cmp);
-        least.get(1).or(least.first()).copied()
+        min.retain(|delay| delay.is_finite());
+        min.sort_by(f64::total_cmp);
+        min.get(1).or(min.first()).copied()
     }
 
     /// What a round trip has above the base of its reflector.
@@ -194,9 +194,9 @@ impl Senses {
             sums[reflector].0 += self.delay(reflector, rtt);
             sums[reflector].1 += 1;
         }
-        let most = sums.iter().map(|(_, count)| *count).max().unwrap_or(0);
+        let max = sums.iter().map(|(_, count)| *count).max().unwrap_or(0);
         // One that seldom answers says little.
-        sums.retain(|(_, count)| *count > 0 && 2 * count >= most);
+        sums.retain(|(_, count)| *count > 0 && 2 * count >= max);
         let mut means: Vec<f64> = sums.iter().map(|(sum, count)| sum / f64::from(*count)).collect();
         means.sort_by(f64::total_cmp);
         let (low, high) = (means.len().checked_sub(1)? / 2, means.len() / 2);
@@ -206,7 +206,7 @@ impl Senses {
     /// The standing delay of the last window alone. With five answers at other phases of the limiter's tick each, it is enough to
     /// tell a queue that does not run empty from bursts.
     pub(super) fn fresh(&self) -> f64 {
-        self.recent.last().and_then(|answers| self.least(answers.iter())).unwrap_or(0.0)
+        self.recent.last().and_then(|answers| self.min(answers.iter())).unwrap_or(0.0)
     }
 
     /// Of the last window's answers: how many waited longer than so many seconds, and how many there are.
@@ -219,13 +219,13 @@ impl Senses {
     /// The longest delay of the last windows, in seconds; of each reflector its own, and of these the second, so that one that is
     /// congested itself does not count.
     pub(super) fn peak(&self, windows: usize) -> f64 {
-        let mut most = vec![0.0f64; self.reflectors.len()];
+        let mut max = vec![0.0f64; self.reflectors.len()];
         let from = self.recent.len().saturating_sub(windows);
         for &(reflector, rtt) in self.recent[from..].iter().flatten() {
-            most[reflector] = most[reflector].max(self.delay(reflector, rtt));
+            max[reflector] = max[reflector].max(self.delay(reflector, rtt));
         }
-        most.sort_by(f64::total_cmp);
-        most.iter().rev().nth(1).or(most.first()).copied().unwrap_or(0.0)
+        max.sort_by(f64::total_cmp);
+        max.iter().rev().nth(1).or(max.first()).copied().unwrap_or(0.0)
     }
 
     /// The least round trip, in seconds, of the middle reflector; zero before there is an answer.
@@ -274,8 +274,8 @@ impl Senses {
 
 impl Reflector {
     fn base(&self) -> Option<f64> {
-        let least = self.minutes.iter().copied().fold(f64::INFINITY, f64::min);
-        least.is_finite().then_some(least)
+        let min = self.minutes.iter().copied().fold(f64::INFINITY, f64::min);
+        min.is_finite().then_some(min)
     }
 }
 

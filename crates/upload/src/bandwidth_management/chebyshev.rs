@@ -52,7 +52,7 @@ pub(crate) struct Control {
     meter: Meter,
     window: Window,
     /// The least and the greatest round trips, sorted.
-    least: Vec<f64>,
+    min: Vec<f64>,
     greatest: Vec<f64>,
     heard: u32,
     /// Mean and variance of the idle line.
@@ -72,7 +72,7 @@ impl Control {
             pinger: Pinger::new(setup.now, period, timeout, 1),
             meter: Meter::new(),
             window: Window::new(parameters.samples),
-            least: Vec::new(),
+            min: Vec::new(),
             greatest: Vec::new(),
             heard: 0,
             idle: None,
@@ -88,24 +88,24 @@ impl Control {
 
     /// Keeps the windows of extremes; the median of each.
     fn extremes(&mut self, rtt: f64) -> (f64, f64) {
-        let most = self.parameters.samples as usize;
-        if self.heard.is_multiple_of(self.parameters.drop_every.max(1)) && !self.least.is_empty() {
-            self.least.remove(0);
+        let max = self.parameters.samples as usize;
+        if self.heard.is_multiple_of(self.parameters.drop_every.max(1)) && !self.min.is_empty() {
+            self.min.remove(0);
             self.greatest.pop();
         }
-        self.least.push(rtt);
+        self.min.push(rtt);
         self.greatest.push(rtt);
         let median = |values: &mut Vec<f64>| quantile(values, 0.5).unwrap_or(rtt);
-        let medians = (median(&mut self.least), median(&mut self.greatest));
-        self.least.truncate(most);
-        if self.greatest.len() > most {
+        let medians = (median(&mut self.min), median(&mut self.greatest));
+        self.min.truncate(max);
+        if self.greatest.len() > max {
             self.greatest.remove(0);
         }
         medians
     }
 
     /// The line looks idle: moments and threshold anew.
-    fn learn(&mut self, least: f64, greatest: f64) {
+    fn learn(&mut self, min: f64, greatest: f64) {
         let (mean, deviation) = self.window.moments();
         let weight = self.parameters.weight;
         let blend = |old: f64, new: f64| (1.0 - weight) * old + weight * new;
@@ -115,8 +115,8 @@ impl Control {
         };
         self.idle = Some((mean, variance));
         let deviation = libm::sqrt(variance);
-        let (p, most) = (self.parameters.false_alarm, self.parameters.most_in_a_row);
-        let middle = least + (greatest - least) / 2.0;
+        let (p, max) = (self.parameters.false_alarm, self.parameters.most_in_a_row);
+        let middle = min + (greatest - min) / 2.0;
         let ratio = deviation / (middle - mean);
         // Where the deviation reaches the threshold, or the mean does, the inequality says nothing.
         let needed = if middle > mean && ratio < 1.0 {
@@ -124,26 +124,26 @@ impl Control {
         } else {
             f64::INFINITY
         };
-        if needed <= f64::from(most) {
+        if needed <= f64::from(max) {
             (self.needed, self.threshold) = ((needed as u32).max(1), middle);
         } else {
-            let raised = deviation / libm::pow(p, 1.0 / (2.0 * f64::from(most))) + mean;
-            let highest = least + self.parameters.highest * (greatest - least);
-            (self.needed, self.threshold) = (most, raised.min(highest).max(mean));
+            let raised = deviation / libm::pow(p, 1.0 / (2.0 * f64::from(max))) + mean;
+            let highest = min + self.parameters.highest * (greatest - min);
+            (self.needed, self.threshold) = (max, raised.min(highest).max(mean));
         }
     }
 
     fn is_congested(&mut self, rtt: f64) -> bool {
         self.window.push(rtt);
-        let (least, greatest) = self.extremes(rtt);
+        let (min, greatest) = self.extremes(rtt);
         self.heard = self.heard.saturating_add(1);
         if self.heard <= self.parameters.samples {
             return false;
         }
         let middle = self.window.values.len() / 2;
-        let idle_below = least + IDLE * (greatest - least);
+        let idle_below = min + IDLE * (greatest - min);
         if self.idle.is_none() || self.window.values[middle] <= idle_below {
-            self.learn(least, greatest);
+            self.learn(min, greatest);
         }
         self.in_a_row = if rtt > self.threshold { self.in_a_row + 1 } else { 0 };
         // An alarm, and the count begins anew.

@@ -5,20 +5,20 @@
 pub(crate) mod chebyshev;
 pub(crate) mod deviation;
 
-/// The last `most` round trips.
+/// The last `max` round trips.
 #[derive(Clone, Debug)]
 struct Window {
     values: Vec<f64>,
-    most: usize,
+    max: usize,
 }
 
 impl Window {
-    fn new(most: u32) -> Window {
-        Window { values: Vec::with_capacity(most as usize + 1), most: most as usize }
+    fn new(max: u32) -> Window {
+        Window { values: Vec::with_capacity(max as usize + 1), max: max as usize }
     }
     fn push(&mut self, value: f64) {
         self.values.push(value);
-        if self.values.len() > self.most {
+        if self.values.len() > self.max {
             self.values.remove(0);
         }
     }

@@ -97,7 +97,7 @@ pub(crate) struct Outcome {
     /// Queueing delay of a bystander in milliseconds: what stands (10 %), half, and 95 %.
     pub(crate) standing: f64,
     pub(crate) half: f64,
-    pub(crate) most: f64,
+    pub(crate) max: f64,
     /// Changes of the limit per minute.
     pub(crate) changes: f64,
     /// The smaller client's part of the larger one's upload.
@@ -317,18 +317,17 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     let changes: u32 = clients.iter().map(|client| client.changes).sum();
     delays.sort_by(f64::total_cmp);
     let tens = seconds.windows(10).map(|ten| ten.iter().sum::<f64>() / 10.0);
-    let (least, greatest) = by_client
-        .iter()
-        .fold((f64::INFINITY, 0.0f64), |(least, most), x| (least.min(*x), most.max(*x)));
+    let (min, greatest) =
+        by_client.iter().fold((f64::INFINITY, 0.0f64), |(min, max), x| (min.min(*x), max.max(*x)));
     Outcome {
         upload: if room_sum > 0.0 { up_sum / room_sum } else { 0.0 },
         worst: tens.fold(f64::INFINITY, f64::min).min(9.99),
         download: (down_room > 0.0).then(|| down_sum / down_room),
         standing: delays[delays.len() / 10],
         half: delays[delays.len() / 2],
-        most: delays[delays.len() * 95 / 100],
+        max: delays[delays.len() * 95 / 100],
         changes: f64::from(changes) * 60.0 / scenario.seconds as f64,
-        share: if greatest > 0.0 { least / greatest } else { 1.0 },
+        share: if greatest > 0.0 { min / greatest } else { 1.0 },
     }
 }
 
@@ -341,9 +340,9 @@ pub(crate) fn oracle(scenario: &Scenario) -> (f64, Outcome) {
         .collect();
     let download = |outcome: &Outcome| outcome.download.unwrap_or(1.0);
     let best = sweep.iter().fold(0.0f64, |best, (_, outcome)| best.max(download(outcome)));
-    let least = sweep.iter().fold(f64::INFINITY, |least, (_, outcome)| least.min(outcome.standing));
+    let min = sweep.iter().fold(f64::INFINITY, |min, (_, outcome)| min.min(outcome.standing));
     let harmless =
-        |outcome: &Outcome| download(outcome) >= 0.97 * best && outcome.standing <= least + 10.0;
+        |outcome: &Outcome| download(outcome) >= 0.97 * best && outcome.standing <= min + 10.0;
     sweep.iter().rev().find(|(_, outcome)| harmless(outcome)).unwrap_or(&sweep[0]).clone()
 }
 

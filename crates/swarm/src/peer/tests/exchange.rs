@@ -127,9 +127,9 @@ fn with_a_full_house_the_least_useful_make_room_when_there_are_others() {
 
 #[test]
 fn two_who_want_nothing_of_each_other_part_when_places_are_scarce() {
-    let left = |most: u32| {
+    let left = |max: u32| {
         let mut rig = patient(|profile| {
-            profile.connections.max_connections = most;
+            profile.connections.max_connections = max;
             profile.connections.turnover_ns = None;
         });
         let (idle, wanted) = (meet(&mut rig, 1), meet(&mut rig, 2));

@@ -302,8 +302,8 @@ proptest! {
             // The debt is forgiven at every change of the limit; the last unit may overshoot.
             // Quota is for whole ticks, the one before the first request included.
             let span = rig.now.seconds() + credit + tick;
-            let most = highest * span + (forgiven * unit) as f64;
-            prop_assert!(rig.limited as f64 <= most, "{} of {most}", rig.limited);
+            let max = highest * span + (forgiven * unit) as f64;
+            prop_assert!(rig.limited as f64 <= max, "{} of {max}", rig.limited);
         }
     }
 }

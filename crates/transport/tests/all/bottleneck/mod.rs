@@ -59,7 +59,7 @@ pub struct Flow {
     /// Packets that were sent and not acknowledged: offset, when.
     sent: std::collections::VecDeque<(u64, Time)>,
     srtt: Span,
-    least: Span,
+    min: Span,
     limited_at: Time,
     timer: Time,
 }
@@ -91,7 +91,7 @@ impl Flow {
             una: 0,
             sent: std::collections::VecDeque::new(),
             srtt: Span::ZERO,
-            least: Span::MAX,
+            min: Span::MAX,
             limited_at: Time::START,
             timer: Time::NEVER,
         }
@@ -193,7 +193,7 @@ impl Bottleneck {
         let one_way = (micros as u32).wrapping_add(flow.offset).wrapping_add(drifted);
         let rtt = now.since(arrival.sent);
         flow.srtt = if flow.srtt.is_zero() { rtt } else { (flow.srtt * 7 + rtt) / 8 };
-        flow.least = flow.least.min(rtt);
+        flow.min = flow.min.min(rtt);
         // A queue keeps the order: what was sent before and is not acknowledged is lost.
         let mut first_lost = None;
         let mut known = false;
@@ -234,7 +234,7 @@ impl Bottleneck {
             limited_at: flow.limited_at,
             may_grow: true,
             srtt: flow.srtt,
-            min_rtt: flow.least,
+            min_rtt: flow.min,
             una: flow.una,
             nxt: flow.nxt,
             rate: None,

@@ -174,14 +174,14 @@ impl Host for Ours {
         let Some(connection) = &mut self.connection else { return };
         let application = &self.application;
         // Reading.
-        let mut most = u64::MAX;
+        let mut max = u64::MAX;
         if let Some((bytes, pause)) = application.lazy {
-            most = if now >= self.next_read { bytes } else { 0 };
-            if most > 0 && !self.readable.is_empty() {
+            max = if now >= self.next_read { bytes } else { 0 };
+            if max > 0 && !self.readable.is_empty() {
                 self.next_read = now + pause;
             }
         }
-        let bytes = most.min(self.readable.len() as u64);
+        let bytes = max.min(self.readable.len() as u64);
         if bytes > 0 {
             self.received.extend(self.readable.drain(..bytes as usize));
             if connection.readable() >= bytes {

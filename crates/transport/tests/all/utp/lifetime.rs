@@ -313,9 +313,9 @@ fn facing_a_shut_window(bytes: u64) -> Pair {
 
 /// Runs both ends until the caller is over, or for so long; `at_answerer` is called after every
 /// packet that the answerer gets. Returns how long it took.
-fn outlast(pair: &mut Pair, most: Span, mut at_answerer: impl FnMut(&mut Pair)) -> Span {
+fn outlast(pair: &mut Pair, max: Span, mut at_answerer: impl FnMut(&mut Pair)) -> Span {
     let begin = pair.now;
-    while let Some(at) = pair.caller.next_timer().filter(|at| at.since(begin) <= most) {
+    while let Some(at) = pair.caller.next_timer().filter(|at| at.since(begin) <= max) {
         pair.now = at;
         pair.caller.on_timer(at);
         let mut sent = said(&mut pair.caller, at);

@@ -145,10 +145,10 @@ proptest! {
         }
         // A byte at a time and a packet of one byte at a time take their time.
         for who in 0..2 {
-            let most = 300 * configs[1 - who].receive_buffer_bytes as usize;
+            let max = 300 * configs[1 - who].receive_buffer_bytes as usize;
             let tiny = configs[who].packet_size == PacketSize::Fixed { bytes: 1 };
-            let most = if tiny { most.min(3000) } else { most };
-            applications[who].message.truncate(most);
+            let max = if tiny { max.min(3000) } else { max };
+            applications[who].message.truncate(max);
         }
         let totals = applications.each_ref().map(|application| application.message.clone());
         let storm = |index| Storm {
