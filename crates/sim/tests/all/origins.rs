@@ -182,6 +182,23 @@ fn a_slow_socket_pulls_no_blocks() {
 }
 
 #[test]
+fn what_is_sent_at_once_is_not_unsent() {
+    // A socket that may hold one unsent block of 4 KiB is asked for the next as soon as the first is on the wire: ten
+    // segments, three blocks and a half, go out in the first round trip, as with any larger bound.
+    let took = |unsent_bytes| {
+        let mut plan =
+            server_over(path(Span::from_millis(200), 0.0), &[100_000_000], "in-order", fast());
+        let origin = origin(&mut plan);
+        origin.files.size_bytes = 40 << 10;
+        origin.settings.block_bytes = 4 << 10;
+        origin.unsent_bytes = unsent_bytes;
+        durations(&run(&plan, 1))[0]
+    };
+    let (one_block, many) = (took(4 << 10), took(1 << 16));
+    assert!(one_block < many + 0.01, "{one_block} s, and {many} s with 16 blocks");
+}
+
+#[test]
 fn who_leaves_holds_nothing_back() {
     let mut plan = server(&[1_000_000, 10_000_000], "relevance", fast());
     origin(&mut plan).populations[0].arrivals = Arrivals::Sessions {

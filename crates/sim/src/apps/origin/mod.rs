@@ -341,18 +341,17 @@ fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending
         return (false, false);
     };
     let (written, block) = sending.take(transport.write_space());
-    let unsent = transport.unsent() + written;
-    let room = unsent < server.spec.unsent_bytes && sending.is_written() && !sending.waits;
     if written > 0 {
         world.sockets.write(socket, world.now, written, None);
         server.storage.machine.accepted(world.now, id, block as u32);
+        // What a write can send at once is sent before it returns, as by Linux, and is unsent no more.
+        world.flush(socket);
     }
+    let unsent = world.sockets.get(socket).transport.as_ref().map_or(0, |it| it.unsent());
+    let room = unsent < server.spec.unsent_bytes && sending.is_written() && !sending.waits;
     if room {
         sending.waits = true;
         server.storage.machine.writable(world.now, id);
-    }
-    if written > 0 {
-        world.flush(socket);
     }
     (room || block > 0, block > 0 && sending.last().is_some())
 }
