@@ -388,7 +388,7 @@ def crowd(*words: str) -> None:
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for case in cases or plans:
         for by, player in engines.items():
-            tables = player.run(plans[case], seed, player.control())
+            tables = player.run(plans[case], seed, player.handle())
             row, found[case, by] = told(tables, (chosen.slow, "T3"))
             pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
             print(f"{case:11} {by:10} {row}  {pace}", flush=True)

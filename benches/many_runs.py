@@ -61,7 +61,7 @@ def alone(of: Study) -> None:
     engine = registry.engine()
     plan = of.points()[0].plan().to_json()
     for run in of.runs():
-        engine.run(plan, run.seed, engine.control())
+        engine.run(plan, run.seed, engine.handle())
 
 
 def whole(of: Study, jobs: int) -> None:

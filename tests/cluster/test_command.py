@@ -47,7 +47,7 @@ def test_a_signal_leaves_nothing_at_a_scheduler(
 def runs_under_way() -> int:
     from flashcrowd.cluster import task
 
-    return len(task._LIVE._controls)
+    return len(task._LIVE._handles)
 
 
 def test_a_signal_leaves_no_local_worker(long_study: Path, tmp_path: Path) -> None:
