@@ -440,7 +440,7 @@ def transfer_starts(plan_json: str, seed: int) -> dict[int, list[int]]:
     In nanoseconds, by number of the workload. Raises `PlanError`.
     """
 
-def divide(plan_json: str, nodes: int, least: float) -> tuple[str, float]:
+def divide(plan_json: str, nodes: int, min: float) -> tuple[str, float]:
     """Divide a plan (JSON) among nodes.
 
     With at least so many seconds of delay before packets wherever they go from one to another.
