@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -71,6 +72,8 @@ def against(
     """
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     styles = dict(zip(labels, looks(len(labels)), strict=True))
+    # Later curves lie above: their markers are smaller, so that those at the same place are seen.
+    sizes = dict(zip(labels, np.linspace(6.0, 3.5, len(labels)), strict=True))
     columns = len(panels) // rows
     with canvas(columns, rows, height=2.7, sharex=False, sharey=False) as drawing:
         for axes, panel in zip(drawing.panels, panels, strict=True):
@@ -80,18 +83,28 @@ def against(
                 axes.fill_between(curve.x, low, high, color=look.color, alpha=0.2, linewidth=0)
                 axes.plot(
                     curve.x, [one.mean for one in curve.found], color=look.color,
-                    linestyle=look.dashes, marker=look.marker if marks else None, markersize=3.5,
+                    linestyle=look.dashes, marker=look.marker if marks else None,
+                    markersize=sizes[curve.label],
                     label=curve.label,
                 )  # fmt: skip
-            for value, word in panel.marks:
-                mark(axes, value, word)
             axes.set_title(panel.title)
             axes.set_xlabel(panel.x)
             axes.set_ylabel(panel.y)
-            _scales(axes, panel)
+            if any(curve.found for curve in panel.curves):
+                for value, word in panel.marks:
+                    mark(axes, value, word)
+                _scales(axes, panel)
+            else:
+                _leave_empty(axes)
         key(drawing)
         svg = drawing.svg()
     return Figure(slug, svg, caption, caption.split(". ")[0])
+
+
+def _leave_empty(axes: Axes) -> None:
+    """A panel of a setting that was not played, as real programs leave some out."""
+    axes.set(xticks=[], yticks=[])
+    axes.text(0.5, 0.5, "not played", transform=axes.transAxes, ha="center", color=QUIET)
 
 
 def _scales(axes: Axes, panel: Panel) -> None:
