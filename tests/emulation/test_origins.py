@@ -266,7 +266,7 @@ def test_what_a_crowd_needs_is_known_before(crowd: Path, monkeypatch: pytest.Mon
     assert budget.waiting_hosts(plan) == 1
     # All lines that are there at once, and not the mean of a crowd that comes and goes.
     mean = need.packets / need.seconds
-    busiest = budget.busiest(plan, json.dumps(plan), 1, need.packets)
+    busiest = budget.busiest(plan, json.dumps(plan), 1, mean)
     assert 1.2 * mean < busiest < 6 * (10e6 + 44.736e6) / 8 / 1448 * 1.5
     assert budget.busiest({**plan, "workloads": []}, "", 1, 9e9) > 1e6
     with_ping = {"kind": "ping", "from": 1, "to": 0}

@@ -174,7 +174,7 @@ struct Cuts<'a> {
 impl Cuts<'_> {
     fn of(plan: &Plan) -> Cuts<'_> {
         let network = &plan.network;
-        let min = |link: &Link| match link.delay {
+        let min_delay = |link: &Link| match link.delay {
             Some(drawn) => drawn.least_ns,
             None => link.conditions.min_delay(),
         };
@@ -186,7 +186,7 @@ impl Cuts<'_> {
         };
         let mut cuts = Cuts {
             network,
-            links: network.links.iter().map(min).collect(),
+            links: network.links.iter().map(min_delay).collect(),
             cores: network.cores.iter().map(core).collect(),
         };
         for change in &plan.timeline {

@@ -221,8 +221,8 @@ impl Meters {
             let latest = micros(pace.lateness_max_s);
             family("trial_disk_lateness_max_microseconds", gauge, help, &latest);
             let help = "99 of 100 reads were delivered within so many microseconds.";
-            let max = micros(pace.lateness_p99_s);
-            family("trial_disk_lateness_p99_microseconds", gauge, help, &max);
+            let p99 = micros(pace.lateness_p99_s);
+            family("trial_disk_lateness_p99_microseconds", gauge, help, &p99);
             let help = "Whether the disk for trials has lost its pace: no measurement then.";
             family("trial_disk_void", gauge, help, &one(pace.void.into()));
         }

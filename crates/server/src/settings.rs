@@ -139,13 +139,13 @@ impl Limits {
                 return refuse(setting, value, "from 0.001 to 1e9 seconds");
             }
         }
-        let min = [
+        let at_least_one = [
             ("connections", self.connections),
             ("connections_per_address", self.connections_per_address),
             ("streams", self.streams as usize),
             ("ranges", self.ranges),
         ];
-        for (setting, value) in min {
+        for (setting, value) in at_least_one {
             if value == 0 {
                 return refuse(setting, 0.0, "1 or more");
             }

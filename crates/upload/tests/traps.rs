@@ -125,11 +125,11 @@ fn traps() -> Vec<Scenario> {
 }
 
 fn row(table: &mut String, name: &str, outcome: &Outcome, pair: bool) {
-    let Outcome { upload, worst, download, standing, half, max, changes, share } = outcome;
+    let Outcome { upload, worst, download, standing, half, p95, changes, share } = outcome;
     let down = download.map_or("   -".to_owned(), |part| format!("{part:4.2}"));
     let share = if pair { format!("  share {share:4.2}") } else { String::new() };
     let line = format!(
-        "  {name:24} up {upload:4.2} worst {worst:4.2}  down {down}  delay {standing:4.0} {half:4.0} {max:4.0} ms  {changes:5.1}/min{share}"
+        "  {name:24} up {upload:4.2} worst {worst:4.2}  down {down}  delay {standing:4.0} {half:4.0} {p95:4.0} ms  {changes:5.1}/min{share}"
     );
     *table += line.trim_end();
     table.push('\n');
@@ -140,7 +140,7 @@ fn aims(outcome: &Outcome, best: &Outcome) -> [bool; 4] {
     [
         outcome.download.unwrap_or(1.0) >= 0.95 * best.download.unwrap_or(1.0),
         outcome.upload >= 0.85 * best.upload,
-        outcome.max <= best.max + 30.0,
+        outcome.p95 <= best.p95 + 30.0,
         outcome.worst >= 0.5 * best.worst,
     ]
 }

@@ -112,7 +112,7 @@ def share(packets_per_s: float, hosts: int, handle: _Cancellable) -> Iterator[No
             budget.end(packets_per_s)
 
 
-def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, packets: float) -> float:
+def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, mean: float) -> float:
     """Packets per second that a run sends when it sends most, as far as that can be foretold.
 
     A crowd before a content server comes and goes: four runs with 6,000 packets/s each, and
@@ -123,9 +123,8 @@ def busiest(plan: Mapping[str, Any], plan_json: str, seed: int, packets: float) 
         plan: the plan.
         plan_json: the same as text.
         seed: the run's.
-        packets: how many it is expected to send in all.
+        mean: packets per second that it is expected to send in the mean.
     """
-    mean = packets / max(expected_s(plan), 1.0)
     crowds = [
         visit.busiest_bps(plan, plan_json, seed, index) / 8 / _PACKET_BYTES * _WITH_ACKS
         for index, workload in enumerate(plan["workloads"])

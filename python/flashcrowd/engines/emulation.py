@@ -142,7 +142,9 @@ class Emulator:
             anew: whether a network that was not found to be the plan's is measured once more.
         """
         plan = json.loads(plan_json)
-        packets_per_s = busiest(plan, plan_json, seed, self._need(plan_json).packets)
+        need = self._need(plan_json)
+        mean = need.packets / max(need.seconds, 1.0)
+        packets_per_s = busiest(plan, plan_json, seed, mean)
         with share(packets_per_s, waiting_hosts(plan), handle):
             try:
                 probes = self._self_test(plan_json, seed, handle, anew)

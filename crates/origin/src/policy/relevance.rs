@@ -157,7 +157,9 @@ impl Control {
     fn relevant(&mut self, world: &World, client: u32) -> Option<u32> {
         let file = world.file(world.file_of(client));
         let from = file.position.map_or(0, |at| (at + 1) % file.layout.extents());
-        self.shelves[world.file_of(client) as usize].wanted.max(world.needs(client).set(), from)
+        self.shelves[world.file_of(client) as usize]
+            .wanted
+            .most_wanted(world.needs(client).set(), from)
     }
 }
 

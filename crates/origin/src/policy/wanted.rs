@@ -153,7 +153,7 @@ impl Wanted {
 
     /// The extent on the disk only that most clients miss, among those that `needs` holds; of several the first at
     /// `from` or behind it, around the file.
-    pub(super) fn max(&mut self, needs: &ExtentSet, from: u32) -> Option<u32> {
+    pub(super) fn most_wanted(&mut self, needs: &ExtentSet, from: u32) -> Option<u32> {
         let groups = self.groups.max.len();
         let first = from as usize / 64;
         let upper = u64::MAX << (from % 64);
@@ -295,7 +295,7 @@ mod tests {
                 let around = (at..size).chain(0..at);
                 let there = around.filter(|e| needs.contains(*e) && !present[*e as usize]);
                 let best = there.rev().max_by_key(|extent| counts[*extent as usize]);
-                prop_assert_eq!(wanted.max(&needs, at), best);
+                prop_assert_eq!(wanted.most_wanted(&needs, at), best);
                 prop_assert_eq!(wanted.of(at), counts[at as usize]);
             }
         }

@@ -488,9 +488,9 @@ fn the_queueing_delay_is_that_of_the_packets() {
         .filter(|delay| *delay > 0.0)
         .collect();
     let min = took.iter().copied().fold(f64::INFINITY, f64::min);
-    let max = took.iter().copied().fold(0.0_f64, f64::max) - min;
+    let waited = took.iter().copied().fold(0.0_f64, f64::max) - min;
     let longest = told.iter().copied().fold(0.0_f64, f64::max);
-    assert!(max > 0.05 && (longest - max).abs() < 0.02, "{longest} {max}");
+    assert!(waited > 0.05 && (longest - waited).abs() < 0.02, "{longest} {waited}");
     assert!(told.iter().all(|delay| took.iter().any(|it| (it - min - delay).abs() < 0.014)));
     assert_eq!(texts(&tables, "connections", "controller"), ["libutp"; 2]);
     assert_eq!(numbers(&tables, "connections", "target_delay_s"), [0.1; 2]);

@@ -53,7 +53,7 @@ pub(crate) struct Control {
     window: Window,
     /// The least and the greatest round trips, sorted.
     min: Vec<f64>,
-    greatest: Vec<f64>,
+    max: Vec<f64>,
     heard: u32,
     /// Mean and variance of the idle line.
     idle: Option<(f64, f64)>,
@@ -73,7 +73,7 @@ impl Control {
             meter: Meter::new(),
             window: Window::new(parameters.samples),
             min: Vec::new(),
-            greatest: Vec::new(),
+            max: Vec::new(),
             heard: 0,
             idle: None,
             threshold: f64::INFINITY,
@@ -88,24 +88,24 @@ impl Control {
 
     /// Keeps the windows of extremes; the median of each.
     fn extremes(&mut self, rtt: f64) -> (f64, f64) {
-        let max = self.parameters.samples as usize;
+        let samples = self.parameters.samples as usize;
         if self.heard.is_multiple_of(self.parameters.drop_every.max(1)) && !self.min.is_empty() {
             self.min.remove(0);
-            self.greatest.pop();
+            self.max.pop();
         }
         self.min.push(rtt);
-        self.greatest.push(rtt);
+        self.max.push(rtt);
         let median = |values: &mut Vec<f64>| quantile(values, 0.5).unwrap_or(rtt);
-        let medians = (median(&mut self.min), median(&mut self.greatest));
-        self.min.truncate(max);
-        if self.greatest.len() > max {
-            self.greatest.remove(0);
+        let medians = (median(&mut self.min), median(&mut self.max));
+        self.min.truncate(samples);
+        if self.max.len() > samples {
+            self.max.remove(0);
         }
         medians
     }
 
     /// The line looks idle: moments and threshold anew.
-    fn learn(&mut self, min: f64, greatest: f64) {
+    fn learn(&mut self, min: f64, max: f64) {
         let (mean, deviation) = self.window.moments();
         let weight = self.parameters.weight;
         let blend = |old: f64, new: f64| (1.0 - weight) * old + weight * new;
@@ -115,8 +115,8 @@ impl Control {
         };
         self.idle = Some((mean, variance));
         let deviation = libm::sqrt(variance);
-        let (p, max) = (self.parameters.false_alarm, self.parameters.most_in_a_row);
-        let middle = min + (greatest - min) / 2.0;
+        let (p, in_a_row) = (self.parameters.false_alarm, self.parameters.most_in_a_row);
+        let middle = min + (max - min) / 2.0;
         let ratio = deviation / (middle - mean);
         // Where the deviation reaches the threshold, or the mean does, the inequality says nothing.
         let needed = if middle > mean && ratio < 1.0 {
@@ -124,26 +124,26 @@ impl Control {
         } else {
             f64::INFINITY
         };
-        if needed <= f64::from(max) {
+        if needed <= f64::from(in_a_row) {
             (self.needed, self.threshold) = ((needed as u32).max(1), middle);
         } else {
-            let raised = deviation / libm::pow(p, 1.0 / (2.0 * f64::from(max))) + mean;
-            let highest = min + self.parameters.highest * (greatest - min);
-            (self.needed, self.threshold) = (max, raised.min(highest).max(mean));
+            let raised = deviation / libm::pow(p, 1.0 / (2.0 * f64::from(in_a_row))) + mean;
+            let highest = min + self.parameters.highest * (max - min);
+            (self.needed, self.threshold) = (in_a_row, raised.min(highest).max(mean));
         }
     }
 
     fn is_congested(&mut self, rtt: f64) -> bool {
         self.window.push(rtt);
-        let (min, greatest) = self.extremes(rtt);
+        let (min, max) = self.extremes(rtt);
         self.heard = self.heard.saturating_add(1);
         if self.heard <= self.parameters.samples {
             return false;
         }
         let middle = self.window.values.len() / 2;
-        let idle_below = min + IDLE * (greatest - min);
+        let idle_below = min + IDLE * (max - min);
         if self.idle.is_none() || self.window.values[middle] <= idle_below {
-            self.learn(min, greatest);
+            self.learn(min, max);
         }
         self.in_a_row = if rtt > self.threshold { self.in_a_row + 1 } else { 0 };
         // An alarm, and the count begins anew.
@@ -159,8 +159,8 @@ impl Controller for Control {
     fn on_answer(&mut self, _now: Time, answer: &Answer) {
         let Some(rtt) = answer.rtt else {
             // The greatest round trip may be too great.
-            if self.greatest.len() > 1 {
-                self.greatest.pop();
+            if self.max.len() > 1 {
+                self.max.pop();
             }
             return;
         };

@@ -97,7 +97,7 @@ pub(crate) struct Outcome {
     /// Queueing delay of a bystander in milliseconds: what stands (10 %), half, and 95 %.
     pub(crate) standing: f64,
     pub(crate) half: f64,
-    pub(crate) max: f64,
+    pub(crate) p95: f64,
     /// Changes of the limit per minute.
     pub(crate) changes: f64,
     /// The smaller client's part of the larger one's upload.
@@ -317,7 +317,7 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
     let changes: u32 = clients.iter().map(|client| client.changes).sum();
     delays.sort_by(f64::total_cmp);
     let tens = seconds.windows(10).map(|ten| ten.iter().sum::<f64>() / 10.0);
-    let (min, greatest) =
+    let (min, max) =
         by_client.iter().fold((f64::INFINITY, 0.0f64), |(min, max), x| (min.min(*x), max.max(*x)));
     Outcome {
         upload: if room_sum > 0.0 { up_sum / room_sum } else { 0.0 },
@@ -325,9 +325,9 @@ pub(crate) fn run(scenario: &Scenario, pilot: &Pilot) -> Outcome {
         download: (down_room > 0.0).then(|| down_sum / down_room),
         standing: delays[delays.len() / 10],
         half: delays[delays.len() / 2],
-        max: delays[delays.len() * 95 / 100],
+        p95: delays[delays.len() * 95 / 100],
         changes: f64::from(changes) * 60.0 / scenario.seconds as f64,
-        share: if greatest > 0.0 { min / greatest } else { 1.0 },
+        share: if max > 0.0 { min / max } else { 1.0 },
     }
 }
 

@@ -347,8 +347,11 @@ fn write_block(world: &mut World, server: &mut Server<'_>, sending: &mut Sending
         // What a write can send at once is sent before it returns, as by Linux, and is unsent no more.
         world.flush(socket);
     }
-    let unsent = world.sockets.get(socket).transport.as_ref().map_or(0, |it| it.unsent());
-    let room = unsent < server.spec.unsent_bytes && sending.is_written() && !sending.waits;
+    let may_hold = server.spec.unsent_bytes;
+    let transport = world.sockets.get(socket).transport.as_ref();
+    let room = sending.is_written()
+        && !sending.waits
+        && transport.is_some_and(|it| it.unsent() < may_hold);
     if room {
         sending.waits = true;
         server.storage.machine.writable(world.now, id);
