@@ -77,6 +77,7 @@ def test_the_same_clients_come_to_the_real_server(tmp_path: Path) -> None:
             (pace,) = player.finish()["pace"]
             assert pace["reads"] > 0
             assert pace["busy_s"] > 0
+            assert player.finish() == {"pace": []}, "what was handed over is another session's"
     real, simulated = (tables[name]["downloads"] for name in ("loopback", "simulation"))
     # How late lines were played on a busy machine is no matter here, but every byte is right.
     assert tables["loopback"]["run"]["outcome"][0].as_py() in ("completed", "invalid")

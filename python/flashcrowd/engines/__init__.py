@@ -76,7 +76,7 @@ class Engine(Protocol):
         """Called when the last run of a session has ended well.
 
         Returns:
-            What is to be kept of it, as plain values; nothing for most engines.
+            What is to be kept of this session alone, as plain values; nothing for most engines.
         """
         ...
 

@@ -203,9 +203,13 @@ class Emulator:
         now = time.monotonic()
         measured = [it for it in self._tested.values() if it.probes is not None]
         old = [it for it in measured if now - it.at >= RETEST_S]
-        kept: dict[str, Any] = {"invalid_repeated": self._repeated} if self._repeated else {}
-        if self._paces:
-            kept["pace"] = self._paces
+        kept: dict[str, Any] = {}
+        with self._counting:
+            if self._repeated:
+                kept["invalid_repeated"] = self._repeated
+            if self._paces:
+                kept["pace"] = self._paces
+            self._repeated, self._paces = 0, []
         if self.across:
             kept["nodes"] = 1 + len(self.across)
         if not old:
