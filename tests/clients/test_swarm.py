@@ -109,8 +109,9 @@ def test_each_in_a_namespace_of_its_own(tmp_path: Path):
 
 def test_opentracker_may_be_the_tracker(tmp_path: Path):
     testbed.needs_opentracker()
-    plan = testbed.plan(SEED, {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE})
-    swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run", tracker="opentracker")
+    crowd = {"name": "crowd", "hosts": 2, "arrivals": AT_ONCE}
+    plan = testbed.plan(SEED, crowd, tracker={"program": "opentracker"})
+    swarm = testbed.play(plan, testbed.loopback(4), tmp_path / "run")
     assert swarm.completed == 2
     rows = tables.rows(swarm)["programs"]
     listed = {row["setting"] for row in rows if row["program"] == "opentracker"}
@@ -199,8 +200,9 @@ from pathlib import Path
 from tests.clients import testbed
 from flashcrowd.clients import Swarm
 late = {{"arrivals": {{"start": "100 s"}}}}
-plan = testbed.plan({{"name": "seed", "role": "seed", "program": "aria2"}}, late)
-swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}), tracker={TRACKER!r})
+seed = {{"name": "seed", "role": "seed", "program": "aria2"}}
+plan = testbed.plan(seed, late, tracker={{"program": {TRACKER!r}}})
+swarm = Swarm(plan, 0, 1, testbed.loopback(3), Path({str(tmp_path / "run")!r}))
 swarm.prepare()
 print(*swarm.pids, flush=True)
 time.sleep(600)

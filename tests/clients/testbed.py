@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -161,10 +161,9 @@ def play(
     folder: Path,
     *,
     most_s: float = 60.0,
-    tracker: Literal["flashcrowd", "opentracker"] = "flashcrowd",
 ) -> Swarm:
     """A swarm from its preparation to its end; everything is closed."""
-    swarm = Swarm(plan, 0, 1, places, folder, tracker=tracker)
+    swarm = Swarm(plan, 0, 1, places, folder)
     try:
         swarm.prepare()
         swarm.begin(time.monotonic())

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.clients.testbed import needs
+from tests.clients import testbed
 from tests.emulation import occupied_lab
 from tests.emulation.left_behind import (
     MARK,
@@ -29,7 +29,7 @@ from tests.emulation.left_behind import (
 import flashcrowd
 from flashcrowd import _core
 from flashcrowd.cli import _status
-from flashcrowd.clients import programs
+from flashcrowd.clients import opentracker, programs
 from flashcrowd.emulation import launch, scratch, self_test
 from flashcrowd.emulation.budget import expected_s
 from flashcrowd.emulation.tracker_host import with_tracker_host
@@ -146,7 +146,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_client_that_is_killed_fails_its_run_and_no_other(
     swarm: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    needs("aria2")
+    testbed.needs("aria2")
     with_program(swarm, "aria2")
     out = tmp_path / "e"
     words = ["run", str(swarm), "--engine", "emulation", "--out", str(out), "--jobs", "1"]
@@ -189,7 +189,7 @@ def test_a_client_that_is_killed_fails_its_run_and_no_other(
 def test_a_client_that_cannot_bind_fails_its_run_and_no_other(
     program: str, swarm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs(program)
+    testbed.needs(program)
     with_program(swarm, program)
     loaded = Study.load(swarm, repeats=2)
     first, _ = loaded.runs()
@@ -253,6 +253,38 @@ def test_a_program_that_is_not_there_is_refused_in_one_line(
     assert f"  {place}: rtorrent is not installed; apt install rtorrent" in said
     assert "Nothing was run." in said
     assert not (tmp_path / "e").exists()
+
+
+@pytest.fixture
+def tracked(swarm: Path) -> Path:
+    """The tracker is opentracker."""
+    table = 'tracker = { host = "homes-6", program = "opentracker" }'
+    swarm.write_text(swarm.read_text().replace('tracker = "homes-6"', table))
+    return swarm
+
+
+def test_opentracker_is_the_tracker_of_a_study(tracked: Path, tmp_path: Path) -> None:
+    testbed.needs_opentracker()
+    out = tmp_path / "e"
+    assert _status(["run", str(tracked), "--engine", "emulation", "--out", str(out)]) == 0
+    results = open_results(out)
+    (run,) = results.tables["runs"].to_pylist()
+    assert run["outcome"] in ("completed", "invalid"), run["reason"]
+    assert results.tables["downloads"].num_rows == 4
+    unmet = results.tables["programs"].to_pylist()
+    listed = {row["setting"] for row in unmet if row["program"] == "opentracker"}
+    assert "tracker.seeds_to_seeds" in listed
+    assert "opentracker" in results.provenance["programs"]
+
+
+def test_a_tracker_that_is_not_there_is_refused_in_one_line(
+    tracked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opentracker, "found", lambda: None)
+    with pytest.raises(PlanRejected) as refused:
+        Emulator().check(json.dumps(plan_of(tracked)))
+    place = "workloads.swarm.tracker.program"
+    assert f"{place}: opentracker is not installed; apt install opentracker" in str(refused.value)
 
 
 def test_what_clients_do_not_tell_is_refused(swarm: Path) -> None:

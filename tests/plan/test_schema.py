@@ -57,6 +57,7 @@ VARIANTS: list[dict[str, Any]] = [
     },
     {f"{SEED}.arrivals": {"per_hour": [["0 s", 3]], "period": "24 h"}},
     {f"{SEED}.program": "transmission"},
+    {"workloads.swarm.tracker": {"program": "opentracker"}},
     *({f"{SEED}.upload_control": name} for name in CONTROLLERS),
     {f"{SEED}.upload_control": {"name": "unlimited", "interface": "aria2"}},
     {

@@ -56,6 +56,10 @@ pub struct Tracker {
     pub answer_delay_ns: Span,
     /// What it answers, whatever the clients of its peers are.
     pub rules: TrackerRules,
+    /// The program that it is on an engine that runs programs, if that has rules of its own. The
+    /// simulation goes by `rules`, and has no use for the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// Peers of one kind.

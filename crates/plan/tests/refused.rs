@@ -31,7 +31,12 @@ fn swarm() -> Swarm {
         size_bytes: 1_000_000,
         piece_bytes: 262_144,
         block_bytes: 16_384,
-        tracker: Tracker { host: None, answer_delay_ns: Span::ZERO, rules: TrackerRules::MAINLINE },
+        tracker: Tracker {
+            host: None,
+            answer_delay_ns: Span::ZERO,
+            rules: TrackerRules::MAINLINE,
+            program: None,
+        },
         populations: vec![population("seed", Role::Seed, 0), population("home", Role::Leecher, 1)],
         stop_after_completions: None,
         web_seeds: Vec::new(),

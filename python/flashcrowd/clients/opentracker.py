@@ -33,7 +33,7 @@ def found() -> Found | None:
 def why_not() -> str | None:
     """Why it cannot run here; None if it can."""
     if found() is None:
-        return "opentracker is not installed: apt install opentracker"
+        return "opentracker is not installed; apt install opentracker"
     if os.geteuid() == 0 and not _is_mapped(NOBODY):
         return "opentracker refuses to be root, and this user namespace has no other user"
     return None

@@ -69,7 +69,6 @@ class Swarm:
         places: Sequence[Place],
         folder: Path,
         tracker_place: Place | None = None,
-        tracker: Literal["flashcrowd", "opentracker"] = "flashcrowd",
         own: Container[int] | None = None,
     ) -> None:
         """What is to be played.
@@ -81,8 +80,6 @@ class Swarm:
             places: the plan's hosts, in its order.
             folder: an empty folder for everything that programs write.
             tracker_place: where the tracker runs that has no host in the plan.
-            tracker: which program it is: ours, which answers as the plan says, or opentracker,
-                which has rules of its own.
             own: the hosts that are played here, where others are played elsewhere: their peers
                 never come here, and whether the swarm stalls is seen from where all is known.
 
@@ -97,7 +94,7 @@ class Swarm:
         place = tracker_place if host is None else places[host]
         if place is None:
             raise ValueError(f"swarm {self.spec['name']}: the tracker has no host, and no place")
-        self._tracker_place, self._tracker_program = place, tracker
+        self._tracker_place = place
         self._own = own
         self._has_tracker = own is None or host is None or host in own
         self.others_miss = False
@@ -192,7 +189,7 @@ class Swarm:
         """The tracker, which listens already."""
         place, port = self._tracker_place, self._tracker_port
         rules = Rules.of(self.spec["tracker"])
-        if self._tracker_program == "opentracker":
+        if self.spec["tracker"].get("program") == opentracker.NAME:
             self.unmet["", opentracker.NAME] = list(opentracker.unmet(rules))
             return OpenTracker(place, port, info_hash, self._folder / "tracker")
         try:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from flashcrowd import _core
-from flashcrowd.clients import PROGRAMS
+from flashcrowd.clients import PROGRAMS, opentracker
 from flashcrowd.emulation.players import PLAYERS
 
 ABSENT = "none"
@@ -44,8 +44,9 @@ def kernel() -> str:
 
 def versions(programs: Iterable[str]) -> dict[str, str | None]:
     """Which version of these programs is here; None of one that is not, or that nobody knows."""
-    known = {**PROGRAMS, **PLAYERS}
-    found = {name: known[name].found() if name in known else None for name in sorted(programs)}
+    known = {name: it.found for name, it in {**PROGRAMS, **PLAYERS}.items()}
+    known[opentracker.NAME] = opentracker.found
+    found = {name: known[name]() if name in known else None for name in sorted(programs)}
     return {name: None if it is None else it.version for name, it in found.items()}
 
 

@@ -143,6 +143,8 @@ def programs(plan: Mapping[str, Any]) -> set[str]:
     for workload in plan["workloads"]:
         if workload["kind"] == "swarm":
             found |= {it.get("program") or DEFAULT for it in workload["populations"]}
+            if tracker := workload["tracker"].get("program"):
+                found.add(tracker)
         elif workload["kind"] == "transfer" and workload["flows"]:
             found.add(players.player(workload).name)
     return found - {*players.OURS}

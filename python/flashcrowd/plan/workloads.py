@@ -130,10 +130,12 @@ def _tracker(tracker: Tracker, hosts: HostNames) -> dict[str, Any]:
     rules = to_plan(tracker)
     delay_ns = rules.pop("answer_delay_ns")
     host = rules.pop("host")
+    program = rules.pop("program")
     return {
         "host": None if host is None else _one(host, hosts),
         "answer_delay_ns": delay_ns,
         "rules": rules,
+        **({} if program == "flashcrowd" else {"program": program}),
     }
 
 

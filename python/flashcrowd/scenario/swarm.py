@@ -107,6 +107,10 @@ Program = Literal["libtorrent", "transmission", "qbittorrent", "aria2", "rtorren
 """The programs that an engine can run."""
 
 
+TrackerProgram = Literal["flashcrowd", "opentracker"]
+"""The programs that can be a tracker."""
+
+
 class Storage(Table):
     """A disk that a seed reads from, and the memory before it.
 
@@ -176,6 +180,9 @@ class Tracker(Table):
     """Whether seeds are told to seeds."""
     forget: PositiveSpan = Span("2700 s")
     """A peer that has not announced for this long is forgotten."""
+    program: TrackerProgram = "flashcrowd"
+    """What it is on an engine that runs programs: ours, which answers as said here, or opentracker,
+    whose rules are its own. The simulation has no use for it."""
 
 
 class WebSeed(Table):

@@ -89,7 +89,12 @@ pub fn flash_crowd(leechers: u32, bytes: u64, upload: Option<Rate>, core: Condit
         size_bytes: bytes,
         piece_bytes: 262_144,
         block_bytes: 16_384,
-        tracker: Tracker { host: None, answer_delay_ns: Span::ZERO, rules: TrackerRules::MAINLINE },
+        tracker: Tracker {
+            host: None,
+            answer_delay_ns: Span::ZERO,
+            rules: TrackerRules::MAINLINE,
+            program: None,
+        },
         populations: vec![seeds, leechers],
         stop_after_completions: None,
         web_seeds: Vec::new(),
