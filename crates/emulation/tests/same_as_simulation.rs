@@ -6,7 +6,7 @@
 mod any_link;
 mod networks;
 
-use any_link::{any_core, any_queue};
+use any_link::{any_core, any_framing, any_queue};
 use flashcrowd_base::{Span, Time};
 use flashcrowd_emulation::{LinkRow, Network};
 use flashcrowd_link::{Conditions, Queue};
@@ -171,12 +171,13 @@ proptest! {
         seed in any::<u64>(),
         hosts in 2u32..6,
         queue in any_queue(),
+        framing in any_framing(),
         core in any_core(),
         ecn in any::<bool>(),
         // A delay that falls lets packets catch up with each other, and arrive at once.
         changes in prop::option::of((1_000_000u64..9_000_000, 4_000_000u64..30_000_000)),
     ) {
-        let shared = Conditions { rate_bps: rate(5_000_011), queue, ..line() };
+        let shared = Conditions { rate_bps: rate(5_000_011), queue, framing, ..line() };
         let mut plan = network(hosts, line(), shared, core);
         if ecn {
             plan.stacks[0].ecn = flashcrowd_transport::tcp::Ecn::On;

@@ -3,7 +3,8 @@
 use crate::networks::rate;
 use flashcrowd_base::{Probability, Span};
 use flashcrowd_link::{
-    AckFilter, Cake, Conditions, FqCoDel, Jitter, JitterShape, Loss, LossModel, Queue, Side,
+    AckFilter, Cake, Conditions, FqCoDel, Framing, Jitter, JitterShape, Loss, LossModel, Queue,
+    QueueLimit, Red, Side,
 };
 use proptest::prelude::*;
 
@@ -18,10 +19,20 @@ pub(crate) fn any_queue() -> impl Strategy<Value = Queue> {
     let apart = FqCoDel { flows: 65_535, ..FqCoDel::default() };
     prop_oneof![
         (3u32..80).prop_map(Queue::packets),
+        (5_000u64..120_000)
+            .prop_map(|bytes| Queue::DropTail(QueueLimit { packets: None, bytes: Some(bytes) })),
         Just(Queue::CoDel(Box::default())),
         Just(Queue::FqCoDel(Box::new(apart))),
         Just(Queue::Pie(Box::default())),
+        any::<bool>().prop_map(|ecn| Queue::Red(Box::new(Red { ecn, ..Red::default() }))),
         Just(Queue::Cake(Box::new(cake))),
+    ]
+}
+
+pub(crate) fn any_framing() -> impl Strategy<Value = Framing> {
+    prop_oneof![
+        (0u32..40).prop_map(|overhead_bytes| Framing::Plain { overhead_bytes }),
+        (8u32..40).prop_map(|encapsulation_bytes| Framing::Atm { encapsulation_bytes }),
     ]
 }
 
