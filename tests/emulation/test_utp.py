@@ -62,6 +62,34 @@ def test_libtorrent_sends_over_utp_and_tells_what_it_can(study: Path, tmp_path: 
     assert "libtorrent" in str(results.provenance)
 
 
+CUT = """
+[timeline.cut]
+at = "3 s"
+change = "network.links.bottleneck.loss"
+to = "100 %"
+"""
+
+
+@pytest.mark.slow
+def test_a_transfer_ends_when_libtorrent_gives_its_connection_up(
+    study: Path, tmp_path: Path
+) -> None:
+    needs("libtorrent")
+    text = study.read_text().replace('horizon = "20 s"', 'horizon = "60 s"')
+    # Its target is reached before the queue is full, and nothing is lost before the cut.
+    study.write_text(text.replace("50 packets", "500 packets").replace("4 MB", "8 MB") + CUT)
+    ends = []
+    for engine in ("simulation", "emulation"):
+        results = by(study, "libtorrent", "libtorrent", engine, tmp_path / engine)
+        found = only(results, "transfers")
+        assert 1_000_000 < found["bytes"] < 8_000_000
+        ends.append(found["end_s"] - 3)
+    simulated, real = ends
+    # 0.5 s, and 1.5 and 2.5 s behind it: the packet was sent three times.
+    assert simulated == pytest.approx(4.5, abs=0.7)
+    assert real == pytest.approx(simulated, abs=0.7)
+
+
 @pytest.mark.skipif(shutil.which(DRIVER) is None, reason=f"no {DRIVER} on the path")
 def test_libutp_sends_over_utp(study: Path, tmp_path: Path) -> None:
     results = by(study, "libutp", "libutp", "emulation", tmp_path / "e")

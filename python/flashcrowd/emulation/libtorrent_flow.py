@@ -115,6 +115,10 @@ class LibtorrentFlow(Flow):
         if leecher.finished_at is not None:
             self.received = self._size
             self._end(table, now - (time.monotonic() - leecher.finished_at))
+        elif seed.lost_at is not None:
+            # A packet was sent as often as `utp_num_resends` allows. A transfer is one connection;
+            # the session would make the next one after a minute.
+            self._end(table, now - (time.monotonic() - seed.lost_at))
 
     def _close_connection(self) -> None:
         for end in (self._seed, self._leecher):
@@ -133,6 +137,7 @@ class _End:
         self.has_answered = True
         self.connected_at: float | None = None
         self.finished_at: float | None = None
+        self.lost_at: float | None = None
         self.failure = ""
         self._handle: Any = None
         self._listens = self._checked = False
@@ -190,6 +195,8 @@ class _End:
                 self._listens = True
             elif kind == "peer_connect_alert":
                 self.connected_at = self.connected_at or instant(alert)
+            elif kind == "peer_disconnected_alert" and self.connected_at is not None:
+                self.lost_at = self.lost_at or instant(alert)
             elif kind == "torrent_finished_alert":
                 self.finished_at = self.finished_at or instant(alert)
             elif kind in ("listen_failed_alert", "torrent_error_alert", "file_error_alert"):
