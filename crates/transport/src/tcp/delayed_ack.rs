@@ -2,7 +2,8 @@ use super::config::DelayedAck;
 use flashcrowd_base::{Span, Time};
 
 /// Delayed acknowledgements (RFC 1122, section 4.2.3.2) as in Linux: at once in quickack mode, which
-/// begins a connection and follows gaps, else every second full segment or after `ato`.
+/// begins a connection and follows idle times and what came twice, else every second full segment or
+/// after `ato`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct DelayedAckState {
@@ -92,11 +93,24 @@ impl DelayedAckState {
         self.last_data = now;
     }
 
-    /// Data arrived out of order or twice: enters quickack mode.
-    pub(super) fn on_disorder(&mut self, config: &DelayedAck, window: u64) {
-        self.enter_quickack(config, window);
+    /// Data arrived twice: enters quickack mode (Linux: tcp_enter_quickack_mode). Data above a gap does
+    /// not; it is acknowledged at once, and what follows the filled gap is delayed as ever.
+    #[cold]
+    pub(super) fn on_duplicate(&mut self, config: &DelayedAck, window: u64) {
+        if config.quick_acks > 0 {
+            self.enter_quickack(config, window);
+            self.ato = config.min_ns;
+        }
         self.pingpong = false;
         self.due = true;
+    }
+
+    /// The window has grown with this segment, which is acknowledged at once (Linux: tcp_grow_window).
+    #[inline]
+    pub(super) fn on_growth(&mut self, config: &DelayedAck) {
+        if config.quick_acks > 0 {
+            self.quick_acks |= 1;
+        }
     }
 
     /// Data has arrived in order up to `next`: acknowledges it now or sets the deadline. `opens`: the

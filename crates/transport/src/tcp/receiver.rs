@@ -157,7 +157,7 @@ impl Receiver {
         if end <= self.rcv_nxt {
             // A whole duplicate: our acknowledgement may have been lost.
             self.note_duplicate(config, segment.seq, end);
-            self.acks.on_disorder(&config.delayed_ack, self.window());
+            self.acks.on_duplicate(&config.delayed_ack, self.window());
             return;
         }
         let data_end =
@@ -201,17 +201,24 @@ impl Receiver {
                 queue.take_duplicate();
             }
         }
-        if frame >= 128 && self.rcv_ssthresh < self.rcv_buf {
-            self.rcv_ssthresh = (self.rcv_ssthresh + 2 * u32::from(self.segment)).min(self.rcv_buf);
-        }
+        self.grow_window(config, frame);
         let opens = self.rcv_wnd_end < self.rcv_nxt + self.advertise();
         self.acks.consider(&config.delayed_ack, now, self.rcv_nxt, opens, rtt.smoothed());
     }
 
+    /// More may be advertised with each segment that is worth it, until the buffer is (Linux:
+    /// tcp_grow_window).
+    #[inline]
+    fn grow_window(&mut self, config: &Config, frame: u32) {
+        if frame >= 128 && self.rcv_ssthresh < self.rcv_buf {
+            self.rcv_ssthresh = (self.rcv_ssthresh + 2 * u32::from(self.segment)).min(self.rcv_buf);
+            self.acks.on_growth(&config.delayed_ack);
+        }
+    }
+
     /// Data above a gap, or after the end.
     fn on_disorder(&mut self, config: &Config, segment: &Segment) {
-        let window = self.window();
-        self.acks.on_disorder(&config.delayed_ack, window);
+        self.acks.due = true;
         if self.is_finished() {
             self.note_duplicate(config, segment.seq, segment.end().min(self.rcv_nxt));
             return;
@@ -227,6 +234,9 @@ impl Receiver {
                 queue.note_overlap(segment.seq, end);
             }
             queue.insert(segment.seq, end);
+            if config.sack {
+                self.grow_window(config, segment.len.min(u32::from(segment.mss.max(1))));
+            }
         }
     }
 

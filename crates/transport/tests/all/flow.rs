@@ -3,7 +3,9 @@
 use crate::pipe::{Fate, Network, Pair, Path};
 use crate::script::{Script, full, linux, profile};
 use flashcrowd_base::{Span, Time};
-use flashcrowd_transport::tcp::{CloseReason, Connection, Flags, Nagle, Segment, State, profiles};
+use flashcrowd_transport::tcp::{
+    CloseReason, Config, Connection, Flags, Nagle, Segment, State, profiles,
+};
 use std::sync::Arc;
 
 const RTT: Span = Span::from_millis(100);
@@ -108,19 +110,34 @@ fn the_last_segment_does_not_wait() {
     assert_eq!((last[0].seq, last[0].len), (1400, 300));
 }
 
+/// A receiver whose window does not grow.
+fn fixed_window() -> Config {
+    let mut config = linux();
+    config.receive_window.initial_bytes = config.receive_window.buffer_bytes;
+    config.receive_window.autotune = false;
+    config
+}
+
+/// How many acknowledgements each of these segments of 1000 bytes gets, one a millisecond.
+fn acknowledgements(script: &mut Script, segments: std::ops::Range<u64>) -> Vec<usize> {
+    segments
+        .map(|n| {
+            script.data(n * 1000, 1000, Flags::default());
+            let bytes = script.server.readable();
+            let now = script.now;
+            script.server.read(now, bytes);
+            let count = script.count();
+            script.quiet(1);
+            count
+        })
+        .collect()
+}
+
 /// Delayed acknowledgements as Linux gives them: the first 16 segments at once, then every second.
 #[test]
 fn acknowledgements_are_quick_at_first() {
-    let mut script = Script::new(linux(), RTT);
-    let mut acks = Vec::new();
-    for n in 0..30 {
-        script.data(n * 1000, 1000, Flags::default());
-        let bytes = script.server.readable();
-        let now = script.now;
-        script.server.read(now, bytes);
-        acks.push(script.count());
-        script.quiet(1);
-    }
+    let mut script = Script::new(fixed_window(), RTT);
+    let acks = acknowledgements(&mut script, 0..30);
     assert_eq!(acks[..16], [1; 16]);
     assert_eq!(acks[16..], [0, 1].repeat(7));
     // A lone segment waits for the timer: no less than 40 ms.
@@ -133,6 +150,35 @@ fn acknowledgements_are_quick_at_first() {
     // After a gap longer than the timeout they are quick again.
     script.quiet(5000).data(31_000, 1000, Flags::default());
     assert_eq!(script.count(), 1);
+}
+
+/// Linux: tcp_grow_window. As long as the window grows, by two segments with each, none waits, and
+/// none is counted: the ten that half the window had at first come behind it.
+#[test]
+fn acknowledgements_are_quick_while_the_window_grows() {
+    let mut config = fixed_window();
+    config.receive_window.initial_bytes = 20_000;
+    config.receive_window.buffer_bytes = 20_000 + 30 * 2000;
+    let mut script = Script::new(config, RTT);
+    let acks = acknowledgements(&mut script, 0..60);
+    let quick = acks.iter().take_while(|count| **count == 1).count();
+    assert!((39..=41).contains(&quick), "{quick} at once: {acks:?}");
+    assert_eq!(acks[quick..quick + 10], [0, 1].repeat(5));
+}
+
+/// Linux: tcp_data_queue_ofo. What fills a gap is acknowledged at once, and the next segments are
+/// delayed as before it. Only data that comes twice begins quick acknowledgements anew.
+#[test]
+fn a_gap_does_not_make_acknowledgements_quick_but_a_duplicate_does() {
+    let mut script = Script::new(fixed_window(), RTT);
+    acknowledgements(&mut script, 0..30);
+    assert_eq!(acknowledgements(&mut script, 31..32), [1], "above the gap");
+    assert_eq!(acknowledgements(&mut script, 30..31), [1], "the gap");
+    assert_eq!(acknowledgements(&mut script, 32..36), [0, 1, 0, 1]);
+    assert_eq!(acknowledgements(&mut script, 35..36), [1], "a duplicate");
+    let acks = acknowledgements(&mut script, 36..56);
+    assert_eq!(acks[..15], [1; 15]);
+    assert_eq!(acks[16..], [1, 0, 1, 0]);
 }
 
 /// Windows waits 200 ms, from the first segment on.
