@@ -166,8 +166,8 @@ def refusals(plan: Mapping[str, Any], workload: int) -> list[str]:
             reasons.append(f"{place}: {error}")
             continue
         reasons += [f"{place}: {reason}" for reason in program.refusals(asked)]
-    if swarm["tracker"].get("program") == opentracker.NAME and opentracker.why_not():
-        reasons.append(f"workloads.{swarm['name']}.tracker.program: {opentracker.why_not()}")
+    if swarm["tracker"].get("program") == opentracker.NAME and (why := opentracker.why_not()):
+        reasons.append(f"workloads.{swarm['name']}.tracker.program: {why}")
     crowded = descriptors.refusal(plan, workload)
     if crowded is not None:
         reasons.append(crowded)

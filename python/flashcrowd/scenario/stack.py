@@ -30,7 +30,8 @@ class DelayedAck(Table):
     max: AckDelay
     """Longest wait for more data."""
     quick_acks: Natural
-    """How many segments are acknowledged one by one at the start and after a long gap."""
+    """How many segments are acknowledged one by one at the start, after a long pause and after data
+    that comes twice; if any, so is each with which the window grows."""
     on_read: bool
     """Whether an acknowledgement that could not open the window waits for the application."""
 

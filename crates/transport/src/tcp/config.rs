@@ -168,8 +168,9 @@ pub struct DelayedAck {
     pub min_ns: Span,
     /// Longest wait.
     pub max_ns: Span,
-    /// How many segments are acknowledged one by one at the start and after a gap longer than the
-    /// retransmission timeout, unless data also flows the other way (Linux: 16).
+    /// How many segments are acknowledged one by one at the start, after a pause longer than the
+    /// retransmission timeout and after data that comes twice, unless data also flows the other way
+    /// (Linux: 16). If any, so is each segment with which the window grows.
     pub quick_acks: u32,
     /// Wait with an acknowledgement that could not open the window until the application has
     /// read, and then send it at once; likewise when the application has read the end of what

@@ -172,7 +172,7 @@ impl Receiver {
             self.note_duplicate(config, segment.seq, self.rcv_nxt);
         }
         self.measure_round_trip(config, now, segment, data_end, unstamped);
-        let frame = segment.len.min(u32::from(segment.mss.max(1)));
+        let frame = segment.frame_bytes();
         self.acks.on_data(
             &config.delayed_ack,
             now,
@@ -235,7 +235,7 @@ impl Receiver {
             }
             queue.insert(segment.seq, end);
             if config.sack {
-                self.grow_window(config, segment.len.min(u32::from(segment.mss.max(1))));
+                self.grow_window(config, segment.frame_bytes());
             }
         }
     }

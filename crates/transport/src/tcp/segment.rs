@@ -180,6 +180,12 @@ impl Segment {
         if self.len <= mss { 1 } else { self.len.div_ceil(mss) }
     }
 
+    /// Bytes of payload in a full frame: the maximum segment size of a super-segment, otherwise all.
+    #[inline]
+    pub(super) fn frame_bytes(&self) -> u32 {
+        self.len.min(u32::from(self.mss.max(1)))
+    }
+
     /// Bytes of all frames together, IP and TCP headers included. Framing below IP is the link's business.
     #[inline]
     pub fn wire_bytes(&self) -> u64 {
