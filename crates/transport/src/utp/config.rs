@@ -234,7 +234,8 @@ pub enum RttEstimator {
 pub enum TimerRestart {
     /// An acknowledgement of something new (RFC 6298, 5.3).
     Progress,
-    /// Any packet of the other end that is plausible (libtorrent).
+    /// Any packet of the other end that is plausible (libtorrent). A timeout longer than the interval of the other end's
+    /// keep-alives never comes.
     AnyPacket,
 }
 

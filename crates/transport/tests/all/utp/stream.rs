@@ -8,7 +8,7 @@ use flashcrowd_transport::congestion::{Kind, ledbat};
 use flashcrowd_transport::tcp::Nagle;
 use flashcrowd_transport::utp::{
     Backoff, Config, DelayedAck, IdleTimer, PacketKind, PacketSize, SackPolicy, SmallWindow,
-    WindowFill, profiles, wire,
+    TimerRestart, WindowFill, profiles, wire,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -67,7 +67,9 @@ fn config() -> impl Strategy<Value = Config> {
         config.data_retries = 100;
         config.syn_retries = 100;
         config.max_transmissions = 0;
-        config.max_rto_ns = Span::from_secs(60);
+        // A timer that any packet restarts never expires if it is longer than the other end's keep-alive (29 s).
+        let any_packet = config.timer_restart == TimerRestart::AnyPacket;
+        config.max_rto_ns = Span::from_secs(if any_packet { 25 } else { 60 });
         config.half_open_ns = Span::from_secs(3600);
         // Longer than any timeout, so that the last FIN is always answered.
         config.linger_ns = Span::from_secs(600);
