@@ -18,7 +18,9 @@ kernel take for them. Both ends are on this machine: what the kernel holds is to
 `crowd`: the headline of circus2004 at a sixteenth of its size, on a disk for trials: the study
 `origin-crowd` with half the memory, by the simulation and by a real server with real clients
 (`--engine loopback`), and how far they are from each other. 10T and T3 ask for 80 or 95 % of
-1 Gbit/s (twice the study's load and more), about five minutes, or T1 and T3 for 80 %, twenty.
+1 Gbit/s (twice the study's load and more), about five minutes, or T1 and T3 for 80 %, twenty. The
+case `nginx` is nginx with `directio` and buffers of an extent on the same disk, mounted: as root,
+after `cargo build --release -p flashcrowd-server --example trial_mount`.
 
 `disk`: a crowd of plain clients (10T and T3, in order) and one that takes any order, on the disk of
 this machine past the page cache, with data four times the memory: nginx with `directio`, and ours
@@ -29,7 +31,9 @@ Everything is on 127.0.0.1, and ends by itself.
 
 from __future__ import annotations
 
+import gc
 import itertools
+import json
 import math
 import os
 import random
@@ -45,13 +49,20 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 
 from flashcrowd import _core
+from flashcrowd.content_server.crowd import Crowd as LoopbackCrowd
+from flashcrowd.content_server.ledger import Ledger
+from flashcrowd.content_server.loopback import violations
+from flashcrowd.content_server.processor import Processor
+from flashcrowd.content_server.trial_server import contents_of, write
+from flashcrowd.content_server.visit import visits_of
 from flashcrowd.content_server.visitor import Visit, Visitor
 from flashcrowd.engines.registry import engine
 from flashcrowd.study import Study
@@ -368,12 +379,105 @@ ratio to it is more than 2 at a load of 80 %, and as the crowd still grows in th
 
 
 BARE = {"workloads.origin.memory": "512 KiB"}
-"""In order with hardly any memory: what a server without a cache of its own does (nginx with
-`directio`, which cannot be put on a disk for trials: no device mapper is here)."""
+"""In order with hardly any memory: what a server without a cache of its own does."""
+TRIAL_MOUNT = Path(__file__).parents[1] / "target" / "release" / "examples" / "trial_mount"
+"""See `crates/server/examples/trial_mount.rs`."""
+
+
+class Mounted:
+    """A file on a disk for trials, as a file system, which a server reads from.
+
+    Args:
+        path: the file.
+        folder: an empty one, in which it appears.
+        disk: the medium, as a plan has it.
+    """
+
+    def __init__(self, path: Path, folder: Path, disk: Mapping[str, Any]) -> None:
+        command = [TRIAL_MOUNT, path, folder, json.dumps(disk)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.report()
+
+    def report(self) -> dict[str, Any]:
+        """What was read so far, and how the disk has kept its pace."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """Take it away."""
+        self._process.communicate()
+
+
+class NginxServer:
+    """What a crowd and its ledger ask a content server for, of nginx on such a disk.
+
+    Args:
+        port: where it listens on the loopback.
+        disk: what it reads from.
+    """
+
+    def __init__(self, port: int, disk: Mounted) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self.visitors: Sequence[Visitor] = []
+        self._disk = disk
+
+    def snapshot(self) -> str:
+        """As a content server's, but for what nginx does not tell."""
+        report = self._disk.report()
+        reads = report["trial_disk"]["reads"]
+        unknown: dict[str, float] = dict.fromkeys(
+            ("hits", "reads_ahead", "evictions", "residence_s"), 0
+        )
+        unknown |= dict.fromkeys(("queued_reads", "waiting"), math.nan)
+        # Bytes that have been read, which are fewer than those sent by what sockets hold.
+        served = sum(it.answer.received for it in self.visitors)
+        return json.dumps(
+            {"served_bytes": served, "blocks": reads, "reads": reads, **unknown, **report}
+        )
+
+
+def nginx_crowd(plan: Any, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A crowd of a plan before nginx with `directio`, in order; the tables and the pace."""
+    plan_json = plan if isinstance(plan, str) else json.dumps(plan)
+    plan = json.loads(plan_json)
+    origin = plan["workloads"][0]
+    visits = [replace(it, in_order=True) for it in visits_of(plan, plan_json, seed, 0)]
+    contents = contents_of(origin, seed)
+    extent = origin["settings"]["extent_bytes"]
+    with ExitStack() as stack:
+        folder, place = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        write(contents, folder)
+        # As the process of a run on the loopback; what it starts inherits it.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        stack.callback(os.sched_setscheduler, 0, os.SCHED_OTHER, os.sched_param(0))
+        disk = Mounted(folder / "0", place, origin["disk"])
+        stack.callback(disk.close)
+        extra = "directio 512; aio threads;"
+        port, _ = stack.enter_context(nginx(place, False, extra, f"1 {extent}"))
+        server: Any = NginxServer(port, disk)
+        ledger = Ledger(server, plan, 0)
+        guests = LoopbackCrowd(server, visits, contents, ledger)
+        server.visitors = guests.visitors
+        gc.collect()
+        gc.disable()
+        stack.callback(gc.enable)
+        processor = Processor()
+        ended = guests.play(plan["stop"]["horizon_ns"] / 1e9, lambda progress: None)
+        cost = processor.since()
+    pace = {**guests.pace(), **cost}
+    wrong = [*violations(pace), *guests.failures[:5]]
+    outcome = "invalid" if wrong else "completed" if ended else "horizon"
+    run = {"outcome": outcome, "reason": "; ".join(wrong)}
+    tables = {"run": [run], **ledger.tables(guests.visitors)}
+    return {name: pa.Table.from_pylist(rows) for name, rows in tables.items()}, pace
 
 
 def crowd(*words: str) -> None:
-    """The same crowd, simulated and real."""
+    """The same crowd, simulated and real, and before nginx on the same disk."""
     chosen = CROWDS[words[0] if words and words[0] in CROWDS else "80"]
     cases = words[1:] if words and words[0] in CROWDS else words
     engines = {name: engine(name) for name in ("simulation", "loopback")}
@@ -386,15 +490,23 @@ def crowd(*words: str) -> None:
         f"completed  (lines alone: {line_s(chosen.slow):.2f} and {line_s('T3'):.2f} s)"
     )
     found: dict[tuple[str, str], tuple[float, float]] = {}
+    if TRIAL_MOUNT.exists() and shutil.which("nginx"):
+        plans["nginx"] = bare.plans[0]
     for case in cases or plans:
+        if case == "nginx":
+            real, pace = nginx_crowd(plans[case], seed)
+            row, found[case, "loopback"] = told(real, (chosen.slow, "T3"))
+            print(f"{case:11} {'directio':10} {row}  {kept_pace(real, pace)}", flush=True)
+            continue
         for by, player in engines.items():
             tables = player.run(plans[case], seed, player.handle())
             row, found[case, by] = told(tables, (chosen.slow, "T3"))
             pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
             print(f"{case:11} {by:10} {row}  {pace}", flush=True)
     for (case, by), (network, fast) in found.items():
-        for base in ("no cache", "in-order"):
-            if (base, by) in found and case not in ("no cache", "in-order"):
+        bases = ("no cache", "in-order", "nginx")
+        for base in bases:
+            if (base, by) in found and case not in bases:
                 ratio = network / found[base, by][0]
                 print(f"{case}, {by}: network {ratio:.2f} x that of {base} (bar 2)", end=", ")
                 print(f"T3 {fast / line_s('T3'):.3f} x its line's time (bar 1.1)")

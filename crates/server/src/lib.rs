@@ -12,7 +12,7 @@
 //! | `desk` | the origin, its memory and who waits, behind a lock |
 //! | [`disk`](ReadBy), `open_file` | reading, by io_uring or threads |
 //! | `memory_file`, `buffer` | memory for contents |
-//! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
+//! | [`pace`](Pace) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
 //! | `exchange`, `outcome`, `access_log`, `meters` | what is told of it |
@@ -71,7 +71,7 @@ pub use disk::ReadBy;
 pub use handle::ServerHandle;
 pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};
-pub use pace::PaceReport;
+pub use pace::{Due, Pace, PaceReport};
 pub use server::{Reading, Server, StartError, Watch};
 pub use settings::{Limits, Reader, Settings, Symlinks};
 pub use tls::{TlsError, TlsFiles};

@@ -1,5 +1,4 @@
 use flashcrowd_base::{Span, Time};
-use flashcrowd_origin::FileId;
 use flashcrowd_origin::disk::{Disk, Medium};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,10 +15,10 @@ const MAX_LOST: f64 = 0.01;
 ///
 /// A driver wakes late, and who waits for a read asks for the next one as much later. If that were charged to the disk, it would
 /// be slower than it says: with waits of a millisecond by a half at reads of 64 KiB one after the other. So what a delivery was late is
-/// taken off the arrival of the next request, up to [`CREDIT`]. Time in which nothing was asked for takes it away: nobody
+/// taken off the arrival of the next request, up to 250 ms. Time in which nothing was asked for takes it away: nobody
 /// waited then.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     disk: Disk,
     /// Where each file begins: one lies behind the other, in the order in which they were first read.
     places: BTreeMap<usize, u64>,
@@ -34,10 +33,10 @@ pub(crate) struct Pace {
 
 /// A read that is under way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Due {
+pub struct Due {
     asked: Time,
     /// When it is done.
-    pub(crate) at: Time,
+    pub at: Time,
 }
 
 /// How a disk that is only thought of has kept its pace.
@@ -63,7 +62,8 @@ pub struct PaceReport {
 }
 
 impl Pace {
-    pub(crate) fn new(medium: &Medium) -> Pace {
+    /// Such a disk, at rest.
+    pub fn new(medium: &Medium) -> Pace {
         Pace {
             disk: medium.build(Span::ZERO),
             places: BTreeMap::new(),
@@ -76,16 +76,9 @@ impl Pace {
         }
     }
 
-    /// A read of a part of a file is asked for. `size` is the file's length.
-    pub(crate) fn ask(
-        &mut self,
-        now: Time,
-        file: FileId,
-        size: u64,
-        offset: u64,
-        length: u32,
-    ) -> Due {
-        let place = *self.places.entry(file.number()).or_insert_with(|| {
+    /// A read of a part of a file is asked for. `file` is a number that no other file has, `size` the file's length.
+    pub fn ask(&mut self, now: Time, file: usize, size: u64, offset: u64, length: u32) -> Due {
+        let place = *self.places.entry(file).or_insert_with(|| {
             let place = self.end;
             self.end += size;
             place
@@ -101,7 +94,7 @@ impl Pace {
     }
 
     /// What was asked for is delivered.
-    pub(crate) fn deliver(&mut self, now: Time, due: Due) {
+    pub fn deliver(&mut self, now: Time, due: Due) {
         self.under_way = self.under_way.saturating_sub(1);
         self.delivered = now;
         self.lag = now.since(due.at);
@@ -109,7 +102,8 @@ impl Pace {
         self.lateness.note(now.since(due.at.max(due.asked)));
     }
 
-    pub(crate) fn report(&self) -> PaceReport {
+    /// How it has kept its pace so far.
+    pub fn report(&self) -> PaceReport {
         let counters = self.disk.counters();
         let (busy_s, lost_s) = (counters.busy.seconds(), self.lost.seconds());
         PaceReport {
@@ -170,18 +164,16 @@ mod tests {
     use super::*;
     use flashcrowd_base::Rate;
     use flashcrowd_origin::disk::{HardDisk, Positioning};
-    use flashcrowd_origin::{Origin, Settings};
     use proptest::prelude::*;
 
     const MILLI: u64 = 1_000_000;
 
     /// 1 ms to a place, 1 MB/s: a thousand bytes take a millisecond.
-    fn pace() -> (Pace, FileId) {
+    fn pace() -> Pace {
         let positioning = Positioning::Constant { time_ns: Span::from_millis(1) };
         let rate_bps = Rate::at_least_one(8_000_000);
         let disk = HardDisk { positioning, rate_bps, ..HardDisk::default() };
-        let file = Origin::new(&Settings::default()).unwrap().open(1 << 30).unwrap();
-        (Pace::new(&Medium::HardDisk(disk)), file)
+        Pace::new(&Medium::HardDisk(disk))
     }
 
     fn at(nanos: u64) -> Time {
@@ -190,10 +182,10 @@ mod tests {
 
     /// Reads one after the other, each asked for `think` after the one before was delivered, and delivered `late` after it
     /// is due. When the last one was delivered.
-    fn closed_loop(pace: &mut Pace, file: FileId, reads: u64, think: u64, late: u64) -> u64 {
+    fn closed_loop(pace: &mut Pace, reads: u64, think: u64, late: u64) -> u64 {
         let mut now = 0;
         for read in 0..reads {
-            let due = pace.ask(at(now), file, 1 << 30, (reads - read) * 5000, 1000);
+            let due = pace.ask(at(now), 0, 1 << 30, (reads - read) * 5000, 1000);
             now = due.at.nanos().max(now) + late;
             pace.deliver(at(now), due);
             now += think;
@@ -204,9 +196,9 @@ mod tests {
     #[test]
     fn late_deliveries_do_not_make_it_slower() {
         for late in [0, MILLI / 10, MILLI] {
-            let (mut pace, file) = pace();
+            let mut pace = pace();
             // Each read is somewhere else: 2 ms, but for what the last ones were late.
-            let took = closed_loop(&mut pace, file, 1000, 0, late);
+            let took = closed_loop(&mut pace, 1000, 0, late);
             assert_eq!(took, 2000 * MILLI + late);
             let report = pace.report();
             assert_eq!((report.reads, report.positioned_reads), (1000, 1000));
@@ -217,43 +209,41 @@ mod tests {
             assert_eq!((lost_s, lateness_max_s, lateness_p99_s, void), expected);
         }
         // Nothing can make up for waking later than a read takes, each time.
-        let (mut pace, file) = pace();
-        closed_loop(&mut pace, file, 1000, 0, 300 * MILLI);
+        let mut pace = pace();
+        closed_loop(&mut pace, 1000, 0, 300 * MILLI);
         assert!(pace.report().void);
     }
 
     #[test]
     fn what_it_was_late_is_forgotten_while_nobody_asks() {
-        let (mut pace, file) = pace();
-        let first = pace.ask(at(0), file, 1 << 30, 5000, 1000);
+        let mut pace = pace();
+        let first = pace.ask(at(0), 0, 1 << 30, 5000, 1000);
         pace.deliver(at(first.at.nanos() + 10 * MILLI), first);
         // 12 ms: it has been idle for 7 of the 10 that it was late.
-        let second = pace.ask(at(19 * MILLI), file, 1 << 30, 0, 1000);
+        let second = pace.ask(at(19 * MILLI), 0, 1 << 30, 0, 1000);
         assert_eq!(second.at, at(18 * MILLI));
         pace.deliver(at(19 * MILLI), second);
-        let third = pace.ask(at(100 * MILLI), file, 1 << 30, 5000, 1000);
+        let third = pace.ask(at(100 * MILLI), 0, 1 << 30, 5000, 1000);
         assert_eq!(third.at, at(102 * MILLI));
     }
 
     #[test]
     fn a_long_stall_voids_it() {
-        let (mut pace, file) = pace();
-        closed_loop(&mut pace, file, 1000, 0, 0);
+        let mut pace = pace();
+        closed_loop(&mut pace, 1000, 0, 0);
         assert!(!pace.report().void);
-        let stalled = pace.ask(at(2000 * MILLI), file, 1 << 30, 5000, 1000);
+        let stalled = pace.ask(at(2000 * MILLI), 0, 1 << 30, 5000, 1000);
         pace.deliver(at(2402 * MILLI), stalled);
         assert_eq!((pace.report().void, pace.report().lost_s), (false, 0.0));
         // What is beyond the credit of 250 ms is lost, and is more than a hundredth of two seconds.
-        let next = pace.ask(at(2402 * MILLI), file, 1 << 30, 0, 1000);
+        let next = pace.ask(at(2402 * MILLI), 0, 1 << 30, 0, 1000);
         assert_eq!((pace.report().void, pace.report().lost_s), (true, 0.15));
         assert_eq!(next.at, at(2154 * MILLI));
     }
 
     #[test]
     fn files_lie_one_behind_the_other() {
-        let (mut pace, first) = pace();
-        let mut origin = Origin::new(&Settings::default()).unwrap();
-        let second = [origin.open(1000).unwrap(), origin.open(1000).unwrap()][1];
+        let (mut pace, first, second) = (pace(), 0, 1);
         pace.ask(at(0), first, 3000, 0, 3000);
         pace.ask(at(0), second, 1000, 0, 1000);
         assert_eq!(pace.report().positioned_reads, 0);

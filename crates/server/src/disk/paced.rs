@@ -26,7 +26,8 @@ impl Paced {
 
     /// It is asked for a read.
     pub(super) fn ask(self: &Arc<Self>, job: &Job) -> Turn {
-        let (file, size, length) = (job.file.id, job.file.version.length, job.buffer.len() as u32);
+        let (file, size, length) =
+            (job.file.id.number(), job.file.version.length, job.buffer.len() as u32);
         let due = self.lock().ask(self.clock.now(), file, size, job.offset, length);
         Turn { paced: Arc::clone(self), due }
     }
