@@ -31,7 +31,6 @@ Everything is on 127.0.0.1, and ends by itself.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import math
@@ -59,8 +58,7 @@ import pyarrow as pa
 from flashcrowd import _core
 from flashcrowd.content_server.crowd import Crowd as LoopbackCrowd
 from flashcrowd.content_server.ledger import Ledger
-from flashcrowd.content_server.loopback import violations
-from flashcrowd.content_server.processor import Processor
+from flashcrowd.content_server.loopback import played
 from flashcrowd.content_server.trial_server import contents_of, write
 from flashcrowd.content_server.visit import visits_of
 from flashcrowd.content_server.visitor import Visit, Visitor
@@ -440,9 +438,8 @@ class NginxServer:
         )
 
 
-def nginx_crowd(plan: Any, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def nginx_crowd(plan_json: str, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """A crowd of a plan before nginx with `directio`, in order; the tables and the pace."""
-    plan_json = plan if isinstance(plan, str) else json.dumps(plan)
     plan = json.loads(plan_json)
     origin = plan["workloads"][0]
     visits = [replace(it, in_order=True) for it in visits_of(plan, plan_json, seed, 0)]
@@ -462,18 +459,9 @@ def nginx_crowd(plan: Any, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
         ledger = Ledger(server, plan, 0)
         guests = LoopbackCrowd(server, visits, contents, ledger)
         server.visitors = guests.visitors
-        gc.collect()
-        gc.disable()
-        stack.callback(gc.enable)
-        processor = Processor()
-        ended = guests.play(plan["stop"]["horizon_ns"] / 1e9, lambda progress: None)
-        cost = processor.since()
-    pace = {**guests.pace(), **cost}
-    wrong = [*violations(pace), *guests.failures[:5]]
-    outcome = "invalid" if wrong else "completed" if ended else "horizon"
-    run = {"outcome": outcome, "reason": "; ".join(wrong)}
-    tables = {"run": [run], **ledger.tables(guests.visitors)}
-    return {name: pa.Table.from_pylist(rows) for name, rows in tables.items()}, pace
+        found = played(guests, ledger, plan["stop"]["horizon_ns"] / 1e9, lambda progress: None)
+    tables = {name: pa.Table.from_pylist(rows) for name, rows in found["tables"].items()}
+    return tables, found["pace"]
 
 
 def crowd(*words: str) -> None:
@@ -503,8 +491,8 @@ def crowd(*words: str) -> None:
             row, found[case, by] = told(tables, (chosen.slow, "T3"))
             pace = kept_pace(tables, player.finish()["pace"][-1]) if by == "loopback" else ""
             print(f"{case:11} {by:10} {row}  {pace}", flush=True)
+    bases = ("no cache", "in-order", "nginx")
     for (case, by), (network, fast) in found.items():
-        bases = ("no cache", "in-order", "nginx")
         for base in bases:
             if (base, by) in found and case not in bases:
                 ratio = network / found[base, by][0]

@@ -27,9 +27,8 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use flashcrowd_base::Time;
     use flashcrowd_origin::disk::Medium;
-    use flashcrowd_server::{Due, Pace};
+    use flashcrowd_server::{Paced, Turn};
     use fuser::{
         Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
         LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
@@ -41,61 +40,33 @@ mod linux {
     use std::io::BufRead as _;
     use std::os::unix::fs::FileExt as _;
     use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
     use std::thread;
-    use std::time::{Duration, Instant, UNIX_EPOCH};
+    use std::time::{Duration, UNIX_EPOCH};
 
     /// What is known of the file does not change.
     const TTL: Duration = Duration::from_secs(3600);
     const FILE: INodeNo = INodeNo(2);
 
-    /// The disk, and what was read of it.
-    struct Disk {
-        begin: Instant,
-        state: Mutex<State>,
-    }
-
-    struct State {
-        pace: Pace,
-        read_bytes: u64,
-    }
-
-    impl Disk {
-        fn now(&self) -> Time {
-            Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
-        }
-
-        fn lock(&self) -> MutexGuard<'_, State> {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner)
-        }
-
-        fn report(&self) -> serde_json::Value {
-            let state = self.lock();
-            serde_json::json!({ "read_bytes": state.read_bytes, "trial_disk": state.pace.report() })
-        }
-    }
-
     /// A read that the disk was asked for, and who waits for it.
     struct Job {
-        due: Due,
+        turn: Turn,
         offset: u64,
         length: u32,
         reply: ReplyData,
     }
 
     /// Delivers reads when they are due, one after the other, as the disk has one head.
-    fn deliver(disk: &Disk, file: &File, jobs: &Receiver<Job>) {
+    fn deliver(file: &File, jobs: &Receiver<Job>, read_bytes: &AtomicU64) {
         let mut memory = Vec::new();
         while let Ok(job) = jobs.recv() {
             memory.resize(job.length as usize, 0);
             let answer = file.read_exact_at(&mut memory, job.offset);
-            let wait = job.due.at.since(disk.now().min(job.due.at));
-            thread::sleep(Duration::from_nanos(wait.nanos()));
-            let mut state = disk.lock();
-            state.pace.deliver(disk.now(), job.due);
-            state.read_bytes += u64::from(job.length);
-            drop(state);
+            thread::sleep(job.turn.wait());
+            job.turn.delivered();
+            read_bytes.fetch_add(u64::from(job.length), Ordering::Relaxed);
             match answer {
                 Ok(()) => job.reply.data(&memory),
                 Err(error) => job.reply.error(error.into()),
@@ -107,7 +78,7 @@ mod linux {
     struct Mount {
         name: OsString,
         length: u64,
-        disk: Arc<Disk>,
+        disk: Arc<Paced>,
         jobs: Sender<Job>,
     }
 
@@ -166,13 +137,12 @@ mod linux {
             if length == 0 {
                 return reply.data(&[]);
             }
-            let due = self.disk.lock().pace.ask(self.disk.now(), 0, self.length, offset, length);
+            let turn = self.disk.ask(0, self.length, offset, length);
             // Who delivers lives as long as this does.
-            let _ = self.jobs.send(Job { due, offset, length, reply });
+            let _ = self.jobs.send(Job { turn, offset, length, reply });
         }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "here wall-clock time comes in")]
     pub(super) fn run() -> Result<(), Box<dyn Error>> {
         let mut words = std::env::args_os().skip(1);
         let mut word = || words.next().ok_or("usage: trial_mount FILE DIRECTORY MEDIUM");
@@ -184,18 +154,22 @@ mod linux {
         let file = File::open(&path)?;
         let length = file.metadata()?.len();
 
-        let state = Mutex::new(State { pace: Pace::new(&medium), read_bytes: 0 });
-        let disk = Arc::new(Disk { begin: Instant::now(), state });
+        let disk = Paced::new(&medium);
+        let read_bytes = Arc::new(AtomicU64::new(0));
         let (jobs, receiver) = channel();
-        let theirs = Arc::clone(&disk);
-        thread::spawn(move || deliver(&theirs, &file, &receiver));
+        let counted = Arc::clone(&read_bytes);
+        thread::spawn(move || deliver(&file, &receiver, &counted));
         let mount = Mount { name, length, disk: Arc::clone(&disk), jobs };
         let mut config = Config::default();
         config.mount_options = vec![MountOption::RO, MountOption::FSName("flashcrowd".into())];
         let session = Session::new(mount, &directory, &config)?.spawn()?;
         for line in std::io::stdin().lock().lines() {
             line?;
-            println!("{}", disk.report());
+            let read_bytes = read_bytes.load(Ordering::Relaxed);
+            println!(
+                "{}",
+                serde_json::json!({ "read_bytes": read_bytes, "trial_disk": disk.report() })
+            );
         }
         session.umount_and_join()?;
         Ok(())

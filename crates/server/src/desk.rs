@@ -181,8 +181,8 @@ impl Desk {
             clients: BTreeMap::new(),
             unread: 0,
         };
+        let disk = Disk::start(reader, reads, extent_bytes, trial)?;
         let clock = Clock::started();
-        let disk = Disk::start(reader, reads, extent_bytes, trial, clock)?;
         Ok(Arc::new(Desk { clock, disk, memory_file, state: Mutex::new(state) }))
     }
 

@@ -12,7 +12,7 @@
 //! | `desk` | the origin, its memory and who waits, behind a lock |
 //! | [`disk`](ReadBy), `open_file` | reading, by io_uring or threads |
 //! | `memory_file`, `buffer` | memory for contents |
-//! | [`pace`](Pace) | a disk that is only thought of, for trials. Pure |
+//! | [`pace`](PaceReport) | a disk that is only thought of, for trials. Pure |
 //! | `digests` | digests of files |
 //! | `metered`, `admission` | what sockets take; who may connect |
 //! | `exchange`, `outcome`, `access_log`, `meters` | what is told of it |
@@ -67,11 +67,11 @@ pub mod target;
 mod tls;
 
 pub use conditional::{Precondition, Validators};
-pub use disk::ReadBy;
+pub use disk::{Paced, ReadBy, Turn};
 pub use handle::ServerHandle;
 pub use meters::Snapshot;
 pub use multipart::{Framing, content_range};
-pub use pace::{Due, Pace, PaceReport};
+pub use pace::PaceReport;
 pub use server::{Reading, Server, StartError, Watch};
 pub use settings::{Limits, Reader, Settings, Symlinks};
 pub use tls::{TlsError, TlsFiles};

@@ -15,10 +15,10 @@ const MAX_LOST: f64 = 0.01;
 ///
 /// A driver wakes late, and who waits for a read asks for the next one as much later. If that were charged to the disk, it would
 /// be slower than it says: with waits of a millisecond by a half at reads of 64 KiB one after the other. So what a delivery was late is
-/// taken off the arrival of the next request, up to 250 ms. Time in which nothing was asked for takes it away: nobody
+/// taken off the arrival of the next request, up to [`CREDIT`]. Time in which nothing was asked for takes it away: nobody
 /// waited then.
 #[derive(Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     disk: Disk,
     /// Where each file begins: one lies behind the other, in the order in which they were first read.
     places: BTreeMap<usize, u64>,
@@ -33,10 +33,10 @@ pub struct Pace {
 
 /// A read that is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Due {
+pub(crate) struct Due {
     asked: Time,
     /// When it is done.
-    pub at: Time,
+    pub(crate) at: Time,
 }
 
 /// How a disk that is only thought of has kept its pace.
@@ -63,7 +63,7 @@ pub struct PaceReport {
 
 impl Pace {
     /// Such a disk, at rest.
-    pub fn new(medium: &Medium) -> Pace {
+    pub(crate) fn new(medium: &Medium) -> Pace {
         Pace {
             disk: medium.build(Span::ZERO),
             places: BTreeMap::new(),
@@ -77,7 +77,14 @@ impl Pace {
     }
 
     /// A read of a part of a file is asked for. `file` is a number that no other file has, `size` the file's length.
-    pub fn ask(&mut self, now: Time, file: usize, size: u64, offset: u64, length: u32) -> Due {
+    pub(crate) fn ask(
+        &mut self,
+        now: Time,
+        file: usize,
+        size: u64,
+        offset: u64,
+        length: u32,
+    ) -> Due {
         let place = *self.places.entry(file).or_insert_with(|| {
             let place = self.end;
             self.end += size;
@@ -94,7 +101,7 @@ impl Pace {
     }
 
     /// What was asked for is delivered.
-    pub fn deliver(&mut self, now: Time, due: Due) {
+    pub(crate) fn deliver(&mut self, now: Time, due: Due) {
         self.under_way = self.under_way.saturating_sub(1);
         self.delivered = now;
         self.lag = now.since(due.at);
@@ -103,7 +110,7 @@ impl Pace {
     }
 
     /// How it has kept its pace so far.
-    pub fn report(&self) -> PaceReport {
+    pub(crate) fn report(&self) -> PaceReport {
         let counters = self.disk.counters();
         let (busy_s, lost_s) = (counters.busy.seconds(), self.lost.seconds());
         PaceReport {

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -76,9 +76,6 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
         server = begin(settings(origin, Path(folder), sockets), ["127.0.0.1:0"])
         ledger = Ledger(server, plan, index)
         crowd = Crowd(server, visits, contents, ledger)
-        gc.freeze()
-        gc.disable()  # a collection would keep lines waiting
-        processor = Processor()
         said = time.monotonic()
 
         def tell(progress: float) -> None:
@@ -91,11 +88,32 @@ def run(plan_json: str, seed: int) -> dict[str, Any]:
                 os._exit(1)  # whoever asked for the run is gone
 
         try:
-            ended = crowd.play(plan["stop"]["horizon_ns"] / 1e9, tell)
+            return played(crowd, ledger, plan["stop"]["horizon_ns"] / 1e9, tell)
         finally:
             server.stop()
             server.stop()
+
+
+def played(
+    crowd: Crowd, ledger: Ledger, horizon_s: float, tell: Callable[[float], None]
+) -> dict[str, Any]:
+    """Let a crowd come and go: `tables`, lists of rows by name, and its `pace`.
+
+    Args:
+        crowd: who comes, to a server that has begun.
+        ledger: what is written down of that server.
+        horizon_s: when it ends at the latest.
+        tell: called now and then with how far it is, 0 to 1.
+    """
+    gc.freeze()
+    gc.disable()  # a collection would keep lines waiting
+    processor = Processor()
+    try:
+        ended = crowd.play(horizon_s, tell)
         cost = processor.since()
+    finally:
+        gc.enable()
+        gc.unfreeze()
     pace = {**crowd.pace(), **cost}
     outcome, reason = ("completed", "") if ended else ("horizon", "cut off in time")
     if wrong := list(violations(pace)):

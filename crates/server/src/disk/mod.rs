@@ -21,15 +21,14 @@ mod threads;
 pub(crate) mod tests;
 
 pub(crate) use job::{Job, Requester};
+pub use paced::{Paced, Turn};
 
 use crate::buffer::Scratch;
-use crate::clock::Clock;
 use crate::open_file::ALIGNMENT;
 use crate::pace::PaceReport;
 use crate::settings::Reader;
 use flashcrowd_origin::Refusal;
 use flashcrowd_origin::disk::Medium;
-use paced::Paced;
 use queue::Queue;
 use ring::Ring;
 use ring_thread::RingThread;
@@ -78,7 +77,6 @@ impl Disk {
         reads: u32,
         extent: u32,
         trial: Option<&Medium>,
-        clock: Clock,
     ) -> Result<Disk, Refusal> {
         // Of an extent that is cut by the end of the file the whole unit of the disk is read, which is longer.
         let memory = || (0..reads).map(|_| Scratch::new(extent as usize + ALIGNMENT)).collect();
@@ -92,12 +90,12 @@ impl Disk {
             Some((queue, ring)) => RingThread::start(queue, ring, memory()).map(Way::Ring),
             None => Threads::start(memory()).map(Way::Threads),
         };
-        let paced = trial.map(|medium| Paced::new(medium, clock));
+        let paced = trial.map(Paced::new);
         Ok(Disk { way: way.map_err(no_threads)?, read_by, paced })
     }
 
     pub(crate) fn read(&self, job: Job) {
-        let turn = self.paced.as_ref().map(|paced| paced.ask(&job));
+        let turn = self.paced.as_ref().map(|paced| ask(paced, &job));
         match &self.way {
             Way::Ring(thread) => thread.read(job, turn),
             Way::Threads(threads) => threads.read(job, turn),
@@ -112,6 +110,11 @@ impl Disk {
     pub(crate) fn pace(&self) -> Option<PaceReport> {
         self.paced.as_ref().map(|paced| paced.report())
     }
+}
+
+fn ask(paced: &Arc<Paced>, job: &Job) -> Turn {
+    let (file, length) = (&job.file, job.buffer.len() as u32);
+    paced.ask(file.id.number(), file.version.length, job.offset, length)
 }
 
 fn ring(reads: u32) -> io::Result<(Queue, Ring)> {

@@ -1,4 +1,3 @@
-use super::job::Job;
 use crate::clock::Clock;
 use crate::pace::{Due, Pace, PaceReport};
 use flashcrowd_origin::disk::Medium;
@@ -7,32 +6,33 @@ use std::time::Duration;
 
 /// A disk that is only thought of: what is read is kept back until that one would have it.
 #[derive(Debug)]
-pub(super) struct Paced {
+pub struct Paced {
     clock: Clock,
     pace: Mutex<Pace>,
 }
 
 /// A read's place among those of such a disk.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub struct Turn {
     paced: Arc<Paced>,
     due: Due,
 }
 
 impl Paced {
-    pub(super) fn new(medium: &Medium, clock: Clock) -> Arc<Paced> {
-        Arc::new(Paced { clock, pace: Mutex::new(Pace::new(medium)) })
+    /// Such a disk, at rest; its time begins now.
+    pub fn new(medium: &Medium) -> Arc<Paced> {
+        Arc::new(Paced { clock: Clock::started(), pace: Mutex::new(Pace::new(medium)) })
     }
 
-    /// It is asked for a read.
-    pub(super) fn ask(self: &Arc<Self>, job: &Job) -> Turn {
-        let (file, size, length) =
-            (job.file.id.number(), job.file.version.length, job.buffer.len() as u32);
-        let due = self.lock().ask(self.clock.now(), file, size, job.offset, length);
+    /// It is asked for `length` bytes of a file from `offset` on. `file` is a number that no other file has, `size` the
+    /// file's length.
+    pub fn ask(self: &Arc<Self>, file: usize, size: u64, offset: u64, length: u32) -> Turn {
+        let due = self.lock().ask(self.clock.now(), file, size, offset, length);
         Turn { paced: Arc::clone(self), due }
     }
 
-    pub(super) fn report(&self) -> PaceReport {
+    /// How it has kept its pace so far.
+    pub fn report(&self) -> PaceReport {
         self.lock().report()
     }
 
@@ -43,13 +43,13 @@ impl Paced {
 
 impl Turn {
     /// How long the read is to be kept back.
-    pub(super) fn wait(&self) -> Duration {
+    pub fn wait(&self) -> Duration {
         let wait = self.due.at.since(self.paced.clock.now().min(self.due.at));
         Duration::from_nanos(wait.nanos())
     }
 
     /// The read is delivered now. Late by what the system needs to wake a thread, which the pace takes into account.
-    pub(super) fn delivered(self) {
+    pub fn delivered(self) {
         self.paced.lock().deliver(self.paced.clock.now(), self.due);
     }
 }

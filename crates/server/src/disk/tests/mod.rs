@@ -103,7 +103,7 @@ fn open(file: File, direct: bool) -> Arc<OpenFile> {
 }
 
 fn start(reader: Reader, reads: u32, trial: Option<&Medium>) -> Disk {
-    Disk::start(reader, reads, EXTENT, trial, Clock::started()).unwrap()
+    Disk::start(reader, reads, EXTENT, trial).unwrap()
 }
 
 /// Takes so long for each read, wherever it is.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::clock::Clock;
 use std::io::Write;
 
 fn seven() -> Arc<OpenFile> {
@@ -17,11 +18,11 @@ fn a_read_that_is_kept_back_holds_nobody_back() {
             Way::Threads(threads) => threads.read(job, turn),
         };
         let (taker, file) = (Arc::<Taker>::default(), seven());
-        let paced = Paced::new(&medium(Duration::from_millis(500)), Clock::started());
+        let paced = Paced::new(&medium(Duration::from_millis(500)));
         // From behind it the arm has to go back.
-        paced.ask(&taker.job(&file, 50_000, 0, Buffer::short(5000)));
+        ask(&paced, &taker.job(&file, 50_000, 0, Buffer::short(5000)));
         let late = taker.job(&file, 0, 0, Buffer::short(5000));
-        let turn = paced.ask(&late);
+        let turn = ask(&paced, &late);
         read(late, Some(turn));
         for slot in 1..50 {
             read(taker.job(&file, 0, slot, Buffer::short(5000)), None);
