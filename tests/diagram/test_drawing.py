@@ -1,13 +1,16 @@
 """Drawings of networks: what is named, that nothing lies over anything else, and that it fits."""
 
+import pathlib
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
-from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from matplotlib.font_manager import FontProperties
+from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
 from flashcrowd.cli import main
@@ -17,7 +20,7 @@ from flashcrowd.scenario.workloads import Workload
 from flashcrowd.study import Study
 
 WORKLOADS = get_args(get_args(Workload)[0])
-STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+STUDIES = sorted((pathlib.Path(__file__).parents[2] / "studies").glob("*.toml"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 Rectangle = tuple[float, float, float, float]
@@ -82,14 +85,22 @@ def labels(root: ElementTree.Element) -> list[tuple[str, Rectangle]]:
         size = float(style.split("px")[0].split()[-1])
         weight = "bold" if "bold" in style else "normal"
         says = text.text or ""
-        box = TextPath(
-            (0, 0), says, size=size, prop=FontProperties(family="DejaVu Sans", weight=weight)
-        )
-        ends = box.get_extents()
+        left, low, right, high = extents(says, size, weight)
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
-        x -= (ends.x0 + ends.x1) / 2 if "middle" in style else 0
-        found.append((says, (x + ends.x0, y - ends.y1, x + ends.x1, y - ends.y0)))
+        x -= (left + right) / 2 if "middle" in style else 0
+        found.append((says, (x + left, y - high, x + right, y - low)))
     return found
+
+
+@cache
+def extents(says: str, size: float, weight: str) -> Rectangle:
+    """What a text takes of DejaVu Sans: least and largest x and y of its outlines' points."""
+    font = FontProperties(family="DejaVu Sans", weight=weight)
+    outline = TextPath((0, 0), says, size=size, prop=font)
+    # Where an outline closes, its point means nothing.
+    points = np.asarray(outline.vertices)[np.asarray(outline.codes) != Path.CLOSEPOLY]
+    (left, low), (right, high) = points.min(axis=0), points.max(axis=0)
+    return float(left), float(low), float(right), float(high)
 
 
 def boxes(root: ElementTree.Element) -> list[Rectangle]:
@@ -220,7 +231,7 @@ def test_every_kind_of_workload_between_two_hosts_is_said_in_words_of_its_own() 
 
 
 def test_the_command_writes_a_file_or_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "net.svg"
     for options in (["-o", str(file)], []):
