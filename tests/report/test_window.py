@@ -107,6 +107,14 @@ def test_a_swept_window_is_that_of_its_point(tmp_path: Any) -> None:
     assert list(total.values)[:2] == pytest.approx([2.0, 2.0], rel=0.05)
 
 
+def test_where_the_number_of_flows_is_swept_one_flow_has_a_total(tmp_path: Any) -> None:
+    swept = STUDY + '\n[sweep]\n"workloads.fetch.flows" = [1, 2]\n'
+    (tmp_path / "s.toml").write_text(swept, encoding="utf-8")
+    results = flashcrowd.run(tmp_path / "s.toml", tmp_path / "out", progress=False)
+    (total,) = (each for each in observations(results) if each.metric.name == "total goodput")
+    assert list(total.values) == pytest.approx([1.0, 2.0, 1.0, 2.0], rel=0.05)
+
+
 def test_an_invalid_run_never_counts(tmp_path: Any) -> None:
     results = run(tmp_path)
     rows = results.tables["runs"].to_pylist()

@@ -250,11 +250,14 @@ def _transfers(results: Source) -> Iterator[Observations]:
             yield from _observed("transfer time", name, runs[mine], (end - start)[mine])
         yield from _observed("goodput", name, runs[mine], goodput[mine])
         total = {}
-        for run, rows_of in by_run(runs, mine):
+        flows = dict(by_run(runs, mine))
+        # Where the number of flows is swept, one flow has a total as well.
+        several = any(len(rows_of) > 1 for rows_of in flows.values())
+        for run, rows_of in flows.items():
             first, until = extent[run]
             last = min(until, np.nan_to_num(end[rows_of], nan=ended.get(run, 0.0)).max())
             time = float(last - max(first, start[rows_of].min()))
-            if time > 0 and len(rows_of) > 1:
+            if several and time > 0:
                 total[run] = float(payload[rows_of].sum()) * 8e-6 / time
         yield from _scalar("total goodput", name, total)
         yield from _observed("round-trip time", name, runs[mine], rtt[mine])
