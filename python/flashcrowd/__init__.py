@@ -35,7 +35,7 @@ def run(
     Args:
         study: a study, or the path of a study file.
         out: results folder; without, `results/` and the study's name.
-        jobs: runs at a time; without, as many as there are cores.
+        jobs: runs at a time; without, one a core, and of real programs as many as fit.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
         force: begin even if the runs are expected not to fit into this machine's memory.

@@ -10,6 +10,7 @@ from flashcrowd.emulation import budget, processors
 from flashcrowd.emulation.budget import share
 from flashcrowd.emulation.launch import LabHandle
 from flashcrowd.emulation.processors import WINDOW_S, Processors
+from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled
 
 
@@ -88,6 +89,21 @@ def test_packets_count_besides(machine: Machine) -> None:
         assert not enters(1000.0)
         machine.goes_on(free=1.0)
         assert enters(100.0)
+
+
+def test_without_a_number_as_many_go_on_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "cores", lambda: 2)
+    monkeypatch.setattr(budget._core, "available_memory", lambda: 8_000_000_000)
+
+    def at_once(packets_per_s: float, size: int = 100_000_000, seconds: float = 60.0) -> int:
+        run = Need(events=0, packets=int(packets_per_s * seconds), seconds=seconds, bytes=size)
+        return budget.side_by_side([run, run])
+
+    assert at_once(100.0) == 2 * budget.MOST_PER_CORE
+    assert at_once(budget.PACKETS_PER_CORE * 2 / 3) == 3
+    assert at_once(1e9) == 1, "one alone always begins"
+    assert at_once(100.0, size=3_000_000_000) == 2
+    assert at_once(100.0, size=10**11) == 1, "what is too large is refused elsewhere"
 
 
 def test_the_kernel_counts() -> None:

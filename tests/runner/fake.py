@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, EngineFault
 from flashcrowd.engines.need import Need
 from flashcrowd.plan.digest import digest
@@ -51,6 +52,9 @@ class FakeEngine:
 
     def needs(self, plans: Sequence[str]) -> list[Need | None]:
         return [None for _ in plans]
+
+    def at_once(self, needs: Sequence[Need]) -> int:
+        return cores()
 
     def finish(self) -> Mapping[str, Any]:
         return {"finished_after": len(self.ran)}

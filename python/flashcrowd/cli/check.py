@@ -10,7 +10,6 @@ from cyclopts import Parameter
 
 from flashcrowd.amounts import duration, scaled
 from flashcrowd.cli.options import EngineName, Jobs, Repeats, Seed, Settings, StudyFile, load
-from flashcrowd.cores import cores
 from flashcrowd.engines import Engine, PlanRejected, registry
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Problem, StudyError
@@ -47,7 +46,7 @@ def check(
     loaded = load(study, set, seed, repeats)
     try:
         meant = registry.meant(engine, loaded.kinds)
-        need = _ask_engine(loaded, registry.engine(meant), jobs or cores())
+        need = _ask_engine(loaded, registry.engine(meant), jobs)
     except registry.UnknownEngine as error:
         print(error, file=sys.stderr)
         return 2
@@ -70,7 +69,7 @@ def _content(study: Study, brief: bool) -> str:
     return tomlkit.dumps(what_is_said(study))
 
 
-def _ask_engine(study: Study, engine: Engine, jobs: int) -> StudyNeed:
+def _ask_engine(study: Study, engine: Engine, jobs: int | None) -> StudyNeed:
     """What all of a study needs. The engine looks at every plan, so that what passes here runs."""
     points = study.points()
     plans = (point.plan().to_json() for point in points)

@@ -72,7 +72,7 @@ Across = Annotated[
 Jobs = Annotated[
     int | None,
     Parameter(
-        help="Runs at a time; as many as cores if not given.",
+        help="Runs at a time; if not given, one a core, and of real programs as many as fit.",
         validator=validators.Number(gte=1),
         converter=whole,
     ),

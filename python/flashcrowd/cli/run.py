@@ -156,7 +156,7 @@ def run(
             if both and not quiet:
                 print(f"{part.engine.name} into {folder}", file=sys.stderr)
             lines = Lines(part.need, again())
-            with carried(place, part.engine, jobs, force) as pool:
+            with carried(place, part.engine, part.need, force) as pool:
                 if split is not None:
                     return share(part.campaign, part.engine, folder, pool, split, quiet, lines)
                 done = conduct(part.campaign, part.engine, folder, pool, not quiet, lines)

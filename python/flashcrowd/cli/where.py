@@ -35,10 +35,12 @@ def admitted(
 
 
 @contextmanager
-def carried(place: Place | None, engine: Engine, jobs: int | None, force: bool) -> Iterator[Pool]:
+def carried(
+    place: Place | None, engine: Engine, need: StudyNeed | None, force: bool
+) -> Iterator[Pool]:
     """The pool of a place, until the block ends; threads of this process if there is none."""
     if place is None:
-        yield Threads(jobs)
+        yield Threads(need.jobs if need else None)
         return
     with opened(place, engine.name, force) as pool:
         yield pool

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from flashcrowd import _core
 from flashcrowd.content_server import visit
 from flashcrowd.cores import cores
 from flashcrowd.emulation.processors import Processors
+from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled
 
 PACKETS_PER_CORE = 25_000
@@ -31,6 +33,8 @@ FREE = 0.3
 most at its start, and what its clients do besides packets is not predicted: 16 runs of six clients
 that fitted by their packets, and began together, took all of two cores for minutes."""
 _LOOK_S = 0.1
+MOST_PER_CORE = 4
+"""Runs at a time, where nobody says how many: starts and ends cost what no prediction has."""
 
 
 def capacity() -> int:
@@ -41,6 +45,19 @@ def capacity() -> int:
 def peers() -> int:
     """How many peers at 100 kB/s each that is."""
     return int(capacity() / (_PEER_PACKETS + IDLE_HOST))
+
+
+def side_by_side(needs: Sequence[Need]) -> int:
+    """How many runs may go on at a time: as many as fit by their mean packets, and by memory.
+
+    `share` then lets each begin when there is room for it beside those under way.
+    """
+    packets, seconds = sum(it.packets for it in needs), sum(max(it.seconds, 1.0) for it in needs)
+    most = min(MOST_PER_CORE * cores(), capacity() * seconds // max(packets, 1))
+    available, largest = _core.available_memory(), max((it.bytes for it in needs), default=0)
+    if available is not None and largest:
+        most = min(most, available // largest)
+    return max(1, int(most))
 
 
 class _Cancellable(Protocol):

@@ -58,6 +58,10 @@ class Engine(Protocol):
         """
         ...
 
+    def at_once(self, needs: Sequence[Need]) -> int:
+        """Runs at a time where nobody says how many, of runs that need so much."""
+        ...
+
     def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables.
 

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import busiest, expected_s, share, waiting_hosts
+from flashcrowd.emulation.budget import (
+    busiest,
+    expected_s,
+    share,
+    side_by_side,
+    waiting_hosts,
+)
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs
@@ -106,6 +112,10 @@ class Emulator:
             size += files["count"] * files["size_bytes"] + origin["settings"]["memory_bytes"]
         seconds = expected_s(plan)
         return Need(events=need.events, packets=need.packets, seconds=seconds, bytes=size)
+
+    def at_once(self, needs: Sequence[Need]) -> int:
+        """Programs mostly wait: as many as the budget of packets has room for."""
+        return side_by_side(needs)
 
     def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`; an invalid one is played again if that is asked."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flashcrowd import _core
+from flashcrowd.cores import cores
 from flashcrowd.engines import Cancelled, EngineFault, PlanRejected, refusal
 from flashcrowd.engines.need import Need
 from flashcrowd.plan.digest import digest
@@ -38,6 +39,10 @@ class Simulator:
             return [Need(*numbers) for numbers in self._plans.needs(list(plans))]
         except _core.PlanError as error:
             raise PlanRejected(str(error)) from None
+
+    def at_once(self, needs: Sequence[Need]) -> int:
+        """One a core."""
+        return cores()
 
     def run(self, plan_json: str, seed: int, handle: Any) -> Mapping[str, pa.Table]:
         """One run's tables, see `Engine.run`."""

@@ -72,13 +72,21 @@ class StudyNeed:
         return next(fitting, 0)
 
 
-def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int) -> StudyNeed:
+def study_need(engine: Engine, plans: Iterable[str], repeats: int, jobs: int | None) -> StudyNeed:
     """What a study needs, by the plans of its points as JSON.
+
+    Args:
+        engine: what is to run it.
+        plans: a plan for each point.
+        repeats: runs of each point.
+        jobs: runs at a time; without, as many as the engine has room for.
 
     Raises:
         PlanRejected: the engine cannot read one of them.
     """
     needs = needs_of(engine, plans)
+    if jobs is None:
+        jobs = engine.at_once([it for it in needs if it is not None])
     return StudyNeed(needs, repeats, max(1, min(jobs, len(needs) * repeats)))
 
 

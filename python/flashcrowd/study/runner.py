@@ -6,7 +6,6 @@ import re
 import warnings
 from pathlib import Path
 
-from flashcrowd.cores import cores
 from flashcrowd.engines import Engine, registry
 from flashcrowd.errors import warning
 from flashcrowd.plan.digest import digest
@@ -39,7 +38,7 @@ def run(
     Args:
         study: a study, or the path of a study file.
         out: results folder; without, `results/` and the study's name.
-        jobs: runs at a time; without, as many as there are cores.
+        jobs: runs at a time; without, one a core, and of real programs as many as fit.
         progress: show a progress bar if there is a terminal or a notebook to show it in.
         fresh: where `out` holds results of another study or version, use a new folder beside it.
         force: begin even if the runs are expected not to fit into this machine's memory.
@@ -68,7 +67,7 @@ def run(
     if fresh:
         path = fitting_folder(campaign, path)
     lines = Lines(need, again) if again is not None else None
-    return conduct(campaign, chosen, path, pool or Threads(jobs), progress, lines)
+    return conduct(campaign, chosen, path, pool or Threads(need.jobs), progress, lines)
 
 
 def prepare(study: Study, engine: Engine) -> Campaign:
@@ -100,7 +99,7 @@ def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = Fa
     Args:
         campaign: the study.
         engine: what is to run it.
-        jobs: runs at a time; without, as many as there are cores.
+        jobs: runs at a time; without, as many as the engine has room for.
         force: refuse nothing.
 
     Raises:
@@ -109,7 +108,7 @@ def admit(campaign: Campaign, engine: Engine, jobs: int | None, force: bool = Fa
     repeats = len(campaign.manifest.runs) // max(1, len(campaign.plans))
     if campaign.looks is not None:
         repeats = campaign.looks.at_most  # a point may have so many at a time at last
-    need = study_need(engine, campaign.plans, repeats, jobs or cores())
+    need = study_need(engine, campaign.plans, repeats, jobs)
     if not force:
         refuse(need, campaign.manifest.name)
     engine.force = True

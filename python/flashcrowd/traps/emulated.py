@@ -146,7 +146,7 @@ def conduct(
         engine = Emulator()
         engine.repeat_invalid = repeat_invalid
         real = study(one, shares, held, repeats, plays)
-        results = run(real, out=place / plays, jobs=jobs, engine=engine, again=again)
+        results = run(real, out=place / plays, jobs=jobs or cores(), engine=engine, again=again)
         found.append(_beside(one, plays, verdicts, simulated, results, shares, held))
     return found
 
