@@ -72,7 +72,8 @@ def test_what_a_profile_does_not_have_is_switched_off():
     assert not made["rate_limit_ip_overhead"]
     assert made["mixed_mode_algorithm"] == int(lt.bandwidth_mixed_algo_t.prefer_tcp)
     assert made["torrent_connect_boost"] == 255
-    assert made["min_reconnect_time"] > 86_400
+    # It leaves whoever completes, also with what it lacks, and must be able to come back.
+    assert made["min_reconnect_time"] == lt.default_settings()["min_reconnect_time"] == 60
     assert {
         "connections.candidates",
         "connections.drop_new_seeds",
@@ -86,6 +87,14 @@ def test_what_a_profile_does_not_have_is_switched_off():
     } <= {it.setting for it in unmet}
     # Otherwise blocks that others owe are asked for all through the download.
     assert made["strict_end_game_mode"]
+
+
+def test_who_leaves_nobody_need_not_come_back():
+    made, unmet = libtorrent.mapped(settings("modern", connections={"drop_seed_to_seed": False}))
+    assert not made["close_redundant_connections"]
+    assert made["min_reconnect_time"] > 86_400
+    (listed,) = (it for it in unmet if it.setting == "connections.reconnect")
+    assert "nor when the tracker names it again" in str(listed)
 
 
 def test_rules_of_another_client_are_set_where_they_can_be_and_listed_where_not():
