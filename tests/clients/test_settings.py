@@ -97,6 +97,12 @@ def test_who_leaves_nobody_need_not_come_back():
     assert "nor when the tracker names it again" in str(listed)
 
 
+def test_who_comes_back_all_the_same_fails_once_at_least():
+    made, unmet = libtorrent.mapped(settings("modern", connections={"max_failures": 0}))
+    assert made["max_failcount"] == 1
+    assert {"connections.reconnect", "connections.max_failures"} <= {it.setting for it in unmet}
+
+
 def test_rules_of_another_client_are_set_where_they_can_be_and_listed_where_not():
     made, unmet = libtorrent.mapped(settings("mainline-4.0.2", upload=50 * 1024))
     assert made["unchoke_slots_limit"] == 5

@@ -1,16 +1,15 @@
 """Drawings of networks: what is named, that nothing lies over anything else, and that it fits."""
 
-import pathlib
 from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any, get_args
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.font_manager import FontProperties
-from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
 from flashcrowd.cli import main
@@ -20,7 +19,7 @@ from flashcrowd.scenario.workloads import Workload
 from flashcrowd.study import Study
 
 WORKLOADS = get_args(get_args(Workload)[0])
-STUDIES = sorted((pathlib.Path(__file__).parents[2] / "studies").glob("*.toml"))
+STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 SVG = "{http://www.w3.org/2000/svg}"
 
 Rectangle = tuple[float, float, float, float]
@@ -98,7 +97,7 @@ def extents(says: str, size: float, weight: str) -> Rectangle:
     font = FontProperties(family="DejaVu Sans", weight=weight)
     outline = TextPath((0, 0), says, size=size, prop=font)
     # Where an outline closes, its point means nothing.
-    points = np.asarray(outline.vertices)[np.asarray(outline.codes) != Path.CLOSEPOLY]
+    points = np.asarray(outline.vertices)[np.asarray(outline.codes) != outline.CLOSEPOLY]
     (left, low), (right, high) = points.min(axis=0), points.max(axis=0)
     return float(left), float(low), float(right), float(high)
 
@@ -231,7 +230,7 @@ def test_every_kind_of_workload_between_two_hosts_is_said_in_words_of_its_own() 
 
 
 def test_the_command_writes_a_file_or_prints(
-    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "net.svg"
     for options in (["-o", str(file)], []):

@@ -40,7 +40,7 @@ _MOST_AT_ONCE = 255
 """`torrent_connect_boost` is kept in eight bits."""
 _HEADER = 40
 """What `rate_limit_ip_overhead` counts for a packet, in bytes."""
-_OWN_RECONNECT_S = 60
+_OWN_RECONNECT_NS = 60 * 10**9
 """`min_reconnect_time` as it ships."""
 _MANY = 1000
 """A `connection_speed` that limits nothing here."""
@@ -135,7 +135,7 @@ def mapped(settings: Settings, *, have: bool = False) -> tuple[dict[str, Any], l
         "torrent_connect_boost": _opened_at_once(connections),
         # Connections that need not wait are not spread over time.
         "smooth_connects": connections["opened_per_second"] is not None,
-        "min_reconnect_time": _reconnect_s(connections),
+        "min_reconnect_time": whole_s(_reconnect_ns(connections)),
         "max_failcount": max(int(connections["max_failures"]), 1),
         "peer_turnover": round(100 * connections["turnover_share"]) if turns_over else 0,
         "peer_turnover_cutoff": round(100 * connections["turnover_cutoff"]),
@@ -213,8 +213,8 @@ def connection_speed(connections: Mapping[str, Any]) -> int:
     return min(connections["opened_per_second"] or _MANY, _MANY)
 
 
-def _reconnect_s(connections: Mapping[str, Any]) -> int:
-    """`min_reconnect_time`.
+def _reconnect_ns(connections: Mapping[str, Any]) -> int | None:
+    """After what time a neighbour that was lost is tried again; none for never.
 
     libtorrent leaves a neighbour that completes while it is not interested in it, as one whose last
     missing piece that neighbour has only just got, and comes back later. Told never to come back,
@@ -222,8 +222,8 @@ def _reconnect_s(connections: Mapping[str, Any]) -> int:
     31 of 32 pieces and 20 candidates had no connection any more. So it may where it leaves.
     """
     if connections["reconnect_ns"] is None and connections["drop_seed_to_seed"]:
-        return _OWN_RECONNECT_S
-    return whole_s(connections["reconnect_ns"])
+        return _OWN_RECONNECT_NS
+    return connections["reconnect_ns"]
 
 
 def _opened_at_once(connections: Mapping[str, Any]) -> int:
@@ -328,12 +328,13 @@ def rounded(
 
 def _of_connections(connections: Mapping[str, Any]) -> Iterator[Unmet]:
     """What the settings of connections cannot say."""
-    if connections["reconnect_ns"] is None:
-        never = "none, nor when the tracker names it again"
-        again = f"{_OWN_RECONNECT_S} s, as it leaves whoever completes"
-        given = again if connections["drop_seed_to_seed"] else never
-        yield Unmet("connections.reconnect", "none", given)
-    elif connections["max_failures"] == 0:
+    again_ns = _reconnect_ns(connections)
+    if again_ns is None:
+        yield Unmet("connections.reconnect", "none", "none, nor when the tracker names it again")
+    elif connections["reconnect_ns"] is None:
+        again = f"{whole_s(again_ns)} s, as it leaves whoever completes"
+        yield Unmet("connections.reconnect", "none", again)
+    if again_ns is not None and connections["max_failures"] == 0:
         yield Unmet("connections.max_failures", "0", "1")
     speed = connections["opened_per_second"]
     if speed is not None and speed > _MANY:

@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flashcrowd import _core
 from flashcrowd.clients.programs import memory
 from flashcrowd.emulation import self_test
-from flashcrowd.emulation.budget import (
-    busiest,
-    expected_s,
-    share,
-    side_by_side,
-    waiting_hosts,
-)
+from flashcrowd.emulation.budget import busiest, expected_s, share, side_by_side, waiting_hosts
 from flashcrowd.emulation.capabilities import missing
 from flashcrowd.emulation.card import kernel, sources, versions
 from flashcrowd.emulation.ensemble import alike, divided, in_labs

@@ -134,7 +134,8 @@ def conduct(
         raise UnknownTrap(f"no program {program!r}; there are {', '.join(CONTROLLED)}")
     asked = [trap.load(name) for name in (names or trap.names())]
     chosen = list(_possible(asked, program, say, strict=bool(names)))
-    say(_cost(chosen, len(held), limits, repeats, jobs or cores()))
+    side_by_side = jobs or cores()
+    say(_cost(chosen, len(held), limits, repeats, side_by_side))
     found = []
     for number, one in enumerate(chosen, 1):
         tell(one.name, number, len(chosen))
@@ -146,7 +147,7 @@ def conduct(
         engine = Emulator()
         engine.repeat_invalid = repeat_invalid
         real = study(one, shares, held, repeats, plays)
-        results = run(real, out=place / plays, jobs=jobs or cores(), engine=engine, again=again)
+        results = run(real, out=place / plays, jobs=side_by_side, engine=engine, again=again)
         found.append(_beside(one, plays, verdicts, simulated, results, shares, held))
     return found
 
