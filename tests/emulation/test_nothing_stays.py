@@ -165,10 +165,16 @@ def test_nothing_is_left_after_an_exception_in_the_lab(
 
 
 def test_two_commands_at_once_do_not_meet(swarm: Path, tmp_path: Path) -> None:
-    """Their hosts have the same addresses, their torrents the same content."""
-    swarm.write_text(swarm.read_text().replace('"1 MB"', '"3 MB"'))
-    outs = tmp_path / "one", tmp_path / "other"
-    runs = [started(swarm, out) for out in outs]
+    """Their hosts have the same addresses and their torrents the same content; one seed is slow.
+
+    The slow one sends a tenth of the file in its time: who has all of it has met the other.
+    """
+    written = swarm.read_text().replace('"1 MB"', '"3 MB"')
+    fast, slow = outs = tmp_path / "fast", tmp_path / "slow"
+    fast.with_suffix(".toml").write_text(written.replace("1500 kB/s", "600 kB/s"))
+    written = written.replace("1500 kB/s", "20 kB/s").replace('"60 s"', '"15 s"')
+    slow.with_suffix(".toml").write_text(written)
+    runs = [started(out.with_suffix(".toml"), out) for out in outs]
     try:
         wait_for(lambda: all(len(of_run(out)) >= 3 for out in outs), "a lab did not come")
         with held(of_run(outs[0])) as ones, held(of_run(outs[1])) as others:
@@ -181,16 +187,13 @@ def test_two_commands_at_once_do_not_meet(swarm: Path, tmp_path: Path) -> None:
         for run in runs:
             run.kill()
             run.wait()
-    for out in outs:
+    for out, completed in zip(outs, [4, 0], strict=True):
         tables = open_results(out).tables
         (run_,) = tables["runs"].to_pylist()
-        assert run_["outcome"] in ("completed", "invalid"), run_["reason"]
+        assert run_["outcome"] in ("completed", "horizon", "invalid"), run_["reason"]
         populations = tables["populations"].to_pylist()
-        assert [row["peers"] for row in populations] == [1, 4]
-        sent = sum(row["uploaded_bytes"] for row in populations)
-        received = sum(row["downloaded_bytes"] for row in populations)
-        # Whoever had a neighbour in the other swarm would have sent what nobody here received.
-        assert sent == pytest.approx(received, rel=0.05)
+        assert [it["peers"] for it in populations] == [1, 4]
+        assert [it["completed"] for it in populations] == [0, completed]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may see all packets of this machine")

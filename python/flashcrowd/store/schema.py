@@ -8,6 +8,7 @@ the tables of one run without the column `run`; the store adds it and casts to t
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
@@ -692,10 +693,12 @@ def markdown() -> str:
         "",
         f"Version {VERSION}. Made from `python/flashcrowd/store/schema.py`; a test compares them.",
         "",
-        "A results folder has these tables as `tables/NAME.parquet`. Every column carries its unit "
-        "and meaning as Arrow field metadata. Times are simulated seconds from the start of the "
-        "run, unless they say otherwise. All tables but `timings` are byte-identical for one "
-        "study, seed and version on one architecture.",
+        _wrapped(
+            "A results folder has these tables as `tables/NAME.parquet`. Every column carries its "
+            "unit and meaning as Arrow field metadata. Times are simulated seconds from the start "
+            "of the run, unless they say otherwise. All tables but `timings` are byte-identical "
+            "for one study, seed and version on one architecture."
+        ),
         "",
     ]
     sweep = Column("*dotted path*", "text", "", "one column for each swept setting, as written")
@@ -710,12 +713,18 @@ def markdown() -> str:
 
 
 def _section(name: str, row: str, columns: tuple[Column, ...], optional: str = "") -> list[str]:
-    out = [f"## `{name}`", "", f"A row is {row}."]
+    about = f"A row is {row}."
     if optional:
-        out[-1] += f" Empty unless the study asks for it (`{optional}`)."
+        about += f" Empty unless the study asks for it (`{optional}`)."
+    out = [f"## `{name}`", "", _wrapped(about)]
     out += ["", "| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
     for column in columns:
         title = column.name if column.name.startswith("*") else f"`{column.name}`"
         kind = _WORDS[column.kind] if title[0] == "`" else "text or number"
         out.append(f"| {title} | {kind} | {column.unit} | {column.meaning} |")
     return [*out, ""]
+
+
+def _wrapped(text: str) -> str:
+    """As all pages wrap; neither hyphens nor paths are broken."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
