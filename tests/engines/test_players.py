@@ -146,7 +146,7 @@ def test_a_stack_of_a_transfer_is_that_of_its_hosts_and_two_are_refused(tmp_path
     plan = planned(tmp_path, f"{STUDY}\n{small}", transport="small")
     assert list(requirements.impossible(plan)) == []
     for host in json.loads(stack.settings(plan, ["198.18.0.1", "198.18.0.2"])):
-        assert ["ipv4/tcp_rmem", "4096 16000 16000"] in host["sysctls"]
+        assert ["ipv4/tcp_rmem", "4096 12800 12800"] in host["sysctls"]
         assert host["controller"] is None
     other = STUDY[STUDY.index("[workloads.bulk]") :].replace("bulk", "other")
     # A controller is a flow's own; buffers are a host's.

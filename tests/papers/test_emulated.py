@@ -113,7 +113,7 @@ def test_the_eight_lines_of_pan2009_have_a_kernel_s_download_and_a_real_client_s
     lines = campaign.prepared(pan, "lines", quick=True).sweep[0]
     assert study.sweep[0] == lines
     assert pan.at_a_time("emulation") == 10
-    assert paper.load("rao2010").at_a_time("emulation") is None
+    assert paper.load("circus2004").at_a_time("emulation") is None
 
 
 def test_a_paper_that_is_not_for_real_programs_is_refused(

@@ -74,7 +74,7 @@ PYTHON: dict[str, set[str]] = {
     "measures.windows.table": set(typing.get_args(Windowed)),
     **{
         f"stacks.{name}": field(Stack, name)
-        for name in ("ecn", "hystart", "nagle", "pacing", "reduction", "rto_floor")
+        for name in ("ecn", "hystart", "nagle", "pacing", "reduction", "right_sizing", "rto_floor")
     },
     **{
         f"utps.{name}": field(Utp, name)

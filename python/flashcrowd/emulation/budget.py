@@ -179,10 +179,10 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     """How long a run is expected to last, in seconds: at most until its horizon.
 
     A plan of swarms alone is over when every leecher can have the file, by what all peers together
-    may upload, or when the timeline stops them, and one of transfers when the last of them stops; a
-    plan whose peers have no limit at all, or with a transfer, and that nothing stops may last to
-    its horizon for all that is known. A content server is done when the last client that comes has
-    its file, by the rate of its line.
+    may upload, or when the timeline stops them, and one of transfers when the last of them stops or
+    its lines can have carried it; a plan whose peers or transfers have no limit at all, and that
+    nothing stops, may last to its horizon for all that is known. A content server is done when the
+    last client that comes has its file, by the rate of its line.
     """
     horizon_s: float = plan["stop"]["horizon_ns"] / 1e9
     stops_s = stops(plan)
@@ -196,6 +196,9 @@ def expected_s(plan: Mapping[str, Any]) -> float:
         stop_s = stops_s.get(index, horizon_s)
         if workload["kind"] == "origin":
             needed = max(needed, min(visit.expected_s(plan, json.dumps(plan), index), stop_s))
+            continue
+        if workload["kind"] == "transfer":
+            needed = max(needed, min(_carried_s(plan, workload), stop_s))
             continue
         if workload["kind"] != "swarm":
             return horizon_s
@@ -211,6 +214,20 @@ def expected_s(plan: Mapping[str, Any]) -> float:
         offered = sum(rate or 0 for _, rate in rates)
         needed = max(needed, min(wanted / max(offered, 1), stop_s))
     return min(horizon_s, needed) if needed else horizon_s
+
+
+def _carried_s(plan: Mapping[str, Any], transfer: Mapping[str, Any]) -> float:
+    """When the lines of both hosts can have carried a transfer; infinite without size or rate."""
+    links, hosts = plan["network"]["links"], plan["network"]["hosts"]
+    ways = [*hosts[transfer["from"]]["up"], *hosts[transfer["to"]]["down"]]
+    rates = [links[it]["conditions"]["rate_bps"] for it in ways]
+    if transfer["rate_bps"] is not None:
+        rates.append(transfer["flows"] * transfer["rate_bps"])
+    rate = min((it for it in rates if it is not None), default=None)
+    if transfer["size_bytes"] is None or not rate:
+        return math.inf
+    starts_s: float = (transfer["start_ns"] + transfer["spread_ns"]) / 1e9
+    return starts_s + transfer["flows"] * transfer["size_bytes"] * 8 / rate
 
 
 def _upload_bps(plan: Mapping[str, Any], population: Mapping[str, Any], host: int) -> int | None:

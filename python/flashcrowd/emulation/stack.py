@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -32,6 +33,10 @@ _SET = frozenset(
 LONGEST_SEGMENT = 1 << 16
 """The longest super-segment of a kernel, in bytes."""
 
+_WINDOW_SHARE = 160 / 256
+"""The part of a receive buffer that is window, once a segment of 1448 B has come that takes 2304 B
+of memory (`tcp_scaling_ratio`)."""
+
 _ECN = {"off": "0", "on": "1", "passive": "2"}
 """`net.ipv4.tcp_ecn`."""
 
@@ -52,6 +57,8 @@ def differences(stack: Mapping[str, Any]) -> list[str]:
     if stack["tso_bytes"] > LONGEST_SEGMENT:
         found.append(f"tso {stack['tso_bytes']} B (Linux: {LONGEST_SEGMENT} at most)")
     free = _SET | _UNREAD.get(algorithm or "cubic", frozenset())
+    if not stack["receive_window"]["autotune"]:
+        free |= {"right_sizing"}
     found += [
         f"{field} {_said(stack[field])} (Linux: {_said(value)})"
         for field, value in _base().items()
@@ -63,9 +70,9 @@ def differences(stack: Mapping[str, Any]) -> list[str]:
 def sysctls(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Settings of a host's namespace, below `/proc/sys/net`."""
     receive, send = stack["receive_window"], stack["send_buffer"]
-    # Half of a receive buffer is window (the kernel's tcp_adv_win_scale of 1).
+    buffer, most = (math.ceil(receive[it] / _WINDOW_SHARE) for it in ("buffer_bytes", "max_bytes"))
     buffers = {
-        "tcp_rmem": f"4096 {2 * receive['buffer_bytes']} {2 * receive['max_bytes']}",
+        "tcp_rmem": f"4096 {buffer} {most}",
         "tcp_wmem": f"4096 {send['initial_bytes']} {send['max_bytes']}",
     }
     switches = {

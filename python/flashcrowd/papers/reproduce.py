@@ -15,9 +15,6 @@ from flashcrowd.papers.distance import Distance
 from flashcrowd.papers.evidence import Evidence
 from flashcrowd.papers.paper import Item, Paper
 
-MOST_RUNS = 16
-"""Real programs mostly wait: so many runs may go on at a time, if the emulation's budget allows."""
-
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -57,7 +54,8 @@ def reproduce(
         name: the paper, such as ``rao2010``.
         out: folder for everything; without, ``results/NAME`` or ``results/NAME-quick``.
         quick: cut the studies down, and say so in every title.
-        jobs: runs at a time; without, as many as there are cores.
+        jobs: runs at a time; without, as many as the paper says of real programs, or else as the
+            engine has room for.
         only: figures and tables to make, by id; without, all.
         tell: told before each study.
         further: values that replace those of every study that has them.
@@ -91,9 +89,7 @@ def reproduce(
     def conducted(by: str) -> Evidence:
         playing = registry.engine(by)
         playing.repeat_invalid = repeat_invalid
-        at_a_time = jobs or (
-            (chosen.at_a_time(real) or MOST_RUNS) if by != registry.DEFAULT else None
-        )
+        at_a_time = jobs or (chosen.at_a_time(real) if by == real else None)
         return campaign.conduct(
             chosen, folder / by if real else folder, quick=quick, studies=needed,
             jobs=at_a_time, tell=tell,

@@ -137,6 +137,8 @@ class Stack(Table):
     """When a segment that is not full must wait."""
     receive_window: ReceiveWindow
     """What the receiver advertises."""
+    right_sizing: Literal["linux-2.6", "linux-6.16"]
+    """How the receive buffer is tuned, if it is: with a margin of 16 segments, or without one."""
     send_buffer: SendBuffer
     """How much unacknowledged and unsent data the sender holds."""
     app_limited_validation: bool

@@ -351,7 +351,7 @@ fn the_timeline_changes_a_link_in_place() {
     assert!((9.0e6..9.7e6).contains(&goodput[5]), "{}", goodput[5]);
     // Single samples swing: what waits behind a hole is delivered at once when it is filled.
     let slow = mean(&goodput[8..]);
-    assert!((0.9e6..0.98e6).contains(&slow), "{slow}: {goodput:?}");
+    assert!((0.9e6..1.02e6).contains(&slow), "{slow}: {goodput:?}");
     let one = |column| numbers(&tables, "run", column)[0];
     let settled = one("packets_delivered") + one("packets_lost") + one("packets_dropped");
     assert!(one("packets_sent") - settled <= 110.0, "the change lost or doubled packets");

@@ -81,6 +81,8 @@ pub struct Config {
     pub nagle: Nagle,
     /// What the receiver advertises.
     pub receive_window: ReceiveWindow,
+    /// How the receive buffer is tuned, if it is.
+    pub right_sizing: RightSizing,
     /// How much unacknowledged and unsent data the sender holds.
     pub send_buffer: SendBuffer,
     /// Grow the congestion window only if it was the limit: in slow start while it is below twice
@@ -191,6 +193,20 @@ pub struct ReceiveWindow {
     pub max_bytes: u64,
     /// Enlarge the buffer to twice of what the application reads in a round trip (dynamic right-sizing).
     pub autotune: bool,
+}
+
+/// Dynamic right-sizing of the receive buffer (Linux: tcp_rcv_space_adjust): room for twice of what the
+/// application read in a round trip, and for as much again as that grew, twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum RightSizing {
+    /// Up to Linux 6.15: and for 16 segments.
+    #[serde(rename = "linux-2.6")]
+    Linux2_6,
+    /// Since Linux 6.16 (tcp_rcvbuf_grow): and for what waits above a gap. The receiver's estimate of
+    /// the round trip falls at once, and rises only with what comes when all is read.
+    #[serde(rename = "linux-6.16")]
+    Linux6_16,
 }
 
 /// How much unacknowledged and unsent data the sender holds.

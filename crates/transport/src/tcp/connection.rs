@@ -159,6 +159,7 @@ impl Connection {
         self.opening = Opening::Done;
         self.opening_at = Time::NEVER;
         self.syn_due = false;
+        self.receiver.open(now);
         if self.syn_tries == 1 {
             self.sender.sample(&self.config, now, now.since(self.syn_sent));
         } else if self.syn_tries > 2 {

@@ -34,7 +34,8 @@ mod sender;
 mod state;
 
 pub use config::{
-    Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
+    Config, ConfigError, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RightSizing, RtoFloor,
+    SendBuffer,
 };
 pub use connection::{Connection, Outgoing};
 pub use segment::{Flags, MAX_SACK_RANGES, Segment};

@@ -1,7 +1,7 @@
 //! Stacks that people run or ran, as complete configurations.
 
 use super::config::{
-    Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RtoFloor, SendBuffer,
+    Config, DelayedAck, Ecn, Nagle, ReceiveWindow, Reduction, RightSizing, RtoFloor, SendBuffer,
 };
 use crate::congestion::{HyStartKind, Kind, ledbat};
 use crate::pacing::Pacing;
@@ -55,6 +55,7 @@ pub fn linux_2_6() -> Config {
             max_bytes: 3_145_728,
             autotune: true,
         },
+        right_sizing: RightSizing::Linux2_6,
         send_buffer: SendBuffer { initial_bytes: 16_384, max_bytes: 4_194_304, autotune: true },
         app_limited_validation: true,
         idle_restart: true,
@@ -76,13 +77,15 @@ pub fn linux_6() -> Config {
         tail_loss_probe: true,
         initial_window_segments: 10,
         initial_rto_ns: Span::from_secs(1),
-        // tcp_rmem 131072 and 6 MiB, of which half is window.
+        // tcp_rmem 131072 and 6 MiB, of which 160 of 256 are window once a segment of 1448 B has come that
+        // takes 2304 B of memory (tcp_scaling_ratio, 128 before that).
         receive_window: ReceiveWindow {
             initial_bytes: 64_240,
-            buffer_bytes: 65_536,
-            max_bytes: 3_145_728,
+            buffer_bytes: 81_920,
+            max_bytes: 3_932_160,
             autotune: true,
         },
+        right_sizing: RightSizing::Linux6_16,
         syn_retries: 6,
         ..linux_2_6()
     }
@@ -131,6 +134,7 @@ pub fn windows_xp() -> Config {
             max_bytes: 17_520,
             autotune: false,
         },
+        right_sizing: RightSizing::Linux2_6,
         send_buffer: SendBuffer { initial_bytes: 17_520, max_bytes: 17_520, autotune: false },
         app_limited_validation: false,
         idle_restart: true,
@@ -191,6 +195,7 @@ pub fn ns2_tcp() -> Config {
             max_bytes: 21 * 1460,
             autotune: false,
         },
+        right_sizing: RightSizing::Linux2_6,
         send_buffer: SendBuffer { initial_bytes: 1 << 20, max_bytes: 1 << 20, autotune: false },
         app_limited_validation: false,
         idle_restart: true,

@@ -21,6 +21,11 @@ impl Reassembly {
         self.ranges.len()
     }
 
+    /// Where the highest range ends, or `next` if there is none.
+    pub(super) fn highest(&self, next: u64) -> u64 {
+        self.ranges.back().map_or(next, |range| range.1)
+    }
+
     /// Whether there is something to report.
     #[inline]
     pub(super) fn has_report(&self) -> bool {

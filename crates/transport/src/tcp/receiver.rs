@@ -1,4 +1,4 @@
-use super::config::Config;
+use super::config::{Config, RightSizing};
 use super::delayed_ack::DelayedAckState;
 use super::reassembly::Reassembly;
 use super::rtt::RoundTrip;
@@ -82,6 +82,11 @@ impl Receiver {
     pub(super) fn agree(&mut self, scaled: bool, segment: u16) {
         self.scaled = scaled;
         self.segment = segment;
+    }
+
+    /// The handshake is over: the first round of right-sizing begins (Linux: tcp_init_buffer_space).
+    pub(super) fn open(&mut self, now: Time) {
+        self.reading_since = now;
     }
 
     #[inline]
@@ -237,6 +242,9 @@ impl Receiver {
             if config.sack {
                 self.grow_window(config, segment.frame_bytes());
             }
+            if config.right_sizing == RightSizing::Linux6_16 {
+                self.grow_buffer(config, self.round_bytes);
+            }
         }
     }
 
@@ -261,8 +269,7 @@ impl Receiver {
         }
     }
 
-    /// Right-sizes the buffer: twice what was read in the last round trip, and ahead of a sender
-    /// that accelerates (Linux: tcp_rcv_space_adjust).
+    /// Right-sizes the buffer by what was read in the last round trip.
     #[inline]
     fn tune(&mut self, config: &Config, now: Time) {
         let round = self.round_trip >> 3;
@@ -271,16 +278,30 @@ impl Receiver {
         }
         let copied = self.read - self.reading_from;
         if copied > self.round_bytes {
-            let wanted = 2 * copied + 16 * u64::from(self.segment);
-            let grown = copied - self.round_bytes;
-            let ahead = u128::from(wanted) * u128::from(grown) / u128::from(self.round_bytes);
-            let wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
-            let tuned = wanted.min(config.receive_window.max_bytes) as u32;
-            self.rcv_buf = self.rcv_buf.max(tuned);
-            self.round_bytes = copied;
+            self.grow_buffer(config, copied);
         }
         self.reading_from = self.read;
         self.reading_since = now;
+    }
+
+    /// Makes room for `round_bytes` in a round trip, ahead of a sender that accelerates.
+    fn grow_buffer(&mut self, config: &Config, round_bytes: u64) {
+        if !config.receive_window.autotune {
+            return;
+        }
+        let before = std::mem::replace(&mut self.round_bytes, round_bytes);
+        let margin = match config.right_sizing {
+            RightSizing::Linux2_6 => 16 * u64::from(self.segment),
+            RightSizing::Linux6_16 => 0,
+        };
+        let wanted = 2 * round_bytes + margin;
+        let ahead = u128::from(wanted) * u128::from(round_bytes - before) / u128::from(before);
+        let mut wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
+        if let (RightSizing::Linux6_16, Some(queue)) = (config.right_sizing, &self.queue) {
+            wanted = wanted.saturating_add(queue.highest(self.rcv_nxt) - self.rcv_nxt);
+        }
+        let tuned = wanted.min(config.receive_window.max_bytes) as u32;
+        self.rcv_buf = self.rcv_buf.max(tuned);
     }
 
     #[inline]
@@ -303,11 +324,12 @@ impl Receiver {
             let micros = clock(now).wrapping_sub(segment.echo);
             if micros < 1 << 31 {
                 let sample = u64::from(micros.max(1)) * 1000;
-                self.round_trip = if self.round_trip == 0 {
-                    sample << 3
-                } else {
-                    self.round_trip - (self.round_trip >> 3) + sample
-                };
+                let seeks_least = config.right_sizing == RightSizing::Linux6_16;
+                if self.round_trip == 0 || (seeks_least && sample << 3 < self.round_trip) {
+                    self.round_trip = sample << 3;
+                } else if !seeks_least || self.readable() == 0 {
+                    self.round_trip = self.round_trip - (self.round_trip >> 3) + sample;
+                }
             }
         } else if end >= unstamped.to {
             // Without timestamps: a window takes at least a round trip to arrive. The least counts.

@@ -269,11 +269,11 @@ fn windows_limit_or_grow() {
     let xp = rate(&profiles::windows_xp());
     assert!((xp / (17_520.0 / 0.2) - 1.0).abs() < 0.02, "{xp}");
     let linux = rate(&profiles::linux_6());
-    assert!(linux > 0.9 * 3_145_728.0 / 0.2, "{linux}");
+    assert!(linux > 0.9 * 3_932_160.0 / 0.2, "{linux}");
     let mut fixed = profiles::linux_6();
     fixed.receive_window.autotune = false;
     let fixed = rate(&fixed);
-    assert!((fixed / (65_536.0 / 0.2) - 1.0).abs() < 0.05, "{fixed}");
+    assert!((fixed / (81_920.0 / 0.2) - 1.0).abs() < 0.05, "{fixed}");
 }
 
 /// Super-segments are multiples of the segment size, at most 64 KB, and only as long as window

@@ -15,6 +15,7 @@ mod limits;
 mod packetdrill;
 mod pipe;
 mod recovery;
+mod right_sizing;
 mod script;
 mod stream;
 mod utp;
