@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +19,15 @@ def test_the_network_is_the_same_by_veth(study: Path) -> None:
     (run,) = Study.load(study).runs()
     plan = run.point.plan().to_json()
 
-    # What is found on a machine that was late says nothing.
-    tries = (
-        in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth")
-        for _ in range(SELF_TESTS)
-    )
-    found = next((it for it in tries if not (it["late"] and failures(it["probes"]))), None)
-    if found is None:
+    # A network that is not the plan's is so each time; what a machine was late for says nothing.
+    tries: list[dict[str, Any]] = []
+    while len(tries) < SELF_TESTS and (not tries or failures(tries[-1]["probes"])):
+        tries.append(in_lab(plan, run.seed, LabHandle(), probe=True, attachment="veth"))
+    found = tries[-1]["probes"]
+    if failures(found) and all(it["late"] for it in tries):
         pytest.skip(f"this machine was late {SELF_TESTS} times")
-    assert found["probes"]
-    assert failures(found["probes"]) == []
+    assert found
+    assert failures(found) == []
     tables = in_lab(plan, run.seed, LabHandle(), attachment="veth")
     (transfer,) = tables["transfers"]
     assert transfer["bytes"] == 4_000_000

@@ -295,7 +295,10 @@ impl Receiver {
             RightSizing::Linux6_16 => 0,
         };
         let wanted = 2 * round_bytes + margin;
-        let ahead = u128::from(wanted) * u128::from(round_bytes - before) / u128::from(before);
+        let ahead = match round_bytes - before {
+            0 => 0,
+            grown => u128::from(wanted) * u128::from(grown) / u128::from(before),
+        };
         let mut wanted = wanted.saturating_add(u64::try_from(2 * ahead).unwrap_or(u64::MAX));
         if let (RightSizing::Linux6_16, Some(queue)) = (config.right_sizing, &self.queue) {
             wanted = wanted.saturating_add(queue.highest(self.rcv_nxt) - self.rcv_nxt);
