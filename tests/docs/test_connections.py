@@ -39,7 +39,7 @@ def test_the_page_works(tmp_path: Path) -> None:
     left = events.filter(pl.col("old") == "slow_start", pl.col("new") == "congestion_avoidance")
     assert left["t_s"][0] == pytest.approx(0.19, abs=5e-3)
     losses = events.filter(pl.col("event") == "packet_lost")["t_s"]
-    assert (round(losses[0], 1), (losses < 1.3).sum(), len(losses)) == (1.2, 5, 7)
+    assert (round(losses[0], 2), (losses < 1.3).sum(), len(losses)) == (1.16, 5, 7)
 
 
 def test_the_page_has_every_key() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from flashcrowd import _core
 from flashcrowd.content_server import visit
 from flashcrowd.cores import cores
+from flashcrowd.emulation.bottleneck import most_bps
 from flashcrowd.emulation.processors import Processors
 from flashcrowd.engines.need import Need
 from flashcrowd.errors import Cancelled
@@ -180,7 +181,7 @@ def expected_s(plan: Mapping[str, Any]) -> float:
 
     A plan of swarms alone is over when every leecher can have the file, by what all peers together
     may upload, or when the timeline stops them, and one of transfers when the last of them stops or
-    its lines can have carried it; a plan whose peers or transfers have no limit at all, and that
+    its way can have carried it; a plan whose peers or transfers have no limit at all, and that
     nothing stops, may last to its horizon for all that is known. A content server is done when the
     last client that comes has its file, by the rate of its line.
     """
@@ -190,18 +191,13 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     for index, workload in enumerate(plan["workloads"]):
         if workload["kind"] in ("ping", "call", "web"):
             continue  # it ends with the others
-        if workload["kind"] == "transfer" and workload["stop_ns"] is not None:
-            needed = max(needed, workload["stop_ns"] / 1e9)
-            continue
         stop_s = stops_s.get(index, horizon_s)
         if workload["kind"] == "origin":
             needed = max(needed, min(visit.expected_s(plan, json.dumps(plan), index), stop_s))
             continue
         if workload["kind"] == "transfer":
-            needed = max(needed, min(_carried_s(plan, workload), stop_s))
+            needed = max(needed, min(_transfer_s(plan, workload), stop_s))
             continue
-        if workload["kind"] != "swarm":
-            return horizon_s
         rates = [
             (population["role"], _upload_bps(plan, population, host))
             for population in workload["populations"]
@@ -216,11 +212,11 @@ def expected_s(plan: Mapping[str, Any]) -> float:
     return min(horizon_s, needed) if needed else horizon_s
 
 
-def _carried_s(plan: Mapping[str, Any], transfer: Mapping[str, Any]) -> float:
-    """When the lines of both hosts can have carried a transfer; infinite without size or rate."""
-    links, hosts = plan["network"]["links"], plan["network"]["hosts"]
-    ways = [*hosts[transfer["from"]]["up"], *hosts[transfer["to"]]["down"]]
-    rates = [links[it]["conditions"]["rate_bps"] for it in ways]
+def _transfer_s(plan: Mapping[str, Any], transfer: Mapping[str, Any]) -> float:
+    """When a transfer stops, or its way can have carried it; infinite if nothing says."""
+    if transfer["stop_ns"] is not None:
+        return transfer["stop_ns"] / 1e9
+    rates = [most_bps(plan, transfer["from"], transfer["to"])]
     if transfer["rate_bps"] is not None:
         rates.append(transfer["flows"] * transfer["rate_bps"])
     rate = min((it for it in rates if it is not None), default=None)

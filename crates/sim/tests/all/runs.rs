@@ -349,7 +349,8 @@ fn the_timeline_changes_a_link_in_place() {
     let tables = run(&plan, 1);
     let goodput = numbers(&tables, "series", "value");
     assert!((9.0e6..9.7e6).contains(&goodput[5]), "{}", goodput[5]);
-    // Single samples swing: what waits behind a hole is delivered at once when it is filled.
+    // Single samples swing: what waits behind a hole is delivered at once when it is filled, at most a
+    // queue of 100 packets, 58 kbit/s of 20 s.
     let slow = mean(&goodput[8..]);
     assert!((0.9e6..1.02e6).contains(&slow), "{slow}: {goodput:?}");
     let one = |column| numbers(&tables, "run", column)[0];
