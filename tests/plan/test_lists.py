@@ -18,7 +18,9 @@ from flashcrowd import _core
 from flashcrowd.plan import format
 from flashcrowd.scenario import (
     arrivals,
+    discipline,
     impairments,
+    origin,
     profile,
     queue,
     swarm,
@@ -32,7 +34,7 @@ from flashcrowd.scenario.workloads import Workload
 
 NO_WORD = "no-such-word"
 
-PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.web()], loss=0.01)
+PLAN = plans.plan(4, [plans.swarm(3), plans.transfer(), plans.web(), plans.origin()], loss=0.01)
 PLAN["utps"] = [json.loads(_core.utp_profiles())["libutp"]]
 PLAN["workloads"][0]["populations"][0]["upload_control"] = {
     "controller": {"kind": "fixed"},
@@ -44,7 +46,24 @@ PLAN["workloads"][0]["populations"][0]["upload_control"] = {
     "interface": {"refresh_ns": 0, "window_ns": None, "step_bytes": 1},
 }
 PLAN["network"]["links"][0]["conditions"] = plans.FAST | {
-    "jitter": {"shape": "uniform", "spread_ns": 1, "reorder": False}
+    "jitter": {"shape": "uniform", "spread_ns": 1, "reorder": False},
+    "queue": {
+        "kind": "cake",
+        "bandwidth_bps": None,
+        "framing": None,
+        "rtt_ns": 10**8,
+        "isolation": "flows",
+        "ack_filter": "off",
+        "memory_limit_bytes": None,
+        "mtu_bytes": 1514,
+    },
+}
+PLAN["workloads"][3]["settings"]["scheduling"] |= {
+    "replacement": "lru",
+    "begin": "region",
+    "follow": "oldest-first",
+    "slide": "trail",
+    "independence": "region-empty",
 }
 
 
@@ -92,6 +111,12 @@ PYTHON: dict[str, set[str]] = {
     },
     "workloads.kind": words(Workload),
     "workloads.reading.kind": words(web.ReadingTable),
+    "workloads.disk.kind": words(origin.DiskTable),
+    "workloads.settings.scheduling.kind": words(origin.PolicyTable),
+    **{
+        f"workloads.settings.scheduling.{name}": field(origin.Circus, name)
+        for name in ("begin", "follow", "independence", "replacement", "slide")
+    },
     "workloads.populations.upload_control.controller.kind": set(
         typing.get_args(upload_control.ControllerName)
     ),
@@ -102,6 +127,8 @@ PYTHON: dict[str, set[str]] = {
     "network.cores.conditions.loss.side": set(typing.get_args(impairments.Side)),
     "network.cores.conditions.queue.kind": QUEUES,
     "network.links.conditions.queue.kind": QUEUES,
+    "network.links.conditions.queue.isolation": field(discipline.Cake, "isolation"),
+    "network.links.conditions.queue.ack_filter": field(discipline.Cake, "ack_filter"),
     "network.links.conditions.jitter.shape": field(impairments.Jitter, "shape"),
     "profiles.choker.first_round": field(profile.Choker, "first_round"),
     "profiles.choker.free_slot": field(profile.Choker, "free_slot"),

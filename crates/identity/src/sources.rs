@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, File, ImplItem, Item, Meta, Stmt};
@@ -109,6 +110,38 @@ impl VisitMut for Bare {
         });
         visit_mut::visit_block_mut(self, block);
     }
+
+    fn visit_macro_mut(&mut self, invocation: &mut syn::Macro) {
+        invocation.tokens = undocumented(std::mem::take(&mut invocation.tokens));
+    }
+}
+
+/// What a macro is given, which is not parsed, without the documentation in it: `#[doc = …]`, as
+/// `///` reaches a macro.
+fn undocumented(tokens: TokenStream) -> TokenStream {
+    let mut kept = TokenStream::new();
+    let mut rest = tokens.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        let begins = matches!(&token, TokenTree::Punct(mark) if mark.as_char() == '#');
+        if begins && rest.next_if(is_documentation).is_some() {
+            continue;
+        }
+        kept.extend([match token {
+            TokenTree::Group(group) => {
+                Group::new(group.delimiter(), undocumented(group.stream())).into()
+            }
+            other => other,
+        }]);
+    }
+    kept
+}
+
+/// Whether it is `[doc …]`.
+fn is_documentation(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Bracket
+        && matches!(first, Some(TokenTree::Ident(name)) if name == "doc")
 }
 
 /// Whether something is compiled for tests only: `#[cfg(test)]`, `#[cfg(all(test, …))]`, `#[test]`.

@@ -14,6 +14,11 @@ mod part;
 pub mod nest {
     pub mod deep;
 }
+list! {
+    /// A kind.
+    KIND: 8;
+    [#[doc = \"Another.\"] OTHER: 9]
+}
 #[cfg(test)]
 mod tests {
     #[test]
@@ -112,6 +117,8 @@ fn what_decides_no_number_does_not_move_it() {
         "docs of a crate"
     );
     assert!(!Workspace::moves(lib, "/// A constant.", "/// One half."), "docs of an item");
+    assert!(!Workspace::moves(lib, "/// A kind.", "/// A good one."), "docs in a macro");
+    assert!(!Workspace::moves(lib, "#[doc = \"Another.\"]", ""), "docs in brackets in a macro");
     assert!(!Workspace::moves(lib, "0.5;", "0.5; // Half."), "a comment");
     assert!(!Workspace::moves(lib, "mod part;", "/* a part */\n\n   mod part ;"), "formatting");
     assert!(!Workspace::moves(lib, "< 1.0", "< 2.0"), "a test");
@@ -128,6 +135,8 @@ fn what_decides_no_number_does_not_move_it() {
 #[test]
 fn what_can_decide_a_number_moves_it() {
     assert!(Workspace::moves("crates/sim/src/lib.rs", "0.5;", "0.25;"), "a constant");
+    assert!(Workspace::moves("crates/sim/src/lib.rs", "KIND: 8", "KIND: 7"), "a line of a macro");
+    assert!(Workspace::moves("crates/sim/src/lib.rs", "OTHER: 9", "OTHER: 7"), "in brackets");
     assert!(Workspace::moves("crates/sim/src/part/mod.rs", "1 }", "7 }"), "a module");
     assert!(Workspace::moves("crates/sim/src/nest/deep.rs", "2 }", "7 }"), "a module in a module");
     assert!(

@@ -121,11 +121,6 @@ def parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("history-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"))
 
 
-def is_history(folder: Path) -> bool:
-    """Whether a folder holds the history of autolimit."""
-    return (folder / MANIFEST).is_file()
-
-
 def read(folder: Path) -> tuple[dict[str, Any], pa.Table]:
     """What stands in the manifest, and all rows.
 
