@@ -461,6 +461,10 @@ pub struct Choker {
     /// here and a slot is free, which it has until the next round; it is told again when it says so.
     /// libtorrent `bt_peer_connection::on_receive`, `peer_connection::incoming_interested`.
     pub unchoke_on_handshake: bool,
+    /// Rules of libtorrent: whether a choked peer that becomes interested while a slot is free is
+    /// unchoked at once, and not by the next round. libtorrent `peer_connection::incoming_interested`,
+    /// `maybe_unchoke_this_peer`.
+    pub preemptive_unchoke: bool,
     /// When the first round is.
     pub first_round: FirstRound,
     /// [`ns2`](crate::choker::ns2): the bytes of how many rounds count, 1 or 2.

@@ -168,6 +168,10 @@ const LIBTORRENT: &[Ablation] = &[
     }),
     ("begun pieces first", |p| p.picker.strict_priority = true),
     ("unchoked when interested", |p| p.choker.unchoke_on_handshake = false),
+    ("unchoked in rounds", |p| {
+        p.choker.unchoke_on_handshake = false;
+        p.choker.preemptive_unchoke = false;
+    }),
     ("new seeds are kept", |p| p.connections.drop_new_seeds = false),
     ("2 connections a second", |p| {
         p.connections.opened_per_second = Some(2);

@@ -342,6 +342,9 @@ class Choker(Table):
     unchoke_on_handshake: bool
     """Whether somebody new is unchoked before it could say that it is interested, if a piece is
     here and a slot is free."""
+    preemptive_unchoke: bool
+    """Rules of libtorrent: whether a choked peer that becomes interested while a slot is free is
+    unchoked at once, and not by the next round."""
     first_round: Literal["arrival", "first-interest"]
     """When rounds begin: one period after the arrival, or as soon as anybody is interested."""
     rank_rounds: Annotated[int, Field(ge=1, le=2)]

@@ -140,7 +140,10 @@ impl Peer {
             if self.profile.choker.unchoke_on_handshake {
                 self.send(id, Message::Unchoke);
             }
-        } else if self.rule() == Rule::Modern && self.has_free_slot() {
+        } else if self.profile.choker.preemptive_unchoke
+            && self.rule() == Rule::Modern
+            && self.has_free_slot()
+        {
             self.unchoke(now, id, true);
         }
     }

@@ -128,6 +128,7 @@ fn mainline() -> Profile {
             tick_ns: Span::from_secs(1),
             choke_uninterested: false,
             unchoke_on_handshake: false,
+            preemptive_unchoke: true,
             first_round: FirstRound::Arrival,
             rank_rounds: 1,
             newcomer_weight: 1,
